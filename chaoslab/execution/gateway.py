@@ -28,6 +28,7 @@ from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
 from chaoslab.record.trial_log import Later, TrialLog
 from chaoslab.seams.gateway.connection import Gateway
+from chaoslab.seams.gateway.loop import Loop
 from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.service import ServiceSeam, refuses
 from chaoslab.seams.service_model import ModelHost
@@ -62,6 +63,10 @@ class LiveLog(TrialLog):
 
     def note_part(self, noted: Later, part: str) -> None:
         self.note(noted.event(part, self.requests, round(self._now() - self.origin, 6)))
+
+    def tell(self, texts: Sequence[str]) -> None:
+        """Writes events down, each as the text of `encode_event`."""
+        self.log.write_all(texts, trial=self.key)
 
 
 @dataclass(frozen=True)
@@ -219,9 +224,14 @@ def gateway(
         listening(routes, seam, port=port, timeout_s=timeout_s) as (address, shared),
         live(plan, logs=logs, settings=settings, prompt=started, secrets=secrets) as book,
     ):
-        shared.hide = book.log.hide
+        shared.hide, shared.tell = book.log.hide, book.tell
         seam.begin(book, TrialMemory(plan, book.key))
-        yield Running(address, book, shared)
+        shared.loop = loop = Loop(shared)
+        loop.start()
+        try:
+            yield Running(address, book, shared)
+        finally:
+            loop.end()
 
 
 @contextmanager
@@ -306,7 +316,7 @@ def _accept(listener: socket.socket, shared: Gateway) -> None:
         except OSError:
             return
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        threading.Thread(target=shared.serve, args=(line,), daemon=True).start()
+        shared.serve(line)
 
 
 def finished(book: LiveLog, *, prompt: str, answer: str, error: str = "", seconds: float) -> None:

@@ -197,6 +197,11 @@ class ServiceSeam:
         """The attempt that a request to a service is; None outside of a trial."""
         return None if self.book is None else ServiceAttempt(self, self.book, name, request, line)
 
+    def never_hits(self, name: str) -> bool:
+        """True if nothing in the plan can hit a request to the service, and nothing else is noted of one than that it
+        was made and what came of it."""
+        return name not in self.models and not self.plan.looks_back and not any(self.reach(name, chat=True))
+
     def refuses(self, name: str, trip_s: float, step: Step = "connection") -> Callable[[], None] | None:
         """The function to call when the client is told that its connection fails in this step; None if it does not."""
         book, reach = self.book, self._refusing(name, step)
