@@ -226,7 +226,7 @@ def gateway(
     ):
         shared.hide, shared.tell = book.log.hide, book.tell
         seam.begin(book, TrialMemory(plan, book.key))
-        shared.loop = loop = Loop(shared)
+        shared.loop = loop = Loop(shared, book.tell)
         loop.start()
         try:
             yield Running(address, book, shared)

@@ -215,7 +215,7 @@ class Connection:
     def _answered(self, head: Head) -> bool:
         """Answers one request; False if the connection is over."""
         method, target = head.words[0], head.words[1]
-        if (refused := refusal(head)) is not None:
+        if (refused := refusal(head.field("origin"), head.field("host").lower())) is not None:
             self._say(403, refused)
             return False
         self._route, path = split(target, self._only)
@@ -405,11 +405,11 @@ def split(target: str, only: str) -> tuple[str, str]:
     return name, f"/{rest}{mark}{query}"
 
 
-def refusal(head: Head) -> str | None:
-    """The words for a request that a browser makes for a page, or one under a foreign name; None for any other."""
-    if origin := head.field("origin"):
+def refusal(origin: str, host: str) -> str | None:
+    """The words for a request that a browser makes for a page, or one under a foreign name; None for any other. `host`:
+    in lower case."""
+    if origin:
         return f"the gateway answers programs, not pages of a browser (Origin: {origin[:60]})"
-    host = head.field("host").lower()
     name = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
     if name not in LOOPBACK:
         return f"the gateway is asked for as 127.0.0.1 or localhost, not as {host[:60]!r}"

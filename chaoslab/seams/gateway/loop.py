@@ -16,7 +16,7 @@ import socket
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from threading import Thread
+from threading import Lock, Thread
 
 from chaoslab.seams.gateway.connection import (
     CREDENTIALS,
@@ -27,9 +27,11 @@ from chaoslab.seams.gateway.connection import (
 from chaoslab.seams.gateway.upstream import Upstream, head_for
 from chaoslab.seams.gateway.whole import NotForLoop, WholeAnswer, answer_in, request_in
 from chaoslab.seams.service import SAFE, Seen
-from chaoslab.seams.service_passed import PassedAttempt
+from chaoslab.seams.service_passed import PassedAttempt, Tell
 from chaoslab.wire.http1 import PART_MAX, Fields, Head
 
+PARTLY_S = 0.02
+"""The longest time for which the loop keeps a part of an answer, in seconds. A thread passes on what comes later."""
 KEPT_MAX = 256
 """The most connections to a route's service that are kept between exchanges."""
 _READ = selectors.EVENT_READ
@@ -69,8 +71,9 @@ class _Exchange:
 class Loop:
     """The loop of a gateway, in a thread of its own from `start` to `end`."""
 
-    def __init__(self, shared: Gateway) -> None:
-        self._shared, self._now = shared, shared.seam.clock.monotonic
+    def __init__(self, shared: Gateway, tell: Tell) -> None:
+        """`tell`: writes events down."""
+        self._shared, self._tell, self._now = shared, tell, shared.seam.clock.monotonic
         self._selector = selectors.DefaultSelector()
         self._bell, self._ring = socket.socketpair()
         self._bell.setblocking(False)
@@ -80,10 +83,12 @@ class Loop:
         self._idle: dict[str, list[_Kept]] = {name: [] for name in shared.routes}
         self._asked: dict[_Kept, _Exchange] = {}
         """The exchanges whose service was asked, the one that has been silent longest first."""
+        self._partly: dict[_Kept, _Exchange] = {}
+        """Those of which a part of the answer has come, the earliest first."""
         self._begun: list[_Exchange] = []
         self._told: list[str] = []
         self._ended: list[int] = []
-        self._over = False
+        self._over, self._door = False, Lock()
         self._thread = Thread(target=self._run, name="gateway loop", daemon=True)
 
     def start(self) -> None:
@@ -96,9 +101,10 @@ class Loop:
         self._thread.join()
 
     def take(self, line: socket.socket, only: str, held: bytes, kept: Mapping[str, socket.socket]) -> bool:
-        if self._over:
-            return False
-        self._given.append((line, only, held, kept))
+        with self._door:
+            if self._over:
+                return False
+            self._given.append((line, only, held, kept))
         self._wake()
         return True
 
@@ -111,9 +117,12 @@ class Loop:
             while not self._over:
                 self._round()
         finally:
-            self._over = True
+            with self._door:
+                self._over = True
             for key in list(self._selector.get_map().values()):
                 key.fileobj.close()  # type: ignore[union-attr]
+            for exchange in (*self._asked.values(), *self._partly.values(), *self._begun):
+                exchange.client.line.close()
             for line, _, _, kept in self._given:
                 for each in (line, *kept.values()):
                     each.close()
@@ -122,8 +131,9 @@ class Loop:
 
     def _round(self) -> None:
         wait_s = None
-        if self._asked:
-            wait_s = max(0.0, next(iter(self._asked.values())).deadline_s - self._now())
+        if self._asked or self._partly:
+            first = min(next(iter(some.values())).deadline_s for some in (self._asked, self._partly) if some)
+            wait_s = max(0.0, first - self._now())
         for key, _ in self._selector.select(wait_s):
             each = key.data
             if type(each) is _Kept:
@@ -134,7 +144,7 @@ class Loop:
                 self._welcome()
         self._write()
         begun, self._begun = self._begun, []
-        now = self._now() if begun or self._asked else 0.0
+        now = self._now()
         for exchange in begun:
             self._ask(exchange, now)
         while self._asked:
@@ -142,16 +152,20 @@ class Loop:
             if exchange.deadline_s > now:
                 break
             self._hand_over(exchange, late, error=TimeoutError())
+        while self._partly:
+            late, exchange = next(iter(self._partly.items()))
+            if exchange.deadline_s > now:
+                break
+            self._hand_over(exchange, late)
 
-    def _tell(self, texts: Sequence[str]) -> None:
+    def _note(self, texts: Sequence[str]) -> None:
         self._told += texts
 
     def _write(self) -> None:
         """Writes down what began and what ended in this round."""
-        assert self._shared.tell is not None
         if self._told:
             told, self._told = self._told, []
-            self._shared.tell(told)
+            self._tell(told)
         if self._ended:
             ended, self._ended = self._ended, []
             self._shared.over(ended)
@@ -217,7 +231,7 @@ class Loop:
             if (book := shared.seam.book) is None:
                 self._drop(client)
                 return
-            attempt = PassedAttempt(shared.seam, book, asked.name, asked.request, self._tell)
+            attempt = PassedAttempt(shared.seam, book, asked.name, asked.request, self._note)
         shared.under_way.add(id(attempt))
         client.held = asked.rest
         client.exchange = _Exchange(client, attempt, asked.head)
@@ -289,13 +303,15 @@ class Loop:
         if not data:
             self._hand_over(exchange, kept)
             return
-        exchange.deadline_s = self._now() + self._shared.timeout_s
-        self._asked[kept] = self._asked.pop(kept)
+        if self._asked.pop(kept, None) is not None:
+            exchange.deadline_s = self._now() + PARTLY_S
+            self._partly[kept] = exchange
 
     def _answered(self, kept: _Kept, exchange: _Exchange, answer: WholeAnswer) -> None:
         """Sends a service's answer to the client."""
         client, attempt, data = exchange.client, exchange.attempt, answer.data
-        del self._asked[kept]
+        if self._asked.pop(kept, None) is None:
+            del self._partly[kept]
         kept.held, kept.exchange = b"", None
         if answer.closes:
             self._close(kept)
@@ -353,11 +369,11 @@ class Loop:
     ) -> None:
         """Lets a thread end an exchange. It is in the log already."""
         client, shared = exchange.client, self._shared
-        assert shared.tell is not None
-        exchange.attempt.tell = shared.tell
+        exchange.attempt.tell = self._tell
         upstream = Upstream(shared.routes[exchange.attempt.name], shared.timeout_s)
         if kept is not None:
             self._asked.pop(kept, None)
+            self._partly.pop(kept, None)
             self._selector.unregister(kept.line)
             upstream.begun(kept.line, unsent, kept.held, error)
         connection = self._leave(client)
@@ -365,9 +381,8 @@ class Loop:
 
     def _send_rest(self, exchange: _Exchange, answer: tuple[int, Fields, bytes], data: bytes, sent: int) -> None:
         """Lets a thread send the rest of an answer to a client that takes it slowly."""
-        attempt, shared = exchange.attempt, self._shared
-        assert shared.tell is not None
-        attempt.tell = shared.tell
+        attempt = exchange.attempt
+        attempt.tell = self._tell
         connection = self._leave(exchange.client)
         Thread(target=connection.send_rest, args=(attempt, answer, data, sent), daemon=True).start()
 

@@ -9,7 +9,7 @@ from chaoslab.wire.http1 import BODILESS, HOP_BY_HOP, PART_MAX, Fields, Head, Ma
 SIZE_MAX = 2 * PART_MAX
 """The largest request and the largest answer that the loop keeps, with their heads, in bytes."""
 
-_SINGLE = ("connection", "content-length", "content-type", "expect", "transfer-encoding")
+_SINGLE = ("connection", "content-length", "content-type", "expect", "host", "origin", "transfer-encoding")
 
 
 class NotForLoop(Exception):
@@ -55,7 +55,7 @@ def request_in(data: bytes, only: str) -> WholeRequest | None:
         or ("connection" in said and "close" in said["connection"].lower())
         or not length.isdecimal()
         or (size := end + int(length)) > SIZE_MAX
-        or refusal(head) is not None
+        or refusal(said.get("origin", ""), said.get("host", "").lower()) is not None
     ):
         raise NotForLoop
     if len(data) < size:
