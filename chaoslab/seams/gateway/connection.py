@@ -66,6 +66,8 @@ class Gateway:
     lock: Lock
     timeout_s: float
     hide: Callable[[set[str]], object] = lambda secrets: None  # noqa: ARG005
+    addresses: dict[str, str] = field(default_factory=dict)
+    """The addresses of routes that have a port of their own."""
     tell: Tell | None = None
     loop: Loop | None = None
     secrets: set[str] = field(default_factory=set)
