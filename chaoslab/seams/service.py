@@ -30,6 +30,7 @@ from chaoslab.core.plan import HITS, SPARED, Candidates, Decision, Injection, Pl
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import Piped, Streamed
 from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams import service_mcp
 from chaoslab.seams.service_http import LENGTHS, Fields, HttpRequest, Served, is_stream
 from chaoslab.seams.service_model import Heard, ModelHost, ModelRequest, Spent, free
 from chaoslab.seams.service_outage import Current, Outages
@@ -571,7 +572,8 @@ class ServiceAttempt(Attempt):
                 )
                 said = None
         if said is None and request.method not in SAFE and not self.of_model and 200 <= status < 300:
-            done = ((self.tool, value),)
+            of_mcp = service_mcp.effects_of(value)
+            done = ((self.tool, value),) if of_mcp is None else of_mcp
         named = self._effect_id(request)
         for nth, (effect, content) in enumerate(done):
             self.book.note(
