@@ -21,7 +21,7 @@ _EFFECT = EFFECT.lower()
 _NOTHING: dict[str, Any] = {}
 _NOTHING_WANTED = canonical(["", _NOTHING])
 """The intent of a request without a query and a body."""
-_spelt = json.JSONEncoder(ensure_ascii=False).encode
+_spelt, _quoted = json.JSONEncoder(ensure_ascii=False).encode, json.encoder.encode_basestring
 
 
 class PassedAttempt(ServiceAttempt):
@@ -44,8 +44,8 @@ class PassedAttempt(ServiceAttempt):
         book.calls += 1
         seam.asked_of.add(name)
         self._at = (
-            f'"target": {_spelt(name)}, "turn": {self._turn}, "request": {self.asked.number}, '
-            f'"attempt": {self._attempt}, "request_id": "{self.asked.id}", "tool": {_spelt(self.tool)}'
+            f'"target": {_quoted(name)}, "turn": {self._turn}, "request": {self.asked.number}, '
+            f'"attempt": {self._attempt}, "request_id": "{self.asked.id}", "tool": {_quoted(self.tool)}'
         )
         shown = "{}" if plain else _spelt(to_jsonable(self.value))
         tell((f'"kind": "call_started", {self._at}, "arguments": {shown}}}',))
@@ -78,7 +78,7 @@ class PassedAttempt(ServiceAttempt):
         self.tell((
             f'"kind": "call_finished", {self._at}, "ok": true, "duration_s": {took_s}, "status": {status}, '
             f'"error": null, "bytes": {seen.bytes}, "via": "{self.via}", "rolled": [], "replayed": false, '
-            f'"reply": {_spelt(line_of(body, REPLY_MAX))}}}',
+            f'"reply": {_quoted(line_of(body, REPLY_MAX))}}}',
         ))  # fmt: skip
 
     def judged(self, seen: Observation) -> None:

@@ -80,7 +80,8 @@ class Loop:
         self._ring.setblocking(False)
         self._selector.register(self._bell, _READ, None)
         self._given: deque[tuple[socket.socket, str, bytes, Mapping[str, socket.socket]]] = deque()
-        self._idle: dict[str, list[_Kept]] = {name: [] for name in shared.routes}
+        self._idle: dict[str, list[_Kept]] = {name: [] for name in shared.routes if shared.passes(name)}
+        """The connections between two exchanges, by the routes that are the loop's."""
         self._asked: dict[_Kept, _Exchange] = {}
         """The exchanges whose service was asked, the one that has been silent longest first."""
         self._partly: dict[_Kept, _Exchange] = {}
@@ -177,6 +178,9 @@ class Loop:
         while self._given:
             line, only, held, kept = self._given.popleft()
             for name, each in kept.items():
+                if name not in self._idle:
+                    each.close()
+                    continue
                 each.setblocking(False)
                 one = _Kept(each, name)
                 self._selector.register(each, _READ, one)
@@ -221,7 +225,7 @@ class Loop:
             return
         if asked is None:
             return
-        if asked.name not in self._shared.routes or not self._shared.passes(asked.name):
+        if asked.name not in self._idle:
             self._to_thread(client)
             return
         shared, path = self._shared, asked.request.target
