@@ -27,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from chaoslab.execution import exec_agent
-    from chaoslab.execution.gateway import check_bases, plan_of
+    from chaoslab.execution.gateway import check_bases, plan_of, ports_of
     from chaoslab.seams.gateway.routes import routes
 
     try:
@@ -40,6 +40,9 @@ def run(options: argparse.Namespace) -> int:
             options.fact,
             exec_agent.stated(options.effects),
         )
-        return exec_agent.run(command, known, plan, logs=options.logs, port=options.port, timeout_s=options.timeout)
+        ports = ports_of(options.port_of, known)
+        return exec_agent.run(
+            command, known, plan, logs=options.logs, port=options.port, ports=ports, timeout_s=options.timeout
+        )
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

@@ -10,7 +10,7 @@ from pathlib import Path
 from chaoslab.base.commandline import port, refuse
 
 HELP = "stand between programs in any language and their services, and break what passes"
-EXAMPLE = "chaoslab gateway --route crm=http://127.0.0.1:9000 --fault refused:crm"
+EXAMPLE = "chaoslab gateway --route crm=http://127.0.0.1:9000 --fault lost_reply:crm"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +23,10 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--route", action="append", default=[], metavar="NAME=URL",
         help="a service, as in crm=http://127.0.0.1:9000; several may be given",
+    )  # fmt: skip
+    parser.add_argument(
+        "--port-of", action="append", default=[], metavar="NAME=PORT",
+        help="a further port for one route, whose paths are the service's own, as in crm=9100; 0 is any free one",
     )  # fmt: skip
     of_plan(parser, "ROUTE", "crm")
     parser.add_argument(
@@ -45,11 +49,12 @@ def of_plan(parser: argparse.ArgumentParser, target: str, like: str) -> None:
 def run(options: argparse.Namespace) -> int:
     from chaoslab.base.clock import system
     from chaoslab.core.events import PromptStarted
-    from chaoslab.execution.gateway import finished, gateway, plan_of
+    from chaoslab.execution.gateway import finished, gateway, plan_of, ports_of
     from chaoslab.seams.gateway.routes import routes
 
     try:
         known = routes(options.route)
+        ports = ports_of(options.port_of, known)
         plan = plan_of(options.fault, options.plan, options.seed, known)
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)
@@ -59,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     started = PromptStarted(prompt_index=1, prompt="all requests at the gateway", effects=None)
     try:
         with gateway(
-            known, plan, logs=options.logs, started=started, port=options.port, timeout_s=options.timeout
+            known, plan, logs=options.logs, started=started, port=options.port, ports=ports, timeout_s=options.timeout
         ) as running:
             for name, route in known.items():
                 print(f"{name}: {running.url(name)} leads to {route.url}", flush=True)

@@ -295,8 +295,9 @@ class AgentSpec:
 
         with listening(self.upstreams, services) as (address, shared):
             services.settle = partial(shared.settle, GRACE_S)
-            own = {f"{name.upper().replace('-', '_')}_URL": f"{address}/{name}" for name in self.upstreams}
-            with with_variables({**own, **addresses(self.upstreams, address)}):
+            urls = {name: f"{address}/{name}" for name in self.upstreams}
+            own = {f"{name.upper().replace('-', '_')}_URL": url for name, url in urls.items()}
+            with with_variables({**own, **addresses(self.upstreams, urls.__getitem__)}):
                 yield
 
     # The worlds.

@@ -82,9 +82,18 @@ def stated(text: str | None) -> list[dict[str, Any]] | None:
     return value
 
 
-def run(command: Command, routes: Mapping[str, Route], plan: Plan, *, logs: Path, port: int, timeout_s: float) -> int:
+def run(
+    command: Command,
+    routes: Mapping[str, Route],
+    plan: Plan,
+    *,
+    logs: Path,
+    port: int,
+    ports: Mapping[str, int],
+    timeout_s: float,
+) -> int:
     """Runs the command and prints the verdict to standard error. Returns the command's exit code, or 128 and the number
-    of the signal that ended it.
+    of the signal that ended it. `port`, `ports`: as in `gateway`.
 
     Raises:
         LookupError: there is no such command. OSError: the port is taken, or the logs cannot be written.
@@ -101,11 +110,13 @@ def run(command: Command, routes: Mapping[str, Route], plan: Plan, *, logs: Path
     secrets = [value for name, value in environment.items() if name.upper().endswith(KEYS) and len(value) > 7]
     with (
         closing(_Guard()) as guard,  # before there are threads, which a fork leaves behind
-        gateway(routes, plan, logs=logs, started=started, port=port, timeout_s=timeout_s, secrets=secrets) as running,
+        gateway(
+            routes, plan, logs=logs, started=started, port=port, ports=ports, timeout_s=timeout_s, secrets=secrets
+        ) as running,
     ):
         own = {name: running.url(route) for name, route in command.variables.items()}
         began_s = system.monotonic()
-        answer, code, error = _ran(command, guard, environment | addresses(routes, running.address) | own)
+        answer, code, error = _ran(command, guard, environment | addresses(routes, running.url) | own)
         seconds = system.monotonic() - began_s
         running.end()
         finished(running.book, prompt=command.shown, answer=answer.strip(), error=error, seconds=seconds)

@@ -12,6 +12,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import islice
 from typing import Any, TypeVar
 
 from chaoslab.base.interrupts import SIGNALS
@@ -95,12 +96,13 @@ def _child(do: Callable[[Any], Any], spec: Any, out: int, others: Iterable[int],
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         threading.Thread(target=_end_with_parent, args=(lifeline,), name="lifeline", daemon=True).start()
-        known = set(sys.modules)
+        known = len(sys.modules)
         try:
             came: Came[Any] = Came.of([do(spec)])
         except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
             came = Came.of([], from_here(error))
-        imported = [name for name in sys.modules if name not in known]
+        # The last ones alone: to look at every name would copy the page of each.
+        imported = [*islice(reversed(sys.modules), max(0, len(sys.modules) - known))][::-1]
         with os.fdopen(out, "wb") as sent:
             sent.write(pickle.dumps((came, imported)))
         sys.stdout.flush()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 from chaoslab.base.clock import iso, system
 from chaoslab.base.identity import nth
+from chaoslab.base.registry import did_you_mean
 from chaoslab.core import events
 from chaoslab.core.events import Event
 from chaoslab.core.fault import load, trait
@@ -28,6 +30,7 @@ from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
 from chaoslab.record.trial_log import Later, TrialLog
 from chaoslab.seams.gateway.connection import Gateway
+from chaoslab.seams.gateway.loop import Loop
 from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.service import ServiceSeam, refuses
 from chaoslab.seams.service_model import ModelHost
@@ -63,10 +66,14 @@ class LiveLog(TrialLog):
     def note_part(self, noted: Later, part: str) -> None:
         self.note(noted.event(part, self.requests, round(self._now() - self.origin, 6)))
 
+    def tell(self, texts: Sequence[str]) -> None:
+        """Writes events down, each as the text of `encode_event`."""
+        self.log.write_all(texts, trial=self.key)
+
 
 @dataclass(frozen=True)
 class Running:
-    """A gateway that answers. `address`: its own, as in "http://127.0.0.1:8888"."""
+    """A gateway that answers. `address`: that of all routes, as in "http://127.0.0.1:8888"."""
 
     address: str
     book: LiveLog
@@ -78,7 +85,27 @@ class Running:
 
     def url(self, route: str) -> str:
         """The address under which a program asks for a route's service."""
-        return f"{self.address}/{route}"
+        return self.shared.addresses.get(route) or f"{self.address}/{route}"
+
+
+def ports_of(texts: Sequence[str], routes: Mapping[str, Route]) -> dict[str, int]:
+    """Ports by route, from texts such as "crm=9100".
+
+    Raises:
+        ValueError, LookupError: one is wrong.
+    """
+    found: dict[str, int] = {}
+    for text in texts:
+        said = f"--port-of {text[:60]}"
+        route, _, number = text.partition("=")
+        if not route or not re.fullmatch("[0-9]{1,5}", number) or int(number) > 65535:
+            raise ValueError(f"{said} should be a route and a port from 0 to 65535, as in crm=9100; 0 is any free one")
+        if route not in routes:
+            raise LookupError(f"{said} names no route: {did_you_mean(route, routes)}")
+        if route in found:
+            raise ValueError(f"{said} gives the route {route} a second port: it has {found[route]}")
+        found[route] = int(number)
+    return found
 
 
 def plan_of(faults: Sequence[str], file: Path | None, seed: int | None, routes: Mapping[str, Route] | None) -> Plan:
@@ -204,10 +231,12 @@ def gateway(
     logs: Path,
     started: events.PromptStarted,
     port: int = 0,
+    ports: Mapping[str, int] | None = None,
     timeout_s: float = UPSTREAM_S,
     secrets: Sequence[str] = (),
 ) -> Iterator[Running]:
-    """A context with a gateway that answers on loopback. `port` of 0 takes any free one.
+    """A context with a gateway that answers on loopback. `port`: of all routes, which are told apart by their paths;
+    `ports`: the further ones of single routes. 0 takes any free one.
 
     Raises:
         OSError: the port is taken, or the logs cannot be written.
@@ -216,12 +245,17 @@ def gateway(
     seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=cost_usd)
     settings = {f"ROUTE_{name.upper()}": route.url for name, route in routes.items()}
     with (
-        listening(routes, seam, port=port, timeout_s=timeout_s) as (address, shared),
+        listening(routes, seam, port=port, ports=ports, timeout_s=timeout_s) as (address, shared),
         live(plan, logs=logs, settings=settings, prompt=started, secrets=secrets) as book,
     ):
-        shared.hide = book.log.hide
+        shared.hide, shared.tell = book.log.hide, book.tell
         seam.begin(book, TrialMemory(plan, book.key))
-        yield Running(address, book, shared)
+        shared.loop = loop = Loop(shared, book.tell)
+        loop.start()
+        try:
+            yield Running(address, book, shared)
+        finally:
+            loop.end()
 
 
 @contextmanager
@@ -258,35 +292,49 @@ def live(
 
 @contextmanager
 def listening(
-    routes: Mapping[str, Route], seam: ServiceSeam, *, port: int = 0, timeout_s: float = UPSTREAM_S
+    routes: Mapping[str, Route],
+    seam: ServiceSeam,
+    *,
+    port: int = 0,
+    ports: Mapping[str, int] | None = None,
+    timeout_s: float = UPSTREAM_S,
 ) -> Iterator[tuple[str, Gateway]]:
-    """A context with a listener on loopback whose connections are served in threads; gives its address.
+    """A context with listeners on loopback, one for all routes and one for each of `ports`; gives the first one's
+    address. Those of the others are the gateway's `addresses`.
 
     Raises:
-        OSError: the port is taken.
+        OSError: a port is taken.
     """
     shared = Gateway(routes, seam, threading.Lock(), timeout_s)
-    with _listening(port) as listener:
-        threading.Thread(target=_accept, args=(listener, shared), name="gateway", daemon=True).start()
-        host, taken = listener.getsockname()[:2]
+    with ExitStack() as stack:
+        own = {"": stack.enter_context(_listening(port, "another --port"))}
+        for name, number in (ports or {}).items():
+            own[name] = stack.enter_context(_listening(number, f"another port in --port-of {name}="))
+        found = {name: "http://{}:{}".format(*listener.getsockname()[:2]) for name, listener in own.items()}
+        address = found.pop("")
+        shared.addresses.update(found)
+        for name, listener in own.items():
+            threading.Thread(target=_accept, args=(listener, shared, name), name="gateway", daemon=True).start()
         try:
-            yield f"http://{host}:{taken}", shared
+            yield address, shared
         finally:
-            with suppress(OSError):
-                listener.shutdown(socket.SHUT_RDWR)
+            for listener in own.values():
+                with suppress(OSError):
+                    listener.shutdown(socket.SHUT_RDWR)
 
 
-def addresses(routes: Mapping[str, Route], address: str) -> dict[str, str]:
-    """The variables in which the SDKs of models' providers look for an address, with those of the gateway."""
+def addresses(routes: Mapping[str, Route], url: Callable[[str], str]) -> dict[str, str]:
+    """The variables in which the SDKs of models' providers look for an address, with those of the gateway. `url`: the
+    address of a route."""
     found = {}
     for provider, (name, path) in PROVIDERS.items():
         route = next((each for each in (provider, "model") if each in routes), None)
         if route is not None:
-            found[name] = f"{address}/{route}" + ("" if path and routes[route].base.endswith(path) else path)
+            found[name] = url(route) + ("" if path and routes[route].base.endswith(path) else path)
     return found
 
 
-def _listening(port: int) -> socket.socket:
+def _listening(port: int, instead: str) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -294,19 +342,19 @@ def _listening(port: int) -> socket.socket:
         listener.listen(1024)
     except OSError as error:
         listener.close()
-        raise OSError(error.errno, f"{os.strerror(error.errno or 0)}: choose another --port", f"port {port}") from None
+        raise OSError(error.errno, f"{os.strerror(error.errno or 0)}: choose {instead}", f"port {port}") from None
     return listener
 
 
-def _accept(listener: socket.socket, shared: Gateway) -> None:
-    """Serves each connection in a thread of its own, until the listener is closed."""
+def _accept(listener: socket.socket, shared: Gateway, only: str) -> None:
+    """Takes connections until the listener is closed. `only`: the route whose port it is; empty for that of all."""
     while True:
         try:
             line, _ = listener.accept()
         except OSError:
             return
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        threading.Thread(target=shared.serve, args=(line,), daemon=True).start()
+        shared.serve(line, only)
 
 
 def finished(book: LiveLog, *, prompt: str, answer: str, error: str = "", seconds: float) -> None:

@@ -73,6 +73,20 @@ class Log:
             self._write(line)
             self._seq += 1
 
+    def write_all(self, texts: Sequence[str], *, trial: str | None = None) -> None:
+        """Appends events, each the text of `encode_event`, at one moment; all of them or none.
+
+        Raises:
+            LogLost: as `write`.
+        """
+        with self._lock:
+            ts, t = iso(self._clock.utc()), round(self._clock.monotonic() - self._origin, 6)
+            envelope = json.dumps({"ts": ts, "t": t, "run": self._run, "trial": trial, "writer": self._writer})[:-1]
+            numbered = enumerate(map(self._masked, texts), self._seq + 1)
+            lines = [f'{envelope}, "seq": {seq}, {text}\n' for seq, text in numbered]
+            self._write("".join(lines).encode("utf-8", "surrogatepass"))
+            self._seq += len(lines)
+
     def hide(self, secrets: Iterable[str]) -> None:
         """Masks these too in every line from now on."""
         with self._lock:

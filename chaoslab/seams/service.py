@@ -30,6 +30,7 @@ from chaoslab.core.plan import HITS, SPARED, Candidates, Decision, Injection, Pl
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import Piped, Streamed
 from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams import service_mcp
 from chaoslab.seams.service_http import LENGTHS, Fields, HttpRequest, Served, is_stream
 from chaoslab.seams.service_model import Heard, ModelHost, ModelRequest, Spent, free
 from chaoslab.seams.service_outage import Current, Outages
@@ -196,6 +197,11 @@ class ServiceSeam:
     def asked(self, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
         """The attempt that a request to a service is; None outside of a trial."""
         return None if self.book is None else ServiceAttempt(self, self.book, name, request, line)
+
+    def never_hits(self, name: str) -> bool:
+        """True if nothing in the plan can hit a request to the service, and nothing else is noted of one than that it
+        was made and what came of it."""
+        return name not in self.models and not self.plan.looks_back and not any(self.reach(name, chat=True))
 
     def refuses(self, name: str, trip_s: float, step: Step = "connection") -> Callable[[], None] | None:
         """The function to call when the client is told that its connection fails in this step; None if it does not."""
@@ -566,7 +572,8 @@ class ServiceAttempt(Attempt):
                 )
                 said = None
         if said is None and request.method not in SAFE and not self.of_model and 200 <= status < 300:
-            done = ((self.tool, value),)
+            of_mcp = service_mcp.effects_of(value)
+            done = ((self.tool, value),) if of_mcp is None else of_mcp
         named = self._effect_id(request)
         for nth, (effect, content) in enumerate(done):
             self.book.note(

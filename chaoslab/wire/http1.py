@@ -47,8 +47,14 @@ class Head(NamedTuple):
 class Reader:
     """Reads one side of a connection. `recv`: as `socket.recv`."""
 
-    def __init__(self, recv: Callable[[int], bytes]) -> None:
-        self._recv, self._held = recv, b""
+    def __init__(self, recv: Callable[[int], bytes], held: bytes = b"") -> None:
+        """`held`: the bytes that were read before."""
+        self._recv, self._held = recv, held
+
+    @property
+    def held(self) -> bytes:
+        """The bytes that were read and are no part of what was asked for."""
+        return self._held
 
     def head(self) -> Head | None:
         """The next head; None if the connection ends before it.
@@ -65,12 +71,8 @@ class Reader:
                     raise Malformed("it broke off in a head")
                 return None
             self._held = (self._held + data).lstrip(b"\r\n") if not self._held else self._held + data
-        text, self._held = self._held[:end].decode("latin-1"), self._held[end + 4 :]
-        first, *lines = text.split("\r\n")
-        words = first.split(" ", 2)
-        if len(words) < 2:
-            raise Malformed(f"the line {first[:60]!r}")
-        return Head((words[0], words[1], words[2] if len(words) > 2 else ""), [_field(line) for line in lines])
+        text, self._held = self._held[:end], self._held[end + 4 :]
+        return head_of(text)
 
     def body(self, framing: int) -> Iterator[bytes]:
         """The body in parts, without the marks of chunks.
@@ -122,6 +124,19 @@ class Reader:
             return self._recv(most)
         data, self._held = self._held[:most], self._held[most:]
         return data
+
+
+def head_of(data: bytes) -> Head:
+    """The head in these bytes, which end before its empty line.
+
+    Raises:
+        Malformed: it is no HTTP.
+    """
+    first, *lines = data.decode("latin-1").split("\r\n")
+    words = first.split(" ", 2)
+    if len(words) < 2:
+        raise Malformed(f"the line {first[:60]!r}")
+    return Head((words[0], words[1], words[2] if len(words) > 2 else ""), [_field(line) for line in lines])
 
 
 def _field(line: str) -> tuple[str, str]:

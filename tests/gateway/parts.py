@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -100,12 +100,18 @@ def shop() -> Iterator[Any]:
 
 
 @contextmanager
-def standing(logs: Path, route: Sequence[str], *faults: dict[str, Any], timeout_s: float = 20.0) -> Iterator[Running]:
+def standing(
+    logs: Path,
+    route: Sequence[str],
+    *faults: dict[str, Any],
+    ports: Mapping[str, int] | None = None,
+    timeout_s: float = 20.0,
+) -> Iterator[Running]:
     """A gateway with these routes and faults."""
     known = routes(route)
     plan = plan_of([json.dumps(fault) for fault in faults], None, 1, known)
     started = PromptStarted(prompt_index=1, prompt="test", effects=None)
-    with gateway(known, plan, logs=logs, started=started, timeout_s=timeout_s) as running:
+    with gateway(known, plan, logs=logs, started=started, ports=ports, timeout_s=timeout_s) as running:
         yield running
         running.end()
         finished(running.book, prompt="test", answer="done", seconds=1.0)

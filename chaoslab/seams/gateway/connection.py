@@ -10,15 +10,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from itertools import chain
-from threading import Condition, Lock
-from typing import Any
+from threading import Condition, Lock, Thread
+from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
 from chaoslab.core.exchange import Failure
 from chaoslab.seams.gateway.routes import Route, unknown
 from chaoslab.seams.gateway.upstream import Broken, Said, Upstream
-from chaoslab.seams.service import Answer, Seen, ServiceAttempt, ServiceSeam
+from chaoslab.seams.service import Answer, Answered, Seen, ServiceAttempt, ServiceSeam
 from chaoslab.seams.service_http import HttpRequest, is_stream
+from chaoslab.seams.service_passed import PassedAttempt, Tell
 from chaoslab.seams.stream_view import StreamView
 from chaoslab.wire.body import BODY_MAX
 from chaoslab.wire.http1 import (
@@ -46,17 +47,29 @@ SECRET_MIN = 8
 """The shortest secret that is looked for."""
 
 
+class Loop(Protocol):
+    """The thread of the exchanges that no fault can hit (`loop.py`)."""
+
+    def take(self, line: socket.socket, only: str, held: bytes, kept: Mapping[str, socket.socket]) -> bool:
+        """Takes a client's connection, of which the bytes `held` were read, and connections to routes' services that
+        were used for it; False if the loop is over. `only`: as in `Connection`."""
+
+
 @dataclass
 class Gateway:
     """The parts that all connections share: routes by name, and the seam. `lock` is held where attempts are numbered
     and noted. `timeout_s` bounds each silence of a service. `hide` is told of each new secret that passes, such as a
-    key."""
+    key. `tell` writes events down; without it, each exchange has a thread, as without a `loop`."""
 
     routes: Mapping[str, Route]
     seam: ServiceSeam
     lock: Lock
     timeout_s: float
     hide: Callable[[set[str]], object] = lambda secrets: None  # noqa: ARG005
+    addresses: dict[str, str] = field(default_factory=dict)
+    """The addresses of routes that have a port of their own."""
+    tell: Tell | None = None
+    loop: Loop | None = None
     secrets: set[str] = field(default_factory=set)
     under_way: set[int] = field(default_factory=set)
     """The exchanges that are not over."""
@@ -80,9 +93,28 @@ class Gateway:
                 self.secrets.update(new)
                 self.hide(new)
 
-    def serve(self, line: socket.socket) -> None:
-        """Answers a connection's requests until it ends."""
-        Connection(self, line).serve()
+    def serve(self, line: socket.socket, only: str = "") -> None:
+        """Answers a connection's requests until it ends. `only`: as in `Connection`."""
+        if self.loop is None or not self.loop.take(line, only, b"", {}):
+            Thread(target=Connection(self, line, only).serve, daemon=True).start()
+
+    def over(self, attempts: Iterable[int]) -> None:
+        """Takes the end of exchanges that were under way."""
+        self.under_way.difference_update(attempts)
+        with self.calm:
+            self.calm.notify_all()
+
+    def passes(self, name: str) -> bool:
+        """True if no fault can hit the exchanges of a route, and nobody has to read what is said in them."""
+        return self.tell is not None and self.routes[name].scheme == "http" and self.seam.never_hits(name)
+
+    def asked(self, name: str, request: Request, line: Connection) -> ServiceAttempt | None:
+        """The attempt that a request is; None outside of a trial."""
+        with self.lock:
+            book = self.seam.book
+            if book is None or self.tell is None or not self.seam.never_hits(name):
+                return self.seam.asked(name, request, line)
+            return PassedAttempt(self.seam, book, name, request, self.tell)
 
 
 class Request(HttpRequest):
@@ -104,23 +136,73 @@ class Request(HttpRequest):
 
 
 class Connection:
-    """A client's connection, and those to the services that it asks."""
+    """A client's connection, and those to the services that it asks. `only`: the route whose port it came to; empty at
+    the port of all. `held`: the bytes that were read from it."""
 
     trip_s = 0.0
 
-    def __init__(self, gateway: Gateway, line: socket.socket) -> None:
-        self._gateway, self._line, self._reader = gateway, line, Reader(line.recv)
+    def __init__(self, gateway: Gateway, line: socket.socket, only: str = "", held: bytes = b"") -> None:
+        self._gateway, self._line, self._only, self._reader = gateway, line, only, Reader(line.recv, held)
         self._upstreams: dict[str, Upstream] = {}
         self._route = ""
-        self._lapsed = False
+        self._lapsed = self._left = False
         self._body: Iterable[bytes] = ()
         self._length = 0
 
     def serve(self) -> None:
+        self._serve(self._requests)
+
+    def go_on(self, attempt: ServiceAttempt, head: Head, upstream: Upstream) -> None:
+        """Ends an exchange that was begun elsewhere, and serves what comes after."""
+
+        def served() -> None:
+            self._route, self._body = attempt.name, (attempt.request.body,)
+            self._length = len(attempt.request.body)
+            self._upstreams[self._route] = upstream
+            if self._ended(attempt, head, large=False) and not self._given_back():
+                self._requests()
+
+        self._serve(served)
+
+    def send_rest(self, attempt: ServiceAttempt, answer: Answered, data: bytes, sent: int) -> None:
+        """Sends the rest of an answer, and serves what comes after."""
+
+        def served() -> None:
+            self._route, how = attempt.name, None
+            try:
+                self._line.sendall(data[sent:])
+            except OSError:
+                how = "left"
+            with self._gateway.lock:
+                size = sent if how else len(data)
+                attempt.ended(Seen(how, answer if size else None, size))
+            self._gateway.over([id(attempt)])
+            if how is None and not self._given_back():
+                self._requests()
+
+        self._serve(served)
+
+    def _requests(self) -> None:
+        while (head := self._reader.head()) is not None:
+            if not self._answered(head) or self._given_back():
+                return
+
+    def _given_back(self) -> bool:
+        """Gives the connection to the loop if its last route is the loop's; True if the loop has it now."""
+        shared = self._gateway
+        if shared.loop is None or not shared.passes(self._route):
+            return False
+        kept = {name: line for name, each in self._upstreams.items() if (line := each.released()) is not None}
+        if shared.loop.take(self._line, self._only, self._reader.held, kept):
+            self._left = True
+            return True
+        for line in kept.values():
+            line.close()
+        return False
+
+    def _serve(self, serve: Callable[[], None]) -> None:
         try:
-            while (head := self._reader.head()) is not None:
-                if not self._answered(head):
-                    return
+            serve()
         except Malformed as error:
             self._say(400, f"this is no HTTP/1.1: {error}")
         except OSError:
@@ -128,16 +210,17 @@ class Connection:
         finally:
             for upstream in self._upstreams.values():
                 upstream.close()
-            with suppress(OSError):
-                self._line.close()
+            if not self._left:
+                with suppress(OSError):
+                    self._line.close()
 
     def _answered(self, head: Head) -> bool:
         """Answers one request; False if the connection is over."""
         method, target = head.words[0], head.words[1]
-        if (refused := _refusal(head)) is not None:
+        if (refused := refusal(head.field("origin"), head.field("host").lower())) is not None:
             self._say(403, refused)
             return False
-        self._route, path = _split(target)
+        self._route, path = split(target, self._only)
         route = self._gateway.routes.get(self._route)
         framing = framing_of_request(head)
         if head.field("expect").lower() == "100-continue":
@@ -151,19 +234,19 @@ class Connection:
         request = Request(method, path, fields, b"" if large else body)
         self._body, self._length = (chain((body,), rest), framing) if rest is not None else ((body,), len(body))
         self._lapsed = False
-        self._gateway.passed(_secrets(head, path))
-        with self._gateway.lock:
-            attempt = self._gateway.seam.asked(self._route, request, self)
+        self._gateway.passed(secrets_of(head, path))
+        attempt = self._gateway.asked(self._route, request, self)
         if attempt is None:
             return False
-        shared = self._gateway
-        shared.under_way.add(id(attempt))
+        self._gateway.under_way.add(id(attempt))
+        return self._ended(attempt, head, large=large)
+
+    def _ended(self, attempt: ServiceAttempt, head: Head, *, large: bool) -> bool:
+        """Answers a request that is under way; False if the connection is over."""
         try:
             return self._exchanged(attempt, head, large=large) and not head.closes
         finally:
-            shared.under_way.discard(id(attempt))
-            with shared.calm:
-                shared.calm.notify_all()
+            self._gateway.over([id(attempt)])
 
     def _read(self, framing: int) -> tuple[bytes, Iterator[bytes] | None]:
         """The body, or its beginning and the parts of the rest if it is larger than what is kept."""
@@ -237,7 +320,7 @@ class Connection:
         said = Said(status, words)
         body = b"".join(said.parts())
         with suppress(OSError):
-            self._line.sendall(spelt(_status(status), [*said.fields, ("Connection", "close")]) + body)
+            self._line.sendall(spelt(status_line(status), [*said.fields, ("Connection", "close")]) + body)
 
 
 class _Client:
@@ -271,7 +354,7 @@ class _Client:
             closes = True
         if closes:
             fields.append(("Connection", "close"))
-        head = spelt(_status(status), fields)
+        head = spelt(status_line(status), fields)
         self._answer = status, given, []
         if is_stream(given):
             self._stream = StreamView(self._attempt.began_s)
@@ -313,27 +396,29 @@ class _Client:
         return Seen(error, answer, self._size, waited, streamed)
 
 
-def _split(target: str) -> tuple[str, str]:
-    """The route's name and the rest of the path."""
+def split(target: str, only: str) -> tuple[str, str]:
+    """The route's name and the rest of the path. `only`: the route of the port, whose name no path has."""
     if target.startswith(("http://", "https://")):  # as to a proxy
         target = "/" + target.split("/", 3)[3] if target.count("/") > 2 else "/"
+    if only:
+        return only, target
     path, mark, query = target.partition("?")
     name, _, rest = path.removeprefix("/").partition("/")
     return name, f"/{rest}{mark}{query}"
 
 
-def _refusal(head: Head) -> str | None:
-    """The words for a request that a browser makes for a page, or one under a foreign name; None for any other."""
-    if origin := head.field("origin"):
+def refusal(origin: str, host: str) -> str | None:
+    """The words for a request that a browser makes for a page, or one under a foreign name; None for any other. `host`:
+    in lower case."""
+    if origin:
         return f"the gateway answers programs, not pages of a browser (Origin: {origin[:60]})"
-    host = head.field("host").lower()
     name = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
     if name not in LOOPBACK:
         return f"the gateway is asked for as 127.0.0.1 or localhost, not as {host[:60]!r}"
     return None
 
 
-def _secrets(head: Head, path: str) -> set[str]:
+def secrets_of(head: Head, path: str) -> set[str]:
     """The secrets of a request: its keys, without the words before them."""
     found = {value.rpartition(" ")[2] for name, value in head.fields if name.lower() in CREDENTIALS}
     query = parse_qsl(path.partition("?")[2]) if "?" in path else ()
@@ -341,7 +426,7 @@ def _secrets(head: Head, path: str) -> set[str]:
     return {value for value in found if len(value) >= SECRET_MIN}
 
 
-def _status(status: int) -> str:
+def status_line(status: int) -> str:
     try:
         return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"
     except ValueError:

@@ -50,6 +50,23 @@ class Upstream:
         self.route, self._timeout_s = route, timeout_s
         self._socket: socket.socket | None = None
         self._reader: Reader | None = None
+        self._begun: tuple[bytes, Exception | None] | None = None
+
+    def begun(self, line: socket.socket, unsent: bytes, held: bytes, error: Exception | None) -> None:
+        """Takes a kept connection on which the next request was sent already, but for `unsent`, and the bytes `held` of
+        its answer were read. `error`: it ended in this way."""
+        line.settimeout(self._timeout_s)
+        self._socket, self._reader = line, Reader(line.recv, held)
+        self._begun = unsent, error
+
+    def released(self) -> socket.socket | None:
+        """The connection, for others to use; None if there is none that stands between two exchanges."""
+        line, clean = self._socket, self._reader is not None and not self._reader.held and self.route.scheme == "http"
+        if line is None or not clean:
+            self.close()
+            return None
+        self._socket = self._reader = None
+        return line
 
     def ask(self, method: str, target: str, fields: Fields, body: Iterable[bytes], *, length: int) -> Answered:
         """Sends a request and reads the head of its answer. `length`: of the body in bytes, or CHUNKED.
@@ -59,9 +76,13 @@ class Upstream:
         """
         parts = iter(body)
         first = next(parts, b"")
-        kept = self._socket is not None
+        kept, begun, self._begun = self._socket is not None, self._begun, None
         try:
-            return self._asked(method, target, fields, first, parts, length)
+            return (
+                self._going_on(method, *begun)
+                if begun is not None
+                else self._asked(method, target, fields, first, parts, length)
+            )
         except (OSError, Malformed, EOFError) as error:
             self.close()
             stale = kept and isinstance(error, EOFError | ConnectionError) and 0 <= length <= len(first)
@@ -77,17 +98,22 @@ class Upstream:
         self, method: str, target: str, fields: Fields, first: bytes, rest: Iterator[bytes], length: int
     ) -> Answered:
         line = self._connected()
-        own = [("Host", self.route.authority), *((n, v) for n, v in fields if n.lower() not in _OWN)]
-        if length == CHUNKED:
-            own.append(("Transfer-Encoding", "chunked"))
-        elif length or method in ("POST", "PUT", "PATCH"):
-            own.append(("Content-Length", str(length)))
-        head = spelt(f"{method} {self.route.base}{target} HTTP/1.1", own)
+        head = head_for(self.route, method, target, fields, length)
         line.sendall(head + (chunk(first) if length == CHUNKED and first else first))
         for part in rest:
             line.sendall(chunk(part) if length == CHUNKED else part)
         if length == CHUNKED:
             line.sendall(b"0\r\n\r\n")
+        return self._answered(method)
+
+    def _going_on(self, method: str, unsent: bytes, error: Exception | None) -> Answered:
+        if error is not None:
+            raise error
+        assert self._socket is not None
+        self._socket.sendall(unsent)
+        return self._answered(method)
+
+    def _answered(self, method: str) -> Answered:
         assert self._reader is not None
         while (answer := self._reader.head()) is not None and answer.words[1].startswith("1"):
             pass  # 100 Continue and 103 Early Hints
@@ -136,6 +162,16 @@ class Upstream:
 _OWN = HOP_BY_HOP | {"host", "content-length", "accept-encoding", "expect"}
 """Fields that the gateway sets itself. Without Accept-Encoding, a service answers in plain bytes, which faults can
 read."""
+
+
+def head_for(route: Route, method: str, target: str, fields: Fields, length: int) -> bytes:
+    """The head of a request as a route's service gets it."""
+    own = [("Host", route.authority), *[field for field in fields if field[0].lower() not in _OWN]]
+    if length == CHUNKED:
+        own.append(("Transfer-Encoding", "chunked"))
+    elif length or method in ("POST", "PUT", "PATCH"):
+        own.append(("Content-Length", str(length)))
+    return spelt(f"{method} {route.base}{target} HTTP/1.1", own)
 
 
 class Answered:

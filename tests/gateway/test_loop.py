@@ -1,0 +1,283 @@
+"""Exchanges that no fault can hit share one thread, and look like those with a thread of their own."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from chaoslab.core.events import CallFinished, CallStarted
+from chaoslab.record.log import LogLost
+from tests.gateway.parts import history, shop, standing
+from tests.seams.lab_parts import eventually
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+GET = b"GET /crm/x HTTP/1.1\r\nHost: localhost\r\n\r\n"
+POST = b"POST /crm/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Any]:
+    with shop() as found:
+        yield found
+
+
+class Last(bytes):
+    """An answer after which the service ends the connection."""
+
+
+class Scripted:
+    """A service that answers the requests of all connections in order with these bytes; None ends the connection."""
+
+    def __init__(self, answers: Sequence[bytes | None]) -> None:
+        self.answers = list(answers)
+        self.asked: list[bytes] = []
+        self.connections = 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.route = f"crm=http://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                line, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            threading.Thread(target=self._serve, args=(line,), daemon=True).start()
+
+    def _serve(self, line: socket.socket) -> None:
+        with line:
+            while data := line.recv(1 << 20):
+                self.asked.append(data)
+                answer = self.answers.pop(0)
+                if answer is None:
+                    return
+                if answer:
+                    line.sendall(answer)
+                if isinstance(answer, Last):
+                    return
+
+
+@contextmanager
+def scripted(logs: Path, *answers: bytes | None, timeout_s: float = 20.0) -> Iterator[tuple[Scripted, Any]]:
+    """A service, and a connection to the gateway before it, over which one request was answered already."""
+    service = Scripted([OK, *answers])
+    with (
+        service.listener,
+        standing(logs, [service.route], timeout_s=timeout_s) as running,
+        socket.create_connection(("127.0.0.1", int(running.address.rpartition(":")[2])), 20) as line,
+    ):
+        assert asked(line, GET).endswith(b"ok")
+        yield service, line
+        line.shutdown(socket.SHUT_RDWR)
+        service.listener.shutdown(socket.SHUT_RDWR)
+
+
+def asked(line: socket.socket, request: bytes, answers: int = 1) -> bytes:
+    """The bytes of that many answers, each of which states its length, or those up to the end of the connection."""
+    line.sendall(request)
+    data = b""
+    while data.count(b"\r\n\r\n") < answers or len(data) < _whole(data):
+        part = line.recv(1 << 20)
+        if not part:
+            break
+        data += part
+    return data
+
+
+def _whole(data: bytes) -> int:
+    head, _, _ = data.rpartition(b"\r\n\r\n")
+    length = head.lower().rpartition(b"content-length: ")[2].partition(b"\r\n")[0]
+    return len(head) + 4 + int(length)
+
+
+def ends(logs: Path) -> list[tuple[Any, ...]]:
+    return [(end.ok, end.status, end.error, end.via, end.reply) for _, end in history(logs).of(CallFinished)]
+
+
+def traffic(logs: Path, server: Any, *, alone: bool) -> list[str]:
+    """The events of some requests, each in its own thread or all in the loop's."""
+    server.asked = 0
+    secret = {"Authorization": "Bearer sk-of-a-user"}
+    with standing(logs, [f"crm={server.url}"]) as running, httpx.Client(base_url=running.url("crm")) as client:
+        if alone:
+            running.shared.tell = running.shared.loop = None
+        client.get("/price/1")
+        client.get("/price/1?page=2&key=query-of-a-user", headers=secret)
+        client.get("/price/1")
+        client.head("/price/ü")
+        client.post("/refunds", json={"order": 17, "why": "“broken”\n"}, headers={"Idempotency-Key": "k1"})
+        client.post("/refunds", json={"order": 17, "why": "“broken”\n"}, headers={"Idempotency-Key": "k1"})
+        client.put("/refunds", content=b"\x00\xff not JSON")
+        client.post("/refunds", data={"order": "17"})
+        client.get("/stream")
+        client.get("/once")
+        client.get("/dies")
+        client.get("/price/1")
+    lines = (logs / "latest" / "info.log").read_text().splitlines()
+    assert not any("of-a-user" in line for line in lines)
+    return lines
+
+
+MEASURED = {"t", "ts", "run", "duration_s", "first_byte_s", "last_byte_s", "now", "start_time", "end_time", "settings"}
+
+
+def test_both_ways_write_the_same_lines(server: Any, tmp_path: Path) -> None:
+    import json
+
+    def told(logs: Path, *, alone: bool) -> list[dict[str, Any]]:
+        found = [json.loads(line) for line in traffic(logs, server, alone=alone)]
+        assert [each["seq"] for each in found] == list(range(1, len(found) + 1))
+        ids = {each["request_id"] for each in found if each.get("request_id")}
+        assert len(ids) >= 10
+        for each in found:
+            if "bytes" in each:  # the service's Date, and its echo of the gateway's own port
+                each["reply"] = each["reply"][:30]
+        shown = [{name: value for name, value in each.items() if name not in MEASURED} for each in found]
+        for each in shown:  # an id holds the run's name
+            each.pop("request_id", None) if each["kind"] != "effect" else None
+        return shown
+
+    assert told(tmp_path / "loop", alone=False) == told(tmp_path / "alone", alone=True)
+
+
+def test_connections_that_wait_have_no_thread(server: Any, tmp_path: Path) -> None:
+    def own() -> int:
+        return sum(each.name.startswith("Thread-") and "serve" in each.name for each in threading.enumerate())
+
+    with standing(tmp_path, [f"crm={server.url}"]) as running:
+        clients = [httpx.Client(base_url=running.url("crm")) for _ in range(8)]
+        before = own()
+        assert {client.get("/price/1").status_code for client in clients} == {200}
+        eventually(lambda: own() <= before)
+        for client in clients:
+            client.close()
+
+
+def test_a_request_in_pieces_and_two_at_once_are_answered_in_order(tmp_path: Path) -> None:
+    with scripted(tmp_path, OK, OK, OK.replace(b"ok", b"no")) as (service, line):
+        for piece in (POST[:9], POST[9:40], POST[40:-1]):
+            line.sendall(piece)
+        assert asked(line, POST[-1:]).endswith(b"ok")
+        both = asked(line, GET + POST, 2)
+        assert (both.count(b"200 OK"), both[-2:]) == (2, b"no")
+    assert [each.split(b" ")[0] for each in service.asked] == [b"GET", b"POST", b"GET", b"POST"]
+    assert service.asked[1].endswith(b"\r\n\r\n{}")
+    assert service.connections == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+        b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n" + OK,
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 2\r\n\r\nok",
+    ],
+    ids=["chunks", "hints", "closes", "events"],
+)
+def test_an_answer_of_another_form_passes_and_the_next_is_right(answer: bytes, tmp_path: Path) -> None:
+    with scripted(tmp_path, answer, OK, OK) as (_, line):
+        line.sendall(GET)
+        data = b""
+        while not data.endswith((b"ok", b"ok\r\n0\r\n\r\n")):
+            data += line.recv(4096)
+        assert data.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert b"close" not in data
+        assert asked(line, GET).endswith(b"ok")
+        assert asked(line, POST).endswith(b"ok")
+    assert ends(tmp_path) == [(True, 200, None, "service", "ok")] * 4
+
+
+@pytest.mark.parametrize("size", [200_000, 5_000_000])
+def test_a_large_answer_passes_whole_to_a_client_that_reads_it_late(size: int, tmp_path: Path) -> None:
+    large = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (size, b"x" * size)
+    with scripted(tmp_path, large, OK) as (_, line):
+        assert len(asked(line, GET)) > size
+        assert asked(line, GET).endswith(b"ok")
+    assert [end[:2] for end in ends(tmp_path)] == [(True, 200)] * 3
+
+
+def test_a_client_that_takes_no_bytes_holds_up_nobody(tmp_path: Path) -> None:
+    size = 100_000
+    large = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (size, b"x" * size)
+    with scripted(tmp_path, *[large] * 100, OK) as (service, line):
+        line.sendall(GET * 100)  # and reads nothing
+        eventually(lambda: len(service.asked) > 10)
+        while len(service.asked) < 101:
+            assert line.recv(1 << 20)
+        with socket.create_connection(line.getpeername(), 20) as other:
+            assert asked(other, GET).endswith(b"ok")
+
+
+@pytest.mark.parametrize(
+    ("request_", "answers", "status", "sent"), [(GET, [None, OK], b"200 OK", 3), (POST, [None, OK], b"502 Bad", 2)]
+)
+def test_a_service_that_breaks_off_is_asked_again_only_if_it_may_be(
+    request_: bytes, answers: list[bytes | None], status: bytes, sent: int, tmp_path: Path
+) -> None:
+    with scripted(tmp_path, *answers) as (service, line):
+        assert status in asked(line, request_)
+        assert len(service.asked) == sent
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "words"),
+    [
+        (b"", b"504 Gateway", b"did not answer within 0.2 s"),
+        (b"HTTP/1.1 200 OK\r\nContent-Le", b"504 Gateway", b"did not answer within 0.2 s"),
+        (b"SSH-2.0-x\r\n\r\n", b"502 Bad", b"does not speak HTTP/1.1"),
+    ],
+    ids=["silent", "half a head", "no HTTP"],
+)
+def test_a_service_that_gives_no_answer_is_said(answer: bytes, status: bytes, words: bytes, tmp_path: Path) -> None:
+    with scripted(tmp_path, answer, OK, timeout_s=0.2) as (_, line):
+        said = asked(line, POST)
+        assert (status in said, words in said) == (True, True)
+        assert asked(line, GET).endswith(b"ok")
+    assert [(ok, status) for ok, status, *_ in ends(tmp_path)] == [(True, 200), (False, int(status[:3])), (True, 200)]
+
+
+def test_an_answer_cut_in_its_body_reaches_the_client_cut(tmp_path: Path) -> None:
+    with scripted(tmp_path, Last(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok")) as (_, line):
+        assert asked(line, GET).endswith(b"\r\n\r\nok")
+    assert ends(tmp_path)[1][:3] == (False, 200, "closed")
+
+
+def test_two_lengths_are_no_way_to_smuggle_a_request(tmp_path: Path) -> None:
+    two = POST.replace(b"Length: 2", b"Length: 2\r\nContent-Length: 0")
+    with scripted(tmp_path, OK, OK) as (service, line):
+        assert asked(line, two).endswith(b"ok")
+        assert asked(line, GET).endswith(b"ok")
+    assert service.asked[1].lower().count(b"content-length") == 1
+    assert service.asked[1].endswith(b"\r\n\r\n{}")
+
+
+def test_a_service_is_asked_for_nothing_that_is_not_in_the_log(tmp_path: Path) -> None:
+    with scripted(tmp_path, b"") as (service, line):
+        line.sendall(POST)
+        eventually(lambda: len(service.asked) == 2)
+        assert [event.tool for _, event in history(tmp_path).of(CallStarted)] == ["GET /x", "POST /x"]
+    assert ends(tmp_path)[1][2] == "cancelled"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_service_is_asked_for_nothing_when_the_log_is_lost(tmp_path: Path) -> None:
+    def lose() -> None:
+        with scripted(tmp_path, OK) as (service, line):
+            eventually(lambda: len(ends(tmp_path)) == 1)
+            (tmp_path / "latest" / "info.log").unlink()
+            for _ in range(2):  # the second time, the loop is over
+                with socket.create_connection(address := line.getpeername(), 20) as other:
+                    assert (address, asked(other, POST)) == (line.getpeername(), b"")
+            assert len(service.asked) == 1
+
+    with pytest.raises(LogLost):
+        lose()

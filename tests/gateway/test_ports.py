@@ -1,0 +1,97 @@
+"""A route may have a port of its own, at which a program finds the service's own paths."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from chaoslab.core.events import CallStarted, FaultWitnessed
+from chaoslab.execution.gateway import ports_of
+from chaoslab.seams.gateway.routes import routes
+from tests.gateway.parts import history, shop, standing
+from tests.gateway.test_exec import exec_
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Any]:
+    with shop() as found:
+        yield found
+
+
+def test_both_ports_lead_to_one_service_whose_requests_are_numbered_together(server: Any, tmp_path: Path) -> None:
+    route, fault = f"crm={server.url}", {"fault": "tool_error", "target": "crm", "status": 503, "calls": [2]}
+    with standing(tmp_path, [route, "other=http://127.0.0.1:1"], fault, ports={"crm": 0}) as running:
+        own = running.url("crm")
+        assert own != running.address
+        assert running.url("other") == f"{running.address}/other"
+        assert httpx.get(f"{own}/crm/price?page=2").json()["path"] == "/crm/price?page=2"
+        assert httpx.get(f"{running.address}/crm/price").status_code == 503
+        assert httpx.get(f"{own}/other/x").json()["path"] == "/other/x"
+        assert httpx.get(f"{own}/x", headers={"Host": "evil.example"}).status_code == 403
+    assert [event.fault for _, event in history(tmp_path).of(FaultWitnessed)] == ["tool_error"]
+    numbered = [(event.at.request, event.tool) for _, event in history(tmp_path).of(CallStarted)]
+    assert numbered == [(1, "GET /crm/price"), (2, "GET /price"), (3, "GET /other/x")]
+
+
+def test_a_route_that_no_fault_hits_has_one_too(server: Any, tmp_path: Path) -> None:
+    with (
+        standing(tmp_path, [f"crm={server.url}"], ports={"crm": 0}) as running,
+        httpx.Client(base_url=running.url("crm")) as client,
+    ):
+        assert [client.get("/crm/x").json()["path"] for _ in range(3)] == ["/crm/x"] * 3
+
+
+def test_the_commands_take_it(server: Any, tmp_path: Path, capfd: Any) -> None:
+    script = 'import os, urllib.request as u; print(u.urlopen(os.environ["CRM_URL"] + "/price").read().decode()[:17])'
+    command = [sys.executable, "-c", script]
+    assert exec_(tmp_path, f"crm={server.url}", command, "--port-of", "crm=0") == 0
+    assert capfd.readouterr().out.startswith('{"path": "/price"')
+
+
+def test_the_gateway_says_where_it_listens_and_ends_with_its_signal(server: Any, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "chaoslab", "gateway", "--port", "0", "--port-of", "crm=0"]
+    options = ["--route", f"crm={server.url}", "--logs", str(tmp_path)]
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    said = process.stdout.readline()
+    assert said.startswith("crm: http://127.0.0.1:")
+    assert said.endswith(f" leads to {server.url}\n")
+    assert process.stdout.readline().startswith("ready: gateway on http://127.0.0.1:")
+    assert httpx.get(said.split()[1] + "/price").json()["path"] == "/price"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 0
+    process.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("texts", "line"),
+    [
+        (["crm"], "--port-of crm should be a route and a port from 0 to 65535, as in crm=9100"),
+        (["crm=x"], "--port-of crm=x should be a route and a port"),
+        (["crm=65536"], "--port-of crm=65536 should be a route and a port"),
+        (["=9100"], "--port-of =9100 should be a route and a port"),
+        (["cmr=9100"], "--port-of cmr=9100 names no route: did you mean 'crm'?"),
+        (["crm=9100", "crm=9101"], "--port-of crm=9101 gives the route crm a second port: it has 9100"),
+    ],
+)
+def test_a_mistake_is_one_line(texts: list[str], line: str) -> None:
+    with pytest.raises((ValueError, LookupError)) as told:
+        ports_of(texts, routes(["crm=http://a"]))
+    assert str(told.value.args[0]).startswith(line)
+
+
+def test_a_port_in_use_is_said_with_its_option(server: Any, tmp_path: Path, capfd: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        route = f"crm={server.url}"
+        assert exec_(tmp_path, route, [sys.executable, "-c", "print(1)"], "--port-of", f"crm={port}") == 2
+    said = f"port {port}: Address already in use: choose another port in --port-of crm=\n"
+    assert capfd.readouterr() == ("", said)

@@ -1,0 +1,48 @@
+"""Of the messages of MCP over HTTP, calls of tools are effects; other services' messages are what they were."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+import chaoslab as lab
+from chaoslab.seams.service_mcp import effects_of
+
+CALL = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 17}}}
+
+
+@pytest.mark.parametrize(
+    ("message", "effects"),
+    [
+        (CALL, [("refund", {"order": 17})]),
+        ({**CALL, "params": {"name": "refund"}}, [("refund", {})]),
+        ({**CALL, "params": {"name": "refund", "arguments": [17]}}, [("refund", {})]),
+        ({**CALL, "params": {"arguments": {}}}, []),  # the server refuses it
+        ({**CALL, "params": None}, []),
+        ({**CALL, "method": "tools/list"}, []),
+        ({**CALL, "method": "initialize"}, []),
+        ({**CALL, "method": "notifications/initialized"}, []),
+        ({"jsonrpc": "2.0", "id": 3, "result": {}}, []),
+        ({**CALL, "method": "pay"}, None),
+        ({**CALL, "method": ["tools/call"]}, None),
+        ({**CALL, "jsonrpc": "1.0"}, None),
+        ({"method": "tools/call", "params": {"name": "refund"}}, None),
+        ({"order": 17}, None),
+    ],
+)
+def test_the_effects_of_a_message(message: dict[str, Any], effects: list[Any] | None) -> None:
+    assert effects_of(message) == effects
+
+
+def test_a_services_effects_are_the_calls_of_its_tools() -> None:
+    def agent(_: str) -> str:
+        with httpx.Client(base_url="http://shop") as client:
+            for message in ({**CALL, "method": "initialize"}, CALL, {**CALL, "method": "pay"}):
+                client.post("/mcp", json=message)
+        return "done"
+
+    trial = lab.run(agent, "go", services={"shop": lambda request: {"asked": request.path}}, effects=[])
+    assert [effect["effect"] for effect in trial.effects] == ["refund", "POST /mcp"]
+    assert trial.effects[0] == {"effect": "refund", "order": 17}
