@@ -8,12 +8,12 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from itertools import chain
 from threading import Condition, Lock, Thread
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
+from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
 from chaoslab.seams.gateway.routes import Route, unknown
 from chaoslab.seams.gateway.upstream import Broken, Said, Upstream
@@ -427,7 +427,4 @@ def secrets_of(head: Head, path: str) -> set[str]:
 
 
 def status_line(status: int) -> str:
-    try:
-        return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return f"HTTP/1.1 {status} "
+    return f"HTTP/1.1 {status} {phrase(status, '')}"
