@@ -116,14 +116,21 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
 
 
 def _compose(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:  # noqa: ARG001 - compose reads .env
+    from chaoslab.base.clock import system
     from chaoslab.config import settings
+    from chaoslab.config.topology import Ports
     from chaoslab.worlds import compose
+    from chaoslab.worlds.stopping import Stopper
+
+    def stopper(containers: compose.Containers) -> Stopper:
+        return Stopper(containers, state=STATE, logs=LOGS, clock=system, manager=str(Ports().manager))
 
     try:
         check_installed("compose")
         _check(chosen)
+        stops = stopper if _stopped(chosen) else None
         before = _latest()
-        code = compose.run(settings.child_environment(chosen))
+        code = compose.run(settings.child_environment(chosen), stopper=stops)
     except (settings.SettingError, compose.WorldError, OSError) as error:
         return refuse(error)
     return _ruled(gate, None if _latest() == before else _report(_latest()), code)

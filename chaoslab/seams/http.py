@@ -402,7 +402,9 @@ class _Attempt(Attempt):
         last = next((each for each in stops if (outage := each.fault.outage()) and outage.after_effect), None)
         first = next((each for each in stops if each is not last), None)
         try:
+            asked_s = self.seam.clock.monotonic()
             begun = None if first is None else await processes.begin(first, call)
+            self.held_s += self.seam.clock.monotonic() - asked_s  # the supervisor's time, not the target's
             stopped = processes.going_on(call.target)
             sent_s = self.seam.clock.monotonic()
             try:
