@@ -88,13 +88,16 @@ def _stopping(make: Callable[[Containers], Stopper] | None, environment: Mapping
     def look() -> None:
         try:
             stopper = make(Containers(environment))
-            try:
-                while not ended.wait(LOOK_S):
-                    stopper.look()
-            finally:
-                stopper.close()
-        except sqlite3.Error as error:  # the agent is not answered, and ends the run
-            print(f"no service is stopped any more: the shared state cannot be used ({error})", file=sys.stderr)
+        except sqlite3.Error as error:
+            print(f"no service is stopped: the shared state cannot be used ({error})", file=sys.stderr)
+            return
+        try:
+            while not ended.wait(LOOK_S):
+                if lost := stopper.looked():  # the agent is not answered, and ends the run
+                    print(lost, file=sys.stderr)
+                    return
+        finally:
+            stopper.close()
 
     thread = threading.Thread(target=look, name="stopper")
     thread.start()

@@ -119,11 +119,10 @@ class Local:
         )
         try:
             while (code := _waited(agent, WATCH_S if stopper is None else LOOK_S)) is None:
-                if stopper is not None:
-                    stopper.look()
-                dead = next((part for part in self.parts if part.process.poll() is not None), None)
-                if dead is not None and dead.name in self._killed:
-                    continue
+                if stopper is not None and (lost := stopper.looked()):
+                    return _end_for(agent, lost)
+                watched = (part for part in self.parts if part.name not in self._killed)
+                dead = next((part for part in watched if part.process.poll() is not None), None)
                 if dead is not None:
                     return _end_for(agent, f"{dead.name} has ended in mid-run ({dead.last_words()})")
             if code < 0:

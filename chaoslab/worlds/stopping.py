@@ -7,6 +7,7 @@ It works through the rows of `outages` in the shared state (`wire/control.py`), 
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from chaoslab.base.clock import Clock
 from chaoslab.core.events import AttemptRef, ServiceResumed, ServiceStopped
 from chaoslab.record.log import Log, LogLost
 from chaoslab.record.runs import Run
-from chaoslab.wire.control import Control, OutageRow
+from chaoslab.wire.control import Control, OutageRow, explain
 
 LOOK_S = 0.01
 """Seconds between two looks at the shared state."""
@@ -49,7 +50,7 @@ class Stopper:
     """Carries out the outages of a world's runs; for one thread. `close` leaves no process paused."""
 
     def __init__(self, processes: Processes, *, state: Path, logs: Path, clock: Clock, manager: str) -> None:
-        self._processes, self._logs, self._clock = processes, logs, clock
+        self._processes, self._state, self._logs, self._clock = processes, state, logs, clock
         self._control = Control(state, manager=manager)
         self._stopped: dict[int, _Stopped] = {}
         self._books: dict[str, Log] = {}
@@ -66,6 +67,14 @@ class Stopper:
             except (OSError, subprocess.SubprocessError, LookupError, LogLost) as error:
                 why = f"the process of {row.service} could not be {row.how} and brought back: {error}"
                 self._control.set_outage(row.id, "failed", error=why)
+
+    def looked(self) -> str:
+        """Looks; returns the reason, in one line, that it cannot any more, or an empty text."""
+        try:
+            self.look()
+        except sqlite3.Error as error:
+            return explain(self._state, error)
+        return ""
 
     def _begin(self, row: OutageRow) -> None:
         began_s = self._clock.monotonic()

@@ -205,3 +205,9 @@ def test_a_process_that_cannot_be_stopped_or_started_ends_the_run_with_the_reaso
     scene.at(1.0)
     assert scene.at(9.0) == ["kill search"]
     assert scene.agent.outage_state(row) == ("failed", why.replace("weather", "search"))
+
+
+def test_a_shared_state_that_is_gone_is_a_reason_and_no_traceback(scene: Scene, tmp_path: Path) -> None:
+    assert scene.stopper.looked() == ""
+    (tmp_path / "state.db").write_bytes(b"something else" * 1000)
+    assert scene.stopper.looked().startswith(f"the shared state {tmp_path / 'state.db'} cannot be used: ")
