@@ -54,15 +54,28 @@ def test_the_callers_of_a_stopped_process_meet_it_and_the_next_prompt_finds_it_b
     assert [record.trial for record, event in history.of(Effect) if event.target == "messaging"] == ["p4.r1"]
 
 
+PART = """
+import signal, sys, threading
+from pathlib import Path
+from chaoslab.base.lifeline import end_with_stdin
+folder, ended = Path(sys.argv[1]), threading.Event()
+signal.signal(signal.SIGTERM, lambda *_: ended.set())
+end_with_stdin()
+(folder / "up").touch()
+ended.wait()
+(folder / "ended").touch()
+"""
 PAUSE = """
 import os, signal, sys
 from pathlib import Path
 from chaoslab.base.clock import system
 from chaoslab.config.topology import Ports
 from chaoslab.worlds.local import Local
-folder = Path(sys.argv[1])
+folder, part = Path(sys.argv[1]), sys.argv[2]
 world = Local(Ports(), folder, folder / "state.db", folder, os.environ, system, alone=("weather",))
-world._spawn("weather", ("sh", "-c", f"read -r x; echo ended > {folder}/ended"))
+world._spawn("weather", (sys.executable, "-c", part, str(folder)))
+while not (folder / "up").exists():
+    system.sleep(0.01)
 world.pause("weather")
 state = Path(f"/proc/{world.parts[0].process.pid}/stat")
 print(state.read_text().rsplit(")")[1].split()[0] if state.exists() else "T", flush=True)
@@ -72,7 +85,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_a_paused_process_goes_on_and_ends_when_its_supervisor_is_killed(tmp_path: Path) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", PAUSE, str(tmp_path)], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", PAUSE, str(tmp_path), PART], capture_output=True, text=True, check=False, timeout=60
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGKILL, "T\n", "")
     eventually((tmp_path / "ended").exists)
