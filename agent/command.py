@@ -31,8 +31,10 @@ from chaoslab.model.prices import cost_usd
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.seams.http import HttpSeam, Target
+from chaoslab.seams.process_faults import ProcessFaults
 from chaoslab.wire.control import Control, explain
 from chaoslab.wire.lanes import MENDING_S, Health, LabDown, Lanes
+from chaoslab.wire.outages import OutageRequests
 
 READY_S = 20.0
 HEALTH_S = 8.0
@@ -119,7 +121,13 @@ async def _main(
         lanes = Lanes(state, run.name, clock=clock, healthy=lambda: _health(plain, manager), poll_s=config.poll_s)
         stack.callback(lanes.close)
         progress = Progress(chosen.trials_of(len(asked)))
-        seam = HttpSeam(plan=plan, targets=targets, lanes=lanes, log=info, clock=clock, price=cost_usd)
+        processes = None
+        if plan.of_process:
+            requests = stack.enter_context(contextlib.closing(OutageRequests(state, run.name, clock=clock)))
+            processes = ProcessFaults(requests, clock)
+        seam = HttpSeam(
+            plan=plan, targets=targets, lanes=lanes, log=info, clock=clock, price=cost_usd, processes=processes
+        )
         client = await stack.enter_async_context(httpx.AsyncClient(transport=seam, timeout=None))
         toolbox = Toolbox(client, targets, services, config, chosen, info, clock)
         session = Session(

@@ -102,6 +102,7 @@ class Session:
                     break
                 episode.requests.restart_prompt()
         self._finished(trial, prompt, outcome, began_s)
+        await self.seam.settled()
 
     def hung(self, trial: TrialId, prompt: Prompt, why: str, *, began_s: float) -> None:
         """Ends a trial that would never have ended by itself. `why`: a report on the waiting threads and tasks."""

@@ -13,11 +13,14 @@ def end_with_stdin() -> bytearray:
     """Sends this process SIGTERM when its standard input closes. Returns a buffer of the bytes that the parent wrote
     there."""
     said = bytearray()
+    main = threading.main_thread().ident
+    assert main is not None
 
     def watch() -> None:
         while words := os.read(STDIN, 4096):  # not sys.stdin, whose lock the interpreter wants at its end
             said.extend(words)
-        os.kill(os.getpid(), signal.SIGTERM)
+        # To the main thread, which waits: after SIGCONT the kernel may give the process's signal to this one instead.
+        signal.pthread_kill(main, signal.SIGTERM)
 
     threading.Thread(target=watch, name="lifeline", daemon=True).start()
     return said

@@ -108,6 +108,8 @@ def _named(settings: Settings, params: Params) -> Iterator[Injection]:
             raise SettingError(f"FAULTS names {fault}, which needs STREAM=on, since without it no answer is streamed")
         if trait(cls, "refuses_at") == "handshake" and target != MODEL:
             raise SettingError(f"FAULTS names '{said}', and the tools speak no TLS: name {fault}@{MODEL}")
+        if trait(cls, "of_process") and target == MODEL:
+            raise SettingError(f"FAULTS names '{said}', and {fault} stops the process of a service, not of the model")
         targets = (target,) if at else (MODEL,) if of_model else tuple(SERVICES)
         yield Injection(said, (Choice(fault, 1.0, params.get(fault, {})),), targets, chance)
 
@@ -161,11 +163,6 @@ def _check(injection: Injection) -> None:
             layer = load(choice.fault).layer
         except LookupError as error:
             raise SettingError(error.args[0]) from None
-        if trait(load(choice.fault), "of_process"):
-            raise SettingError(
-                f"{setting or 'FAULTS'} names '{choice.fault}', which stops the process of one of services=: use "
-                "lab.inject in Python"
-            )
         if setting and layer not in layers:
             early = trait(load(choice.fault), "refuses_at") != "connection"  # met in the client, before any lane
             other = "FAULTS" if early else next(name for name, others in SETTINGS.values() if layer in others)

@@ -288,6 +288,27 @@ class FaultUnreached(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServiceStopped(FaultEvent):
+    """The supervisor has stopped the process of a service for a fault (supervisor.log)."""
+
+    how: str
+    """killed or paused."""
+    took_s: Seconds = 0.0
+    """Seconds from the request for it until the process had stopped."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceResumed(Event):
+    """The process of a service that the supervisor had stopped answers again, or goes on (supervisor.log)."""
+
+    target: str
+    how: str
+    """killed or paused, as it was stopped."""
+    lasted_s: Seconds
+    """Seconds since it had stopped."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class LabDisturbed(Event):
     """The clean proxies were gone and have been made anew, as after a restart of Toxiproxy (manager.log, no trial)."""
 

@@ -178,9 +178,11 @@ class Outage:
 
     `for_s`: its length in seconds. `lost`: the process begins without the state that it had. `held`: gives
     the fault of a call that comes when so many seconds are left, for a process that is paused; None for one that is
-    down, whose connections are refused.
+    down, whose connections are refused. `after_effect`: it begins when the work is done, before the caller has
+    the answer.
     """
 
     for_s: float
     lost: bool = False
+    after_effect: bool = False
     held: Callable[[float], Fault] | None = None

@@ -252,6 +252,17 @@ class Plan:
         """True if a fault reads the earlier exchanges, so they must be kept."""
         return any(trait(load(choice.fault), "looks_back") for i in self.injections for choice in i.choices)
 
+    @cached_property
+    def of_process(self) -> tuple[str, ...]:
+        """The targets, as they are named, of the injections that stop the process of a service."""
+        named = (
+            target
+            for i in self.injections
+            if i.may_hit and any(trait(load(choice.fault), "of_process") for choice in i.choices)
+            for target in i.targets
+        )
+        return tuple(dict.fromkeys(named))
+
     def hits_on_the_wire(self, call: Call, occasion: Occasion) -> tuple[list[ActiveFault], list[str]]:
         """The faults of the wire that this call meets, in the plan's order, and the injections that were asked; without
         those that a refusal masks."""

@@ -25,8 +25,6 @@ from chaoslab.execution.delivery_calls import SEAMS
 CALLS = 20_000
 """The calls of each fault through each seam, shared among the chances."""
 CHANCES = (0.02, 0.2, 1.0)
-COLLECTED_AFTER = 200_000
-"""The new objects after which the collector looks for garbage."""
 ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "budget": {"calls": 10.0},
     "flapping": {"up_s": 1.0, "down_s": 1.0},
@@ -65,14 +63,22 @@ class Check:
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[Cell], Delivered]]:
-        """A context in which the check can be done. A trial keeps all its events, which the collector would go through
-        again and again."""
-        usual = gc.get_threshold()
-        gc.set_threshold(COLLECTED_AFTER)
+        """A context in which the check can be done. Garbage is collected after each cell: a trial keeps all its events,
+        which the collector would go through again and again."""
+        usual = gc.isenabled()
+        gc.disable()
         try:
-            yield fired
+            yield _fired_and_swept
         finally:
-            gc.set_threshold(*usual)
+            if usual:
+                gc.enable()
+
+
+def _fired_and_swept(cell: Cell) -> Delivered:
+    try:
+        return fired(cell)
+    finally:
+        gc.collect()
 
 
 def fired(cell: Cell) -> Delivered:

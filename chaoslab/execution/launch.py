@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
@@ -58,10 +59,12 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
     from chaoslab.config.topology import Ports
     from chaoslab.record.runs import Run
     from chaoslab.worlds.local import Local, PortTaken, WorldError, brought_up, free_ports
+    from chaoslab.worlds.stopping import Stopper
 
     try:
         check_installed("local")
         _check(chosen)
+        alone = _stopped(chosen)
         model.check(chosen, given)
         _check_toxiproxy(chosen.toxiproxy_url)
         _check_state()
@@ -75,7 +78,7 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
 
     def at(ports: Ports) -> Local:
         there = chosen.override({"BASE_PORT": str(ports.base)})
-        return Local(ports, LOGS, STATE, run.folder, settings.child_environment(there), system)
+        return Local(ports, LOGS, STATE, run.folder, settings.child_environment(there), system, alone=alone)
 
     code = 0
     try:
@@ -93,7 +96,13 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
         ):
             status = f"http://127.0.0.1:{world.ports.manager}/status"
             print(f"run {run.name}: the lab is up, status at {status}", flush=True)
-            code = world.run_agent(("--run", run.name))
+            with contextlib.ExitStack() as stack:
+                stopper = None
+                if alone:
+                    manager = str(world.ports.manager)
+                    stopper = Stopper(world, state=STATE, logs=LOGS, clock=system, manager=manager)
+                    stack.callback(stopper.close)
+                code = world.run_agent(("--run", run.name), stopper=stopper)
     except PortTaken as error:
         return refuse(error)
     except WorldError as error:
@@ -107,14 +116,21 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
 
 
 def _compose(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:  # noqa: ARG001 - compose reads .env
+    from chaoslab.base.clock import system
     from chaoslab.config import settings
+    from chaoslab.config.topology import Ports
     from chaoslab.worlds import compose
+    from chaoslab.worlds.stopping import Stopper
+
+    def stopper(containers: compose.Containers) -> Stopper:
+        return Stopper(containers, state=STATE, logs=LOGS, clock=system, manager=str(Ports().manager))
 
     try:
         check_installed("compose")
         _check(chosen)
+        stops = stopper if _stopped(chosen) else None
         before = _latest()
-        code = compose.run(settings.child_environment(chosen))
+        code = compose.run(settings.child_environment(chosen), stopper=stops)
     except (settings.SettingError, compose.WorldError, OSError) as error:
         return refuse(error)
     return _ruled(gate, None if _latest() == before else _report(_latest()), code)
@@ -155,6 +171,7 @@ def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
     from chaoslab.base.identity import digest
     from chaoslab.config.scenario import from_settings
     from chaoslab.config.settings import SettingError
+    from chaoslab.core.fault import load, trait
     from chaoslab.execution.virtual_lab import LabSpec
 
     real = config.load().services
@@ -174,6 +191,12 @@ def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
         chosen = replace(chosen, groq_api_key="", model_url="")
     _check_calendar(chosen, chosen.trials_of(len(asked)))
     plan = from_settings(chosen)
+    if plan.of_process:
+        name = next(each for each, _ in chosen.faults if trait(load(each.partition("@")[0]), "of_process"))
+        raise SettingError(
+            f"FAULTS names '{name}', which stops a tool's process, and the virtual world has none: use WORLD=local or "
+            "compose, or lab.inject with services= in Python"
+        )
     prompts = as_data(asked)
     name = f"v{chosen.seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
     return LabSpec(name, chosen.now, chosen, plan, prompts)
@@ -261,6 +284,26 @@ def _check(chosen: Settings) -> list[Any]:
     config.load()
     app.check(chosen)
     return asked
+
+
+def _stopped(chosen: Settings) -> tuple[str, ...]:
+    """The services whose processes a fault may stop.
+
+    Raises:
+        SettingError: one is not the lab's own.
+    """
+    from chaoslab.agent import config
+    from chaoslab.config.scenario import from_settings
+    from chaoslab.config.settings import SettingError
+
+    found = from_settings(chosen).of_process
+    for name in config.load().services:
+        if name in found:
+            raise SettingError(
+                f"FAULTS stops the process of {name}, and agent/config.json points it at the real thing: name the "
+                "services that it may stop, as in service_down@weather:0.1"
+            )
+    return found
 
 
 def _prompts(chosen: Settings) -> Path:

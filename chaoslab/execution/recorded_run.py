@@ -257,6 +257,11 @@ def spec_of(remembered: RecordedRun) -> LabSpec:
         plan.check()
     except (LookupError, TypeError, ValueError) as error:
         raise Unrepeatable(f"{where}: its plan is none of this lab's ({_flat(error)})") from None
+    if plan.of_process:
+        raise Unrepeatable(
+            f"{remembered.folder}: a fault stopped a tool's process, and the virtual world has none: run it again with "
+            "its seed"
+        )
     try:
         for prompt in started.asked:
             Prompt.model_validate(prompt)

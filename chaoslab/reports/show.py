@@ -31,6 +31,8 @@ from chaoslab.core.events import (
     PromptFinished,
     PromptStarted,
     Retry,
+    ServiceResumed,
+    ServiceStopped,
     TurnFinished,
     TurnStarted,
     Usage,
@@ -198,6 +200,10 @@ def event_text(event: Event) -> str:
             return f"fault    {_place(event)} {event.fault} healed{said}"
         case FaultUnreached():
             return f"fault    {event.target} {event.request} NOT REACHED by {event.injection}"
+        case ServiceStopped():
+            return f"process  {_place(event)} {event.how} for {event.fault}"
+        case ServiceResumed():
+            return f"process  {event.target} back after {_wait(event.lasted_s)}"
         case CallDisturbed():
             return f"lab      {_place(event)} disturbed: {_flat(event.why)}"
         case Retry():

@@ -23,18 +23,22 @@ from chaoslab.base.identity import Request, Requests, TrialId, digest, parsed
 from chaoslab.base.jsonable import line, line_of
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt
+from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
+from chaoslab.core.fault import load, trait
 from chaoslab.core.memory import TrialMemory
-from chaoslab.core.plan import Candidates, Decision, Plan
+from chaoslab.core.plan import HITS, SPARED, Candidates, Decision, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
 from chaoslab.core.stream import Parts, Streamed
 from chaoslab.record.log import Log
+from chaoslab.seams.process_faults import ProcessFaults, Stopped
 from chaoslab.seams.replied import replied
 from chaoslab.seams.service_model import TOKENS_MAX
 from chaoslab.seams.streamed import CANCELLED, Body, Clean, Lane, Recorded
 from chaoslab.wire.control import FIRST, Answer
 from chaoslab.wire.lanes import LaneBroker
+from chaoslab.wire.outages import NotStopped
 from chaoslab.wire.sending import Sockets, Transport, TransportFactory, native, send
 
 EXTENSION = "chaoslab"
@@ -138,12 +142,14 @@ class HttpSeam(httpx.AsyncBaseTransport):
         on_call: Callable[[str], None] = lambda _: None,
         tls: ssl.SSLContext | None = None,
         ways: TransportFactory | None = None,
+        processes: ProcessFaults | None = None,
     ) -> None:
         self.plan, self.targets, self.lanes, self.log, self.clock = plan, targets, lanes, log, clock
         self.price, self.on_call = price, on_call
         self.cost_usd = 0.0
         self.tls = tls or _trusting()
         self.ways = ways or Sockets()
+        self.processes = processes
         self.clean, self.standing = self.ways.kept(self.tls), self.ways.standing(self.tls)
         self._epoch = 0
         self._retired: list[Transport] = []
@@ -160,6 +166,18 @@ class HttpSeam(httpx.AsyncBaseTransport):
             for body in list(began.reading.values()):
                 body.abandon()
             _episode.reset(token)
+
+    async def settled(self) -> None:
+        """Ends the trial's outages: the next one begins with all services.
+
+        Raises:
+            LabDown: a service does not come back.
+        """
+        if self.processes is not None:
+            try:
+                await self.processes.end()
+            except NotStopped as lost:
+                self.lanes.give_up(str(lost))
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         asked = request.extensions.get(EXTENSION)
@@ -246,22 +264,29 @@ class _Attempt(Attempt):
         began_s = seam.clock.monotonic()
         elapsed_s = began_s - trial.began_s
         inner = seam.plan.candidates(call.target, wire=False)
+        decisions = self._decisions(call, trial, inner, elapsed_s)
+        stops = [
+            seam.processes is not None and each in HITS and any(trait(load(c.fault), "of_process") for c in i.choices)
+            for i, each in zip(inner, decisions, strict=True)
+        ]
         super().__init__(
             call,
             trial.memory,
             inner,
-            self._decisions(call, inner, elapsed_s),
+            [SPARED if stop else each for each, stop in zip(decisions, stops, strict=True)],
             clock=seam.clock,
             began_s=began_s,
             deadline_s=target.deadline_s,
             elapsed_s=elapsed_s,
             spent={**trial.spent, "cost_usd": seam.cost_usd, "seconds": elapsed_s},
         )
+        self._stops = [seam.plan.fault_for(i, call) for i, stop in zip(inner, stops, strict=True) if stop]
+        """The faults that stop the service's process when the call is sent, of which the first does."""
 
-    def _decisions(self, call: Call, inner: Candidates, elapsed_s: float) -> list[Decision]:
+    def _decisions(self, call: Call, trial: TrialState, inner: Candidates, elapsed_s: float) -> list[Decision]:
         """The decisions of the injections above the wire. Those of the wire are decided by the manager, which is sent
         the occasion as it was before; here their hits are only counted, if a trigger depends on them."""
-        plan, memory = self.seam.plan, self.trial.memory
+        plan, memory = self.seam.plan, trial.memory
         wire = plan.candidates(call.target, wire=True)
         occasion = memory.occasion(
             call.target, call.tool, call.request, call.attempt, elapsed_s=elapsed_s, arguments=call.value
@@ -336,7 +361,7 @@ class _Attempt(Attempt):
     async def send(self, call: Call) -> Reply:
         """Sends the call. A reply in which a part of the lab says that it is broken ends the run."""
         try:
-            reply = await self._send(call)
+            reply = await self._past_outages(call)
         except Failure as failure:
             if self.target.recorded and self.via != "lane":  # the target itself failed
                 self._record(call, failure=failure.kind)
@@ -366,6 +391,47 @@ class _Attempt(Attempt):
         """True if the model's SDK has asked for its answer in parts."""
         value = self.call.value
         return self._of_model and isinstance(value, dict) and value.get("stream") is True
+
+    async def _past_outages(self, call: Call) -> Reply:
+        """Sends the call to a service whose process may be stopped, or is stopped for this call. The fault acts on the
+        process: the failure is the one that the call met."""
+        processes = self.seam.processes
+        if processes is None or self._of_model:
+            return await self._send(call)
+        stops, self._stops = self._stops[:1], []
+        last = next((each for each in stops if (outage := each.fault.outage()) and outage.after_effect), None)
+        first = next((each for each in stops if each is not last), None)
+        try:
+            asked_s = self.seam.clock.monotonic()
+            begun = None if first is None else await processes.begin(first, call)
+            self.held_s += self.seam.clock.monotonic() - asked_s  # the supervisor's time, not the target's
+            stopped = processes.going_on(call.target)
+            sent_s = self.seam.clock.monotonic()
+            try:
+                reply = await self._send(call)
+            except Failure as failure:
+                if begun and failure.kind != "timed_out":
+                    self.sent = None  # the process was dead before: nothing was done
+                self._met(begun, stopped or processes.going_on(call.target), failure.kind, sent_s)
+                raise
+            self._met(begun, stopped, None, sent_s)
+            if last is None or await processes.begin(last, call) is None:
+                return reply
+        except NotStopped as lost:
+            self.seam.lanes.give_up(str(lost))
+        assert last is not None
+        self.faults.struck(last)
+        raise Failure("reset")
+
+    def _met(self, begun: Stopped | None, stopped: Stopped | None, error: str | None, sent_s: float) -> None:
+        """Notes the outage that the call met: the one that began with it, or one that went on."""
+        met: ActiveFault | None = None
+        if begun is not None:
+            met = begun.active
+        elif stopped is not None:
+            met = stopped.met(error, began_s=sent_s, ended_s=self.seam.clock.monotonic())
+        if met is not None:
+            self.faults.struck(met)
 
     async def _send(self, call: Call) -> Reply:
         """Sends the call over the lane that the manager names."""

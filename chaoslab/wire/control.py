@@ -4,6 +4,11 @@
           └▶ armed ─▶ done ─▶ healed      a lane of its own stands; used and observed; gone
           └▶ failed                       it could not be armed: the lab is broken, and the agent must not carry on
 
+A row of `outages` is a fault of a process, which the supervisor of the world carries out:
+
+    asked ─▶ stopped ─▶ over             the process is killed or paused; it answers again
+          └▶ failed                      nobody could stop it
+
 The log is the durable record, so the database is fast rather than safe: a rollback journal (bind mounts of Docker
 Desktop lack what WAL needs), no fsync, short transactions, never one held across HTTP. A connection belongs to one
 thread.
@@ -22,12 +27,13 @@ from typing import Any
 
 from chaoslab.core.exchange import Call
 
-VERSION = 2
+VERSION = 3
 """The version of the tables below. State of another version is thrown away, since the log has all of it."""
 
 _SCHEMA = (
     "DROP TABLE IF EXISTS runs",
     "DROP TABLE IF EXISTS calls",
+    "DROP TABLE IF EXISTS outages",
     """CREATE TABLE runs (
         run TEXT PRIMARY KEY, manager TEXT NOT NULL, plan TEXT NOT NULL, targets TEXT NOT NULL, state TEXT NOT NULL,
         error TEXT NOT NULL DEFAULT '')""",
@@ -36,6 +42,9 @@ _SCHEMA = (
         tool TEXT NOT NULL, request INTEGER NOT NULL, attempt INTEGER NOT NULL, request_id TEXT NOT NULL,
         occasion TEXT NOT NULL,
         deadline_s REAL NOT NULL, answer TEXT NOT NULL DEFAULT '{}', observation TEXT NOT NULL DEFAULT '{}')""",
+    """CREATE TABLE outages (
+        id INTEGER PRIMARY KEY, run TEXT NOT NULL, state TEXT NOT NULL, service TEXT NOT NULL, how TEXT NOT NULL,
+        for_s REAL NOT NULL, fault TEXT NOT NULL, ended INTEGER NOT NULL DEFAULT 0, error TEXT NOT NULL DEFAULT '')""",
     "CREATE INDEX pending ON calls (state) WHERE state IN ('asked', 'done')",
     f"PRAGMA user_version = {VERSION}",
 )
@@ -92,6 +101,21 @@ class Row:
     deadline_s: float
     observation: Mapping[str, Any]
     occasion: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class OutageRow:
+    """An outage that a seam asked for: `service` is to be `how` (killed or paused) for `for_s` seconds. `fault`: the
+    fields of its `ServiceStopped`, and the trial. `ended`: it is to be over now."""
+
+    id: int
+    run: str
+    state: str
+    service: str
+    how: str
+    for_s: float
+    fault: Mapping[str, Any]
+    ended: bool = False
 
 
 @dataclass(frozen=True)
@@ -219,6 +243,36 @@ class Control:
         """Notes the end of the attempt over the lane."""
         self._write("UPDATE calls SET state = 'done', observation = ? WHERE id = ?", (json.dumps(observation), row))
 
+    def ask_outage(self, run: str, service: str, how: str, *, for_s: float, fault: Mapping[str, Any]) -> int:
+        """Asks the supervisor to stop a service's process. Returns the row's id."""
+        return self._write(
+            "INSERT INTO outages (run, state, service, how, for_s, fault) VALUES (?, 'asked', ?, ?, ?, ?)",
+            (run, service, how, for_s, json.dumps(dict(fault))),
+        )
+
+    def outage_state(self, row: int) -> tuple[str, str]:
+        """(state, error) of an outage: asked, stopped, failed or over."""
+        found = self._db.execute("SELECT state, error FROM outages WHERE id = ?", (row,)).fetchone()
+        return (found[0], found[1]) if found else ("failed", "the outage's row has vanished from the shared state")
+
+    def end_outages(self, run: str) -> None:
+        """Asks the supervisor to end the run's outages now."""
+        self._write("UPDATE outages SET ended = 1 WHERE run = ? AND state IN ('asked', 'stopped')", (run,))
+
+    # The supervisor's methods.
+
+    def outages(self) -> list[OutageRow]:
+        """The outages of this manager's runs that are asked for or go on, oldest first."""
+        rows = self._db.execute(
+            "SELECT id, run, state, service, how, for_s, fault, ended FROM outages WHERE state IN ('asked', 'stopped')"
+            " AND run IN (SELECT run FROM runs WHERE manager = ?) ORDER BY id",
+            (self._manager,),
+        ).fetchall()
+        return [OutageRow(r[0], r[1], r[2], r[3], r[4], r[5], _decoded(r[6]), bool(r[7])) for r in rows]
+
+    def set_outage(self, row: int, state: str, *, error: str = "") -> None:
+        self._write("UPDATE outages SET state = ?, error = ? WHERE id = ?", (state, error, row))
+
     # The manager's methods.
 
     def asked_runs(self) -> list[RunRow]:
@@ -261,7 +315,8 @@ class Control:
 
     def forget(self) -> None:
         """Drops the earlier runs of this manager. One that was never ended cannot go on."""
-        self._write("DELETE FROM calls WHERE run IN (SELECT run FROM runs WHERE manager = ?)", (self._manager,))
+        for table in ("calls", "outages"):
+            self._write(f"DELETE FROM {table} WHERE run IN (SELECT run FROM runs WHERE manager = ?)", (self._manager,))
         self._write("DELETE FROM runs WHERE manager = ?", (self._manager,))
 
     def _is_current(self) -> bool:

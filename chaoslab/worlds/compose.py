@@ -9,14 +9,20 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
-from collections.abc import Mapping
-from contextlib import nullcontext
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 from chaoslab.base.commandline import INTERRUPTED
 from chaoslab.base.interrupts import Interrupts
+from chaoslab.config.topology import Ports
 from chaoslab.worlds.local import WorldError as WorldError
+from chaoslab.worlds.stopping import Stopper
 
 FILE = Path("docker-compose.yaml")
 REPORTED = (0, 3, 130, 137, 143)
@@ -25,8 +31,86 @@ WINDING_UP_S = 60.0
 """A time that is enough to stop and take down; Ctrl-C does not interrupt that."""
 
 
-def run(environment: Mapping[str, str]) -> int:
-    """Runs the whole lab in containers, attached to the agent; returns the agent's exit code.
+LOOK_S = 0.05
+"""Seconds between two looks at the shared state: a command to the engine takes some tenths."""
+ANSWER_S = 20.0
+"""Seconds in which the engine carries out a command on one container."""
+HEALTHY = """exec 3<>/dev/tcp/127.0.0.1/$0 && printf 'GET /health HTTP/1.0\\r\\n\\r\\n' >&3 &&
+read -t 5 -r status <&3 && [[ $status == *" 200 "* ]]"""
+
+
+@dataclass(frozen=True)
+class Containers:
+    """The containers of the services, which the engine kills, pauses and starts as this host asks (see `Processes`).
+    No container has a way to the engine."""
+
+    environment: Mapping[str, str]
+
+    def kill(self, service: str) -> None:
+        self._do("kill", service)
+
+    def start_again(self, service: str) -> None:
+        self._do("start", service)
+
+    def pause(self, service: str) -> None:
+        self._do("pause", service)
+
+    def resume(self, service: str) -> None:
+        self._do("unpause", service)
+
+    def is_up(self, service: str) -> bool:
+        """True once the service answers in its container."""
+        port = str(Ports().service(service))
+        return not self._ended("exec", "-T", service, "bash", "-c", HEALTHY, port).returncode
+
+    def _do(self, *command: str) -> None:
+        ended = self._ended(*command)
+        if ended.returncode:
+            said = ended.stderr.strip().splitlines() or [f"exit code {ended.returncode}"]
+            raise OSError(f"docker compose {' '.join(command)}: {said[-1]}")
+
+    def _ended(self, *command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ("docker", "compose", *command),
+            env=dict(self.environment), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            start_new_session=True, check=False, timeout=ANSWER_S,
+        )  # fmt: skip
+
+
+@contextmanager
+def _stopping(make: Callable[[Containers], Stopper] | None, environment: Mapping[str, str]) -> Iterator[None]:
+    """A context in which a thread carries out the faults of processes; at its end no container is paused."""
+    if make is None:
+        yield
+        return
+    ended = threading.Event()
+
+    def look() -> None:
+        try:
+            stopper = make(Containers(environment))
+        except sqlite3.Error as error:
+            print(f"no service is stopped: the shared state cannot be used ({error})", file=sys.stderr)
+            return
+        try:
+            while not ended.wait(LOOK_S):
+                if lost := stopper.looked():  # the agent is not answered, and ends the run
+                    print(lost, file=sys.stderr)
+                    return
+        finally:
+            stopper.close()
+
+    thread = threading.Thread(target=look, name="stopper")
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def run(environment: Mapping[str, str], *, stopper: Callable[[Containers], Stopper] | None = None) -> int:
+    """Runs the whole lab in containers, attached to the agent; returns the agent's exit code. `stopper`: makes what
+    carries out the faults of processes, once the lab is up.
 
     Raises:
         WorldError: there is no Docker, or nothing to compose here.
@@ -45,8 +129,9 @@ def run(environment: Mapping[str, str]) -> int:
             # Remains of an earlier run are removed first.
             _docker(environment, "compose", "rm", "--stop", "--force", "agent", quiet=True)
             code = _docker(environment, "compose", "up", "--build", "--detach", "agent", interrupts=interrupts)
-            if not code and not _docker(environment, "compose", "logs", "--follow", "agent", interrupts=interrupts):
-                _docker(environment, "compose", "wait", "agent", interrupts=interrupts, quiet=True)
+            with nullcontext() if code else _stopping(stopper, environment):
+                if not code and not _docker(environment, "compose", "logs", "--follow", "agent", interrupts=interrupts):
+                    _docker(environment, "compose", "wait", "agent", interrupts=interrupts, quiet=True)
         except KeyboardInterrupt:
             pass
         try:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from chaoslab.base.clock import Clock
 from chaoslab.base.commandline import INTERRUPTED, LAB_DOWN
 from chaoslab.config.settings import without_keys_of_tools
 from chaoslab.config.topology import BASE_PORT, MODEL, SERVICES, Ports
+from chaoslab.worlds.stopping import LOOK_S, Stopper
 
 HOST = "127.0.0.1"
 _LISTEN = re.compile(r"listen (?:on|tcp) \S*:(?P<port>[0-9]{1,5})\b")
@@ -40,6 +43,7 @@ class Part:
     name: str
     process: subprocess.Popen[bytes]
     words: Path
+    command: Sequence[str] = ()
 
     @property
     def lines(self) -> list[str]:
@@ -68,6 +72,10 @@ class Local:
     environment: Mapping[str, str]
     clock: Clock
     parts: list[Part] = field(default_factory=list)
+    alone: Sequence[str] = ()
+    """The services with a process of their own each, which may be stopped; all others share one."""
+    _killed: set[str] = field(default_factory=set)
+    _guards: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, *, now: str, toxiproxy: bool, model: bool) -> None:
         """Starts everything but the agent. `toxiproxy`, `model`: start the lab's own.
@@ -82,7 +90,11 @@ class Local:
         if model:
             self._spawn("model", (*chaoslab, "model", "--port", str(self.ports.service(MODEL))))
         base = ("--base-port", str(self.ports.base), "--logs", str(self.logs), "--now", now)
-        self._spawn("tools", (*chaoslab, "tools", *base))
+        together = [service for service in SERVICES if service not in self.alone]
+        if together:
+            self._spawn("tools", (*chaoslab, "tools", *(together if self.alone else ()), *base))
+        for service in self.alone:
+            self._spawn(service, (*chaoslab, "tools", service, *base))
         self._spawn("manager", (*chaoslab, "manager", "--state", str(self.state), "--logs", str(self.logs)))
         health = {"toxiproxy": (self.ports.toxiproxy, "/version"), "model": (self.ports.service(MODEL), "/health")}
         for part in self.parts:
@@ -90,14 +102,14 @@ class Local:
                 self._await(part, *health[part.name])
         if toxiproxy:
             self._hold_proxies()
-        tools = next(part for part in self.parts if part.name == "tools")
         for service in SERVICES:
-            self._await(tools, self.ports.service(service), "/health")
+            self._await(self._part(service), self.ports.service(service), "/health")
         self._await(self.parts[-1], self.ports.manager, "/health")
 
-    def run_agent(self, arguments: Sequence[str]) -> int:
+    def run_agent(self, arguments: Sequence[str], *, stopper: Stopper | None = None) -> int:
         """Runs the agent to its end, with its output on this terminal; returns its exit code. Its lifeline ends it if a
-        part has died, since its results would mean nothing, or if the user interrupts."""
+        part has died, since its results would mean nothing, or if the user interrupts. `stopper`: carries out the
+        faults of processes."""
         command = (*_python(), "chaoslab", "agent", "--lifeline", "--logs", str(self.logs), "--state", str(self.state))
         agent = subprocess.Popen(
             (*command, *arguments),
@@ -106,8 +118,11 @@ class Local:
             start_new_session=True,
         )
         try:
-            while (code := _waited(agent, WATCH_S)) is None:
-                dead = next((part for part in self.parts if part.process.poll() is not None), None)
+            while (code := _waited(agent, WATCH_S if stopper is None else LOOK_S)) is None:
+                if stopper is not None and (lost := stopper.looked()):
+                    return _end_for(agent, lost)
+                watched = (part for part in self.parts if part.name not in self._killed)
+                dead = next((part for part in watched if part.process.poll() is not None), None)
                 if dead is not None:
                     return _end_for(agent, f"{dead.name} has ended in mid-run ({dead.last_words()})")
             if code < 0:
@@ -119,8 +134,62 @@ class Local:
         finally:
             _end([agent])
 
+    def _part(self, service: str) -> Part:
+        name = service if service in self.alone else "tools"
+        return next(part for part in self.parts if part.name == name)
+
+    # The processes that may be stopped; see `Processes`.
+
+    def kill(self, service: str) -> None:
+        """Kills the service's process, and returns when it is dead."""
+        self._killed.add(service)
+        process = self._part(service).process
+        process.kill()
+        process.wait()
+
+    def start_again(self, service: str) -> None:
+        part = self._part(service)
+        self.parts.remove(part)
+        if part.process.stdin is not None:
+            part.process.stdin.close()
+        self._spawn(service, part.command)
+
+    def is_up(self, service: str) -> bool:
+        """True once it answers.
+
+        Raises:
+            ChildProcessError: it has ended.
+        """
+        part = self._part(service)
+        if part.process.poll() is not None:
+            raise ChildProcessError(part.last_words())
+        if not (part.is_ready and _answers(self.ports.service(service), "/health")):
+            return False
+        self._killed.discard(service)
+        return True
+
+    def pause(self, service: str) -> None:
+        """Stops the service's process, and returns when it stands. A shell lets it go on when this process closes its
+        pipe or is gone, so even after kill -9 nothing stays stopped."""
+        pid = self._part(service).process.pid
+        self._guards[service] = subprocess.Popen(
+            ("/bin/sh", "-c", 'read -r _; kill -CONT "$1"', "sh", str(pid)),
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        os.kill(pid, signal.SIGSTOP)
+        os.waitpid(pid, os.WUNTRACED)
+
+    def resume(self, service: str) -> None:
+        """Lets a paused process go on."""
+        guard = self._guards.pop(service)
+        assert guard.stdin is not None
+        guard.stdin.close()
+        guard.wait()
+
     def close(self) -> None:
-        """Tells every part to end and waits until all have."""
+        """Tells every part to end and waits until all have. None stays paused."""
+        for service in list(self._guards):
+            self.resume(service)
         processes = [part.process for part in self.parts]
         try:
             _end(processes)
@@ -151,7 +220,7 @@ class Local:
                 env=dict(self.environment) if name == "tools" else without_keys_of_tools(self.environment),
                 start_new_session=True,  # Ctrl-C is for the agent; the supervisor ends the parts
             )
-        self.parts.append(Part(name, process, words))
+        self.parts.append(Part(name, process, words, command))
 
     def _hold_proxies(self) -> None:
         """Has the embedded Toxiproxy occupy the proxies' ports, until the manager makes the proxies themselves."""

@@ -22,6 +22,7 @@ from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
 from chaoslab.core.inject import check
 from chaoslab.execution.gateway import check_refusing
+from chaoslab.execution.launch import spec_of
 from chaoslab.faults.process.crash_after_effect import CrashAfterEffect
 from chaoslab.faults.process.service_down import ServiceDown
 from chaoslab.faults.process.service_paused import ServicePaused
@@ -247,7 +248,13 @@ def test_a_target_without_a_process_is_told_what_has_one() -> None:
     lost = lab.inject("service_down", "bank", state="lost")
     with pytest.raises(ValueError, match=r"'bank': lab\.fresh\(make\)"):
         lab.run(in_a_row(), "go", services={"bank": make_bank()}, faults=[lost])
-    with pytest.raises(SettingError, match=r"FAULTS names 'service_down', which stops the process of one of services="):
-        from_settings(Settings().override({"FAULTS": "service_down@search:0.1"}))
+    with pytest.raises(
+        SettingError, match="'service_down@search', which stops a tool's process, and the virtual world"
+    ):
+        spec_of(Settings().override({"FAULTS": "service_down@search:0.1", "WORLD": "virtual"}), [])
+    with pytest.raises(SettingError, match="service_down stops the process of a service, not of the model"):
+        from_settings(Settings().override({"FAULTS": "service_down@model:0.1"}))
+    assert from_settings(Settings().override({"FAULTS": "service_down@search:0.1"})).of_process == ("search",)
+    assert from_settings(Settings().override({"FAULTS": "tool_error:0.1"})).of_process == ()
     with pytest.raises(ValueError, match=r"down_s of service_down is 0: it should be a number from 0\.001 to 86400"):
         lab.inject("service_down", "bank", down_s=0)

@@ -49,7 +49,10 @@ class Disabled:
 
     @property
     def tests(self) -> str:
-        return f"tests/faults/test_fault_{self.name}.py" if self.group == "faults" else "tests/test_triggers.py"
+        if self.group != "faults":
+            return "tests/test_triggers.py"
+        own = f"tests/faults/test_fault_{self.name}.py"
+        return own if (ROOT / own).exists() else f"tests/faults/test_{Path(self.file).parent.name}_faults.py"
 
     def of(self, source: str) -> str:
         lines = source.splitlines(keepends=True)

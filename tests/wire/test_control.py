@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab.core.exchange import Call
-from chaoslab.wire.control import Answer, Control, Row, RunRow
+from chaoslab.wire.control import Answer, Control, OutageRow, Row, RunRow
 
 CALL = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")
 
@@ -139,3 +139,22 @@ def test_a_failed_write_leaves_the_door_usable(tmp_path: Path) -> None:
         with pytest.raises(sqlite3.Error):
             agent._write("INSERT INTO nowhere VALUES (?)", (1,))
         assert agent.ask("r1", CALL, deadline_s=1) == 1
+
+
+def test_an_outage_goes_from_asked_to_over_and_a_supervisor_sees_its_own_runs_alone(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with contextlib.closing(Control(path, manager="8000")) as lab, contextlib.closing(Control(path)) as other:
+        lab.open_run("r1", plan={}, targets={})
+        row = lab.ask_outage("r1", "weather", "paused", for_s=2.5, fault={"fault": "service_paused"})
+        assert lab.outages() == [OutageRow(row, "r1", "asked", "weather", "paused", 2.5, {"fault": "service_paused"})]
+        assert other.outages() == []
+        lab.set_outage(row, "stopped")
+        assert lab.outage_state(row) == ("stopped", "")
+        lab.end_outages("r2")
+        assert [each.ended for each in lab.outages()] == [False]
+        lab.end_outages("r1")
+        assert [each.ended for each in lab.outages()] == [True]
+        lab.set_outage(row, "failed", error="no such process")
+        assert (lab.outage_state(row), lab.outages()) == (("failed", "no such process"), [])
+        lab.forget()
+        assert lab.outage_state(row)[0] == "failed"

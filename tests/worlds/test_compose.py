@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -17,9 +19,12 @@ from chaoslab.base.clock import system
 from chaoslab.cli import main
 from chaoslab.core.events import PromptFinished, PromptStarted, RunStarted
 from chaoslab.record.log import Log
+from chaoslab.record.runs import Run
+from chaoslab.wire.control import Control
 from chaoslab.worlds import compose
 from chaoslab.worlds.compose import WorldError
-from tests.seams.lab_parts import DEADLINE_S
+from chaoslab.worlds.stopping import Stopper
+from tests.seams.lab_parts import DEADLINE_S, eventually
 
 INFO, PLUGIN, UP, LOGS, WAIT, CHARTS = (
     "info",
@@ -121,6 +126,43 @@ def test_the_settings_in_force_reach_it(docker: Path) -> None:
     (docker / "bin" / "docker").write_text(f'#!/bin/sh\necho "$TRIALS" >> {docker}/trials\n')
     compose.run({**os.environ, "TRIALS": "7"})
     assert set((docker / "trials").read_text().split()) == {"7"}
+
+
+def test_a_service_is_stopped_by_the_engine_while_the_agent_is_followed_and_none_stays_paused(docker: Path) -> None:
+    (docker / "ended").write_text("0")
+    os.mkfifo(docker / "follow")
+    state, fault = docker / "state.db", {
+        "fault": "service_paused", "injection": "it", "trial": "p1.r1", "turn": 1, "request": 1, "attempt": 1,
+        "request_id": "",
+    }  # fmt: skip
+    run = Run.create(docker / "logs", now="2026-06-01T09:00:00Z")
+
+    def stopper(containers: compose.Containers) -> Stopper:
+        return Stopper(containers, state=state, logs=docker / "logs", clock=system, manager="8000")
+
+    def agent() -> None:
+        with contextlib.closing(Control(state, manager="8000")) as control, (docker / "follow").open("w"):
+            control.open_run(run.name, plan={}, targets={})
+            killed = control.ask_outage(run.name, "search", "killed", for_s=0.001, fault=fault)
+            eventually(lambda: control.outage_state(killed)[0] == "over")
+            paused = control.ask_outage(run.name, "weather", "paused", for_s=3600, fault=fault)
+            eventually(lambda: control.outage_state(paused)[0] == "stopped")
+
+    thread = threading.Thread(target=agent)
+    thread.start()
+    assert compose.run(os.environ, stopper=stopper) == 0
+    thread.join()
+    done = [line.removeprefix("compose ") for line in (docker / "asked").read_text().splitlines()]
+    stops = [line for line in done if line.partition(" ")[0] in ("kill", "start", "pause", "unpause")]
+    assert stops == ["kill search", "start search", "pause weather", "unpause weather"]
+    assert asked(docker)[-len([*AFTER, CHARTS, DOWN]) :] == [*AFTER, CHARTS, DOWN]
+
+
+def test_an_engine_that_stops_nothing_is_quoted(docker: Path) -> None:
+    (docker / "bin" / "docker").write_text("#!/bin/sh\necho one >&2; echo no such service: weather >&2; exit 1\n")
+    with pytest.raises(OSError, match=r"^docker compose pause weather: no such service: weather$"):
+        compose.Containers(os.environ).pause("weather")
+    assert not compose.Containers(os.environ).is_up("weather")
 
 
 def test_without_an_engine_nothing_is_begun(docker: Path) -> None:

@@ -34,7 +34,7 @@ class CrashAfterEffect(Fault):
         raise Failure("reset")
 
     def outage(self) -> Outage:
-        return Outage(self.down_s, lost=self.state == "lost")
+        return Outage(self.down_s, lost=self.state == "lost", after_effect=True)
 
     def witnessed(self, seen: Observation) -> str | None:
         if seen.sent is None:

@@ -1,0 +1,124 @@
+"""The supervisor's part in faults of a process: stops the processes of services as the run asks, and brings them back.
+
+It works through the rows of `outages` in the shared state (`wire/control.py`), and writes what it did into
+`supervisor.log`. A world brings the `Processes`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from chaoslab.base.clock import Clock
+from chaoslab.core.events import AttemptRef, ServiceResumed, ServiceStopped
+from chaoslab.record.log import Log, LogLost
+from chaoslab.record.runs import Run
+from chaoslab.wire.control import Control, OutageRow, explain
+
+LOOK_S = 0.01
+"""Seconds between two looks at the shared state."""
+
+
+class Processes(Protocol):
+    """The processes of a world's services. Each method is for one service; an error is an OSError or a
+    subprocess.SubprocessError."""
+
+    def kill(self, service: str) -> None: ...
+    def start_again(self, service: str) -> None:
+        """Begins to start it again."""
+
+    def pause(self, service: str) -> None: ...
+    def resume(self, service: str) -> None: ...
+    def is_up(self, service: str) -> bool:
+        """True once it answers."""
+
+
+@dataclass
+class _Stopped:
+    """An outage that goes on. `started`: the process was started again, and need not answer yet."""
+
+    row: OutageRow
+    since_s: float
+    started: bool = False
+
+
+class Stopper:
+    """Carries out the outages of a world's runs; for one thread. `close` leaves no process paused."""
+
+    def __init__(self, processes: Processes, *, state: Path, logs: Path, clock: Clock, manager: str) -> None:
+        self._processes, self._state, self._logs, self._clock = processes, state, logs, clock
+        self._control = Control(state, manager=manager)
+        self._stopped: dict[int, _Stopped] = {}
+        self._books: dict[str, Log] = {}
+
+    def look(self) -> None:
+        """Stops and brings back what is due. An outage that cannot be carried out is answered with the reason, which
+        ends the run."""
+        for row in self._control.outages():
+            try:
+                if row.state == "asked":
+                    self._begin(row)
+                else:
+                    self._go_on(row)
+            except (OSError, subprocess.SubprocessError, LookupError, LogLost) as error:
+                why = f"the process of {row.service} could not be {row.how} and brought back: {error}"
+                self._control.set_outage(row.id, "failed", error=why)
+
+    def looked(self) -> str:
+        """Looks; returns the reason, in one line, that it cannot any more, or an empty text."""
+        try:
+            self.look()
+        except sqlite3.Error as error:
+            return explain(self._state, error)
+        return ""
+
+    def _begin(self, row: OutageRow) -> None:
+        began_s = self._clock.monotonic()
+        (self._processes.pause if row.how == "paused" else self._processes.kill)(row.service)
+        now_s = self._clock.monotonic()
+        self._stopped[row.id] = _Stopped(row, now_s)
+        fault = row.fault
+        at = AttemptRef(
+            trial=fault["trial"], turn=fault["turn"], target=row.service, request=fault["request"],
+            attempt=fault["attempt"], request_id=fault["request_id"],
+        )  # fmt: skip
+        event = ServiceStopped(
+            fault=fault["fault"], injection=fault["injection"], at=at, how=row.how, took_s=round(now_s - began_s, 6)
+        )
+        self._book(row.run).write(event, trial=fault["trial"])
+        self._control.set_outage(row.id, "stopped")
+
+    def _go_on(self, row: OutageRow) -> None:
+        found = self._stopped[row.id]
+        if not found.started:
+            if not row.ended and self._clock.monotonic() - found.since_s < row.for_s:
+                return
+            found.started = True
+            (self._processes.resume if row.how == "paused" else self._processes.start_again)(row.service)
+        if row.how == "killed" and not self._processes.is_up(row.service):
+            return
+        lasted_s = round(self._clock.monotonic() - found.since_s, 6)
+        event = ServiceResumed(target=row.service, how=row.how, lasted_s=lasted_s)
+        self._book(row.run).write(event, trial=row.fault["trial"])
+        del self._stopped[row.id]
+        self._control.set_outage(row.id, "over")
+
+    def _book(self, run: str) -> Log:
+        if run not in self._books:
+            self._books[run] = Run.open(self._logs, run).log("supervisor", clock=self._clock)
+        return self._books[run]
+
+    def close(self) -> None:
+        """Lets every paused process go on."""
+        for found in self._stopped.values():
+            if found.row.how == "paused" and not found.started:
+                with contextlib.suppress(OSError, subprocess.SubprocessError):
+                    self._processes.resume(found.row.service)
+        self._stopped.clear()
+        for book in self._books.values():
+            book.close()
+        self._control.close()

@@ -1,0 +1,104 @@
+"""Outages of the lab's own services: who is told that they met one, and what is said when nobody stops anything."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from chaoslab.core.chain import ActiveFault
+from chaoslab.core.exchange import Call
+from chaoslab.core.fault import Fault, Outage
+from chaoslab.faults.process.crash_after_effect import CrashAfterEffect
+from chaoslab.faults.process.service_down import ServiceDown
+from chaoslab.faults.process.service_paused import ServicePaused
+from chaoslab.seams.process_faults import ProcessFaults, Stopped
+from chaoslab.wire.control import Control
+from chaoslab.wire.outages import BACK_S, STOPPED_S, NotStopped, OutageRequests
+from tests.worlds.test_stopping import Clock as SetByHand
+
+
+class Clock(SetByHand):
+    """A clock that lets other tasks run while it is moved."""
+
+    async def asleep(self, delay_s: float) -> None:
+        await asyncio.sleep(0)
+        await super().asleep(delay_s)
+
+
+CALL = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")
+
+
+def stopped(fault: Fault) -> Stopped:
+    outage = fault.outage()
+    assert outage is not None
+    return Stopped(1, ActiveFault("it", "a_fault", fault), outage, until_s=5.0)
+
+
+@pytest.mark.parametrize("fault", [ServiceDown(), CrashAfterEffect()])
+def test_a_call_meets_a_dead_process_by_its_failure_alone(fault: Fault) -> None:
+    found = stopped(fault)
+    for failed, word in (("closed", "reset"), ("reset", "reset"), ("refused", "refused")):
+        met = found.met(failed, began_s=1.0, ended_s=1.1)
+        assert met is not None
+        assert vars(met.fault) == {"error": word}
+    for error in (None, "timed_out", "garbled"):  # it answered, or something else was the matter
+        assert found.met(error, began_s=1.0, ended_s=1.1) is None
+
+
+def test_a_call_meets_a_paused_process_if_it_waited_to_its_end_or_gave_up() -> None:
+    found = stopped(ServicePaused(4.0))
+    waited = found.met(None, began_s=2.0, ended_s=5.1)
+    assert waited is not None
+    assert vars(waited.fault) == {"paused_s": 3.0}
+    assert found.met("timed_out", began_s=2.0, ended_s=4.0) is not None
+    assert found.met(None, began_s=2.0, ended_s=4.0) is None  # it was answered while the process stood still: by whom?
+    assert found.met("timed_out", began_s=5.0, ended_s=7.0) is None  # it began when the process went on
+
+
+def test_a_crash_begins_when_the_work_is_done_and_the_others_before() -> None:
+    assert CrashAfterEffect(1.0).outage() == Outage(1.0, after_effect=True)
+    assert not ServiceDown().outage().after_effect
+
+
+def requests(folder: Path, clock: Clock) -> OutageRequests:
+    return OutageRequests(folder / "state.db", "r1", clock=clock)
+
+
+def test_where_nobody_stops_processes_the_run_is_told_in_a_line(tmp_path: Path) -> None:
+    clock = Clock()
+    faults = ProcessFaults(requests(tmp_path, clock), clock)
+    with pytest.raises(NotStopped, match="nobody stops the process of weather here: start the lab with `chaoslab lab`"):
+        asyncio.run(faults.begin(ActiveFault("it", "service_down", ServiceDown()), CALL))
+    assert STOPPED_S <= clock.now_s < STOPPED_S + 1
+    asyncio.run(faults.end())  # nothing was stopped
+    assert clock.now_s < STOPPED_S + 1
+
+
+def test_an_outage_ends_with_its_trial_and_one_that_does_not_ends_the_run(tmp_path: Path) -> None:
+    clock = Clock()
+    supervisor = Control(tmp_path / "state.db")
+    faults = ProcessFaults(requests(tmp_path, clock), clock)
+    supervisor.open_run("r1", plan={}, targets={})
+
+    async def begun() -> Stopped | None:
+        task = asyncio.create_task(faults.begin(ActiveFault("it", "service_down", ServiceDown()), CALL))
+        while not supervisor.outages() and not task.done():
+            await asyncio.sleep(0)
+        for row in supervisor.outages():
+            supervisor.set_outage(row.id, "stopped")
+        return await task
+
+    first = asyncio.run(begun())
+    assert first is not None
+    assert faults.going_on("weather") == first
+    assert faults.going_on("search") is None
+    assert asyncio.run(begun()) is None  # it is down already
+    with pytest.raises(NotStopped, match="does not answer again"):
+        asyncio.run(faults.end())
+    assert clock.now_s >= BACK_S
+    assert [row.ended for row in supervisor.outages()] == [True]
+    supervisor.set_outage(first.row, "over")
+    assert faults.going_on("weather") is None
+    supervisor.close()

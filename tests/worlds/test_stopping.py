@@ -1,0 +1,226 @@
+"""Faults of a process on loopback: a service is killed or paused, its callers meet it, and nothing is left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed, ServiceResumed, ServiceStopped
+from chaoslab.record.history import History
+from chaoslab.record.runs import Run
+from chaoslab.wire.control import Control
+from chaoslab.worlds.stopping import Stopper
+from tests.cli_parts import chaoslab, free_base, prompts
+from tests.seams.lab_parts import NOW, eventually
+
+ASKED = ("What is 17 times 24?",) * 2 + ("What is the weather in Oslo?", "Tell Carla that the review is in room 204.")
+FAULTS = "service_down@calculator:1,service_paused@weather:1,crash_after_effect@messaging:1"
+
+
+def test_the_callers_of_a_stopped_process_meet_it_and_the_next_prompt_finds_it_back(tmp_path: Path) -> None:
+    settings = (f"BASE_PORT={free_base()}", f"FAULTS={FAULTS}", "TOXIC_PROB=0", "ERROR_PROB=0")
+    ended = chaoslab(tmp_path, "lab", *settings, prompts(tmp_path, ASKED), really=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "failures that nobody injected: none" in ended.stdout
+    assert "invalid" not in ended.stdout
+    history = History.read(tmp_path / "logs" / "latest")
+    stopped = [(record.trial, event.fault, event.how) for record, event in history.of(ServiceStopped)]
+    assert stopped == [
+        ("p1.r1", "service_down", "killed"), ("p2.r1", "service_down", "killed"), ("p3.r1", "service_paused", "paused"),
+        ("p4.r1", "crash_after_effect", "killed"),
+    ]  # fmt: skip
+    back = [event.target for _, event in history.of(ServiceResumed)]
+    assert back == ["calculator", "calculator", "weather", "messaging"]
+    met = {(r.trial, e.target, e.request, e.attempt): e.evidence for r, e in history.of(FaultWitnessed)}
+    for trial in ("p1.r1", "p2.r1"):  # so the second one found it back
+        assert met[trial, "calculator", 1, 1] == "connection closed without an answer, nothing was done"
+    assert met["p4.r1", "messaging", 1, 1] == "connection reset, the work was done"
+    assert met["p3.r1", "weather", 1, 1].startswith("no answer within 2.0")
+    assert len(met) == len(list(history.of(FaultInjected)))
+    calls = {(r.trial, e.target, e.request, e.attempt): e for r, e in history.of(CallFinished)}
+    assert all(name in met for name, call in calls.items() if not call.ok)
+    assert met["p1.r1", "calculator", 1, 3] == "connection refused"  # around the proxy
+    again = chaoslab(tmp_path, "replay", "latest")
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "a fault stopped a tool's process, and the virtual world has none" in again.stderr
+    assert [record.trial for record, event in history.of(Effect) if event.target == "messaging"] == ["p4.r1"]
+
+
+PART = """
+import signal, sys, threading
+from pathlib import Path
+from chaoslab.base.lifeline import end_with_stdin
+folder, ended = Path(sys.argv[1]), threading.Event()
+signal.signal(signal.SIGTERM, lambda *_: ended.set())
+end_with_stdin()
+(folder / "up").touch()
+ended.wait()
+(folder / "ended").touch()
+"""
+PAUSE = """
+import os, signal, sys
+from pathlib import Path
+from chaoslab.base.clock import system
+from chaoslab.config.topology import Ports
+from chaoslab.worlds.local import Local
+folder, part = Path(sys.argv[1]), sys.argv[2]
+world = Local(Ports(), folder, folder / "state.db", folder, os.environ, system, alone=("weather",))
+world._spawn("weather", (sys.executable, "-c", part, str(folder)))
+while not (folder / "up").exists():
+    system.sleep(0.01)
+world.pause("weather")
+state = Path(f"/proc/{world.parts[0].process.pid}/stat")
+print(state.read_text().rsplit(")")[1].split()[0] if state.exists() else "T", flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_paused_process_goes_on_and_ends_when_its_supervisor_is_killed(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", PAUSE, str(tmp_path), PART], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGKILL, "T\n", "")
+    eventually((tmp_path / "ended").exists)
+
+
+@dataclass
+class Clock:
+    """A clock that is set by hand."""
+
+    now_s: float = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def utc(self) -> datetime:
+        return datetime(2026, 6, 1, tzinfo=UTC)
+
+    def sleep(self, delay_s: float) -> None:
+        self.now_s += delay_s
+
+    async def asleep(self, delay_s: float) -> None:
+        self.now_s += delay_s
+
+
+@dataclass
+class Written:
+    """Processes that write down what is done to them. `fails`: what cannot be done."""
+
+    done: list[str] = field(default_factory=list)
+    up: bool = False
+    fails: str = ""
+
+    def _does(self, what: str) -> None:
+        if what == self.fails:
+            raise ProcessLookupError(3, "No such process")
+        self.done.append(what)
+
+    def kill(self, service: str) -> None:
+        self._does(f"kill {service}")
+
+    def start_again(self, service: str) -> None:
+        self._does(f"start {service}")
+
+    def pause(self, service: str) -> None:
+        self._does(f"pause {service}")
+
+    def resume(self, service: str) -> None:
+        self._does(f"resume {service}")
+
+    def is_up(self, service: str) -> bool:  # noqa: ARG002
+        return self.up
+
+
+@dataclass
+class Scene:
+    run: Run
+    clock: Clock
+    processes: Written
+    stopper: Stopper
+    agent: Control
+
+    def stop(self, service: str, how: str, for_s: float = 2.0) -> int:
+        fault = {
+            "fault": "a_fault", "injection": "it", "trial": "p1.r1", "turn": 1, "request": 2, "attempt": 1,
+            "request_id": "",
+        }  # fmt: skip
+        return self.agent.ask_outage(self.run.name, service, how, for_s=for_s, fault=fault)
+
+    def at(self, now_s: float) -> list[str]:
+        """All that was done by then."""
+        self.clock.now_s = now_s
+        self.stopper.look()
+        return self.processes.done
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    run, clock, processes = Run.create(tmp_path / "logs", now=NOW), Clock(), Written()
+    state = tmp_path / "state.db"
+    with contextlib.closing(Control(state, manager="8000")) as agent:
+        agent.open_run(run.name, plan={}, targets={})
+        stopper = Stopper(processes, state=state, logs=tmp_path / "logs", clock=clock, manager="8000")
+        try:
+            yield Scene(run, clock, processes, stopper, agent)
+        finally:
+            with contextlib.suppress(Exception):
+                stopper.close()
+
+
+def test_a_killed_process_is_started_when_its_time_is_over_and_is_back_when_it_answers(scene: Scene) -> None:
+    row = scene.stop("weather", "killed")
+    assert scene.at(1.0) == ["kill weather"]
+    assert scene.agent.outage_state(row) == ("stopped", "")
+    assert scene.at(2.9) == ["kill weather"]
+    assert scene.at(3.0) == ["kill weather", "start weather"]
+    assert scene.at(3.5) == ["kill weather", "start weather"]
+    assert scene.agent.outage_state(row) == ("stopped", "")
+    scene.processes.up = True
+    scene.at(4.0)
+    assert scene.agent.outage_state(row) == ("over", "")
+    history = History.read(scene.run.folder)
+    assert [(e.target, e.request, e.how) for _, e in history.of(ServiceStopped)] == [("weather", 2, "killed")]
+    assert [(r.trial, e.target, e.lasted_s) for r, e in history.of(ServiceResumed)] == [("p1.r1", "weather", 3.0)]
+
+
+def test_a_trial_that_is_over_ends_its_outage_at_once(scene: Scene) -> None:
+    row = scene.stop("weather", "paused", 60.0)
+    assert scene.at(1.0) == ["pause weather"]
+    scene.agent.end_outages(scene.run.name)
+    assert scene.at(1.5) == ["pause weather", "resume weather"]
+    assert scene.agent.outage_state(row) == ("over", "")
+
+
+def test_no_process_stays_paused_when_the_world_ends(scene: Scene) -> None:
+    scene.stop("weather", "paused", 60.0)
+    scene.stop("search", "killed", 60.0)
+    assert scene.at(1.0) == ["pause weather", "kill search"]
+    scene.stopper.close()
+    assert scene.processes.done == ["pause weather", "kill search", "resume weather"]
+
+
+def test_a_process_that_cannot_be_stopped_or_started_ends_the_run_with_the_reason(scene: Scene) -> None:
+    scene.processes.fails = "kill weather"
+    row = scene.stop("weather", "killed")
+    assert scene.at(1.0) == []
+    why = "the process of weather could not be killed and brought back: [Errno 3] No such process"
+    assert scene.agent.outage_state(row) == ("failed", why)
+    scene.processes.fails = "start search"
+    row = scene.stop("search", "killed")
+    scene.at(1.0)
+    assert scene.at(9.0) == ["kill search"]
+    assert scene.agent.outage_state(row) == ("failed", why.replace("weather", "search"))
+
+
+def test_a_shared_state_that_is_gone_is_a_reason_and_no_traceback(scene: Scene, tmp_path: Path) -> None:
+    assert scene.stopper.looked() == ""
+    (tmp_path / "state.db").write_bytes(b"something else" * 1000)
+    assert scene.stopper.looked().startswith(f"the shared state {tmp_path / 'state.db'} cannot be used: ")
