@@ -31,6 +31,7 @@ LONG = (
     "live/test_compose_up.py",
     "live/test_compose_hard.py",
     "live/test_compose_seed.py",
+    "live/test_compose_processes.py",
     "test_readme.py",
     "test_run.py",
     "worlds/virtual/test_lab_same.py",
