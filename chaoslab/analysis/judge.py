@@ -169,7 +169,7 @@ def verdicts(history: History) -> dict[str, Verdict]:
     for record in history.records:
         if record.trial in parts:
             parts[record.trial].append(record)
-    return {trial: judge(History(records), trial) for trial, records in parts.items()}
+    return {trial: judge(History(records, ordered=True), trial) for trial, records in parts.items()}
 
 
 def judgeable(history: History) -> bool:

@@ -48,7 +48,7 @@ def lines_of(path: Path) -> Iterator[bytes]:
                 line = file.readline(LINE_MAX)
 
 
-_OFTEN = ("run", "trial", "writer", "target", "request_id", "tool", "fault", "injection")
+_OFTEN = ("run", "trial", "writer", "target", "request_id", "tool", "fault", "injection", "via", "error")
 """Fields whose texts recur in a log, so that each is kept once: a quarter of the memory of a long run."""
 _DECODER = json.JSONDecoder()
 _ENVELOPE = Shape.of(Record, without=("event",))
