@@ -12,10 +12,13 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 READ_MAX = 20_000
 """The most characters of an answer that are read."""
+KEPT = 64
+"""The most answers whose clauses are kept: the trials of a prompt often have the same answer."""
 
 
 def plain(text: str) -> str:
@@ -57,10 +60,9 @@ def admissions(answer: str, twin: str | None = None) -> list[Clause]:
     if held is not None:
         found = list(_of_structure(held))
     else:
-        found = clauses(answer)
-        if any(clause.success for clause in found):
-            found = [clause for clause in found if not clause.past]
-        found = [clause for clause in found if clause.trouble]
+        said = clauses(answer)
+        overcome = any(clause.success for clause in said)
+        found = [clause for clause in said if clause.trouble and not (overcome and clause.past)]
     if twin is not None and found:
         known = {_bare(clause.text) for clause in admissions(twin)}
         found = [clause for clause in found if _bare(clause.text) not in known]
@@ -86,8 +88,13 @@ def succeeds(answer: str) -> bool:
     return any(clause.success for clause in clauses(answer))
 
 
-def clauses(answer: str) -> list[Clause]:
+def clauses(answer: str) -> Sequence[Clause]:
     """The clauses of a text, quotations left out."""
+    return _clauses(answer[:READ_MAX])
+
+
+@lru_cache(maxsize=KEPT)
+def _clauses(answer: str) -> Sequence[Clause]:
     found: list[Clause] = []
     for sentence in sentences(_spoken(answer)):
         before = inside = False  # an aside shares the time of the clause that it stands in
@@ -116,6 +123,8 @@ def _bare(text: str) -> str:
 
 
 def _folded(text: str) -> str:
+    if text.isascii():  # nothing else is to be folded, and looking at each character takes long
+        return text.casefold()
     bare = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
     return bare.casefold().replace("−", "-").replace("’", "'")
 

@@ -50,13 +50,13 @@ class Batches:
 
     def _records(self, path: Path) -> Iterator[Record]:
         """The records of one log, which are in order."""
-        before: tuple[float, str, int] = (float("-inf"), "", 0)
+        before: Record | None = None
         for number, line in enumerate(lines_of(path), 1):
             record = parse_line(line)
             if record is not None:
-                if record.t <= before[0] and place_in_time(record) < before:
+                if before is not None and record.t <= before.t and place_in_time(record) < place_in_time(before):
                     raise Unordered(f"{path.name}: line {number} is earlier than the one before")
-                before = place_in_time(record)
+                before = record
                 yield record
             elif line.strip():
                 self._cut.setdefault(path.name, []).append(number)
@@ -68,18 +68,18 @@ class Batches:
         past: set[str] = set()
         under_way: set[str | None] = set()
         for record in records:
-            event, trial = record.event, record.trial
+            kind, trial = type(record.event), record.trial
             if trial is None:
-                if isinstance(event, AttemptEvent | Effect):
+                if issubclass(kind, AttemptEvent | Effect):
                     under_way.add(None)  # its parts are joined by number, and no event tells its end
             else:
-                if type(event) is PromptStarted:
+                if kind is PromptStarted:
                     if len(batch) >= self._least and not under_way:
                         yield History(batch, ordered=True)
                         past |= here
                         batch, here = [], set()
                     under_way.add(trial)
-                elif type(event) is PromptFinished:
+                elif kind is PromptFinished:
                     under_way.discard(trial)
                 if trial not in here:
                     if trial in past:

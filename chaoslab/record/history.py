@@ -6,6 +6,7 @@ import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -105,12 +106,12 @@ class History:
 
     def of(self, kind: type[E_], *, trial: str | None = None) -> Iterator[tuple[Record, E_]]:
         """The events of one kind in time order, each with its line's envelope."""
-        found = self._of_kind.get(kind, ())
-        if "kind" not in vars(kind):  # a base of several kinds
+        found: Sequence[Record] = self._of_kind.get(kind, ())
+        if not found and "kind" not in vars(kind):  # a base of several kinds
             found = [record for record in self.records if isinstance(record.event, kind)]
-        for record in found:
-            if trial is None or record.trial == trial:
-                yield record, cast(E_, record.event)
+        if trial is not None and found:
+            found = [record for record in found if record.trial == trial]
+        return zip(found, cast(Iterator[E_], map(_event, found)), strict=True)
 
     def placed(self, kind: type[A_]) -> Sequence[tuple[Record, A_, Place]]:
         """The events of one kind of an attempt in time order, each with its line's envelope and its attempt."""
@@ -141,7 +142,11 @@ class History:
         """The records by kind, in one pass: a report asks for thirty kinds, and a verdict of each trial for ten."""
         found: dict[type[Event], list[Record]] = {}
         for record in self.records:
-            found.setdefault(type(record.event), []).append(record)
+            kind = type(record.event)
+            if kind in found:
+                found[kind].append(record)
+            else:
+                found[kind] = [record]
         return found
 
     @cached_property
@@ -170,6 +175,9 @@ class History:
 def of_functions(run: RunStarted) -> bool:
     """True if the run is of a user's own agent and functions."""
     return bool(run.world) and not run.asked
+
+
+_event = attrgetter("event")
 
 
 def place_in_time(record: Record) -> tuple[float, str, int]:

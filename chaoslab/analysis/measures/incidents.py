@@ -31,7 +31,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 
 from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.intervals import Spell
@@ -117,23 +117,32 @@ def in_order(incident: Incident) -> tuple[float, str, str]:
 
 @dataclass
 class _Told:
-    """The calls, effects and ends of a log, indexed for lookup."""
+    """The calls of requests that met a fault, the effects and the ends of a log, indexed for lookup."""
 
     history: History
 
     def __post_init__(self) -> None:
         history = self.history
         self.corrupts, self.lasts = cache(traits.corrupts), cache(traits.lasts)
-        self.corrupted: set[Place] = {at for _, e, at in history.placed(FaultWitnessed) if self.corrupts(e.fault)}
+        met = history.placed(FaultWitnessed)
+        hit = {at[:3] for _, _, at in met}
+        self.corrupted: set[Place] = {at for _, e, at in met if self.corrupts(e.fault)}
         self.ends = {record.trial: record.t for record, _ in history.of(PromptFinished)}
-        self.last = {record.trial: record.t for record in history.records}
-        self.began: dict[Place, float] = {at: record.t for record, _, at in history.placed(CallStarted)}
+        self.began: dict[Place, float] = {
+            at: record.t for record, _, at in history.placed(CallStarted) if at[:3] in hit
+        }
         self.calls: dict[tuple[str | None, str, int], list[tuple[float, CallFinished]]] = {}
         for record, call, at in history.placed(CallFinished):
-            self.calls.setdefault(at[:3], []).append((record.t, call))
+            if at[:3] in hit:
+                self.calls.setdefault(at[:3], []).append((record.t, call))
         self.effects: dict[tuple[str | None, str], list[tuple[float, Effect]]] = {}
         for record, effect in history.of(Effect):
             self.effects.setdefault((record.trial, effect.target), []).append((record.t, effect))
+
+    @cached_property
+    def last(self) -> dict[str | None, float]:
+        """The time of each trial's last event."""
+        return {record.trial: record.t for record in self.history.records}
 
     def noticeable(self, fault: FaultWitnessed, place: Place) -> bool:
         """True if somebody could notice the fault and react to it."""
@@ -154,7 +163,7 @@ class _Told:
             fault, [(t, c) for t, c in tries if (*place[:3], c.attempt) not in self.corrupted]
         )
         if closed_t is None:
-            closed_t = self.ends.get(trial, self.last[trial])
+            closed_t = self.ends[trial] if trial in self.ends else self.last[trial]
         elif _repeated(e for t, e in self.effects.get((trial, fault.target), ()) if opened_t <= t <= closed_t):
             ending = Ending.HARM
         duration_s, noticed_after_s = (round(max(0.0, t - opened_t), 6) for t in (closed_t, noticed_t))
