@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import reduce
-from operator import or_
+from operator import attrgetter, or_
 from sys import intern
 from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
@@ -86,34 +86,41 @@ class _Class:
             found[name] = (name, typed(hint), *default)
         return found
 
-    def lines(self, place: str, values: dict[str, Any], once: Collection[str]) -> list[str]:
-        """The lines of a function that makes an instance, named `place`, of the struct `s`."""
-        values[f"{place}_class"] = self.kind
-        found = []
-        for name, inner in self.inner.items():
-            found += inner.lines(f"{place}_{name}", values, once)
-        # Set one by one, the fields share their keys with those of all other instances.
-        found += [f"{place} = new({place}_class)", f"{place}_held = {place}.__dict__"]
-        found += [f"{place}_held[{name!r}] = {place}_{name}" for name in self.inner]
-        for name, (_, hint) in self.own.items():
-            value = f"s.{name}"
-            if name in once:
-                value = f"intern(s.{name})" if hint is str else f"(s.{name} and intern(s.{name}))"
-            if further(hint):
-                values[f"{place}_{name}_fits"] = allowed(hint).holds
-                found.append(f"if not {place}_{name}_fits(s.{name}): raise Refused")
-            found.append(f"{place}_held[{name!r}] = {value}")
-        return found
+    def maker(self, once: Collection[str]) -> Callable[[Any], Any]:
+        """A function that makes an instance of a struct with its fields."""
+        new, kind, names = object.__new__, self.kind, tuple(self.own)
+        values: Callable[[Any], tuple[Any, ...]] = attrgetter("__class__", *names, "__class__")  # a tuple, however few
+        inner = [(name, of.maker(once)) for name, of in self.inner.items()]
+        kept = [name for name in names if name in once]
+        checks = [(name, allowed(hint).holds) for name, (_, hint) in self.own.items() if further(hint)]
+
+        def make(struct: Any) -> Any:
+            made: Any = new(kind)
+            held = made.__dict__  # filled in one by one, it shares its keys with those of all other instances
+            for name, of in inner:
+                held[name] = of(struct)
+            held.update(zip(names, values(struct)[1:-1], strict=True))
+            for name in kept:
+                text = held[name]
+                if text is not None:
+                    held[name] = intern(text)
+            for name, fits in checks:
+                if not fits(held[name]):
+                    raise _Refused
+            return made
+
+        return make
 
 
 def _maker(outer: _Class, held: str, inner: _Class, once: Collection[str]) -> Callable[[Any], Any]:
-    """A function that makes a record of a struct. It is written out field by field, as `dataclass` writes `__init__`:
-    a loop over the fields takes twice as long."""
-    values: dict[str, Any] = {"new": object.__new__, "intern": intern, "Refused": _Refused}
-    lines = [*inner.lines("event", values, once), *outer.lines("record", values, once)]
-    body = "\n ".join([*lines, f"record_held[{held!r}] = event", "return record"])
-    exec(f"def make(s):\n {body}", values)  # noqa: S102 - names of the lab's own classes and fields, nothing from a log
-    make: Callable[[Any], Any] = values["make"]
+    """A function that makes a record and its event of a struct."""
+    record_of, event_of = outer.maker(once), inner.maker(once)
+
+    def make(struct: Any) -> Any:
+        record = record_of(struct)
+        record.__dict__[held] = event_of(struct)
+        return record
+
     return make
 
 

@@ -85,7 +85,7 @@ class _Told:
                 self.met[place][trial.trial] = trial, count
         self.lost: dict[str, Lost] = {
             trial.trial: (_more(beside.took_s, beside.calm_s), _more(beside.calls, beside.calm_calls), beside.twin)
-            for trial, beside in trials.beside_calm()
+            for trial, beside in trials.beside_calm
             if beside is not None
         }
         self.alike = Counter((t.called, frozenset(place for place, _ in t.met), t.outcome) for t in trials.rows)

@@ -91,7 +91,7 @@ def reliability_of(trials: Trials, recovered: Recovery, alike: Consistency | Non
     proven = least_share(available.count, available.total)
     nines = nines_of(proven)
     of_handled = rate(sum(handled), len(handled))
-    swift = _swiftness(beside for _, beside in trials.beside_calm() if beside is not None)
+    swift = _swiftness(beside for _, beside in trials.beside_calm if beside is not None)
     parts = {
         "availability": available.value,
         "error handling": None if of_handled is None else of_handled.value,

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from statistics import median
 from typing import Protocol, TypeVar
 
@@ -151,12 +152,12 @@ class Trials:
         """The equal value that was kept first: most trials are alike."""
         return self._known.setdefault(value, value)  # type: ignore[return-value]
 
-    def beside_calm(self) -> Iterator[tuple[Trial, Beside | None]]:
-        """Each trial that met a fault, beside one without; None if there is none, or its duration is not meaningful."""
+    @cached_property
+    def beside_calm(self) -> Sequence[tuple[Trial, Beside | None]]:
+        """Each trial that met a fault, beside one without; None if there is none, or its duration is not meaningful. To
+        be read after the last batch."""
         calm = self._calm()
-        for trial in self.rows:
-            if trial.met:
-                yield trial, _beside(trial, calm) if trial.comparable else None
+        return [(trial, _beside(trial, calm) if trial.comparable else None) for trial in self.rows if trial.met]
 
     def _calm(self) -> dict[Prompt, tuple[float | None, float | None]]:
         """The median seconds and attempts of the trials without a fault, by prompt."""
