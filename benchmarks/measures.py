@@ -4,7 +4,7 @@
 
 The log is of real trials of Python functions (six tools, faults at 0.2), repeated under new keys and at later times
 until there are enough events. Each way runs in a process of its own, by turns: *bare* parses every line and keeps
-nothing, *read* makes the history, *report* makes the history and every section of the report. Times are of the
+nothing, *read* makes the history, *report* makes every section of the report. Times are of the
 processor, the least of all rounds, since neighbours only ever add to it; memory is the process's peak (VmHWM). Exits 1
 if the report takes more than 1.5 times as long as the bare loop or more than 200 MB.
 """
@@ -66,7 +66,11 @@ def _repeated(lines: list[tuple[bytes, re.Match[bytes] | None]], copies: int, la
                 t, trial, seq = float(found[2]) + copy * lasts_s, int(found[4]) + copy * TRIALS, int(found[6])
                 envelope = (found[1], b"%.6f" % t, found[3], trial, found[5], seq + copy * len(lines))
                 yield b'{"ts": %b, "t": %b, "run": %b, "trial": "p1.r%d", %b%d' % envelope + line[found.end() :]
-    yield from (line for line, _ in lines[last + 1 :])
+    for line, _ in lines[last + 1 :]:  # the run ends after its last trial
+        found = re.match(rb'(.*?"t": )([^,]*)(.*?"seq": )(\d+)', line)
+        assert found is not None
+        t, seq = float(found[2]) + (copies - 1) * lasts_s, int(found[4]) + (copies - 1) * len(lines)
+        yield b"%b%.6f%b%d" % (found[1], t, found[3], seq) + line[found.end() :]
 
 
 def bare(folder: Path) -> str:
@@ -91,12 +95,11 @@ def read(folder: Path) -> str:
 
 
 def report(folder: Path) -> str:
-    """Makes the history and every section of the report."""
+    """Makes every section of the report."""
     from chaoslab.analysis.run_report import RunReport
     from chaoslab.analysis.section import Section
-    from chaoslab.record.history import History
 
-    found = RunReport.of(History.read(folder))
+    found = RunReport.read(folder)
     sections = {f.name: getattr(found, f.name) for f in fields(found)}
     failed = {name: one.unknown for name, one in sections.items() if isinstance(one, Section) and one.unknown}
     if failed:

@@ -17,9 +17,11 @@ from datetime import date
 from decimal import Decimal
 from difflib import SequenceMatcher
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from chaoslab.analysis.stance import admits, structure
+from chaoslab.analysis.stance.clauses import KEPT
 from chaoslab.analysis.stance.clauses import plain as _plain
 
 __all__ = ["Comparison", "Likeness", "Twin", "admits", "compare", "denies", "shows", "tokens"]
@@ -101,6 +103,11 @@ def denies(answer: str, effect: str) -> bool:
 
 def denying(answer: str, effect: str) -> str:
     """The sentences of the answer by which an effect of this kind was not done."""
+    return _denying(answer, effect) if len(answer) <= READ_MAX else _denying.__wrapped__(answer, effect)
+
+
+@lru_cache(maxsize=KEPT)
+def _denying(answer: str, effect: str) -> str:
     doing, thing = _words_of(effect)
     pattern = re.compile(
         rf"\b{_NOT}\s+(?!{_LEARN})(?:\w+\s+){{0,2}}?(?:{doing})\b"
@@ -205,6 +212,11 @@ def compare(
         return Comparison(Likeness.SAME, "the same answer")
     if max(len(expected), len(given)) > READ_MAX:
         return Comparison(Likeness.UNCLEAR, f"the answers differ and are longer than {READ_MAX} characters")
+    return _compared(expected, given, asked, known, tries, done)
+
+
+@lru_cache(maxsize=KEPT)
+def _compared(expected: str, given: str, asked: str, known: str, tries: bool, done: bool) -> Comparison:
     structures = [structure(expected), structure(given)]
     if structures[0] is not None and structures[1] is not None:
         return _compare_structures(structures[0], structures[1], given)

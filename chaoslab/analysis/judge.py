@@ -68,6 +68,7 @@ JUDGED = (
     FaultWitnessed, PromptAttempt, PromptFinished, PromptStarted,
 )  # fmt: skip
 """The kinds of events that a verdict depends on."""
+_JUDGED = frozenset(JUDGED)
 
 RAISED = 200
 """The most characters of an agent's exception that a verdict shows."""
@@ -167,9 +168,9 @@ def verdicts(history: History) -> dict[str, Verdict]:
     """The verdict on each trial of a run, in the order in which they began."""
     parts: dict[str, list[Record]] = {trial: [] for trial in history.trials}
     for record in history.records:
-        if record.trial in parts:
+        if record.trial in parts and type(record.event) in _JUDGED:
             parts[record.trial].append(record)
-    return {trial: judge(History(records), trial) for trial, records in parts.items()}
+    return {trial: judge(History(records, ordered=True), trial) for trial, records in parts.items()}
 
 
 def judgeable(history: History) -> bool:

@@ -155,20 +155,24 @@ def _pair(stated: Sequence[Mapping[str, Any]], done: Sequence[Effect]) -> dict[i
     """The wish of each effect, with as many pairs as possible: a vague wish leaves to an exact one the only effect that
     fits it."""
     pairs: dict[int, int] = {}
-
-    def place(wish: int, seen: set[int]) -> bool:
-        for number, effect in enumerate(done):
-            if number in seen or not _matches(stated[wish], effect):
-                continue
-            seen.add(number)
-            if number not in pairs or place(pairs[number], seen):
-                pairs[number] = wish
-                return True
-        return False
-
     for wish in range(len(stated)):
-        place(wish, set())
+        _place(wish, set(), pairs, stated, done)
     return pairs
+
+
+def _place(
+    wish: int, seen: set[int], pairs: dict[int, int], stated: Sequence[Mapping[str, Any]], done: Sequence[Effect]
+) -> bool:
+    """Pairs the wish with an effect, if need be by giving the effect's own wish another. No closure: it would be a
+    cycle for the garbage collector, with all effects of the trial in it."""
+    for number, effect in enumerate(done):
+        if number in seen or not _matches(stated[wish], effect):
+            continue
+        seen.add(number)
+        if number not in pairs or _place(pairs[number], seen, pairs, stated, done):
+            pairs[number] = wish
+            return True
+    return False
 
 
 def _matches(wish: Mapping[str, Any], effect: Effect) -> bool:

@@ -1,41 +1,37 @@
-"""A run as data: its verdicts and every measure. The summary, the charts and the gate are renderers of it."""
+"""A run as data: its verdicts and every measure. The summary, the charts and the gate are renderers of it.
+
+The measures take the run's events in batches of whole trials, so that a long run need not be held (`findings.py`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from chaoslab.analysis.judge import Verdict, judgeable, verdicts
-from chaoslab.analysis.measures import faults
-from chaoslab.analysis.measures.amplification import Amplification, amplification
-from chaoslab.analysis.measures.budgets import Passed, budgets
-from chaoslab.analysis.measures.calls import Calls, calls
+from chaoslab.analysis.findings import Findings
+from chaoslab.analysis.judge import Verdict
+from chaoslab.analysis.measures.amplification import Amplification
+from chaoslab.analysis.measures.budgets import Passed
+from chaoslab.analysis.measures.calls import Calls
 from chaoslab.analysis.measures.consistency import Consistency, consistency
-from chaoslab.analysis.measures.cost import Costs, costs
-from chaoslab.analysis.measures.coverage import Coverage, coverage
-from chaoslab.analysis.measures.errors import Errors, errors
+from chaoslab.analysis.measures.cost import Costs, costs_of
+from chaoslab.analysis.measures.coverage import Coverage
+from chaoslab.analysis.measures.errors import Errors
 from chaoslab.analysis.measures.faults import Disturbance, Failure, FaultCount, InjectionCount, Unmet
-from chaoslab.analysis.measures.impact import Impacts, impacts
-from chaoslab.analysis.measures.latency import Attempt, Streamed, every_attempt, streamed
-from chaoslab.analysis.measures.mttr import Mttr, mttr
-from chaoslab.analysis.measures.recovery_quality import RecoveryQuality, recovery_quality
-from chaoslab.analysis.measures.reliability import Reliability, reliability
-from chaoslab.analysis.measures.response import Response, responses
-from chaoslab.analysis.measures.success import UNJUDGED, Success, success
+from chaoslab.analysis.measures.impact import Impacts, impacts_of
+from chaoslab.analysis.measures.latency import Attempt, Streamed, streamed
+from chaoslab.analysis.measures.mttr import Mttr
+from chaoslab.analysis.measures.recovery_quality import RecoveryQuality
+from chaoslab.analysis.measures.reliability import Reliability, reliability_of
+from chaoslab.analysis.measures.response import Response
+from chaoslab.analysis.measures.success import Success, success
 from chaoslab.analysis.measures.surface import Point, point
-from chaoslab.analysis.measures.throughput import Throughput, first_prompt_t, throughput
-from chaoslab.analysis.measures.usage import Spent, usage
+from chaoslab.analysis.measures.throughput import Throughput
+from chaoslab.analysis.measures.usage import Spent
 from chaoslab.analysis.section import Section
-from chaoslab.core.events import (
-    Effect,
-    FaultScheduled,
-    FaultWitnessed,
-    LabWarning,
-    PromptStarted,
-    RunFinished,
-    RunStarted,
-    Usage,
-)
+from chaoslab.core.events import Effect, FaultWitnessed, RunFinished, RunStarted, Usage
+from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History, no_garbage
 
 
@@ -119,58 +115,71 @@ class RunReport:
     @no_garbage()
     def of(cls, history: History) -> RunReport:
         """The report on a run's history."""
-        judged, stated = verdicts(history), judgeable(history)
-        outcomes = {trial: str(verdict.outcome) for trial, verdict in judged.items()}
-        recovery = Section.of(lambda: mttr(history))
-        attempts = Section.of(lambda: every_attempt(history))
-        alike = Section.of(lambda: consistency(_passed(history, outcomes)))
+        found = Findings(history.unknown)
+        found.take(history)
+        return cls._of(found, history.notes)
+
+    @classmethod
+    @no_garbage()
+    def read(cls, folder: Path) -> RunReport:
+        """The report on the run in a folder, read once. The run is not held as a whole, but where its lines are out of
+        order or its trials side by side.
+
+        Raises:
+            FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read.
+        """
+        batches, found = Batches(folder), Findings()
+        try:
+            for history in batches:
+                found.take(history)
+        except Unordered:
+            return cls.of(History.read(folder))
+        return cls._of(found, batches.notes)
+
+    @classmethod
+    def _of(cls, found: Findings, notes: Sequence[str]) -> RunReport:
+        outcomes = [str(verdict.outcome) for verdict in found.verdicts.values()]
+        rows, stated = found.rows, found.stated
+        recovery = found.recovery.section(lambda taken: taken.result())
+        alike = rows.section(lambda trials: consistency(trials.passed))
+        attempts = found.attempts.section(lambda taken: taken.found)
         return cls(
-            name=history.records[0].run if history.records else "",
-            started=history.first(RunStarted),
-            finished=history.first(RunFinished),
-            notes=tuple(history.notes),
-            trials=tuple(history.trials),
-            began_t=first_prompt_t(history),
-            of_functions=history.of_functions,
+            name=found.name,
+            started=found.started,
+            finished=found.finished,
+            notes=tuple(notes),
+            trials=tuple(found.trials),
+            began_t=found.began_t or 0.0,
+            of_functions=found.of_functions,
             judgeable=stated,
-            knows_faults=history.has(FaultWitnessed),
-            knows_effects=history.has(Effect),
-            knows_usage=history.has(Usage),
-            verdicts=judged,
-            met=frozenset(r.trial for r, _ in history.of(FaultWitnessed) if r.trial is not None),
-            success=Section.of(lambda: success(outcomes.values(), judgeable=stated)),
-            delivered=Section.of(lambda: Delivered(faults.by_injection(history), faults.by_fault(history))),
-            not_met=Section.of(lambda: NotMet(faults.unmet(history), sum(1 for _ in history.of(FaultScheduled)))),
-            disturbance=Section.of(lambda: faults.disturbance(history)),
-            uninjected=Section.of(lambda: faults.uninjected(history)),
-            impacts=Section.of(lambda: impacts(history, outcomes, judgeable=stated)),
+            knows_faults=found.has(FaultWitnessed),
+            knows_effects=found.has(Effect),
+            knows_usage=found.has(Usage),
+            verdicts=found.verdicts,
+            met=frozenset(found.met),
+            success=Section.of(lambda: success(outcomes, judgeable=stated)),
+            delivered=found.delivery.section(lambda taken: Delivered(taken.by_injection(), taken.by_fault)),
+            not_met=found.not_met.section(lambda taken: NotMet(taken.result(), found.delivery.measure.scheduled)),
+            disturbance=found.disturbances.section(lambda taken: taken.result()),
+            uninjected=found.uninjected.section(lambda taken: taken.result()),
+            impacts=rows.section(lambda trials: impacts_of(trials, judgeable=stated)),
             recovery=recovery,
-            calls=Section.of(lambda: calls(history)),
+            calls=found.calls.section(lambda taken: taken.result()),
             attempts=attempts,
             streamed=Section.of(lambda: streamed(attempts.value)),
-            usage=Section.of(lambda: usage(history)),
-            budgets=Section.of(lambda: budgets(history)),
-            warnings=Section.of(lambda: [(r.writer, e.message) for r, e in history.of(LabWarning)]),
-            throughput=Section.of(lambda: throughput(history)),
-            errors=Section.of(lambda: errors(history)),
-            responses=Section.of(lambda: responses(history)),
-            amplification=Section.of(lambda: amplification(history)),
+            usage=found.usage.section(lambda taken: taken.result()),
+            budgets=found.budgets.section(lambda taken: taken.result(setting=not found.of_functions)),
+            warnings=Section.of(lambda: found.warnings),
+            throughput=found.throughput.section(lambda taken: taken.result()),
+            errors=found.errors.section(lambda taken: taken.result()),
+            responses=found.responses.section(lambda taken: taken.found),
+            amplification=found.amplification.section(lambda taken: taken.result()),
             consistency=alike,
-            reliability=Section.of(
-                lambda: reliability(history, outcomes, recovery.value.overall, alike.value) if stated else None
+            reliability=rows.section(
+                lambda trials: reliability_of(trials, recovery.value.overall, alike.value) if stated else None
             ),
-            recovery_quality=Section.of(lambda: recovery_quality(history, judged) if stated else None),
-            costs=Section.of(lambda: costs(history, outcomes)),
-            coverage=Section.of(lambda: coverage(history)),
-            surface=Section.of(lambda: point(history, alike.value)),
+            recovery_quality=found.quality.section(lambda taken: taken.result(rows.measure) if stated else None),
+            costs=rows.section(costs_of),
+            coverage=found.coverage.section(lambda taken: taken.result()),
+            surface=Section.of(lambda: point(found.started, alike.value)),
         )
-
-
-def _passed(history: History, outcomes: Mapping[str, str]) -> dict[str, list[bool]]:
-    """The judged trials of each prompt: True where the outcome is correct."""
-    found: dict[str, list[bool]] = {}
-    for record, started in history.of(PromptStarted):
-        outcome = outcomes.get(record.trial or "", "unknown")
-        if outcome not in UNJUDGED:
-            found.setdefault(str(started.prompt_index), []).append(outcome == "correct")
-    return found

@@ -20,17 +20,16 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         with heard_outside_imports():
-            from chaoslab.analysis.run_report import RunReport
             from chaoslab.reports import folder, summary
 
-            history = folder.read(options.run)
             if options.json:
                 from chaoslab.reports.contents import Contents
                 from chaoslab.reports.formats import json
 
+                history = folder.read(options.run)
                 print(*json.files(Contents.of(history, where=options.run)).values(), sep="", end="")
             else:
-                print(summary.render(RunReport.of(history)))
+                print(summary.render(folder.report(options.run)))
     except LookupError as error:
         return refuse(error)
     return 0

@@ -456,8 +456,11 @@ def _report(folder: Path) -> RunReport | None:
     """The report of the run in the folder; None if the run never began."""
     from chaoslab.analysis.run_report import RunReport
 
-    history = _history(folder)
-    return None if history is None else RunReport.of(history)
+    try:
+        report = RunReport.read(folder)
+    except FileNotFoundError:
+        return None
+    return report if report.started else None
 
 
 def _history(folder: Path) -> History | None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar, cast
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.core.events import (
+    AttemptEvent,
     CallFinished,
+    CallStarted,
     Event,
     Fallback,
     PromptStarted,
@@ -23,9 +26,14 @@ from chaoslab.record.follow import follow
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
 
 E_ = TypeVar("E_", bound=Event)
+A_ = TypeVar("A_", bound=AttemptEvent)
+Place = tuple[str | None, str, int, int]
+"""An attempt: (trial, target, request, attempt)."""
 UNSEEN: frozenset[type[Event]] = frozenset({Retry, Fallback, Usage})
 """Kinds that a run of Python functions need not log: the lab does not see the agent's waits and fallbacks, and its
 model only if that is one of the services."""
+IN_PROCESS = ("function", "service")
+"""The ways of calls that only a run of a user's own agent and functions has (`CallFinished.via`)."""
 NAMED = 2
 """The most unreadable lines that a note names; it counts the others."""
 
@@ -44,8 +52,10 @@ class History:
         cut: Mapping[str, Sequence[int]] | None = None,
         unknown: Iterable[type[Event]] = (),
         notes: Iterable[str] = (),
+        ordered: bool = False,
     ) -> None:
-        self.records = sorted(records, key=lambda r: (r.t, r.writer, r.seq))
+        """Merges the records. `ordered`: they are in order already."""
+        self.records = list(records) if ordered else sorted(records, key=place_in_time)
         self.cut_lines = {name: tuple(numbers) for name, numbers in (cut or {}).items()}
         self.unknown = frozenset(unknown)
         self.notes = (*notes, *(unread(name, numbers) for name, numbers in sorted(self.cut_lines.items())))
@@ -96,12 +106,22 @@ class History:
 
     def of(self, kind: type[E_], *, trial: str | None = None) -> Iterator[tuple[Record, E_]]:
         """The events of one kind in time order, each with its line's envelope."""
-        found = self._of_kind.get(kind, ())
-        if "kind" not in vars(kind):  # a base of several kinds
+        found: Sequence[Record] = self._of_kind.get(kind, ())
+        if not found and "kind" not in vars(kind):  # a base of several kinds
             found = [record for record in self.records if isinstance(record.event, kind)]
-        for record in found:
-            if trial is None or record.trial == trial:
-                yield record, cast(E_, record.event)
+        if trial is not None and found:
+            found = [record for record in found if record.trial == trial]
+        return zip(found, cast(Iterator[E_], map(_event, found)), strict=True)
+
+    def placed(self, kind: type[A_]) -> Sequence[tuple[Record, A_, Place]]:
+        """The events of one kind of an attempt in time order, each with its line's envelope and its attempt."""
+        found = self._placed.get(kind)
+        if found is None:
+            found = self._placed[kind] = [
+                (record, event, (record.trial, event.at.target, event.at.request, event.at.attempt))
+                for record, event in self.of(kind)
+            ]
+        return cast(Sequence[tuple[Record, A_, Place]], found)
 
     def has(self, kind: type[Event]) -> bool:
         """Tells if an event of this kind would have been logged."""
@@ -112,27 +132,57 @@ class History:
     def first(self, kind: type[E_]) -> E_ | None:
         return next((event for _, event in self.of(kind)), None)
 
+    @property
+    def kinds(self) -> Set[type[Event]]:
+        """The kinds of events that there are."""
+        return self._of_kind.keys()
+
     @cached_property
     def _of_kind(self) -> dict[type[Event], list[Record]]:
         """The records by kind, in one pass: a report asks for thirty kinds, and a verdict of each trial for ten."""
         found: dict[type[Event], list[Record]] = {}
         for record in self.records:
-            found.setdefault(type(record.event), []).append(record)
+            kind = type(record.event)
+            if kind in found:
+                found[kind].append(record)
+            else:
+                found[kind] = [record]
         return found
+
+    @cached_property
+    def made(self) -> set[Place]:
+        """The attempts at calls."""
+        return {at for kind in (CallStarted, CallFinished) for _, _, at in self.placed(kind)}
+
+    @cached_property
+    def _placed(self) -> dict[type[Event], Sequence[tuple[Record, Event, Place]]]:
+        """The results of `placed`: ten measures ask for the attempts of one kind."""
+        return {}
 
     @cached_property
     def of_functions(self) -> bool:
         """True if the run is of a user's own agent and functions (`lab.run`). A run of the lab's agent logs its prompts
         in `asked`."""
         run = self.first(RunStarted)
-        if run is not None:
-            return bool(run.world) and not run.asked
-        return any(event.via in ("function", "service") for _, event in self.of(CallFinished))
+        return any(e.via in IN_PROCESS for _, e in self.of(CallFinished)) if run is None else of_functions(run)
 
     @property
     def trials(self) -> list[str]:
         """The trials in the order in which they began."""
         return [record.trial for record, _ in self.of(PromptStarted) if record.trial is not None]
+
+
+def of_functions(run: RunStarted) -> bool:
+    """True if the run is of a user's own agent and functions."""
+    return bool(run.world) and not run.asked
+
+
+_event = attrgetter("event")
+
+
+def place_in_time(record: Record) -> tuple[float, str, int]:
+    """The place of a record in a history: by time, writer and sequence."""
+    return record.t, record.writer, record.seq
 
 
 @contextmanager

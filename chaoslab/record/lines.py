@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from chaoslab.base.shapes import DEPTH_MAX, Shape, Within, deeper
 from chaoslab.core.events import LASTS_MAX_S, Count, Event
+from chaoslab.record.typed_lines import TypedLines
 
 LINE_MAX = 1 << 26
 """The most bytes of a line. The longest line that a run writes holds a reply of 4 MiB."""
@@ -48,7 +49,7 @@ def lines_of(path: Path) -> Iterator[bytes]:
                 line = file.readline(LINE_MAX)
 
 
-_OFTEN = ("run", "trial", "writer", "target", "request_id", "tool", "fault", "injection")
+_OFTEN = ("run", "trial", "writer", "target", "request_id", "tool", "fault", "injection", "via", "error")
 """Fields whose texts recur in a log, so that each is kept once: a quarter of the memory of a long run."""
 _DECODER = json.JSONDecoder()
 _ENVELOPE = Shape.of(Record, without=("event",))
@@ -68,9 +69,23 @@ def _decoded(line: bytes) -> Any:
     return data if text[end:] == "\n" else json.loads(text)
 
 
+@cache
+def _typed(kinds: int) -> TypedLines[Record]:  # noqa: ARG001 - a package may add kinds, and the reader is made anew
+    return TypedLines(Record, "event", Event.kinds, once=_OFTEN)
+
+
 def parse_line(line: bytes) -> Record | None:
     """The record of a line. None if the line is cut or foreign, if its kind is unknown, or if a field is not of its
     type or out of its range (`events`). A reader of records need not check any of that again."""
+    if len(line) <= 2 * DEPTH_MAX or line.count(b"[") + line.count(b"{") <= DEPTH_MAX:
+        found = _typed(len(Event.kinds)).read(line)
+        if found is not None:
+            return found
+    return _parsed(line)
+
+
+def _parsed(line: bytes) -> Record | None:
+    """The same for any line, in the general way."""
     try:
         data = _decoded(line)
     except (ValueError, RecursionError):

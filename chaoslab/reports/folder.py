@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record import legacy_logs, runs
@@ -50,6 +51,23 @@ def read(name: str, *, logs: Path = LOGS) -> History:
     if told is not None:
         return told
     raise LookupError(f"the logs of '{name}' tell of no run: neither this lab nor the first one wrote them")
+
+
+def report(name: str, *, logs: Path = LOGS) -> RunReport:
+    """The report on the run that `read` finds by this name. A log of this lab is read once and not held as a whole.
+
+    Raises:
+        LookupError: as `read`.
+    """
+    if "#" not in name:
+        try:
+            found = RunReport.read(find(name, logs=logs))
+        except OSError:
+            pass  # `read` says why
+        else:
+            if found.started or found.trials:
+                return found
+    return RunReport.of(read(name, logs=logs))
 
 
 def none_yet(logs: Path) -> str:

@@ -9,16 +9,13 @@ import pytest
 from chaoslab.analysis.measures.consistency import consistency
 from chaoslab.analysis.measures.surface import point
 from chaoslab.core.events import RunStarted
-from chaoslab.record.history import History
-from chaoslab.record.lines import Record
 
 PASSED = consistency({"1": [True, True, True, False]})
 
 
-def planned(*injections: dict[str, Any]) -> History:
+def planned(*injections: dict[str, Any]) -> RunStarted:
     plan = {"seed": 1, "injections": list(injections)}
-    run = RunStarted(seed=1, settings={}, plan=plan, prompts=1, now="2026-06-01T09:00:00Z", model="m")
-    return History([Record(ts="2026-06-01T09:00:00Z", t=0, run="r", trial=None, writer="lab", seq=1, event=run)])
+    return RunStarted(seed=1, settings={}, plan=plan, prompts=1, now="2026-06-01T09:00:00Z", model="m")
 
 
 def injection(fault: str, chance: float, **more: Any) -> dict[str, Any]:
@@ -26,8 +23,8 @@ def injection(fault: str, chance: float, **more: Any) -> dict[str, Any]:
 
 
 def test_chances_of_the_plan_join_and_perturbations_are_apart() -> None:
-    history = planned(injection("latency", 0.5), injection("tool_error", 0.2), injection("garble_input", 0.1))
-    found = point(history, PASSED)
+    run = planned(injection("latency", 0.5), injection("tool_error", 0.2), injection("garble_input", 0.1))
+    found = point(run, PASSED)
     assert found is not None
     assert found.epsilon == pytest.approx(0.1)
     assert found.rate == pytest.approx(1 - 0.5 * 0.8)
@@ -47,4 +44,4 @@ def test_a_fault_that_does_not_come_by_chance_has_no_rate(more: dict[str, Any]) 
 
 def test_without_repeated_trials_there_is_no_point() -> None:
     assert point(planned(), None) is None
-    assert point(History([]), PASSED) is None
+    assert point(None, PASSED) is None

@@ -12,7 +12,13 @@ from matplotlib.text import Text
 from chaoslab.analysis import ledger, run_report
 from chaoslab.analysis.judge import Outcome, judge, verdicts
 from chaoslab.analysis.measures import faults
+from chaoslab.analysis.measures.budgets import Limits
+from chaoslab.analysis.measures.calls import CallCount
 from chaoslab.analysis.measures.guard import Unknown
+from chaoslab.analysis.measures.mttr import Outages
+from chaoslab.analysis.measures.response import Ended
+from chaoslab.analysis.measures.throughput import Ends
+from chaoslab.analysis.measures.usage import Bill
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.record.history import History
 from chaoslab.reports import charts, show, summary
@@ -46,16 +52,16 @@ def raises(*_: object, **__: object) -> object:
 PARTS = [
     (run_report, "success", "prompts: unknown"),
     (summary, "harm", "harm: unknown"),
-    (faults, "by_injection", "faults: unknown"),
-    (faults, "unmet", "faults that were not witnessed: unknown"),
-    (faults, "uninjected", "failures that nobody injected: unknown"),
-    (faults, "disturbance", "disturbances of the lab: unknown"),
-    (run_report, "impacts", "what the faults led to: unknown"),
-    (run_report, "mttr", "time to recovery: unknown"),
+    (faults.Delivery, "by_injection", "faults: unknown"),
+    (faults.NotWitnessed, "take", "faults that were not witnessed: unknown"),
+    (faults.Uninjected, "take", "failures that nobody injected: unknown"),
+    (faults.Disturbances, "take", "disturbances of the lab: unknown"),
+    (run_report, "impacts_of", "what the faults led to: unknown"),
+    (Outages, "result", "time to recovery: unknown"),
     (summary, "latency", "latency: unknown"),
-    (run_report, "calls", "calls: unknown"),
-    (run_report, "usage", "usage: unknown"),
-    (run_report, "budgets", "budget: unknown"),
+    (CallCount, "take", "calls: unknown"),
+    (Bill, "take", "usage: unknown"),
+    (Limits, "take", "budget: unknown"),
     (summary, "_strange", "warnings: unknown"),
 ]
 
@@ -65,7 +71,7 @@ def paragraphs(text: str) -> set[str]:
     return set(re.split(r"\n(?! )", text))
 
 
-@pytest.mark.parametrize(("module", "name", "said"), PARTS, ids=[name for _, name, _ in PARTS])
+@pytest.mark.parametrize(("module", "name", "said"), PARTS, ids=[said.partition(":")[0] for _, _, said in PARTS])
 def test_in_the_summary_it_reads_unknown_and_every_other_line_stands(
     module: object, name: str, said: str, history: History, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,8 +90,8 @@ def test_in_the_summary_it_reads_unknown_and_every_other_line_stands(
     [
         (errors_chart, "errors", "errors"),
         (mttr_chart, "mttr", "mttr"),
-        (run_report, "throughput", "throughput"),
-        (run_report, "responses", "response_time"),
+        (Ends, "result", "throughput"),
+        (Ended, "take", "response_time"),
     ],
     ids=["errors", "mttr", "a measure", "another measure"],
 )
@@ -147,7 +153,7 @@ def test_a_report_is_data_that_another_process_can_have(history: History) -> Non
 
 
 def test_what_a_measure_failed_at_is_said_to_whoever_asks_it(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_report, "mttr", raises)
+    monkeypatch.setattr(Outages, "take", raises)
     report = RunReport.of(history)
     assert report.recovery.unknown.startswith("ValueError: no such thing xxx")
     with pytest.raises(Unknown, match="ValueError: no such thing xxx"):
@@ -159,6 +165,6 @@ def test_an_interrupt_is_no_failure_of_a_measure(history: History, monkeypatch: 
     def interrupted(*_: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run_report, "mttr", interrupted)
+    monkeypatch.setattr(Outages, "take", interrupted)
     with pytest.raises(KeyboardInterrupt):
         summary.render(RunReport.of(history))

@@ -7,7 +7,7 @@ agent. A factor of 27 is three layers that try three times each.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from chaoslab.core.events import CallStarted, FaultWitnessed
 from chaoslab.record.history import History
@@ -38,19 +38,47 @@ class Amplification:
         return self.met_attempts / self.met_requests if self.met_requests else None
 
 
+@dataclass
+class _Sent:
+    """The requests to a target so far."""
+
+    requests: int = 0
+    attempts: int = 0
+    most: int = 0
+    where: str = ""
+    met_requests: int = 0
+    met_attempts: int = 0
+
+
+@dataclass
+class Sent:
+    """Counts the requests of batches."""
+
+    targets: dict[str, _Sent] = field(default_factory=dict)
+
+    def take(self, history: History) -> None:
+        met = {at[:3] for _, _, at in history.placed(FaultWitnessed)}
+        for request, attempts in Counter([at[:3] for _, _, at in history.placed(CallStarted)]).items():
+            trial, target, number = request
+            found = self.targets.setdefault(target, _Sent())
+            found.requests += 1
+            found.attempts += attempts
+            if attempts > found.most:
+                found.most, found.where = attempts, f"{trial or ''} {target} {number}"
+            if request in met:
+                found.met_requests += 1
+                found.met_attempts += attempts
+
+    def result(self) -> list[Amplification]:
+        found = [
+            Amplification(target, s.requests, s.attempts, s.most, s.where, s.met_requests, s.met_attempts)
+            for target, s in self.targets.items()
+        ]
+        return sorted(found, key=lambda each: (-each.factor, each.target))
+
+
 def amplification(history: History) -> list[Amplification]:
     """The figures of each target that was called, the most amplified first."""
-    sent: dict[str, Counter[tuple[str, int]]] = {}
-    for record, event in history.of(CallStarted):
-        sent.setdefault(event.target, Counter())[record.trial or "", event.request] += 1
-    met = {(event.target, record.trial or "", event.request) for record, event in history.of(FaultWitnessed)}
-    found = []
-    for target, requests in sent.items():
-        (trial, request), most = max(requests.items(), key=lambda item: item[1])
-        hit = [attempts for (which, number), attempts in requests.items() if (target, which, number) in met]
-        found.append(
-            Amplification(
-                target, len(requests), requests.total(), most, f"{trial} {target} {request}", len(hit), sum(hit)
-            )
-        )  # fmt: skip
-    return sorted(found, key=lambda each: (-each.factor, each.target))
+    found = Sent()
+    found.take(history)
+    return found.result()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from chaoslab.core.events import Budget
 from chaoslab.record.history import History
@@ -20,12 +19,28 @@ class Passed:
     trials: int
 
 
+@dataclass
+class Limits:
+    """Collects the limits that batches exceeded."""
+
+    found: dict[tuple[str, float, str], list[tuple[Budget, str | None]]] = field(default_factory=dict)
+
+    def take(self, history: History) -> None:
+        for record, event in history.of(Budget):
+            self.found.setdefault((event.limit, event.allowed, event.mode), []).append((event, record.trial))
+
+    def result(self, *, setting: bool) -> list[Passed]:
+        """Each limit, sorted by its name. `setting`: a setting states it, and no Python code."""
+        named: dict[tuple[str, str], list[str | None]] = {}
+        for events in self.found.values():
+            first = events[0][0]
+            trials = named.setdefault((first.named(setting=setting), first.mode), [])
+            trials += [trial for _, trial in events]
+        return [Passed(*key, len(trials), len(set(trials))) for key, trials in sorted(named.items())]
+
+
 def budgets(history: History) -> list[Passed]:
     """Each limit that was exceeded, sorted by its name."""
-    calls: Counter[tuple[str, str]] = Counter()
-    trials: dict[tuple[str, str], set[str | None]] = {}
-    for record, event in history.of(Budget):
-        key = event.named(setting=not history.of_functions), event.mode
-        calls[key] += 1
-        trials.setdefault(key, set()).add(record.trial)
-    return [Passed(*key, count, len(trials[key])) for key, count in sorted(calls.items())]
+    found = Limits()
+    found.take(history)
+    return found.result(setting=not history.of_functions)

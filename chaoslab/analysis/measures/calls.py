@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab.core.events import CallFinished, CallStarted, Fallback, Retry
+from chaoslab.core.events import CallFinished, Fallback, Retry
 from chaoslab.record.history import History
 
 
@@ -21,16 +21,31 @@ class Calls:
     fallbacks: int
 
 
+@dataclass
+class CallCount:
+    """Counts the attempts of batches."""
+
+    made: int = 0
+    to_model: int = 0
+    failed: int = 0
+    again: int = 0
+    retries: int = 0
+    fallbacks: int = 0
+
+    def take(self, history: History) -> None:
+        self.made += len(history.made)
+        self.to_model += sum([target == "model" for _, target, _, _ in history.made])
+        self.again += sum([attempt > 1 for _, _, _, attempt in history.made])
+        self.failed += sum([not event.ok for _, event in history.of(CallFinished)])
+        self.retries += sum(1 for _ in history.of(Retry))
+        self.fallbacks += sum(1 for _ in history.of(Fallback))
+
+    def result(self) -> Calls:
+        return Calls(self.made, self.to_model, self.failed, self.again, self.retries, self.fallbacks)
+
+
 def calls(history: History) -> Calls:
     """The counts over a run."""
-    made = {(r.trial, e.target, e.request, e.attempt) for r, e in history.of(CallStarted)}
-    made |= {(r.trial, e.target, e.request, e.attempt) for r, e in history.of(CallFinished)}
-    retries, fallbacks = (sum(1 for _ in history.of(kind)) for kind in (Retry, Fallback))
-    return Calls(
-        made=len(made),
-        to_model=sum(target == "model" for _, target, _, _ in made),
-        failed=sum(not e.ok for _, e in history.of(CallFinished)),
-        again=sum(attempt > 1 for _, _, _, attempt in made),
-        retries=retries,
-        fallbacks=fallbacks,
-    )
+    found = CallCount()
+    found.take(history)
+    return found.result()

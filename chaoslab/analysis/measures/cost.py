@@ -13,15 +13,12 @@ fractions, not floats. An answer of a model without a price adds no dollars, as 
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from statistics import median
 
-from chaoslab.analysis.measures.impact import NO_TIME
-from chaoslab.core.events import CallStarted, Effect, FaultWitnessed, PromptFinished, PromptStarted, Usage
+from chaoslab.analysis.measures.trials import NO_TIME, Prompt, Trial, Trials
 from chaoslab.record.history import History
 
 NONE = Fraction(0)
@@ -41,11 +38,6 @@ class Spending:
     effects: Fraction = NONE
     seconds: Fraction = NONE
 
-    def plus(self, trials: int, **amounts: Fraction) -> Spending:
-        """The sums with these added."""
-        more = {unit: getattr(self, unit) + amount for unit, amount in amounts.items()}
-        return replace(self, trials=self.trials + trials, **more)
-
 
 @dataclass(frozen=True)
 class Costs:
@@ -62,84 +54,90 @@ class Costs:
 
 def costs(history: History, outcomes: Mapping[str, str]) -> Costs | None:
     """The cost of each fault. `outcomes`: those of the trials, from `judge`. None if no trial met a fault."""
-    met: dict[str, set[str]] = defaultdict(set)
-    for record, fault in history.of(FaultWitnessed):
-        if record.trial is not None:
-            met[record.trial].add(fault.fault)
-    if not met:
+    return costs_of(Trials.of(history, outcomes))
+
+
+def costs_of(trials: Trials) -> Costs | None:
+    """The cost of each fault over these trials."""
+    if not any(trial.met for trial in trials.rows):
         return None
-    own = _own(history)
-    started = {record.trial: event for record, event in history.of(PromptStarted) if record.trial is not None}
-    calm: dict[tuple[int, str], list[str]] = defaultdict(list)
-    for trial, begun in started.items():
-        if trial not in met and outcomes.get(trial) not in NO_TIME:
-            calm[begun.prompt_index, begun.prompt].append(trial)
-    matches = {prompt: _median([own[trial] for trial in trials]) for prompt, trials in calm.items()}
-    rows: dict[str, Spending] = defaultdict(Spending)
-    faults: dict[str, Spending] = defaultdict(Spending)
-    for trial, amounts in own.items():
-        event = started.get(trial)
-        if event is None:
-            rows["outside"] = rows["outside"].plus(0, **amounts)
-        elif outcomes.get(trial) in NO_TIME:
-            rows["no_comparison"] = rows["no_comparison"].plus(1, **amounts)
-        elif trial not in met:
-            rows["no_fault"] = rows["no_fault"].plus(1, **amounts)
+    calm: dict[Prompt, list[Trial]] = defaultdict(list)
+    for trial in trials.rows:
+        if trial.prompt is not None and not trial.met and trial.outcome not in NO_TIME:
+            calm[trial.prompt].append(trial)
+    matches = {prompt: _median([_own(trial) for trial in found]) for prompt, found in calm.items()}
+    rows, faults, total = defaultdict[str, _Sums](_Sums), defaultdict[str, _Sums](_Sums), _Sums()
+    for trial in trials.rows:
+        amounts = _own(trial)
+        total.add(int(trial.prompt is not None), amounts)
+        names = {fault for (fault, _), _ in trial.met}
+        if trial.prompt is None:
+            rows["outside"].add(0, amounts)
+        elif trial.outcome in NO_TIME:
+            rows["no_comparison"].add(1, amounts)
+        elif not names:
+            rows["no_fault"].add(1, amounts)
         else:
-            match = {**matches.get((event.prompt_index, event.prompt), {}), **_twin(event)}
-            rows["no_fault"] = rows["no_fault"].plus(0, **match)
-            alone = {unit: amount for unit, amount in amounts.items() if unit not in match}
-            if alone:
-                rows["no_comparison"] = rows["no_comparison"].plus(int(not match), **alone)
-            more = {unit: amounts[unit] - amount for unit, amount in match.items()}
-            if len(met[trial]) > 1:
-                rows["shared"] = rows["shared"].plus(1, **more)
-            else:
-                (name,) = met[trial]
-                faults[name] = faults[name].plus(1, **more)
-    total = Spending(trials=len(started))
-    for amounts in own.values():
-        total = total.plus(0, **amounts)
-    parts = {name: rows[name] for name in ("shared", "no_fault", "no_comparison", "outside")}
-    return Costs(dict(sorted(faults.items())), total=total, **parts)
+            match = [
+                of_twin if of_twin is not None else of_calm
+                for of_twin, of_calm in zip(_twin(trial), matches.get(trial.prompt, NOTHING), strict=True)
+            ]
+            rows["no_fault"].add(0, match)
+            alone = [amount if other is None else None for amount, other in zip(amounts, match, strict=True)]
+            if None in match:
+                rows["no_comparison"].add(int(match == NOTHING), alone)
+            more = [None if other is None else amount - other for amount, other in zip(amounts, match, strict=True)]
+            (rows["shared"] if len(names) > 1 else faults[next(iter(names))]).add(1, more)
+    parts = {name: rows[name].spending for name in ("shared", "no_fault", "no_comparison", "outside")}
+    return Costs({name: faults[name].spending for name in sorted(faults)}, total=total.spending, **parts)
 
 
-def _own(history: History) -> dict[str, dict[str, Fraction]]:
-    """The amounts of each trial, and of what is outside of trials under an empty key."""
-    found: dict[str, dict[str, Fraction]] = {trial: dict.fromkeys(UNITS, NONE) for trial in history.trials}
-
-    def add(trial: str | None, unit: str, amount: float) -> None:
-        of = found.setdefault(trial or "", dict.fromkeys(UNITS, NONE))
-        of[unit] += Fraction(amount)
-
-    for record, answer in history.of(Usage):
-        add(record.trial, "tokens", answer.prompt_tokens + answer.completion_tokens)
-        add(record.trial, "usd", answer.cost_usd or 0)
-    for record, _ in history.of(CallStarted):
-        add(record.trial, "calls", 1)
-    seen: set[tuple[str | None, str, str]] = set()
-    for record, effect in history.of(Effect):
-        key = (record.trial, effect.target, effect.request_id)
-        if not effect.request_id or key not in seen:
-            seen.add(key)
-            add(record.trial, "effects", 1)
-    for record, end in history.of(PromptFinished):
-        if not math.isnan(end.duration_s):
-            add(record.trial, "seconds", end.duration_s)
-    return found
+Amounts = list[int]
+"""The amounts by UNITS, exact (`_exact`)."""
+Known = Sequence[int | None]
+"""The same where one may be unknown."""
+NOTHING: list[int | None] = [None] * len(UNITS)
+SCALE = 1080
+"""The smallest float is 2**-1074, and a median halves a sum of two."""
 
 
-def _median(trials: list[dict[str, Fraction]]) -> dict[str, Fraction]:
-    return {unit: median(amounts[unit] for amounts in trials) for unit in UNITS}
+def _exact(amount: float | Fraction) -> int:
+    """The amount in units of 2**-SCALE: a float is a whole number of them."""
+    if type(amount) is int:
+        return amount << SCALE
+    above, below = amount.as_integer_ratio()
+    return above << (SCALE - below.bit_length() + 1)
 
 
-def _twin(started: PromptStarted) -> dict[str, Fraction]:
+class _Sums:
+    """Sums of amounts by UNITS."""
+
+    def __init__(self) -> None:
+        self.trials, self.sums = 0, [0] * len(UNITS)
+
+    def add(self, trials: int, amounts: Known) -> None:
+        self.trials += trials
+        for nth, amount in enumerate(amounts):
+            if amount:
+                self.sums[nth] += amount
+
+    @property
+    def spending(self) -> Spending:
+        return Spending(self.trials, *(Fraction(amount, 1 << SCALE) for amount in self.sums))
+
+
+def _own(trial: Trial) -> Amounts:
+    """The amounts of a trial."""
+    return [_exact(amount) for amount in (trial.tokens, trial.usd, trial.calls, trial.effects, trial.spent_s)]
+
+
+def _median(trials: list[Amounts]) -> Amounts:
+    middle = len(trials) // 2
+    ranked = [sorted(amounts) for amounts in zip(*trials, strict=True)]
+    return [one[middle] if len(one) % 2 else (one[middle - 1] + one[middle]) // 2 for one in ranked]
+
+
+def _twin(trial: Trial) -> Known:
     """The twin's amounts that the log has."""
-    known: dict[str, float] = {}
-    if started.twin_s is not None:
-        known["seconds"] = started.twin_s
-    if started.twin_calls is not None:
-        known["calls"] = started.twin_calls
-    if known and started.effects is not None and started.stated:
-        known["effects"] = len(started.effects)
-    return {unit: Fraction(amount) for unit, amount in known.items()}
+    known = (None, None, trial.twin_calls, trial.twin_effects, trial.twin_s)
+    return [None if amount is None else _exact(amount) for amount in known]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
-from chaoslab.analysis.measures.faults import by_fault
-from chaoslab.core.events import CallFinished, CallStarted, RunStarted
+from chaoslab.analysis.measures.faults import Delivery, delivery
+from chaoslab.core.events import CallStarted, RunStarted
 from chaoslab.record.history import History
 
 
@@ -62,27 +62,44 @@ class Coverage:
         return sum(pair.reach is Reach.WITNESSED for pair in self.pairs)
 
 
+@dataclass
+class Reached:
+    """Collects the targets called and the faults delivered in batches."""
+
+    delivered: Delivery = field(default_factory=Delivery)
+    called: set[str] = field(default_factory=set)
+    started: RunStarted | None = None
+
+    def take(self, history: History) -> None:
+        """Adds a batch. The owner of `delivered` gives it the same."""
+        self.started = self.started or history.first(RunStarted)
+        self.called.update([event.at.target for _, event in history.of(CallStarted)])
+
+    def result(self) -> Coverage | None:
+        run, rolled = self.started, self.delivered.eligible
+        injections: list[Any] = run.plan.get("injections", []) if run else []
+        eligible: Counter[tuple[str, str]] = Counter()
+        for injection in injections:
+            for target, fault in _planned(injection, self.called):
+                eligible[target, fault] += rolled[injection["name"], target]
+        stages: dict[tuple[str, str], Counter[str]] = {}
+        planned = set(eligible)
+        for row in self.delivered.by_fault:
+            place = row.target, row.fault
+            counts = stages.setdefault(place, Counter())
+            counts.update(scheduled=row.scheduled, armed=row.armed, witnessed=row.witnessed)
+            if place not in planned:
+                eligible[place] += row.eligible
+        pairs = tuple(_covered(*place, eligible[place], stages.get(place, Counter())) for place in sorted(eligible))
+        bare = tuple(sorted(self.called - {pair.target for pair in pairs}))
+        return Coverage(pairs, bare) if pairs else None
+
+
 def coverage(history: History) -> Coverage | None:
     """The coverage of a run; None if no fault was planned or drawn."""
-    run = history.first(RunStarted)
-    injections: list[Any] = run.plan.get("injections", []) if run else []
-    called = {event.target for _, event in history.of(CallStarted)}
-    rolled = Counter((name, event.target) for _, event in history.of(CallFinished) for name in event.rolled)
-    eligible: Counter[tuple[str, str]] = Counter()
-    for injection in injections:
-        for target, fault in _planned(injection, called):
-            eligible[target, fault] += rolled[injection["name"], target]
-    stages: dict[tuple[str, str], Counter[str]] = {}
-    planned = set(eligible)
-    for row in by_fault(history):
-        place = row.target, row.fault
-        counts = stages.setdefault(place, Counter())
-        counts.update(scheduled=row.scheduled, armed=row.armed, witnessed=row.witnessed)
-        if place not in planned:
-            eligible[place] += row.eligible
-    pairs = tuple(_covered(*place, eligible[place], stages.get(place, Counter())) for place in sorted(eligible))
-    bare = tuple(sorted(called - {pair.target for pair in pairs}))
-    return Coverage(pairs, bare) if pairs else None
+    found = Reached(delivery(history))
+    found.take(history)
+    return found.result()
 
 
 def _covered(target: str, fault: str, eligible: int, counts: Counter[str]) -> Covered:

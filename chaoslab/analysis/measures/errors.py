@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from chaoslab.analysis.measures import traits
 from chaoslab.core.events import UNTOLD, CallDisturbed, CallFinished, FaultWitnessed
-from chaoslab.record.history import History
+from chaoslab.record.history import History, Place
 
 ENDS = ("timed_out", "refused", "reset", "closed", "garbled", "too_large", "unresolved", "untrusted")
 """The lab's names for the end of an exchange without a reply."""
@@ -27,25 +27,41 @@ class Errors:
     met: int
 
 
+@dataclass
+class Failed:
+    """Counts the failed attempts of batches."""
+
+    by_kind: dict[str, Counter[str]] = field(default_factory=dict)
+    passed: int = 0
+    met: int = 0
+
+    def __post_init__(self) -> None:
+        self._may_succeed = cache(traits.may_succeed)
+
+    def take(self, history: History) -> None:
+        met: dict[Place, list[str]] = {}
+        for _, fault, at in history.placed(FaultWitnessed):
+            met.setdefault(at, []).append(fault.fault)
+        lab = {at for _, _, at in history.placed(CallDisturbed)}
+        self.met += len(met)
+        for _, call, at in history.placed(CallFinished):
+            names = met.get(at, ())
+            if call.ok:
+                self.passed += bool(names)
+            else:
+                # If two faults met an attempt and one of them lets it succeed, the other one caused the failure.
+                of = min(names, key=self._may_succeed) if names else LAB if at in lab else NOBODY
+                self.by_kind.setdefault(f"{call.target} {kind(call)}", Counter())[of] += 1
+
+    def result(self) -> Errors:
+        return Errors(self.by_kind, self.passed, self.met)
+
+
 def errors(history: History) -> Errors:
     """The failed attempts of a run."""
-    met: dict[tuple[str | None, str, int, int], list[str]] = {}
-    for record, e in history.of(FaultWitnessed):
-        met.setdefault((record.trial, e.target, e.request, e.attempt), []).append(e.fault)
-    lab = {(record.trial, e.target, e.request, e.attempt) for record, e in history.of(CallDisturbed)}
-    found: dict[str, Counter[str]] = {}
-    passed = 0
-    may_succeed = cache(traits.may_succeed)
-    for record, call in history.of(CallFinished):
-        place = (record.trial, call.target, call.request, call.attempt)
-        # If two faults met an attempt and one of them lets it succeed, the other one caused the failure.
-        names = sorted(met.get(place, ()), key=may_succeed)
-        if call.ok:
-            passed += bool(names)
-        else:
-            of = names[0] if names else LAB if place in lab else NOBODY
-            found.setdefault(f"{call.target} {kind(call)}", Counter()).update((of,))
-    return Errors(found, passed, len(met))
+    found = Failed()
+    found.take(history)
+    return found.result()
 
 
 def kind(call: CallFinished) -> str:

@@ -7,9 +7,10 @@ exact binomial interval of the hits, at 99.9 %, checks that the plan was carried
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from chaoslab.analysis.measures import traits
@@ -18,19 +19,18 @@ from chaoslab.core.events import (
     CallDisturbed,
     CallFinished,
     FaultArmed,
+    FaultEvent,
     FaultInjected,
     FaultScheduled,
     FaultWitnessed,
     LabDisturbed,
     RunStarted,
 )
-from chaoslab.record.history import History
+from chaoslab.record.history import History, Place
 from chaoslab.record.lines import Record
 
 PLAUSIBLE = 0.999
-Place = tuple[str | None, str, int, int]
-"""(trial, target, request, attempt)."""
-_OfAttempt = CallFinished | CallDisturbed | FaultScheduled | FaultArmed | FaultInjected | FaultWitnessed
+STAGES = ("scheduled", "injected", "witnessed")
 
 
 @dataclass(frozen=True)
@@ -69,44 +69,71 @@ class Failure:
     count: int
 
 
+@dataclass
+class Delivery:
+    """Counts the stages of the faults of batches. `eligible`: by injection and target; the others by injection, fault
+    and target."""
+
+    eligible: Counter[tuple[str, str]] = field(default_factory=Counter)
+    stages: tuple[Counter[tuple[str, str, str]], ...] = field(
+        default_factory=lambda: (Counter(), Counter(), Counter(), Counter())
+    )
+    chances: Mapping[str, float | None] | None = None
+
+    def take(self, history: History) -> None:
+        if self.chances is None and history.first(RunStarted):
+            self.chances = _chances(history)
+        rolled = Counter([(event.at.target, *event.rolled) for _, event in history.of(CallFinished)])
+        for (target, *names), count in rolled.items():
+            for name in names:
+                self.eligible[name, target] += count
+        kinds: tuple[type[FaultEvent], ...] = (FaultScheduled, FaultArmed, FaultInjected, FaultWitnessed)
+        for counts, kind in zip(self.stages, kinds, strict=True):
+            counts.update([(event.injection, event.fault, event.at.target) for _, event in history.of(kind)])
+
+    @property
+    def scheduled(self) -> int:
+        return self.stages[0].total()
+
+    @cached_property
+    def by_fault(self) -> list[FaultCount]:
+        """The counts per injection, fault and target, sorted by these names. To be read after the last batch."""
+        keys = sorted(set().union(*self.stages))
+        return [FaultCount(*key, self.eligible[key[0], key[2]], *(count[key] for count in self.stages)) for key in keys]
+
+    def by_injection(self) -> list[InjectionCount]:
+        """The counts per injection, also for one whose dice never hit."""
+        chances = self.chances or {}
+        rolled, rows = Counter[str](), defaultdict[str, list[FaultCount]](list)
+        for (name, _), count in self.eligible.items():
+            rolled[name] += count
+        for row in self.by_fault:
+            rows[row.injection].append(row)
+        return [
+            _injection(name, rolled[name], rows[name], chances.get(name)) for name in sorted({*rolled, *rows, *chances})
+        ]
+
+
+def _injection(name: str, rolled: int, rows: Sequence[FaultCount], chance: float | None) -> InjectionCount:
+    scheduled, injected, witnessed = (sum(getattr(row, stage) for row in rows) for stage in STAGES)
+    return InjectionCount(name, rolled, scheduled, injected, witnessed, chance, _plausible(scheduled, rolled, chance))
+
+
+def delivery(history: History) -> Delivery:
+    """The delivery over a run."""
+    found = Delivery()
+    found.take(history)
+    return found
+
+
 def by_fault(history: History) -> list[FaultCount]:
     """The counts per injection, fault and target, sorted by these names."""
-    eligible = _eligible(history)
-    counts = [
-        Counter((e.injection, e.fault, e.target) for _, e in events)
-        for events in (
-            history.of(FaultScheduled),
-            history.of(FaultArmed),
-            history.of(FaultInjected),
-            history.of(FaultWitnessed),
-        )
-    ]
-    keys = sorted(set().union(*counts))
-    return [FaultCount(*key, eligible[key[0], key[2]], *(count[key] for count in counts)) for key in keys]
+    return delivery(history).by_fault
 
 
 def by_injection(history: History) -> list[InjectionCount]:
     """The counts per injection, also for one whose dice never hit."""
-    eligible, rows = _eligible(history), by_fault(history)
-    chances = _chances(history)
-    found = []
-    for name in sorted({injection for injection, _ in eligible} | {row.injection for row in rows} | set(chances)):
-        mine = [row for row in rows if row.injection == name]
-        rolled = sum(count for (injection, _), count in eligible.items() if injection == name)
-        scheduled = sum(row.scheduled for row in mine)
-        chance = chances.get(name)
-        found.append(
-            InjectionCount(
-                name,
-                rolled,
-                scheduled,
-                sum(row.injected for row in mine),
-                sum(row.witnessed for row in mine),
-                chance,
-                _plausible(scheduled, rolled, chance),
-            )
-        )
-    return found
+    return delivery(history).by_injection()
 
 
 @dataclass(frozen=True)
@@ -118,26 +145,59 @@ class Unmet:
     count: int
 
 
+@dataclass
+class NotWitnessed:
+    """Counts the faults of batches that were scheduled and not witnessed, by fault and reason."""
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def take(self, history: History) -> None:
+        told = _Told(history)
+        missed = [
+            (at, event)
+            for _, event, at in history.placed(FaultScheduled)
+            if (at, event.fault, event.injection) not in told.met
+        ]
+        self.counts.update((event.fault, told.why(at, event)) for at, event in missed)
+
+    def result(self) -> list[Unmet]:
+        """Every one, most frequent first."""
+        return [Unmet(*key, count) for key, count in _most_first(self.counts)]
+
+
 def unmet(history: History) -> list[Unmet]:
     """Every fault that was scheduled and not witnessed, most frequent first."""
-    told = _Told(history)
-    counts = Counter(
-        (e.fault, told.why(_place(record, e), e))
-        for record, e in history.of(FaultScheduled)
-        if (_place(record, e), e.fault, e.injection) not in told.met
-    )
-    return [Unmet(*key, count) for key, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+    found = NotWitnessed()
+    found.take(history)
+    return found.result()
 
 
 class _Told:
     """The attempts of a log and the faults on them."""
 
     def __init__(self, history: History) -> None:
-        self.calls = {_place(record, e): e for record, e in history.of(CallFinished)}
-        self.met = _faults(history.of(FaultWitnessed))
-        self.injected, self.armed = _faults(history.of(FaultInjected)), _faults(history.of(FaultArmed))
-        self.poisoned = {place for place, _, _ in self.met}
-        self.disturbed = _disturbed(history)
+        self._history = history
+        self.met = _faults(history.placed(FaultWitnessed))
+
+    @cached_property
+    def calls(self) -> Mapping[Place, CallFinished]:
+        return {at: event for _, event, at in self._history.placed(CallFinished)}
+
+    @cached_property
+    def injected(self) -> set[tuple[Place, str, str]]:
+        return _faults(self._history.placed(FaultInjected))
+
+    @cached_property
+    def armed(self) -> set[tuple[Place, str, str]]:
+        return _faults(self._history.placed(FaultArmed))
+
+    @cached_property
+    def disturbed(self) -> set[Place]:
+        return _disturbed(self._history)
+
+    @cached_property
+    def poisoned(self) -> set[Place]:
+        return {place for place, _, _ in self.met}
 
     def why(self, place: Place, fault: FaultScheduled) -> str:
         call, this = self.calls.get(place), (place, fault.fault, fault.injection)
@@ -158,20 +218,39 @@ class _Told:
 
 
 def _faults(
-    events: Iterable[tuple[Record, FaultWitnessed | FaultInjected | FaultArmed]],
+    events: Iterable[tuple[Record, FaultWitnessed | FaultInjected | FaultArmed, Place]],
 ) -> set[tuple[Place, str, str]]:
-    return {(_place(record, e), e.fault, e.injection) for record, e in events}
+    return {(at, event.fault, event.injection) for _, event, at in events}
+
+
+@dataclass
+class Uninjected:
+    """Counts the failures of batches without an injected fault, by target and error."""
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def take(self, history: History) -> None:
+        met = {at for _, _, at in history.placed(FaultWitnessed)} | _disturbed(history)
+        self.counts.update(
+            (e.target, e.error or (f"status {e.status}" if e.status else "no reason given"))
+            for _, e, at in history.placed(CallFinished)
+            if not e.ok and at not in met
+        )
+
+    def result(self) -> list[Failure]:
+        """Every one, most frequent first."""
+        return [Failure(*key, count) for key, count in _most_first(self.counts)]
 
 
 def uninjected(history: History) -> list[Failure]:
     """The failures without an injected fault, most frequent first."""
-    met = {_place(record, e) for record, e in history.of(FaultWitnessed)} | _disturbed(history)
-    counts = Counter(
-        (e.target, e.error or (f"status {e.status}" if e.status else "no reason given"))
-        for record, e in history.of(CallFinished)
-        if not e.ok and _place(record, e) not in met
-    )
-    return [Failure(*key, count) for key, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+    found = Uninjected()
+    found.take(history)
+    return found.result()
+
+
+def _most_first(counts: Counter[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 @dataclass(frozen=True)
@@ -184,23 +263,31 @@ class Disturbance:
     attempts: int
 
 
+@dataclass
+class Disturbances:
+    """Collects the disturbances of batches."""
+
+    outages: list[float] = field(default_factory=list)
+    attempts: int = 0
+
+    def take(self, history: History) -> None:
+        self.outages += [event.lasted_s for _, event in history.of(LabDisturbed)]
+        self.attempts += len(_disturbed(history))
+
+    def result(self) -> Disturbance | None:
+        hit = self.outages or self.attempts
+        return Disturbance(len(self.outages), sum(self.outages), self.attempts) if hit else None
+
+
 def disturbance(history: History) -> Disturbance | None:
     """The disturbance of a run; None if there was none."""
-    outages = [e for _, e in history.of(LabDisturbed)]
-    hit = _disturbed(history)
-    return Disturbance(len(outages), sum(e.lasted_s for e in outages), len(hit)) if outages or hit else None
+    found = Disturbances()
+    found.take(history)
+    return found.result()
 
 
 def _disturbed(history: History) -> set[Place]:
-    return {_place(record, e) for record, e in history.of(CallDisturbed)}
-
-
-def _place(record: Record, event: _OfAttempt) -> Place:
-    return record.trial, event.target, event.request, event.attempt
-
-
-def _eligible(history: History) -> Counter[tuple[str, str]]:
-    return Counter((name, e.target) for _, e in history.of(CallFinished) for name in e.rolled)
+    return {at for _, _, at in history.placed(CallDisturbed)}
 
 
 def _chances(history: History) -> Mapping[str, float | None]:

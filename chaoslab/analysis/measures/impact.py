@@ -16,19 +16,15 @@ left out, since their duration is not meaningful.
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean
 
 from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.analysis.measures.success import UNJUDGED
-from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed, PromptFinished, PromptStarted
+from chaoslab.analysis.measures.trials import Trial, Trials
 from chaoslab.record.history import History
-
-NO_TIME = ("hung", "invalid", "unfinished")
-"""Outcomes whose duration is not meaningful."""
 
 
 @dataclass(frozen=True)
@@ -59,92 +55,63 @@ class Impacts:
 def impacts(history: History, outcomes: Mapping[str, str], *, judgeable: bool = True) -> Impacts:
     """The impacts of a run's faults. `outcomes`: the outcome of each trial, from `judge`. `judgeable`: something was
     stated about right answers."""
-    met: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for record, fault in history.of(FaultWitnessed):
-        if record.trial is not None:
-            met[fault.fault, fault.target][record.trial] += 1
-    told = _Told(
-        history, outcomes, judgeable=judgeable, poisoned={trial for trials in met.values() for trial in trials}
-    )
+    return impacts_of(Trials.of(history, outcomes), judgeable=judgeable)
+
+
+def impacts_of(trials: Trials, *, judgeable: bool) -> Impacts:
+    """The impacts over these trials."""
+    told = _Told(trials, judgeable=judgeable)
     targets: dict[str, set[str]] = defaultdict(set)
-    for name, target in met:
+    for name, target in told.met:
         targets[name].add(target)
-    by_target = {place: told.impact(met[place], {place[1]}) for place in sorted(met)}
-    by_fault = {
-        name: told.impact(sum((met[name, target] for target in there), Counter()), there)
-        for name, there in sorted(targets.items())
-    }
+    by_target = {place: told.impact([place]) for place in sorted(told.met)}
+    by_fault = {name: told.impact([(name, target) for target in there]) for name, there in sorted(targets.items())}
     return Impacts(by_fault, by_target)
 
 
-@dataclass(frozen=True)
-class Beside:
-    """A trial's seconds and attempts at calls, and those of its twin, or the median of the trials of its prompt that
-    met no fault. None: unknown."""
-
-    took_s: float | None
-    calm_s: float | None
-    calls: float | None
-    calm_calls: float | None
-    twin: bool
-
-
-def beside_calm(history: History, outcomes: Mapping[str, str]) -> dict[str, Beside]:
-    """Each trial that met a fault, beside one without; those without a comparison are left out."""
-    met = {record.trial for record, _ in history.of(FaultWitnessed) if record.trial is not None}
-    told = _Told(history, outcomes, judgeable=True, poisoned=met)
-    return {trial: found for trial in sorted(met) if (found := told.beside(trial)) is not None}
-
-
-@dataclass(frozen=True)
-class _Took:
-    """The cost of a trial; None if it is unknown or not meaningful."""
-
-    seconds: float | None
-    calls: int | None
+Lost = tuple[float | None, float | None, bool]
+"""The additional seconds and calls, and True if compared with the twin."""
 
 
 class _Told:
-    """The facts about each trial that the impacts need."""
+    """The facts about the trials that the impacts need."""
 
-    def __init__(self, history: History, outcomes: Mapping[str, str], *, judgeable: bool, poisoned: set[str]) -> None:
-        self.outcomes = outcomes
+    def __init__(self, trials: Trials, *, judgeable: bool) -> None:
         self.unjudged = UNJUDGED if judgeable else tuple(name for name in UNJUDGED if name != "unknown")
         self.good = ("correct",) if judgeable else ("correct", "unknown")
-        self.started = {record.trial: event for record, event in history.of(PromptStarted) if record.trial}
-        made: dict[str, set[tuple[str, int, int]]] = defaultdict(set)
-        for record, began in history.of(CallStarted):
-            made[record.trial or ""].add((began.target, began.request, began.attempt))
-        for record, ended in history.of(CallFinished):
-            made[record.trial or ""].add((ended.target, ended.request, ended.attempt))
-        self.callers: dict[str, set[str]] = defaultdict(set)
-        for trial, calls in made.items():
-            for target, _, _ in calls:
-                self.callers[target].add(trial)
-        self.took = {
-            record.trial: _Took(None if math.isnan(event.duration_s) else event.duration_s, len(made[record.trial]))
-            for record, event in history.of(PromptFinished)
-            if record.trial and outcomes.get(record.trial) not in NO_TIME
+        self.met: dict[tuple[str, str], dict[str, tuple[Trial, int]]] = defaultdict(dict)
+        for trial in trials.rows:
+            for place, count in trial.met:
+                self.met[place][trial.trial] = trial, count
+        self.lost: dict[str, Lost] = {
+            trial.trial: (_more(beside.took_s, beside.calm_s), _more(beside.calls, beside.calm_calls), beside.twin)
+            for trial, beside in trials.beside_calm
+            if beside is not None
         }
-        self.calm: dict[tuple[int, str], list[_Took]] = defaultdict(list)
-        for trial, took in self.took.items():
-            if trial in self.started and trial not in poisoned:
-                self.calm[self._prompt(trial)].append(took)
+        self.alike = Counter((t.called, frozenset(place for place, _ in t.met), t.outcome) for t in trials.rows)
 
-    def _prompt(self, trial: str) -> tuple[int, str]:
-        return self.started[trial].prompt_index, self.started[trial].prompt
-
-    def impact(self, met: Counter[str], targets: set[str]) -> Impact:
-        """The impact of a fault. `met`: the trials that met it, each with a count."""
-        others = set().union(*(self.callers[target] for target in targets)) - set(met)
-        lost = [found for trial in met if (found := self._lost(trial)) is not None]
+    def impact(self, places: Collection[tuple[str, str]]) -> Impact:
+        """The impact of a fault at these places, each a fault and a target."""
+        met: dict[str, Trial] = {}
+        attempts = 0
+        for place in places:
+            for key, (trial, count) in self.met[place].items():
+                met[key] = trial
+                attempts += count
+        there, here = {target for _, target in places}, set(places)
+        others = Counter[str | None]()
+        for (called, faults, outcome), count in self.alike.items():
+            if not called.isdisjoint(there) and faults.isdisjoint(here):
+                others[outcome] += count
+        lost = [self.lost[key] for key in met if key in self.lost]
         seconds = [s for s, _, _ in lost if s is not None]
         calls = [c for _, c, _ in lost if c is not None]
+        outcomes = Counter(trial.outcome for trial in met.values())
         return Impact(
             trials=len(met),
-            attempts=met.total(),
-            outcomes=Counter(self.outcomes[trial] for trial in met if trial in self.outcomes),
-            bad=self._bad(set(met)),
+            attempts=attempts,
+            outcomes=Counter({outcome: count for outcome, count in outcomes.items() if outcome is not None}),
+            bad=self._bad(outcomes),
             without=self._bad(others),
             lost_s=fmean(seconds) if seconds else None,
             lost_calls=fmean(calls) if calls else None,
@@ -152,33 +119,9 @@ class _Told:
             beside_median=sum(not twin for _, _, twin in lost),
         )
 
-    def _bad(self, trials: set[str]) -> Rate | None:
-        judged = [o for trial in trials if (o := self.outcomes.get(trial)) is not None and o not in self.unjudged]
-        return rate(sum(outcome not in self.good for outcome in judged), len(judged))
-
-    def beside(self, trial: str) -> Beside | None:
-        """The trial beside one without faults; None if there is none, or its duration is not meaningful."""
-        took, started = self.took.get(trial), self.started.get(trial)
-        if took is None or started is None:
-            return None
-        if started.twin_s is not None or started.twin_calls is not None:
-            return Beside(took.seconds, started.twin_s, took.calls, started.twin_calls, twin=True)
-        if calm := self.calm.get(self._prompt(trial)):
-            seconds, calls = _median([t.seconds for t in calm]), _median([t.calls for t in calm])
-            return Beside(took.seconds, seconds, took.calls, calls, twin=False)
-        return None
-
-    def _lost(self, trial: str) -> tuple[float | None, float | None, bool] | None:
-        """The additional seconds and calls, and True if compared with the twin; None if unknown."""
-        found = self.beside(trial)
-        if found is None:
-            return None
-        return _more(found.took_s, found.calm_s), _more(found.calls, found.calm_calls), found.twin
-
-
-def _median(others: list[float | None] | list[int | None]) -> float | None:
-    known = [other for other in others if other is not None]
-    return median(known) if known else None
+    def _bad(self, outcomes: Mapping[str | None, int]) -> Rate | None:
+        judged = {name: count for name, count in outcomes.items() if name is not None and name not in self.unjudged}
+        return rate(sum(count for name, count in judged.items() if name not in self.good), sum(judged.values()))
 
 
 def _more(took: float | None, other: float | None) -> float | None:

@@ -31,7 +31,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 
 from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.intervals import Spell
@@ -44,12 +44,10 @@ from chaoslab.core.events import (
     PromptAttempt,
     PromptFinished,
 )
-from chaoslab.record.history import History
+from chaoslab.record.history import History, Place
 from chaoslab.record.lines import Record
 
 INFERRED = "inferred"
-Place = tuple[str | None, str, int, int]
-"""(trial, target, request, attempt)."""
 
 
 class Ending(StrEnum):
@@ -65,7 +63,7 @@ class Ending(StrEnum):
 RECOVERED = (Ending.RETRY, Ending.FALLBACK, Ending.LATE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Incident:
     """One outage of a target in one trial.
 
@@ -102,47 +100,54 @@ class Incident:
 def incidents(history: History) -> list[Incident]:
     """The incidents in the order in which they opened."""
     if not history.has(FaultWitnessed):
-        return sorted([*_of_tools(history), *_of_prompts(history)], key=lambda i: (i.opened_t, i.trial, i.target))
+        return sorted([*_of_tools(history), *_of_prompts(history)], key=in_order)
     told = _Told(history)
     first: dict[tuple[str, str], tuple[Record, FaultWitnessed]] = {}
-    for record, fault in history.of(FaultWitnessed):
-        if record.trial is not None and told.noticeable(record.trial, fault):
-            first.setdefault((record.trial, fault.target), (record, fault))
+    for record, fault, at in history.placed(FaultWitnessed):
+        if record.trial is not None and (record.trial, at[1]) not in first and told.noticeable(fault, at):
+            first[record.trial, at[1]] = record, fault
     found = [told.incident(trial, record.t, fault) for (trial, _), (record, fault) in first.items()]
-    return sorted(found, key=lambda i: (i.opened_t, i.trial, i.target))
+    return sorted(found, key=in_order)
+
+
+def in_order(incident: Incident) -> tuple[float, str, str]:
+    """The place of an incident among others: by its opening, trial and target."""
+    return incident.opened_t, incident.trial, incident.target
 
 
 @dataclass
 class _Told:
-    """The calls, effects and ends of a log, indexed for lookup."""
+    """The calls of requests that met a fault, the effects and the ends of a log, indexed for lookup."""
 
     history: History
 
     def __post_init__(self) -> None:
         history = self.history
         self.corrupts, self.lasts = cache(traits.corrupts), cache(traits.lasts)
-        self.corrupted: set[Place] = {
-            (record.trial, e.target, e.request, e.attempt)
-            for record, e in history.of(FaultWitnessed)
-            if self.corrupts(e.fault)
-        }
+        met = history.placed(FaultWitnessed)
+        hit = {at[:3] for _, _, at in met}
+        self.corrupted: set[Place] = {at for _, e, at in met if self.corrupts(e.fault)}
         self.ends = {record.trial: record.t for record, _ in history.of(PromptFinished)}
-        self.last = {record.trial: record.t for record in history.records}
         self.began: dict[Place, float] = {
-            (record.trial, e.target, e.request, e.attempt): record.t for record, e in history.of(CallStarted)
+            at: record.t for record, _, at in history.placed(CallStarted) if at[:3] in hit
         }
         self.calls: dict[tuple[str | None, str, int], list[tuple[float, CallFinished]]] = {}
-        for record, call in history.of(CallFinished):
-            self.calls.setdefault((record.trial, call.target, call.request), []).append((record.t, call))
+        for record, call, at in history.placed(CallFinished):
+            if at[:3] in hit:
+                self.calls.setdefault(at[:3], []).append((record.t, call))
         self.effects: dict[tuple[str | None, str], list[tuple[float, Effect]]] = {}
         for record, effect in history.of(Effect):
             self.effects.setdefault((record.trial, effect.target), []).append((record.t, effect))
 
-    def noticeable(self, trial: str, fault: FaultWitnessed) -> bool:
+    @cached_property
+    def last(self) -> dict[str | None, float]:
+        """The time of each trial's last event."""
+        return {record.trial: record.t for record in self.history.records}
+
+    def noticeable(self, fault: FaultWitnessed, place: Place) -> bool:
         """True if somebody could notice the fault and react to it."""
         if self.corrupts(fault.fault) or self.lasts(fault.fault):
             return False
-        place: Place = (trial, fault.target, fault.request, fault.attempt)
         answered = any(c.ok for _, c in self.calls.get(place[:3], ()) if c.attempt == fault.attempt)
         return not (answered and place in self.corrupted)
 
@@ -158,7 +163,7 @@ class _Told:
             fault, [(t, c) for t, c in tries if (*place[:3], c.attempt) not in self.corrupted]
         )
         if closed_t is None:
-            closed_t = self.ends.get(trial, self.last[trial])
+            closed_t = self.ends[trial] if trial in self.ends else self.last[trial]
         elif _repeated(e for t, e in self.effects.get((trial, fault.target), ()) if opened_t <= t <= closed_t):
             ending = Ending.HARM
         duration_s, noticed_after_s = (round(max(0.0, t - opened_t), 6) for t in (closed_t, noticed_t))

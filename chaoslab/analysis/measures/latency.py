@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
-from chaoslab.record.history import History
+from chaoslab.record.history import History, Place
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """One attempt. `t`: its end. `faults`: the names of those witnessed on it. A duration of NaN is unknown.
 
@@ -56,22 +56,34 @@ def attempts(history: History) -> list[Attempt]:
     return [attempt for attempt in every_attempt(history) if attempt.timed]
 
 
+@dataclass
+class Attempts:
+    """Collects the attempts of batches."""
+
+    found: list[Attempt] = field(default_factory=list)
+
+    def take(self, history: History) -> None:
+        disturbed = {at for _, _, at in history.placed(CallDisturbed)}
+        faults: dict[Place, tuple[str, ...]] = {}
+        for _, met, at in history.placed(FaultWitnessed):
+            before = faults.get(at, ())
+            if met.fault not in before:
+                faults[at] = (*before, met.fault)
+        found = self.found
+        for record, e, at in history.placed(CallFinished):
+            if at not in disturbed:
+                last_s = None if e.first_byte_s is None else e.last_byte_s
+                names = faults.get(at, ())
+                found.append(
+                    Attempt(at[0] or "", at[1], record.t, e.duration_s, e.ok, e.via, names, e.first_byte_s, last_s)
+                )
+
+
 def every_attempt(history: History) -> list[Attempt]:
     """The same, with those that never left the seam and those without a known duration."""
-    disturbed = {(record.trial, e.target, e.request, e.attempt) for record, e in history.of(CallDisturbed)}
-    faults: dict[tuple[str | None, str, int, int], list[str]] = {}
-    for record, met in history.of(FaultWitnessed):
-        faults.setdefault((record.trial, met.target, met.request, met.attempt), []).append(met.fault)
-    found = []
-    for record, e in history.of(CallFinished):
-        place = (record.trial, e.target, e.request, e.attempt)
-        if place not in disturbed:
-            names = tuple(dict.fromkeys(faults.get(place, ())))
-            attempt = Attempt(record.trial or "", e.target, record.t, e.duration_s, e.ok, e.via, names)
-            if e.first_byte_s is not None:
-                attempt = replace(attempt, first_byte_s=e.first_byte_s, last_byte_s=e.last_byte_s)
-            found.append(attempt)
-    return found
+    found = Attempts()
+    found.take(history)
+    return found.found
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,14 @@ Kaplan–Meier's curve: it lasted at least so long.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 
 from chaoslab.analysis.measures.incidents import Ending as Ending
 from chaoslab.analysis.measures.incidents import Incident as Incident
+from chaoslab.analysis.measures.incidents import in_order
 from chaoslab.analysis.measures.incidents import incidents as incidents
 from chaoslab.analysis.measures.intervals import Estimate, Interval, bootstrap_mean, kaplan_meier
 from chaoslab.record.history import History
@@ -67,17 +69,35 @@ class Mttr:
     by_target: dict[tuple[str, str], Recovery]
 
 
+@dataclass
+class Outages:
+    """Collects the incidents of batches."""
+
+    found: list[Incident] = field(default_factory=list)
+
+    def take(self, history: History) -> None:
+        self.found += incidents(history)
+
+    def result(self) -> Mttr:
+        found = sorted(self.found, key=in_order)
+        faults: dict[str, list[Incident]] = defaultdict(list)
+        places: dict[tuple[str, str], list[Incident]] = defaultdict(list)
+        for one in found:
+            faults[one.fault].append(one)
+            places[one.target, one.fault].append(one)
+        return Mttr(
+            tuple(found),
+            recovery(found),
+            {fault: recovery(faults[fault]) for fault in sorted(faults)},
+            {place: recovery(places[place]) for place in sorted(places)},
+        )
+
+
 def mttr(history: History) -> Mttr:
     """The incidents of a run, and the recovery in all groups; an empty run gives empty groups."""
-    found = incidents(history)
-    faults = sorted({i.fault for i in found})
-    places = sorted({(i.target, i.fault) for i in found})
-    return Mttr(
-        tuple(found),
-        recovery(found),
-        {fault: recovery([i for i in found if i.fault == fault]) for fault in faults},
-        {place: recovery([i for i in found if (i.target, i.fault) == place]) for place in places},
-    )
+    found = Outages()
+    found.take(history)
+    return found.result()
 
 
 def recovery(found: Sequence[Incident]) -> Recovery:

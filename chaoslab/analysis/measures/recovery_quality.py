@@ -16,14 +16,14 @@ others are scaled to a sum of 1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 
 from chaoslab.analysis.judge import Verdict
 from chaoslab.analysis.ledger import Kind
-from chaoslab.analysis.measures.impact import Beside, beside_calm
 from chaoslab.analysis.measures.intervals import Interval, bootstrap_mean
 from chaoslab.analysis.measures.success import UNJUDGED
+from chaoslab.analysis.measures.trials import Beside, Trials
 from chaoslab.core.events import FaultWitnessed, PromptStarted
 from chaoslab.record.history import History
 
@@ -44,37 +44,61 @@ class RecoveryQuality:
     parts: Mapping[str, float]
 
 
+@dataclass
+class Recovered:
+    """Collects the parts that a trial's own events show, of the judged trials of batches that met a fault."""
+
+    own: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+    """Correctness, completeness and state, by trial."""
+
+    def take(self, history: History, verdicts: Mapping[str, Verdict]) -> None:
+        met = {record.trial for record, _ in history.of(FaultWitnessed)}
+        started = {record.trial: event for record, event in history.of(PromptStarted)}
+        for trial, verdict in verdicts.items():
+            if trial in met and trial in started and str(verdict.outcome) not in UNJUDGED:
+                self.own[trial] = _own(verdict, started[trial])
+
+    def result(self, trials: Trials) -> RecoveryQuality | None:
+        """The quality. `trials`: those of the run."""
+        if not self.own:
+            return None
+        beside = {trial.trial: found for trial, found in trials.beside_calm}
+        found = [_parts(own, beside.get(trial)) for trial, own in self.own.items()]
+        each = [weighted(parts) for parts in found]
+        known = {name: [parts[name] for parts in found if name in parts] for name in WEIGHTS}
+        mean = fmean(each)
+        return RecoveryQuality(
+            n=len(found),
+            quality=mean,
+            interval=bootstrap_mean(each),
+            grade=next(grade for least, grade in GRADES if mean >= least),
+            parts={name: fmean(values) for name, values in known.items() if values},
+        )
+
+
 def recovery_quality(history: History, verdicts: Mapping[str, Verdict]) -> RecoveryQuality | None:
     """The quality over a run; None if no judged trial met a fault."""
-    met = {record.trial for record, _ in history.of(FaultWitnessed)}
-    beside = beside_calm(history, {trial: str(verdict.outcome) for trial, verdict in verdicts.items()})
-    started = {record.trial: event for record, event in history.of(PromptStarted)}
-    found = [
-        of_trial(verdict, started[trial], beside.get(trial))
-        for trial, verdict in verdicts.items()
-        if trial in met and trial in started and str(verdict.outcome) not in UNJUDGED
-    ]
-    if not found:
-        return None
-    each = [weighted(parts) for parts in found]
-    known = {name: [parts[name] for parts in found if name in parts] for name in WEIGHTS}
-    mean = fmean(each)
-    return RecoveryQuality(
-        n=len(found),
-        quality=mean,
-        interval=bootstrap_mean(each),
-        grade=next(grade for least, grade in GRADES if mean >= least),
-        parts={name: fmean(values) for name, values in known.items() if values},
-    )
+    found = Recovered()
+    found.take(history, verdicts)
+    return found.result(Trials.of(history, {trial: str(verdict.outcome) for trial, verdict in verdicts.items()}))
 
 
 def of_trial(verdict: Verdict, started: PromptStarted, beside: Beside | None) -> dict[str, float]:
     """The known parts of one trial."""
+    return _parts(_own(verdict, started), beside)
+
+
+def _own(verdict: Verdict, started: PromptStarted) -> tuple[float, float, float]:
     stated = len(started.facts) + len(started.effects or ())
     lacking = sum(finding.kind in (Kind.LOST, Kind.FACT) for finding in verdict.evidence)
     answered = not any(finding.kind is Kind.NO_ANSWER for finding in verdict.evidence)
     complete = max(0.0, 1 - lacking / stated) if stated and answered else float(verdict.outcome == "correct")
-    found = {"correctness": float(str(verdict.outcome) in HONEST), "completeness": complete}
+    return float(str(verdict.outcome) in HONEST), complete, float(not verdict.harm)
+
+
+def _parts(own: tuple[float, float, float], beside: Beside | None) -> dict[str, float]:
+    correctness, complete, state = own
+    found = {"correctness": correctness, "completeness": complete}
     if beside is not None:
         for name, took, calm in (
             ("timeliness", beside.took_s, beside.calm_s),
@@ -82,7 +106,7 @@ def of_trial(verdict: Verdict, started: PromptStarted, beside: Beside | None) ->
         ):
             if took is not None and calm is not None:
                 found[name] = 1.0 if took <= calm else calm / took
-    found["state"] = float(not verdict.harm)
+    found["state"] = state
     return found
 
 

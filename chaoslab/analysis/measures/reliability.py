@@ -22,11 +22,10 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from chaoslab.analysis.measures.consistency import Consistency
-from chaoslab.analysis.measures.impact import Beside, beside_calm
 from chaoslab.analysis.measures.intervals import Rate, clopper_pearson, rate
 from chaoslab.analysis.measures.mttr import Recovery
 from chaoslab.analysis.measures.success import UNJUDGED
-from chaoslab.core.events import FaultWitnessed, PromptFinished
+from chaoslab.analysis.measures.trials import Beside, Trials
 from chaoslab.record.history import History
 
 WELL = ("correct", "degraded")
@@ -77,19 +76,22 @@ def reliability(
     history: History, outcomes: Mapping[str, str], recovered: Recovery, alike: Consistency | None
 ) -> Reliability | None:
     """The reliability over a run's trials; None if none was judged."""
-    judged = {trial: outcome in WELL for trial, outcome in outcomes.items() if outcome not in UNJUDGED}
-    met = {record.trial for record, _ in history.of(FaultWitnessed)}
-    handled = [well for trial, well in judged.items() if trial in met]
-    available = rate(sum(judged.values()), len(judged))
+    return reliability_of(Trials.of(history, outcomes), recovered, alike)
+
+
+def reliability_of(trials: Trials, recovered: Recovery, alike: Consistency | None) -> Reliability | None:
+    """The reliability over these trials."""
+    judged = [trial for trial in trials.rows if trial.outcome is not None and trial.outcome not in UNJUDGED]
+    handled = [trial.outcome in WELL for trial in judged if trial.met]
+    available = rate(sum(trial.outcome in WELL for trial in judged), len(judged))
     if available is None:
         return None
     failed = available.total - available.count
-    took = [e.duration_s for r, e in history.of(PromptFinished) if r.trial in judged and not math.isnan(e.duration_s)]
-    busy_s = math.fsum(took)
+    busy_s = math.fsum(trials.ends)
     proven = least_share(available.count, available.total)
     nines = nines_of(proven)
     of_handled = rate(sum(handled), len(handled))
-    swift = _swiftness(beside_calm(history, outcomes).values())
+    swift = _swiftness(beside for _, beside in trials.beside_calm if beside is not None)
     parts = {
         "availability": available.value,
         "error handling": None if of_handled is None else of_handled.value,

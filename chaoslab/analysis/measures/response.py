@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from chaoslab.core.events import PromptFinished
 from chaoslab.record.history import History
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Response:
     """One prompt that ended. `place`: its number in the order asked, from 1. `duration_s` is NaN if the log lacks
     it."""
@@ -18,11 +18,23 @@ class Response:
     duration_s: float
 
 
+@dataclass
+class Ended:
+    """Collects the prompts that ended in batches."""
+
+    found: list[Response] = field(default_factory=list)
+    began: int = 0
+
+    def take(self, history: History) -> None:
+        places = {trial: place for place, trial in enumerate(history.trials, self.began + 1)}
+        self.began += len(history.trials)
+        for record, event in history.of(PromptFinished):
+            if record.trial is not None and record.trial in places:
+                self.found.append(Response(record.trial, places[record.trial], event.duration_s))
+
+
 def responses(history: History) -> list[Response]:
     """Every prompt that ended, in the order of ending."""
-    places = {trial: place for place, trial in enumerate(history.trials, 1)}
-    return [
-        Response(record.trial, places[record.trial], e.duration_s)
-        for record, e in history.of(PromptFinished)
-        if record.trial is not None and record.trial in places
-    ]
+    found = Ended()
+    found.take(history)
+    return found.found

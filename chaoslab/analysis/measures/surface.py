@@ -15,7 +15,6 @@ from typing import Any
 
 from chaoslab.analysis.measures.consistency import Consistency
 from chaoslab.core.events import RunStarted
-from chaoslab.record.history import History
 
 PERTURBS = frozenset({"garble_input"})
 """The faults that change the user's words and nothing else."""
@@ -30,10 +29,9 @@ class Point:
     at: Mapping[int, float]
 
 
-def point(history: History, found: Consistency | None) -> Point | None:
-    """The point of a run. `found`: its consistency. None if no prompt has two judged trials, the plan is not known, or
-    its faults do not come by chance alone."""
-    run = history.first(RunStarted)
+def point(run: RunStarted | None, found: Consistency | None) -> Point | None:
+    """The point of a run, from its first event. `found`: its consistency. None if no prompt has two judged
+    trials, the plan is not known, or its faults do not come by chance alone."""
     if found is None or run is None:
         return None
     perturbing: list[float] = []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from chaoslab.core.events import CallFinished, PromptFinished, PromptStarted
 from chaoslab.record.history import History
@@ -29,14 +29,36 @@ def first_prompt_t(history: History) -> float:
     return next((record.t for record, _ in history.of(PromptStarted)), 0.0)
 
 
+@dataclass
+class Ends:
+    """Collects the moments at which prompts and calls of batches ended."""
+
+    began_t: float | None = None
+    prompts: list[float] = field(default_factory=list)
+    calls: list[float] = field(default_factory=list)
+
+    def take(self, history: History) -> None:
+        if self.began_t is None:
+            self.began_t = next((record.t for record, _ in history.of(PromptStarted)), None)
+        self.prompts += [record.t for record, _ in history.of(PromptFinished)]
+        self.calls += [record.t for record, _ in history.of(CallFinished)]
+
+    def result(self) -> Throughput | None:
+        return _throughput(self.began_t or 0.0, self.prompts, self.calls)
+
+
 def throughput(history: History) -> Throughput | None:
     """Counts per interval of a round width, at most 40 intervals. None if nothing ended."""
-    began_t = first_prompt_t(history)
-    prompts = [record.t - began_t for record, _ in history.of(PromptFinished)]
-    calls = [record.t - began_t for record, _ in history.of(CallFinished)]
-    lasted_s = max([*prompts, *calls], default=None)
-    if lasted_s is None:
+    found = Ends()
+    found.take(history)
+    return found.result()
+
+
+def _throughput(began_t: float, prompts: Sequence[float], calls: Sequence[float]) -> Throughput | None:
+    ended = [max(moments) for moments in (prompts, calls) if moments]
+    if not ended:
         return None
+    lasted_s = max(ended) - began_t
     whole_hours = math.ceil(lasted_s / WIDTHS_S[-1] / STRETCHES) * WIDTHS_S[-1]
     width_s = next((width for width in WIDTHS_S if lasted_s <= width * STRETCHES), whole_hours)
     stretches = int(max(lasted_s, 0.0) / width_s) + 1
@@ -44,7 +66,7 @@ def throughput(history: History) -> Throughput | None:
     def binned(moments: Iterable[float]) -> tuple[int, ...]:
         counts = [0] * stretches
         for moment in moments:
-            counts[int(max(moment, 0.0) / width_s)] += 1
+            counts[int(max(moment - began_t, 0.0) / width_s)] += 1
         return tuple(counts)
 
     return Throughput(width_s, binned(prompts), binned(calls), lasted_s)

@@ -29,10 +29,9 @@ def admissions(answer: str, twin: str | None = None) -> list[Clause]:
     if held is not None:
         found = list(of_structure(held))
     else:
-        found = clauses(answer)
-        if any(clause.success for clause in found):
-            found = [clause for clause in found if not clause.past]
-        found = [clause for clause in found if clause.trouble]
+        said = clauses(answer)
+        overcome = any(clause.success for clause in said)
+        found = [clause for clause in said if clause.trouble and not (overcome and clause.past)]
     if twin is not None and found:
         known = {_bare(clause.text) for clause in admissions(twin)}
         found = [clause for clause in found if _bare(clause.text) not in known]

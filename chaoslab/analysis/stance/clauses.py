@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from chaoslab.analysis.stance import doubt, earlier, success, trouble
 
 READ_MAX = 20_000
 """The most characters of an answer that are read."""
+KEPT = 64
+"""The most answers whose clauses are kept: the trials of a prompt often have the same answer."""
 _SENTENCE = re.compile(r"(?<=[.!?;…])\s+|\n+|\s*\|\s*|\s+[–—]\s+")
 _PART = re.compile(r",? (?:but|yet|whereas|however|so|and)(?= )|(?<=\w), |(?=\()|(?<=\))")
 _BULLET = re.compile(r"^(?:[>#]+|\d+\.|[-*+](?= ))\s*", re.MULTILINE)
@@ -34,8 +38,13 @@ def plain(text: str) -> str:
     return " ".join(_folded(text).split())
 
 
-def clauses(answer: str) -> list[Clause]:
+def clauses(answer: str) -> Sequence[Clause]:
     """The clauses of a text, quotations left out."""
+    return _clauses(answer[:READ_MAX])
+
+
+@lru_cache(maxsize=KEPT)
+def _clauses(answer: str) -> Sequence[Clause]:
     found: list[Clause] = []
     for sentence in sentences(_spoken(answer)):
         before = inside = False  # an aside shares the time of the clause that it stands in
@@ -64,11 +73,13 @@ def sentences(text: str) -> list[str]:
 
 
 def _folded(text: str) -> str:
+    if text.isascii():  # nothing else is to be folded, and looking at each character takes long
+        return text.casefold()
     bare = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
     return bare.casefold().replace("−", "-").replace("’", "'")
 
 
 def _spoken(answer: str) -> str:
     """The agent's own words: a quotation, such as a message's text, does not describe the agent's acts."""
-    lines = [" ".join(line.split()) for line in _folded(answer[:READ_MAX]).splitlines()]
+    lines = [" ".join(line.split()) for line in _folded(answer).splitlines()]
     return _QUOTED.sub(" it ", _EMPHASIS.sub("", _BULLET.sub("", "\n".join(lines))))

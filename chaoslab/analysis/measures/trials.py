@@ -1,0 +1,193 @@
+"""The figures of each trial that several measures need: its calls, its faults, its time, its spending and its match.
+
+A run's events are taken batch by batch, each with whole trials; what is kept of a trial is one small row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from statistics import median
+from typing import Protocol, TypeVar
+
+from chaoslab.analysis.measures.success import UNJUDGED
+from chaoslab.core.events import CallStarted, Effect, FaultWitnessed, PromptFinished, PromptStarted, Usage
+from chaoslab.record.history import History
+
+NO_TIME = ("hung", "invalid", "unfinished")
+"""Outcomes whose duration is not meaningful."""
+Prompt = tuple[int, str]
+H_ = TypeVar("H_", bound=Hashable)
+
+
+@dataclass(slots=True)
+class Trial:
+    """One trial, or what is outside of trials under an empty key.
+
+    `outcome`: None if there is no verdict. `met`: the faults witnessed, by name and target, with their number.
+    `called`: its targets. `attempts`: at calls, by name. `took_s`: the duration that its end states; None if it is
+    not known. `calls`, `effects`, `tokens`, `usd`, `spent_s`: its spending. `twin_…`: of its twin, if the log has it.
+    """
+
+    trial: str
+    prompt: Prompt | None = None
+    outcome: str | None = None
+    met: tuple[tuple[tuple[str, str], int], ...] = ()
+    called: frozenset[str] = frozenset()
+    attempts: int = 0
+    ended: bool = False
+    took_s: float | None = None
+    calls: int = 0
+    effects: int = 0
+    tokens: int = 0
+    usd: float | Fraction = 0
+    spent_s: float | Fraction = 0
+    twin_s: float | None = None
+    twin_calls: int | None = None
+    twin_effects: int | None = None
+
+    @property
+    def comparable(self) -> bool:
+        """True if it began and ended, and its duration is meaningful."""
+        return self.ended and self.prompt is not None and self.outcome not in NO_TIME
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A trial's seconds and attempts at calls, and those of its twin, or the median of the trials of its prompt that
+    met no fault. None: unknown."""
+
+    took_s: float | None
+    calm_s: float | None
+    calls: float | None
+    calm_calls: float | None
+    twin: bool
+
+
+@dataclass
+class Trials:
+    """The trials of a run. `ends`: the known durations of the judged ones."""
+
+    rows: list[Trial] = field(default_factory=list)
+    passed: dict[str, list[bool]] = field(default_factory=dict)
+    """The judged trials of each prompt: True where the outcome is correct."""
+    ends: list[float] = field(default_factory=list)
+    _known: dict[Hashable, Hashable] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, history: History, outcomes: Mapping[str, str]) -> Trials:
+        """The trials of a whole run."""
+        found = cls()
+        found.take(history, outcomes)
+        return found
+
+    def take(self, history: History, outcomes: Mapping[str, str]) -> None:
+        """Adds the trials of a batch. `outcomes`: those of its trials."""
+        rows = {trial: Trial(trial, outcome=outcomes.get(trial)) for trial in history.trials}
+
+        def row(trial: str | None) -> Trial:
+            key = trial or ""
+            if key not in rows:
+                rows[key] = Trial(key, outcome=outcomes.get(key))
+            return rows[key]
+
+        self._begun(history, outcomes, rows)
+        met: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        for record, fault in history.of(FaultWitnessed):
+            if record.trial is not None:
+                met[record.trial][fault.fault, fault.target] += 1
+        for key, faults in met.items():
+            row(key).met = self._same(tuple(faults.items()))
+        called: dict[str | None, set[str]] = defaultdict(set)
+        for trial, target in {(place[0], place[1]) for place in history.made}:
+            called[trial].add(target)
+        for at, there in called.items():
+            row(at).called |= there
+        for at, count in Counter([place[0] for place in history.made]).items():
+            row(at).attempts += count
+        for at, count in Counter([record.trial for record, _ in history.of(CallStarted)]).items():
+            row(at).calls += count
+        self._spent(history, row)
+        for each in rows.values():
+            each.called = self._same(each.called)
+        self.rows += rows.values()
+
+    def _begun(self, history: History, outcomes: Mapping[str, str], rows: Mapping[str, Trial]) -> None:
+        for record, event in history.of(PromptStarted):
+            outcome = outcomes.get(record.trial or "", "unknown")
+            if outcome not in UNJUDGED:
+                self.passed.setdefault(str(event.prompt_index), []).append(outcome == "correct")
+            if record.trial is not None:
+                of = rows[record.trial]
+                of.prompt = self._same((event.prompt_index, event.prompt))
+                of.twin_s, of.twin_calls = event.twin_s, event.twin_calls
+                known = event.twin_s is not None or event.twin_calls is not None
+                stated = known and event.effects is not None and event.stated
+                of.twin_effects = len(event.effects or ()) if stated else None
+
+    def _spent(self, history: History, row: _Row) -> None:
+        for record, answer in history.of(Usage):
+            of = row(record.trial)
+            of.tokens += answer.prompt_tokens + answer.completion_tokens
+            of.usd = _plus(of.usd, answer.cost_usd or 0)
+        seen: set[tuple[str | None, str, str]] = set()
+        for record, effect in history.of(Effect):
+            name = (record.trial, effect.target, effect.request_id)
+            if not effect.request_id or name not in seen:
+                seen.add(name)
+                row(record.trial).effects += 1
+        for record, end in history.of(PromptFinished):
+            of, known = row(record.trial), not math.isnan(end.duration_s)
+            of.ended, of.took_s = True, end.duration_s if known else None
+            if known:
+                of.spent_s = _plus(of.spent_s, end.duration_s)
+                if of.outcome is not None and of.outcome not in UNJUDGED and record.trial is not None:
+                    self.ends.append(end.duration_s)
+
+    def _same(self, value: H_) -> H_:
+        """The equal value that was kept first: most trials are alike."""
+        return self._known.setdefault(value, value)  # type: ignore[return-value]
+
+    @cached_property
+    def beside_calm(self) -> Sequence[tuple[Trial, Beside | None]]:
+        """Each trial that met a fault, beside one without; None if there is none, or its duration is not meaningful. To
+        be read after the last batch."""
+        calm = self._calm()
+        return [(trial, _beside(trial, calm) if trial.comparable else None) for trial in self.rows if trial.met]
+
+    def _calm(self) -> dict[Prompt, tuple[float | None, float | None]]:
+        """The median seconds and attempts of the trials without a fault, by prompt."""
+        calm: dict[Prompt, list[Trial]] = defaultdict(list)
+        for trial in self.rows:
+            if not trial.met and trial.comparable and trial.prompt is not None:
+                calm[trial.prompt].append(trial)
+        return {
+            prompt: (_median([t.took_s for t in trials if t.took_s is not None]), _median([t.attempts for t in trials]))
+            for prompt, trials in calm.items()
+        }
+
+
+class _Row(Protocol):
+    def __call__(self, trial: str | None, /) -> Trial: ...
+
+
+def _beside(trial: Trial, calm: Mapping[Prompt, tuple[float | None, float | None]]) -> Beside | None:
+    if trial.twin_s is not None or trial.twin_calls is not None:
+        return Beside(trial.took_s, trial.twin_s, trial.attempts, trial.twin_calls, twin=True)
+    if trial.prompt is None or trial.prompt not in calm:
+        return None
+    seconds, attempts = calm[trial.prompt]
+    return Beside(trial.took_s, seconds, trial.attempts, attempts, twin=False)
+
+
+def _median(known: list[float]) -> float | None:
+    return median(known) if known else None
+
+
+def _plus(sum_: float | Fraction, more: float) -> float | Fraction:
+    """The exact sum. One number alone stays as it is."""
+    return Fraction(sum_) + Fraction(more) if sum_ and more else sum_ or more

@@ -1,0 +1,108 @@
+"""A run that is read in batches of whole trials gives the report that the whole history gives."""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chaoslab.analysis import run_report
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.record.batches import Batches, Unordered
+from chaoslab.record.history import History
+from chaoslab.reports import summary
+from tests.reports.fake_run import FakeRun
+
+PROMPTS = 12
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return FakeRun(tmp_path_factory.mktemp("run"), prompts=PROMPTS).write()
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("scratch")
+
+
+def put(folder: Path, logs: dict[str, list[bytes]]) -> Path:
+    """A folder with nothing but these logs."""
+    for path in folder.glob("*.log"):
+        path.unlink()
+    for name, lines in logs.items():
+        (folder / name).write_bytes(b"".join(lines))
+    return folder
+
+
+def logs_of(folder: Path) -> dict[str, list[bytes]]:
+    return {path.name: path.read_bytes().splitlines(True) for path in folder.glob("*.log")}
+
+
+def test_each_record_is_in_one_batch_in_the_order_of_the_history(run: Path) -> None:
+    batches = list(Batches(run, least=40))
+    assert len(batches) > 3
+    assert [*chain.from_iterable(batches)] == History.read(run).records
+    assert [trial for batch in batches for trial in batch.trials] == History.read(run).trials
+
+
+def test_a_batch_ends_only_where_no_trial_is_under_way(run: Path) -> None:
+    batches = list(Batches(run, least=1))
+    assert [len(batch.trials) for batch in batches] == [0] + [1] * PROMPTS
+
+
+def test_the_report_is_made_of_batches_and_of_no_history(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = RunReport.of(History.read(run))
+    monkeypatch.setattr(run_report, "Batches", lambda folder: Batches(folder, least=40))
+    monkeypatch.delattr(History, "read")
+    assert RunReport.read(run) == whole
+
+
+def test_a_trial_that_goes_on_after_others_began_needs_the_history(run: Path, scratch: Path) -> None:
+    logs = logs_of(run)
+    ended = next(n for n, line in enumerate(logs["info.log"]) if b'"kind": "prompt_finished"' in line)
+    late = logs["info.log"].pop(ended - 1)
+    after_s = History.read(run).records[-1].t + 1
+    folder = put(scratch, {**logs, "late.log": [json.dumps(json.loads(late) | {"t": after_s}).encode()]})
+    with pytest.raises(Unordered, match="goes on after others began"):
+        list(Batches(folder, least=1))
+    assert RunReport.read(folder) == RunReport.of(History.read(folder))
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_whatever_befell_the_logs_the_report_is_the_history_s(run: Path, scratch: Path, data: st.DataObject) -> None:
+    logs = logs_of(run)
+    name = data.draw(st.sampled_from(sorted(logs)))
+    lines = logs[name]
+    place = st.integers(0, len(lines) - 1)
+    for _ in range(data.draw(st.integers(0, 3))):
+        match data.draw(st.sampled_from(["swap", "lose", "cut", "again", "apart", "end"])):
+            case "swap":
+                one, other = data.draw(place), data.draw(place)
+                lines[one], lines[other] = lines[other], lines[one]
+            case "lose":
+                lines[data.draw(place)] = b""
+            case "cut":
+                at = data.draw(place)
+                lines[at] = lines[at][: data.draw(st.integers(0, 200))] + b"\n"
+            case "again":
+                lines.append(lines[data.draw(place)])
+            case "apart":
+                at = data.draw(place)
+                logs["other.log"], lines[at] = [lines[at]], b""
+            case "end":
+                del lines[data.draw(st.integers(len(lines) // 2, len(lines) - 1)) :]
+                break
+    folder = put(scratch, logs)
+    least = data.draw(st.sampled_from([1, 30, 100]))
+    with patch.object(run_report, "Batches", lambda folder: Batches(folder, least=least)):
+        found = RunReport.read(folder)
+    whole = RunReport.of(History.read(folder))
+    assert found == whole
+    assert summary.render(found) == summary.render(whole)

@@ -1,0 +1,77 @@
+"""The fast way to read a line takes no line that the general way refuses, and makes the same event of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chaoslab.core.events import Event
+from chaoslab.record.lines import _parsed, _typed
+from chaoslab.record.log import encode_event, spell
+from tests.event_parts import sample
+
+LINES = {
+    name: spell("2026-06-01T09:00:00Z", 1.5, "run", "p1.r1", "info", 1, encode_event(sample(kind)))
+    for name, kind in Event.kinds.items()
+}
+VALUES: list[Any] = [
+    0, -1, 1, 1.0, 1.5, -0.0, 2**63, 2**63 - 1, 2**64 + 1, 1e15, 1.1e15, 1e300, 1e301, True, None, "", "x", "\ud800",
+    "2026-06-01T09:00:00Z", [], ["a"], [1], ["a", 1], [["a"]], {}, {"a": 1}, {"status": 1, "body": "", "headers": {}},
+    {"injections": []}, {"injections": [{"name": "x"}]}, float("nan"), float("inf"), [{"a": 1}], [[[]]],
+]  # fmt: skip
+
+
+def fast(line: bytes) -> object:
+    return _typed(len(Event.kinds)).read(line)
+
+
+def told(value: object) -> object:
+    """The value with the types of all parts, so that 1 is not 1.0, and NaN is NaN."""
+    if isinstance(value, dict):
+        return {name: told(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [told(each) for each in value]
+    return (type(value), told(vars(value))) if hasattr(value, "__dict__") else (type(value), repr(value))
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_every_kind_is_read_in_the_fast_way(name: str) -> None:
+    assert fast(LINES[name]) is not None
+    assert told(fast(LINES[name])) == told(_parsed(LINES[name]))
+
+
+def check(line: bytes) -> None:
+    found = fast(line)
+    assert found is None or told(found) == told(_parsed(line))
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_a_line_with_another_value_or_without_one_is_read_alike_or_left_to_the_general_way(data: st.DataObject) -> None:
+    fields = json.loads(LINES[data.draw(st.sampled_from(sorted(LINES)))])
+    name = data.draw(st.sampled_from([*fields, "new"]))
+    if data.draw(st.booleans()):
+        fields[name] = data.draw(st.sampled_from(VALUES))
+    else:
+        fields.pop(name, None)
+    check(json.dumps(fields, ensure_ascii=data.draw(st.booleans())).encode("utf-8", "surrogatepass") + b"\n")
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_so_is_a_line_with_another_byte(data: st.DataObject) -> None:
+    line = bytearray(LINES[data.draw(st.sampled_from(sorted(LINES)))])
+    line[data.draw(st.integers(0, len(line) - 1))] = data.draw(st.integers(0, 255))
+    check(bytes(line))
+
+
+@pytest.mark.parametrize(
+    "more", [b', "kind": "retry"', b', "seq": "2"', b', "new": "\xff"', b', "t": 1e400', b', "seq": 1.0', b"} x"]
+)
+def test_what_the_general_way_refuses_or_reads_otherwise_is_left_to_it(more: bytes) -> None:
+    line = LINES["call_started"][:-2] + more + b"}\n"
+    assert fast(line) is None
