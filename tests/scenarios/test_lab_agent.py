@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
+from chaoslab.cli import main
 from chaoslab.core.events import ValuesDrawn
 from chaoslab.execution.scenarios.builder import ScenarioBuilder
 from chaoslab.execution.scenarios.load import ScenarioErrors, load
@@ -51,6 +52,13 @@ def test_a_trial_alone_and_in_other_processes_is_as_among_all_others(shipped: tu
     (scenario,) = load(FILE)
     assert told(list(run(scenario, only=3))) == told(rulings)[2:3]
     assert told(list(run(scenario, trials=2, jobs=2))) == told(rulings)[:2]
+
+
+def test_a_log_with_drawn_parameters_is_not_replayed(
+    shipped: tuple[list[Ruling], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", str(shipped[1] / "latest")]) == 2
+    assert "drew parameters of its faults" in capsys.readouterr().err
 
 
 def test_an_effect_other_than_the_stated_one_is_harm() -> None:
