@@ -190,3 +190,37 @@ def test_what_is_no_conversation_is_refused(make: Any, error: type[Exception], w
     with pytest.raises(error, match=why) as refused:
         make()
     assert "\n" not in str(refused.value)
+
+
+def test_a_scripted_user_answers_until_no_pattern_is_found() -> None:
+    talk = lab.turns("Pay order 17.", user={r"^[12]:": "Is it done?", "never": "No."})
+    trial = tried(talk=talk)
+    asked = [event.prompt for _, event in trial.history.of(TurnStarted)]
+    assert asked == ["Pay order 17.", "Is it done?", "Is it done?"]
+
+
+def test_a_scripted_user_stops_at_the_bound() -> None:
+    trial = tried(talk=lab.turns("Pay order 17.", user={"sure": "Go on."}, turns_max=4))
+    assert [event.turn for _, event in trial.history.of(TurnFinished)] == [1, 2, 3, 4]
+
+
+def test_faults_hit_the_turns_of_a_scripted_user() -> None:
+    talk = lab.turns("Pay order 17.", user={"sure": "Go on."}, turns_max=3)
+    trial = tried(lab.inject("tool_error", "look", on_turn=3), talk=talk)
+    assert [event.at.turn for _, event in trial.history.of(FaultWitnessed)] == [3]
+    with pytest.raises(ValueError, match="turn"):
+        tried(lab.inject("tool_error", "look", on_turn=4), talk=talk)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"user": {"(": "a"}}, "cannot be read"),
+        ({"user": {"a": "b"}, "turns_max": 1}, "leaves the user no turn"),
+        ({"user": {"a": "b"}, "turns_max": 0}, "from 1 to 1000"),
+        ({"turns_max": True}, "from 1 to 1000"),
+    ],
+)
+def test_a_scripted_user_that_can_say_nothing_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        lab.turns("Pay order 17.", **given)

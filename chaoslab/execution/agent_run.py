@@ -24,6 +24,7 @@ from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.execution.conversation import Conversation, Talk
+from chaoslab.execution.drawn import Drawn
 from chaoslab.execution.forked import in_child
 from chaoslab.execution.place import Here, Place
 from chaoslab.execution.spec import TrialSpec
@@ -31,6 +32,7 @@ from chaoslab.execution.workers import portable
 from chaoslab.model import formats
 from chaoslab.model.app import ModelApp
 from chaoslab.model.prices import cost_usd
+from chaoslab.record.history import History
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import adapters, code_swap, native_errors
@@ -146,6 +148,10 @@ class AgentResult:
         return sum(1 for _ in self.book.history.of(events.FaultWitnessed))
 
     @property
+    def history(self) -> History:
+        return self.book.history
+
+    @property
     def kept(self) -> list[BufferedEvent]:
         return self.book.kept
 
@@ -242,6 +248,11 @@ class AgentSpec:
                 yield
         finally:
             _alone.release()
+
+    def with_drawn(self, drawn: Drawn) -> AgentSpec:
+        """The same run with the injections of one trial."""
+        injections, values = drawn
+        return replace(self, plan=Plan(self.plan.seed, injections), drawn=values)
 
     def named(self, spec: TrialSpec) -> str:
         """The trial's key, as in the logs."""

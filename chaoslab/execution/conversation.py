@@ -15,6 +15,8 @@ from chaoslab.record.trial_log import TrialLog
 READ_MAX = 20_000
 """The most characters of an answer in which a pattern is sought."""
 TURNS_MAX = 1000
+USER_TURNS_MAX = 10
+"""The most turns of a conversation with a scripted user, if no other number is stated."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,23 @@ class Turn:
 
 @dataclass(frozen=True)
 class Conversation:
-    """The turns of a conversation, in their order."""
+    """The turns of a conversation, in their order. `user`: the turn that is repeated after them, until none of its
+    patterns is found or the conversation has `turns_max` turns."""
 
     turns: tuple[Turn, ...]
+    user: Turn | None = None
+    turns_max: int = 0
+
+    @property
+    def most(self) -> int:
+        """The most turns that it can have."""
+        return max(len(self.turns), self.turns_max if self.user else 0)
+
+    def turn(self, number: int) -> Turn | None:
+        """The turn with this number, from 1; None if there is none."""
+        if number <= len(self.turns):
+            return self.turns[number - 1]
+        return self.user if number <= self.most else None
 
     @property
     def waits_s(self) -> float:
@@ -52,7 +68,7 @@ class Conversation:
         return sum(turn.after_s for turn in self.turns)
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.turns))
+        return "\n".join(map(str, (*self.turns, self.user) if self.user else self.turns))
 
 
 def turn(say: str = "", *, reply: Mapping[str, str] | None = None, after_s: float = 0.0) -> Turn:
@@ -77,12 +93,14 @@ def turn(say: str = "", *, reply: Mapping[str, str] | None = None, after_s: floa
     return Turn(say, replies, float(after_s))
 
 
-def turns(*each: str | Turn) -> Conversation:
+def turns(*each: str | Turn, user: Mapping[str, str] | None = None, turns_max: int = USER_TURNS_MAX) -> Conversation:
     """A conversation, as a prompt for `run`: `lab.run(agent, lab.turns("Refund order 17.", "Is it done?"), …)`. The
-    agent is called once a turn and keeps what it remembers; services keep their state.
+    agent is called once a turn and keeps what it remembers; services keep their state. `user`: words by pattern, for a
+    scripted user who goes on answering after these turns, until no pattern is found in the agent's last answer or the
+    conversation has `turns_max` turns.
 
     Raises:
-        ValueError, TypeError: there is no turn, or the first one waits for an answer.
+        ValueError, TypeError: there is no turn, the first one waits for an answer, or the user can say nothing.
     """
     found = tuple(turn(one) if isinstance(one, str) else one for one in each)
     if not found or len(found) > TURNS_MAX:
@@ -91,7 +109,11 @@ def turns(*each: str | Turn) -> Conversation:
         raise TypeError("a turn is a text or lab.turn(…)")
     if found[0].reply:
         raise ValueError("the first turn has no answer to reply to: it should be the user's words")
-    return Conversation(found)
+    if isinstance(turns_max, bool) or not isinstance(turns_max, int) or not 1 <= turns_max <= TURNS_MAX:
+        raise ValueError(f"turns_max is {turns_max!r:.60}: it should be a whole number from 1 to {TURNS_MAX}")
+    if user and turns_max <= len(found):
+        raise ValueError(f"turns_max is {turns_max}: it leaves the user no turn after the first {len(found)}")
+    return Conversation(found, turn(reply=user), turns_max) if user else Conversation(found)
 
 
 class Talk:
@@ -102,20 +124,22 @@ class Talk:
 
     def __init__(self, conversation: Conversation, book: TrialLog, memory: TrialMemory, clock: Clock) -> None:
         self._book, self._memory, self._clock = book, memory, clock
-        self._turns, self._number, self._began_s = conversation.turns, 0, 0.0
+        self._conversation, self._number, self._began_s, self._wait_s = conversation, 0, 0.0, 0.0
         self.answers: list[str] = []
 
     @property
     def wait_s(self) -> float:
         """The time that passes before the turn that `next` gave."""
-        return self._turns[self._number - 1].after_s
+        return self._wait_s
 
     def next(self) -> str | None:
         """The user's words of the next turn; None if the conversation is over."""
-        if self._number == len(self._turns):
+        turn = self._conversation.turn(self._number + 1)
+        if turn is None:
             return None
         self._number += 1
-        return self._turns[self._number - 1].words(self.answers[-1] if self.answers else "")
+        self._wait_s = turn.after_s
+        return turn.words(self.answers[-1] if self.answers else "")
 
     def begin(self, words: str) -> None:
         requests = self._book.requests

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import MODEL
-from chaoslab.core.events import VERSION, CallFinished, PromptFinished, Replied, RunStarted, Usage
+from chaoslab.core.events import VERSION, CallFinished, PromptFinished, Replied, RunStarted, Usage, ValuesDrawn
 from chaoslab.core.plan import Plan
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
@@ -169,6 +169,11 @@ def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
     there = remembered.trials
     if not there:
         raise Unrepeatable(f"no trial was begun in {remembered.folder}")
+    if next(remembered.history.of(ValuesDrawn), None) is not None:
+        raise Unrepeatable(
+            f"each trial in {remembered.folder} drew parameters of its faults from a scenario's ranges, which the "
+            "log's plan has not: run the scenario again with chaoslab test --trial"
+        )
     try:
         prompts = len(remembered.started.asked)
         named = {key for name in wanted for key in trials.named(name, there, prompts=prompts)}

@@ -27,9 +27,10 @@ from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution import validation
 from chaoslab.execution.agent_run import WORLDS, AgentResult, AgentSpec, name_of
 from chaoslab.execution.conversation import Conversation
+from chaoslab.execution.drawn import Drawn, DrawnRun
 from chaoslab.execution.gateway import check_refusing
 from chaoslab.execution.pipeline import results, written
-from chaoslab.execution.spec import TrialSpec
+from chaoslab.execution.spec import RunSpec, TrialSpec
 from chaoslab.execution.workers import executor
 from chaoslab.model.formats import with_objects
 from chaoslab.record.history import History
@@ -38,8 +39,6 @@ from chaoslab.seams import adapters
 from chaoslab.seams.function import CALLS_MAX
 from chaoslab.seams.service import check as check_services
 
-Drawn = tuple[tuple[Injection, ...], Mapping[str, Any]]
-"""The injections of one trial, and the values drawn for it, by name."""
 SHOWN = 300
 """The longest one-line text of a trial, in characters."""
 
@@ -58,7 +57,8 @@ class Trial:
     seconds: float
     plan: Plan
     twin: Trial | None
-    _result: AgentResult
+    _result: Any
+    """Its result with `history` and `warnings`: an `AgentResult`, or that of the lab's agent."""
 
     @property
     def seed(self) -> int:
@@ -70,7 +70,7 @@ class Trial:
         """The trial's events as records in time order; it prints as the story."""
         from chaoslab.reports.show import Story
 
-        return Story.of_history(self._result.book.history)
+        return Story.of_history(self._result.history)
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -126,7 +126,7 @@ class Trial:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the trial, such as functions that could not be watched."""
-        return self._result.warnings
+        return tuple(self._result.warnings)
 
     def __str__(self) -> str:
         """The outcome and its reason in one line; `story` has the details."""
@@ -286,7 +286,7 @@ def numbered(
     drawn: Callable[[int], Drawn] | None = None, **options: Unpack[Options],
 ) -> Generator[Trial, None, None]:  # fmt: skip
     """The same for the trials with these numbers, from 0: each is as it is among all others. `drawn`: the injections of
-    a trial by its number, in place of the faults; such trials are done one after the other."""
+    a trial by its number, in place of the faults."""
     spec, wants_twin, logs = _checked(agent, prompt, options)
     return _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn)
 
@@ -302,19 +302,16 @@ def _trials(
             twin, spec = _compared(spec)
         book = None
         if logs is not None:
-            run = Run.create(logs, now=spec.now, name=spec.name)
-            run.make_latest()
-            book = stack.enter_context(written(spec, len(numbers), run.folder))
-        if drawn is not None:
-            for number in numbers:
-                injections, values = drawn(number)
-                own = replace(spec, plan=Plan(spec.plan.seed, injections), drawn=values)
-                for result in results(own, [number], executor=executor(1), book=book):
-                    yield _trial(result, own.plan, twin)
-            return
-        done = results(spec, numbers, executor=executor(jobs), book=book)
-        for result in stack.enter_context(closing(done)):
-            yield _trial(result, spec.plan, twin)
+            place = Run.create(logs, now=spec.now, name=spec.name)
+            place.make_latest()
+            book = stack.enter_context(written(spec, len(numbers), place.folder))
+        run: RunSpec[AgentResult] = spec if drawn is None else DrawnRun(spec, drawn)
+        done = stack.enter_context(
+            closing(results(run, numbers, executor=executor(1 if spec.sequential else jobs), book=book))
+        )
+        for number, result in zip(numbers, done, strict=True):
+            plan = spec.plan if drawn is None else Plan(spec.plan.seed, drawn(number)[0])
+            yield _trial(result, plan, twin)
 
 
 def _trial(result: AgentResult, plan: Plan, twin: Trial | None) -> Trial:
@@ -332,7 +329,7 @@ def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
     if twin.said is None:
         why = f"it fails without faults too ({_failure(twin)})"
         return twin, replace(spec, incomparable=f"nothing to compare with, since {why}", notes=(_NO_TWIN.format(why),))
-    effects = None if again.effects != twin.effects else [_wish(effect) for effect in twin.effects]
+    effects = None if again.effects != twin.effects else [wish(effect) for effect in twin.effects]
     answer = None if again.said is None or compare(twin.said, again.said).likeness is not Likeness.SAME else twin.said
     if answer is None:
         why = (
@@ -378,7 +375,7 @@ def _short(text: str, width: int = 60) -> str:
     return repr(text if len(text) <= width else f"{text[: width - 1]}…")
 
 
-def _wish(effect: Mapping[str, Any]) -> dict[str, Any]:
+def wish(effect: Mapping[str, Any]) -> dict[str, Any]:
     """The effect as one that must happen again. A list in it would be a choice of values, so it is wrapped in a
     list."""
     return {name: [value] if isinstance(value, list) else value for name, value in effect.items()}
@@ -411,7 +408,7 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     functions = [name for name in names if name not in there]
     turns, asked = 1, str(prompt)
     if isinstance(prompt, Conversation):
-        turns, asked = len(prompt.turns), repr(prompt)
+        turns, asked = prompt.most, repr(prompt)
         deadline_s += prompt.waits_s
     no_texts = [name for name in models if with_objects(name)]
     checked = check(faults, names, turns=turns, models=models, functions=functions, objects=no_texts)

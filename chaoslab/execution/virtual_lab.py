@@ -25,9 +25,10 @@ from chaoslab.base.clock import system
 from chaoslab.base.identity import TrialId, nth
 from chaoslab.config.settings import Settings, keep_tracing_off
 from chaoslab.config.topology import MODEL, SERVICES, Ports
-from chaoslab.core.events import CallStarted, FaultWitnessed, PromptFinished, Replied, RunStarted
+from chaoslab.core.events import CallStarted, FaultWitnessed, PromptFinished, Replied, RunStarted, ValuesDrawn
 from chaoslab.core.plan import Plan
 from chaoslab.core.service_spec import ServiceSpec
+from chaoslab.execution.drawn import Drawn
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.flask_tools.app import ServiceModule, app_of
 from chaoslab.flask_tools.ledger import OneRun
@@ -82,6 +83,13 @@ class LabSpec:
     twins: bool = True
     """True if each answer is compared with that of the same prompt without faults."""
     calls_max: int = CALLS_MAX
+    drawn: Mapping[str, Any] = field(default_factory=dict)
+    """The values that were drawn for the only trial, by name."""
+
+    def with_drawn(self, drawn: Drawn) -> LabSpec:
+        """The same run with the injections of one trial."""
+        injections, values = drawn
+        return replace(self, plan=Plan(self.plan.seed, injections), drawn=values)
 
     def named(self, spec: TrialSpec) -> str:
         """The trial's key, as in the logs."""
@@ -196,6 +204,8 @@ class Lab:
         succeeded = session.progress.succeeded
 
         async def main() -> None:
+            if run.drawn:
+                self._logs["info"].write(ValuesDrawn(values=dict(run.drawn)), trial=trial.key)
             await session.trial(trial, prompt, twin=twin)
             await seam.aclose()
 

@@ -67,10 +67,16 @@ CHOICES = {
     )}),
     "agent": st.fixed_dictionaries({"agent": dotted}),
     "fresh": st.fixed_dictionaries({"fresh": dotted}),
+    "user": st.fixed_dictionaries(
+        {"prompt": texts, "user": st.just([{"when": "(?i)sure", "say": "Yes."}, {"when": "b$", "say": "No."}])},
+        optional={"turns_max": st.integers(2, 9)},
+    ),
     "prompt": st.fixed_dictionaries({"prompt": texts}), "turns": st.fixed_dictionaries({"turns": turns}),
 }  # fmt: skip
 ASKED = st.builds(
-    lambda who, words: {**who, **words}, CHOICES["agent"] | CHOICES["fresh"], CHOICES["prompt"] | CHOICES["turns"]
+    lambda who, words: {**who, **words},
+    CHOICES["agent"] | CHOICES["fresh"],
+    CHOICES["prompt"] | CHOICES["turns"] | CHOICES["user"],
 )
 scenarios = st.builds(
     lambda asked, more, effects: {
@@ -101,6 +107,8 @@ def said(data: dict[str, Any]) -> Any:
     for turn in data.get("turns", [data["prompt"]] if "prompt" in data else []):
         one: dict[str, Any] = {"say": turn} if isinstance(turn, str) else dict(turn)
         made = made.reply(one.pop("reply"), **one) if "reply" in one else made.ask(one.pop("say"), **one)
+    if "user" in data:
+        made = made.user({each["when"]: each["say"] for each in data["user"]}, turns_max=data.get("turns_max"))
     for fault in data.get("faults", []):
         made = made.fault(**fault)
     made = made.tools(*data.get("tools", [])).reads(*data.get("reads", [])).expect(*data.get("expect", []))
@@ -120,7 +128,7 @@ def said(data: dict[str, Any]) -> Any:
 
 
 def test_every_key_is_tried() -> None:
-    assert {*OPTIONAL, *CHOICES, "name", "effects"} == set(ScenarioSpec.model_fields)
+    assert {*OPTIONAL, *CHOICES, "name", "effects", "turns_max"} == set(ScenarioSpec.model_fields)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)

@@ -141,6 +141,12 @@ CASES: list[tuple[str | bytes, str]] = [
         f"{n}: &{n} [{', '.join([f'*{m}'] * 10)}]\n" for m, n in zip("abcdef", "bcdefg", strict=True)
     ), "it has more than 50000 values, aliases expanded"),
     # numbers
+    (also('user: [{when: "(", say: a}]'), "9:15: the pattern '(' cannot be read"),
+    (also("user: [{when: a, say: b}, {when: a, say: c}]"), "9:34: the pattern 'a' stands here twice"),
+    (also("user: [{when: a}]"), "say is missing"),
+    (also("user: [{wen: a, say: b}]"), "'wen' is not known here: did you mean 'when'?"),
+    (also("turns_max: 4"), "9:1: turns_max bounds a scripted user, and there is no user"),
+    (also("turns_max: 1"), "turns_max is 1: it should be 2 or more"),
     (also("timeout: .nan"), "9:10: .nan is no number to reckon with"),
     (also("timeout: .inf"), "9:10: .inf is no number to reckon with"),
     (also("timeout: -.inf"), "is no number to reckon with"),

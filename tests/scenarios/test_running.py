@@ -215,8 +215,20 @@ def test_the_schema_knows_faults_and_assertions_and_takes_what_is_right(capsys: 
     good = yaml.safe_load(FILE.format(agent="naive"))
     assert [error.message for error in valid.iter_errors(good)] == []
     assert valid.is_valid({**good, "timeout": "90s", "turns": ["a", {"reply": {"b": "c"}, "after": "2h"}]})
-    for wrong in (
+    for right in (
+        {"agent": "lab"}, {"agent": {"command": ["node", "a.js"]}}, {"slo": [{"share": 0.9, "within": "2s"}]},
+        {"budget": {"tokens": 5, "seconds": "2min"}}, {"user": [{"when": "a", "say": "b"}], "turns_max": 4},
+        {"operations": [{"tool": "a", "args": {"b": 1}, "expect": [{"max_calls": 1}]}]},
+        {"upstreams": {"crm": "http://127.0.0.1:1"}}, {"variants": [{"name": "a", "agent": "lab"}]},
+        {"faults": [{"fault": "latency", "target": "x", "delay_s": {"from": 1, "to": 2}}]},
+    ):  # fmt: skip
+        assert [error.message for error in valid.iter_errors({**good, **right})] == [], right
+    wrongs: tuple[dict[str, object], ...] = (
+        {"agent": "labs"}, {"user": [{"when": "a"}]}, {"user": [{"say": "a", "when": "b", "if": 1}]},
+        {"turns_max": 1}, {"budget": {"tokens": 0}}, {"budget": {"euros": 1}}, {"slo": [{"within": 1}]},
+        {"slo": [{"share": 2}]}, {"operations": [{"args": {}}]}, {"upstreams": {"crm": 1}},
         {"trails": 3}, {"trials": 0}, {"chaos_level": 0.7}, {"faults": [{"fault": "nope", "target": "x"}]},
         {"expect": ["nope"]}, {"expect": [{"nope": 1}]}, {"timeout": "soon"}, {"agent": "a.b"},
-    ):  # fmt: skip
+    )  # fmt: skip
+    for wrong in wrongs:
         assert not valid.is_valid({**good, **wrong}), wrong

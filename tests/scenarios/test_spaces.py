@@ -53,3 +53,14 @@ def test_a_range_of_whole_numbers_gives_whole_numbers() -> None:
     (scenario,) = slow().set(faults=[]).fault("lost_reply", "order", every={"from": 1, "to": 3}).check()
     found = {scenario.drawn(1, number)[1]["lost_reply on order.every"] for number in range(60)}
     assert found == {1, 2, 3}
+
+
+def test_trials_in_other_processes_draw_and_end_alike(tmp_path: Path) -> None:
+    def told(jobs: int) -> tuple[list[str], list[bytes]]:
+        logs = tmp_path / str(jobs)
+        (result,) = slow().run(jobs=jobs, logs=logs)
+        files = sorted(path for path in (logs / "latest").rglob("*.log"))
+        return [ruling.trial.story() for ruling in result.rulings], [path.read_bytes() for path in files]
+
+    assert told(1) == told(2)
+    assert told(1)[1]

@@ -112,7 +112,8 @@ def bootstrap_mean(values: Sequence[float], *, seed: int = 0, resamples: int = 1
         mean, half = fmean(values), _z() * stdev(values) / math.sqrt(len(values))
         return Interval(max(min(values), mean - half), min(max(values), mean + half))
     dice = Dice(seed, "bootstrap", len(values))
-    means = sorted(fmean(values[int(dice.uniform() * len(values))] for _ in values) for _ in range(resamples))
+    size, uniform = len(values), dice.uniform
+    means = sorted(math.fsum([values[int(uniform() * size)] for _ in values]) / size for _ in range(resamples))
     cut = round(resamples * (1 - CONFIDENCE) / 2)
     return Interval(means[cut], means[-cut - 1])
 

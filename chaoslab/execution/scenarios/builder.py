@@ -31,7 +31,8 @@ class ScenarioBuilder:
     folder: Path | None = None
 
     def agent(self, agent: Any = None, *, command: Sequence[str] | None = None) -> Self:
-        """The agent: a callable, "module:name", or `command`, a program and its arguments."""
+        """The agent: a callable, "module:name", "lab" for the lab's own with its tools and the offline model, or
+        `command`, a program and its arguments."""
         if (agent is None) == (command is None):
             raise TypeError("agent takes a callable, or command=[program, …]")
         return self._with("agent", {"command": list(command)}) if command is not None else self._named("agent", agent)
@@ -74,6 +75,12 @@ class ScenarioBuilder:
     def reply(self, words: Mapping[str, str], *, after: float | str | None = None, expect: Sequence[Any] = ()) -> Self:
         """A turn with the words for the first pattern that is found in the agent's last answer."""
         return self._turn({"reply": dict(words), **({"after": after} if after is not None else {}), **_stated(expect)})
+
+    def user(self, words: Mapping[str, str], *, turns_max: int | None = None) -> Self:
+        """A scripted user, who goes on answering: the words for the first pattern that is found in the agent's last
+        answer, until none is, or the conversation has `turns_max` turns."""
+        made = self._more("user", [{"when": when, "say": say} for when, say in words.items()])
+        return made if turns_max is None else made._with("turns_max", turns_max)
 
     def call(
         self, tool: str, args: Mapping[str, Any] | None = None, *, after: float | str | None = None,

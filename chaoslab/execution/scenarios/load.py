@@ -12,10 +12,13 @@ from chaoslab.analysis.assertion import Assertion, stated
 from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.base import extras
 from chaoslab.base.registry import did_you_mean
+from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core.inject import inject
 from chaoslab.core.levels import FAMILIES, USUAL, level
 from chaoslab.core.plan import Injection
-from chaoslab.execution.conversation import Conversation, turn, turns
+from chaoslab.execution.conversation import Conversation, Turn, turn, turns
+from chaoslab.execution.scenarios import lab_agent
+from chaoslab.execution.scenarios.lab_agent import LAB
 from chaoslab.execution.scenarios.located import Located, ScenarioError, parse, read
 from chaoslab.execution.scenarios.operations import words
 from chaoslab.execution.scenarios.spaces import FIXED, DrawnFault, Space, drawn, space_of
@@ -23,8 +26,8 @@ from chaoslab.execution.scenarios.variants import expanded
 from chaoslab.execution.scenarios.words import worded
 
 if TYPE_CHECKING:
+    from chaoslab.execution.drawn import Drawn
     from chaoslab.execution.scenarios.spec import FaultSpec, ScenarioSpec
-    from chaoslab.execution.trial import Drawn
 
 BUDGET = "budget"
 """The name of the injection that holds a scenario to its budget."""
@@ -34,6 +37,7 @@ NOT_OF_A_COMMAND = {
     "services": "it asks real addresses, so give upstreams",
     "state": "it is compared with a run without faults, which real time has none of; state effects or facts",
     "turns": "it is started for one prompt and keeps nothing; give prompt",
+    "user": "it is started for one prompt and keeps nothing; give prompt",
 }
 """The keys that an agent which is a command cannot have, and why."""
 CHOICES_MAX = 100
@@ -174,6 +178,8 @@ class _Checks:
         else:
             self._choose("agent", "fresh", "a function that is the agent, or one that makes it")
             self._choose("prompt", "turns", "one prompt, or the turns of a conversation")
+        if spec.agent == LAB:
+            lab_agent.check(spec, self.say)
         self._real_time()
         spec = self.spec
         self._known()
@@ -184,9 +190,12 @@ class _Checks:
             for n, each in enumerate(stated, 1)
             if (asserted := self._assertions(each, (key, n - 1, "expect")))
         }
+        injections = self._injections(spec.faults)
+        if spec.agent == LAB:
+            lab_agent.check_faults(injections, self.say)
         return Scenario(
             spec,
-            self._injections(spec.faults) + self._level(spec.chaos_level) + self._budget(),
+            injections + self._level(spec.chaos_level) + self._budget(),
             self._assertions(spec.expect, ("expect",)),
             by_turn,
             self._prompt(),
@@ -208,7 +217,7 @@ class _Checks:
     def _operations(self) -> None:
         """Checks that there is no agent beside the operations, and that their tools are known."""
         spec = self.spec
-        for key in ("agent", "fresh", "prompt", "turns"):
+        for key in ("agent", "fresh", "prompt", "turns", "user"):
             if getattr(spec, key):
                 self.say((key,), f"operations are done without an agent: leave {key} out", of_key=True)
         names = [name_of(each, self.objects) for each in (*spec.tools, *spec.reads)]
@@ -228,7 +237,7 @@ class _Checks:
                 self.spec = spec = spec.model_copy(update={"world": "local"})
             if spec.world != "local":
                 self.say(("world",), "a command runs in real time: world should be local, or left out")
-            for key in ("tools", "reads", "services", "state", "turns"):
+            for key in NOT_OF_A_COMMAND:
                 if getattr(spec, key):
                     self.say((key,), f"a command is a process of its own: {NOT_OF_A_COMMAND[key]}", of_key=True)
         elif spec.upstreams and spec.world != "local":
@@ -258,17 +267,36 @@ class _Checks:
     def _prompt(self) -> str | Conversation:
         if self.spec.operations:
             return turns(*(turn(words(each), after_s=each.after) for each in self.spec.operations))
-        made = []
+        made: list[Turn] = []
         for n, each in enumerate(self.spec.turns):
             try:
                 made.append(turn(each.say or "", reply=each.reply, after_s=each.after))
             except ValueError as error:
                 self.say(("turns", n), str(error))
+        user = self._user()
+        if user and self.spec.prompt and not made:
+            made = [turn(self.spec.prompt)]
         try:
-            return turns(*made) if made else self.spec.prompt or ""
+            return turns(*made, user=user, turns_max=self.spec.turns_max) if made else self.spec.prompt or ""
         except ValueError as error:
-            self.say(("turns", 0), str(error))
+            self.say(("turns_max",) if str(error).startswith("turns_max") else ("turns", 0), str(error))
             return ""
+
+    def _user(self) -> dict[str, str]:
+        """The words of the scripted user, by pattern."""
+        found: dict[str, str] = {}
+        for n, each in enumerate(self.spec.user):
+            try:
+                turn(reply={each.when: each.say})
+            except ValueError as error:
+                self.say(("user", n, "when"), str(error))
+                continue
+            if each.when in found:
+                self.say(("user", n, "when"), f"the pattern {each.when!r:.60} stands here twice: the first one counts")
+            found.setdefault(each.when, each.say)
+        if "turns_max" in self.spec.model_fields_set and not self.spec.user:
+            self.say(("turns_max",), "turns_max bounds a scripted user, and there is no user", of_key=True)
+        return found
 
     def _assertions(self, given: Sequence[Any], path: tuple[str | int, ...]) -> tuple[Assertion, ...]:
         found = []
@@ -331,10 +359,10 @@ class _Checks:
             self.say(("budget",), "a budget has tokens, dollars, calls or seconds, as in budget: {tokens: 20000}")
             return ()
         services = (*spec.services, *spec.upstreams)
-        if not (spec.tools or spec.reads or services):
+        if not (spec.tools or spec.reads or services or spec.agent == LAB):
             self.say(("budget",), "there is nothing to spend it on: give tools, reads or services", of_key=True)
         spent = next((name for name in ("tokens", "dollars") if getattr(spec.budget, name)), "")
-        if spent and not services:
+        if spent and not services and spec.agent != LAB:
             self.say(("budget", spent), f"only models use {spent}, and services has none", of_key=True)
         params: dict[str, Any] = {**limits, "mode": spec.budget.mode}
         return (inject("budget", "*", name=BUDGET, **params),)
@@ -343,10 +371,11 @@ class _Checks:
         if not value:
             return ()
         spec, path = self.spec, ("chaos_level",)
-        models = set(spec.models)
+        own = spec.agent == LAB
+        models = {MODEL} if own else set(spec.models)
         names = [
             *(name_of(each, self.objects) for each in (*spec.tools, *spec.reads)),
-            *(n for n in (*spec.services, *spec.upstreams) if n not in models),
+            *(n for n in (*spec.services, *spec.upstreams, *(SERVICES if own else ())) if n not in models),
         ]
         usable = USUAL if not models else FAMILIES
         families: list[str] = list(spec.families or usable)

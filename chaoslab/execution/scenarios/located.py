@@ -107,14 +107,15 @@ def _check_json(text: str, file: str) -> None:
 def _toml(text: str, file: str) -> Located:
     import tomllib
 
+    from chaoslab.execution.scenarios.toml_places import places
+
     try:
-        data = tomllib.loads(text)
+        return Located(file, _plain(tomllib.loads(text)), *places(text))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         place = f"{file}:{found[1]}:{found[2]}" if found else file
         said = str(error).partition(" (at ")[0] if str(error) else "it is nested too deeply"
         raise ScenarioError(f"{place}: this is no TOML: {said}") from None
-    return Located(file, _plain(data))
 
 
 def _plain(value: Any) -> Any:

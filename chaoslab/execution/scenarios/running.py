@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,9 +17,11 @@ from chaoslab.analysis.assertion import Assertion, Miss, Seen
 from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.opinion import Opinion, Unjudged
+from chaoslab.base import extras
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.execution.scenarios.command_agent import CommandAgent
+from chaoslab.execution.scenarios.lab_agent import LAB
 from chaoslab.execution.scenarios.load import BUDGET, Scenario
 from chaoslab.execution.scenarios.located import ScenarioError
 from chaoslab.execution.scenarios.operations import Step, makes
@@ -157,11 +159,14 @@ def run(
     count = spec.trials if trials is None else trials
     numbers = range(count) if only is None else [only - 1]
     rules = Rules(spec.accept, scenario.expect, scenario.by_turn)
-    agent, options = imported(scenario)
     seed = spec.seed if seed is None else seed
     drawn = partial(scenario.drawn, seed) if scenario.spaces else None
     try:
-        done = numbered(agent, scenario.prompt, numbers, jobs=jobs, seed=seed, logs=logs, drawn=drawn, **options)
+        if spec.agent == LAB:
+            done = _of_the_lab(scenario, numbers, seed=seed, jobs=jobs, logs=logs)
+        else:
+            agent, options = imported(scenario)
+            done = numbered(agent, scenario.prompt, numbers, jobs=jobs, seed=seed, logs=logs, drawn=drawn, **options)
         with closing(done):
             for number, trial in zip(numbers, done, strict=True):
                 ruling = ruled(rules, number + 1, trial)
@@ -170,6 +175,24 @@ def run(
                 yield ruling
     except (LookupError, ValueError, TypeError) as error:
         raise ScenarioError(f"{scenario.file or scenario.name}: {error}") from error
+
+
+def _of_the_lab(
+    scenario: Scenario, numbers: Sequence[int], *, seed: int, jobs: int, logs: Path | None
+) -> Generator[Trial, None, None]:
+    """The trials of the lab's own agent with these numbers, from 0."""
+    extras.check("agent: lab", "virtual", "tools", "agent")
+    from chaoslab.execution.lab_trials import lab_trials
+
+    spec = scenario.spec
+    given = spec.model_fields_set
+    return lab_trials(
+        spec.prompt or "", numbers, faults=scenario.injections, seed=seed, jobs=jobs, logs=logs, effects=spec.effects,
+        facts=[list(fact) for fact in spec.facts] or None,
+        timeout_s=spec.timeout if "timeout" in given else None,
+        deadline_s=spec.deadline if "deadline" in given else None,
+        drawn=partial(scenario.drawn, seed) if scenario.spaces else None,
+    )  # fmt: skip
 
 
 def ruled(rules: Rules, number: int, trial: Trial) -> Ruling:

@@ -10,7 +10,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.base.identity import nth
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
-from chaoslab.execution.trial import Drawn
+from chaoslab.execution.drawn import Drawn
 
 FIXED = ("name", "fault", "target", "after")
 """The arguments of a fault that no trial may have for itself."""

@@ -106,11 +106,21 @@ class CommandSpec(Strict):
     command: list[Text] = Field(min_length=1, max_length=1000)
 
 
+class AnswerSpec(Strict):
+    """One answer of the scripted user: `say`, if the pattern `when` is found in the agent's last answer."""
+
+    when: Text
+    say: Text
+
+
 def _of_agent(value: Any) -> str:
     return "a command" if isinstance(value, dict | CommandSpec) else "a name"
 
 
-Agent = Annotated[Annotated[Dotted, Tag("a name")] | Annotated[CommandSpec, Tag("a command")], Discriminator(_of_agent)]
+AgentName = Annotated[str, Field(pattern=rf"^lab$|{DOTTED}")]
+Agent = Annotated[
+    Annotated[AgentName, Tag("a name")] | Annotated[CommandSpec, Tag("a command")], Discriminator(_of_agent)
+]
 
 
 class FaultSpec(BaseModel):
@@ -156,10 +166,12 @@ class SloSpec(Strict):
 class ScenarioSpec(Strict):
     """A scenario: an agent, its world, its faults, and what must hold.
 
-    `agent`: its callable as module:name, or `fresh`: a function that makes a new agent for each trial. `tools` and
+    `agent`: its callable as module:name, or `lab` for the lab's own agent with its tools and the offline model. In its
+    place, `fresh`: a function that makes a new agent for each trial. `tools` and
     `reads`: functions with and without effects. `services`: applications by host name; `upstreams`: addresses
     of services behind a gateway, by name, in real time; `models`: those that speak a
     model's API. `state`: a function that returns the state of the agent's world. `prompt` or `turns`: the user's words.
+    `user`: a scripted user, who goes on answering by pattern until none is found, for `turns_max` turns at most.
     `operations`: calls that are made without an agent.
     `faults`, `chaos_level`, `families`: the faults. `budget`: the limits of a trial. `slo`: the share of calls that
     must be good over all trials. `variants`: the same with other values. `expect`: assertions.
@@ -180,6 +192,8 @@ class ScenarioSpec(Strict):
     state: Dotted | None = None
     prompt: Text | None = None
     turns: list[Turn] = Field(default_factory=list, max_length=1000)
+    user: list[AnswerSpec] = Field(default_factory=list, max_length=100)
+    turns_max: Annotated[int, Field(ge=2, le=1000)] = 10
     operations: list[OperationSpec] = Field(default_factory=list, max_length=1000)
     faults: list[FaultSpec] = Field(default_factory=list)
     chaos_level: Level = 0
@@ -202,6 +216,7 @@ class ScenarioSpec(Strict):
 PARTS: dict[str, type[Strict]] = {
     "agent": CommandSpec,
     "turns": TurnSpec,
+    "user": AnswerSpec,
     "operations": OperationSpec,
     "budget": BudgetSpec,
     "slo": SloSpec,

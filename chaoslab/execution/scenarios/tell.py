@@ -11,6 +11,7 @@ from chaoslab.analysis.measures.intervals import rate
 from chaoslab.base.identity import nth
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Decision, Injection, Plan
+from chaoslab.execution.scenarios import lab_agent
 from chaoslab.execution.scenarios.load import Scenario
 from chaoslab.execution.scenarios.running import Result, Ruling, State
 
@@ -131,6 +132,7 @@ def foreseen_hits(
     count = spec.trials if trials is None else trials
     plan = Plan(spec.seed if seed is None else seed, scenario.injections)
     names = [*scenario.functions, *spec.services, *spec.upstreams]
+    names += lab_agent.TARGETS if spec.agent == lab_agent.LAB else ()
     concerned = {name: [each for each in plan.injections if each.covers(name)] for name in names}
     found: dict[int, list[str]] = {}
     drawn: dict[int, Mapping[str, Any]] = {}

@@ -39,7 +39,9 @@ def _right(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> str:
         case "literal_error":
             return str(context.get("expected", "")).replace(" or ", ", ").replace("'", "").replace(", ", " or ")
         case "string_pattern_mismatch":
-            return "module:name, as in shop.agent:answer" if ":" in str(context.get("pattern")) else "a short name"
+            pattern = str(context.get("pattern"))
+            own = ", or lab for the lab's own" if pattern.startswith("^lab") else ""
+            return f"module:name, as in shop.agent:answer{own}" if ":" in pattern else "a short name"
         case "greater_than_equal":
             return f"{context['ge']:.15g} or more"
         case "greater_than":

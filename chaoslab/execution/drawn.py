@@ -1,0 +1,71 @@
+"""A run whose trials each have a plan of their own, as where parameters of faults are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from chaoslab.core.events import RunStarted
+from chaoslab.core.plan import Injection
+from chaoslab.execution.spec import TrialSpec
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+Drawn = tuple[tuple[Injection, ...], Mapping[str, Any]]
+"""The injections of one trial, and the values drawn for it, by name."""
+
+
+class Redrawn(Protocol[R_co]):
+    """A run of which another can be made with other faults."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def now(self) -> str: ...
+    @property
+    def sequential(self) -> bool: ...
+    def named(self, spec: TrialSpec, /) -> str: ...
+    def started(self, trials: int) -> RunStarted: ...
+    def with_drawn(self, drawn: Drawn, /) -> Redrawn[R_co]:
+        """The same run with these injections."""
+
+    def opened(self) -> AbstractContextManager[Callable[[TrialSpec], R_co]]: ...
+
+
+@dataclass(frozen=True)
+class DrawnRun(Generic[R]):
+    """The run with the injections that `drawn` gives for each trial, by its number. A trial depends on its number
+    alone, so the trials may be done in any process."""
+
+    run: Redrawn[R]
+    drawn: Callable[[int], Drawn]
+
+    @property
+    def name(self) -> str:
+        return self.run.name
+
+    @property
+    def now(self) -> str:
+        return self.run.now
+
+    @property
+    def sequential(self) -> bool:
+        return self.run.sequential
+
+    def named(self, spec: TrialSpec) -> str:
+        return self.run.named(spec)
+
+    def started(self, trials: int) -> RunStarted:
+        return self.run.started(trials)
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[TrialSpec], R]]:
+        """A context that gives a function which runs one of the trials in this process."""
+
+        def do(spec: TrialSpec) -> R:
+            with self.run.with_drawn(self.drawn(spec.number)).opened() as own:
+                return own(spec)
+
+        yield do

@@ -1,0 +1,79 @@
+"""The lab's own agent in a scenario: `agent: lab`. It has the ten tools of the lab and the offline model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from chaoslab.base.registry import did_you_mean
+from chaoslab.config.topology import MODEL, SERVICES
+from chaoslab.core.fault import load, trait
+from chaoslab.core.inject import check as check_targets
+from chaoslab.core.plan import Injection
+
+if TYPE_CHECKING:
+    from chaoslab.execution.scenarios.spec import ScenarioSpec
+
+LAB = "lab"
+"""The agent's name in a scenario."""
+TARGETS = (*SERVICES, MODEL)
+"""The services that its faults may hit."""
+TWIN = "same_as_twin"
+HAS_ITS_OWN = "it has tools and services of its own"
+NOT_OF_THE_LAB = {
+    **dict.fromkeys(("tools", "reads", "services", "upstreams", "models"), HAS_ITS_OWN),
+    "state": "its services tell their effects; state effects or facts",
+    "turns": "it answers one prompt and remembers nothing; give prompt",
+    "user": "it answers one prompt and remembers nothing; give prompt",
+}
+"""The keys that a scenario with the lab's agent cannot have, and why."""
+Say = Callable[..., None]
+"""Tells what is wrong: the path, and the text."""
+
+
+def check(spec: ScenarioSpec, say: Say) -> None:
+    """Tells the keys that do not go with the lab's agent, and effects that no service of its can have."""
+    if spec.world != "virtual":
+        say(("world",), "in a scenario the lab's agent runs in virtual time: leave world out, or use chaoslab lab")
+    for key, why in NOT_OF_THE_LAB.items():
+        if getattr(spec, key):
+            say((key,), f"the agent is the lab's own: {why}", of_key=True)
+    for n, given in enumerate(spec.expect):
+        if given == TWIN or (isinstance(given, Mapping) and TWIN in given):
+            text = f"{TWIN} compares the services' own ids too, which differ: the outcome compares all else"
+            say(("expect", n), f"the agent is the lab's own: {text}")
+    known = _effects() if spec.effects else []
+    for n, effect in enumerate(spec.effects or ()):
+        name = str(effect.get("effect", ""))
+        if name not in known:
+            say(("effects", n), f"no effect is called '{name:.60}': {did_you_mean(name, known)}")
+
+
+def _effects() -> list[str]:
+    from chaoslab.flask_tools.app import ServiceModule
+
+    tools = [tool for name in SERVICES for tool in ServiceModule.load(name).service.tools]
+    return [tool.effect for tool in tools if tool.effect]
+
+
+def check_faults(injections: Sequence[Injection], say: Say) -> None:
+    """Tells the faults that its services cannot meet."""
+    for n, injection in enumerate(injections):
+        if wrong := _wrong(injection):
+            say(("faults", n), wrong)
+
+
+def _wrong(injection: Injection) -> str:
+    try:
+        check_targets([injection], TARGETS, models=[MODEL])
+    except (LookupError, ValueError) as error:
+        return str(error.args[0])
+    for choice in injection.choices:
+        cls = load(choice.fault)
+        if trait(cls, "of_process"):
+            return f"{choice.fault} stops the process of a service, and those of the lab's agent are not processes"
+        tools = [name for name in SERVICES if injection.covers(name)]
+        if tools and (cls.layer == "stream" or trait(cls, "refuses_at") == "handshake"):
+            what = "streams no answer" if cls.layer == "stream" else "speaks no TLS"
+            return f"{choice.fault} cannot hit {tools[0]}, which {what}: aim it at {MODEL}"
+    return ""

@@ -1,0 +1,100 @@
+"""`agent: lab`: the lab's own agent in a scenario, with its tools and the offline model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.cli import main
+from chaoslab.core.events import ValuesDrawn
+from chaoslab.execution.scenarios.builder import ScenarioBuilder
+from chaoslab.execution.scenarios.load import ScenarioErrors, load
+from chaoslab.execution.scenarios.running import Ruling, run
+from chaoslab.execution.scenarios.tell import foreseen
+from chaoslab.record.history import History
+
+FILE = Path(__file__).parent.parent.parent / "examples" / "lab_agent.chaos.yaml"
+
+
+def own(**keys: Any) -> ScenarioBuilder:
+    return lab.scenario("own").agent("lab").ask('Send Ana the message "hello".').set(**keys)
+
+
+def told(rulings: list[Ruling]) -> list[tuple[Any, ...]]:
+    return [(each.number, str(each.state), each.trial.seconds, str(each.trial.history)) for each in rulings]
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Ruling], Path]:
+    logs = tmp_path_factory.mktemp("logs")
+    (scenario,) = load(FILE)
+    return list(run(scenario, logs=logs)), logs
+
+
+def test_the_shipped_example_holds_and_meets_its_faults(shipped: tuple[list[Ruling], Path]) -> None:
+    rulings, logs = shipped
+    assert [str(each.state) for each in rulings] == ["passed"] * 4
+    for each in rulings:
+        assert "lost_reply" in each.trial.story()
+        assert [effect["effect"] for effect in each.trial.effects] == ["message_sent"]
+        assert each.trial.twin is not None
+        assert "lost_reply" not in each.trial.twin.story()
+    assert len({each.trial.seconds for each in rulings}) > 1
+    read = History.read(logs / "latest")
+    assert len({event.values["latency on model.delay_s"] for _, event in read.of(ValuesDrawn)}) == 4
+
+
+def test_a_trial_alone_and_in_other_processes_is_as_among_all_others(shipped: tuple[list[Ruling], Path]) -> None:
+    rulings, _ = shipped
+    (scenario,) = load(FILE)
+    assert told(list(run(scenario, only=3))) == told(rulings)[2:3]
+    assert told(list(run(scenario, trials=2, jobs=2))) == told(rulings)[:2]
+
+
+def test_a_log_with_drawn_parameters_is_not_replayed(
+    shipped: tuple[list[Ruling], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", str(shipped[1] / "latest")]) == 2
+    assert "drew parameters of its faults" in capsys.readouterr().err
+
+
+def test_an_effect_other_than_the_stated_one_is_harm() -> None:
+    (result,) = own(trials=1, effects=[]).fault("latency", "messaging", delay_s=0.1).run()
+    (ruling,) = result.rulings
+    assert str(ruling.trial.outcome) == "harm"
+    assert "not asked for" in ruling.trial.why
+
+
+def test_its_services_are_foreseen() -> None:
+    (scenario,) = own(trials=1).fault("lost_reply", "messaging", calls=[1]).check()
+    assert list(foreseen(scenario))[1] == "  trial 1: lost_reply on messaging at request 1 of messaging"
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"reads": ["a:b"]}, "the agent is the lab's own: it has tools"),
+        ({"state": "a:b"}, "the agent is the lab's own: its services tell their effects"),
+        ({"user": [{"when": "a", "say": "b"}]}, "it answers one prompt and remembers nothing"),
+        ({"world": "local"}, "in a scenario the lab's agent runs in virtual time"),
+        ({"effects": [{"effect": "mesage_sent"}]}, "no effect is called 'mesage_sent': did you mean 'message_sent'?"),
+        ({"expect": ["same_as_twin"]}, "same_as_twin compares the services' own ids too"),
+        ({"faults": [{"fault": "latency", "target": "wether"}]}, "did you mean 'weather'?"),
+        ({"faults": [{"fault": "truncate_context", "target": "weather"}]}, "weather is no model"),
+        ({"faults": [{"fault": "service_down", "target": "weather"}]}, "service_down stops the process of a service"),
+        ({"agent": "labs"}, "module:name, as in shop.agent:answer, or lab for the lab's own"),
+    ],
+)
+def test_what_does_not_go_with_it_is_told_before_anything_runs(keys: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioErrors) as error:
+        own(**keys).check()
+    assert said in str(error.value)
+
+
+def test_a_level_and_a_budget_are_of_its_services() -> None:
+    (scenario,) = own(chaos_level=1, budget={"tokens": 20_000}).check()
+    hit = {target for each in scenario.injections for target in each.targets}
+    assert {"weather", "messaging", "model", "*"} <= hit
