@@ -17,6 +17,7 @@ from chaoslab.core.events import PromptFinished, PromptStarted, RunStarted
 from chaoslab.record.runs import Run
 from chaoslab.reports import fault_check
 from chaoslab.reports.progress import Progress
+from tests.cli_parts import chaoslab
 
 
 def shown(arguments: list[str], capsys: pytest.CaptureFixture[str], *, code: int = 0) -> Any:
@@ -154,3 +155,21 @@ def test_quiet_progress_says_nothing(quiet: bool, capsys: pytest.CaptureFixture[
         pass
     said = capsys.readouterr()
     assert bool(said.out + said.err) is not quiet
+
+
+def test_a_run_prints_its_result_alone(tmp_path: Path) -> None:
+    given = ("run", "--world", "virtual", "--trials", "2", "TOXIC_PROB=0")
+    as_json = chaoslab(tmp_path, *given, "--json")
+    assert as_json.returncode == 0, as_json.stderr
+    assert json.loads(as_json.stdout)["run"]["folder"] == (tmp_path / "logs" / "latest").resolve().name
+    assert "2 of 2 trials" in as_json.stderr
+    quiet = chaoslab(tmp_path, *given, "--quiet", "--min-correct", "1")
+    assert quiet.stdout.startswith("run ")
+    assert "prompts: 2" in quiet.stdout
+    assert (quiet.returncode, quiet.stderr) == (0, "")
+
+
+def test_a_run_that_never_begins_prints_no_result(tmp_path: Path) -> None:
+    ended = chaoslab(tmp_path, "lab", "--json", "TRIALS=x")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.count("\n") == 1

@@ -10,7 +10,7 @@ from pathlib import Path
 from chaoslab.base.commandline import port, refuse
 
 HELP = "stand between programs in any language and their services, and break what passes"
-EXAMPLE = "chaoslab gateway --route crm=http://127.0.0.1:9000 --fault lost_reply:crm"
+EXAMPLE = "chaoslab gateway --route crm=http://127.0.0.1:9000 --fault stale:crm"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from chaoslab.cli import gate
+from chaoslab.cli import output
 
 HELP = "run the whole lab as the settings say: services, proxies, model, agent, charts"
 EXAMPLE = "chaoslab lab TOXIC_PROB=0.3 --min-correct 0.9"
@@ -12,10 +12,8 @@ EXAMPLE = "chaoslab lab TOXIC_PROB=0.3 --min-correct 0.9"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
-    gate.arguments(parser)
+    output.arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.execution.launch import start
-
-    return start(options.settings, gate=gate.of(options))
+    return output.run(options.settings, options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from chaoslab.cli import gate
+from chaoslab.cli import output
 
 HELP = "run the lab, its world, prompts, trials, seed and processes given as options"
 EXAMPLE = "chaoslab run --world virtual --trials 200 TOXIC_PROB=0.3"
@@ -17,12 +17,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trials", help="so many in all (TRIALS)")
     parser.add_argument("--seed", help="of all dice (SEED)")
     parser.add_argument("--jobs", help="processes of a virtual run (JOBS)")
-    gate.arguments(parser)
+    output.arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.execution.launch import start
-
     named = {"WORLD": options.world, "TRIALS": options.trials, "SEED": options.seed, "JOBS": options.jobs}
     given = [f"{name}={value}" for name, value in (*named.items(), ("PROMPTS", options.prompts)) if value is not None]
-    return start([*options.settings, *given], gate=gate.of(options))
+    return output.run([*options.settings, *given], options)

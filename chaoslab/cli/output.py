@@ -1,0 +1,53 @@
+"""The options --json and --quiet of the commands that run the lab: the result alone on standard output."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from chaoslab.base.commandline import as_json
+from chaoslab.cli import gate
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds both options, and those of the gate."""
+    as_json(parser)
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress, only the summary")
+    gate.arguments(parser)
+
+
+def run(given: Sequence[str], options: argparse.Namespace) -> int:
+    """Runs the lab with these settings, and prints what the options ask for; returns the exit code."""
+    from chaoslab.execution.launch import LOGS, start
+
+    ruled = gate.of(options)
+    if not options.json and not options.quiet:
+        return start(given, gate=ruled)
+    latest = LOGS / "latest"
+    before = latest.resolve()
+    with _aside(silent=options.quiet):
+        code = start(given, gate=ruled)
+    if latest.resolve() != before:
+        from chaoslab.cli import summary
+
+        return summary.run(argparse.Namespace(run=latest.resolve().name, json=options.json)) or code
+    return code
+
+
+@contextmanager
+def _aside(*, silent: bool) -> Iterator[None]:
+    """A context in which what this process and its children print goes to standard error, or nowhere."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    other = os.open(os.devnull, os.O_WRONLY) if silent else os.dup(2)
+    os.dup2(other, 1)
+    os.close(other)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
