@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from chaoslab.base.commandline import as_json, print_json, refuse, whole
 
 if TYPE_CHECKING:
-    from chaoslab.execution.scenarios.load import Scenario
     from chaoslab.execution.scenarios.running import Result
+    from chaoslab.execution.scenarios.scenario import Scenario
 
 HELP = "run scenarios: exit code 0 if all hold, 1 if one fails, 4 if one proves nothing"
 EXAMPLE = "chaoslab test tests/chaos --trials 100 --jobs 2"

@@ -14,8 +14,8 @@ import pytest
 if TYPE_CHECKING:
     from chaoslab.analysis.assertion import Assertion
     from chaoslab.core.plan import Injection
-    from chaoslab.execution.scenarios.load import Scenario
     from chaoslab.execution.scenarios.running import Ruling
+    from chaoslab.execution.scenarios.scenario import Scenario
     from chaoslab.execution.trial import Trial
 
 TRIALS = 10
@@ -93,7 +93,7 @@ class Chaos:
         from contextlib import closing
 
         from chaoslab.analysis.assertion import Assertion
-        from chaoslab.execution.scenarios.load import of_data
+        from chaoslab.execution.scenarios.checks import of_data
         from chaoslab.execution.scenarios.running import Rules, State, ruled, write_opinions
         from chaoslab.execution.trial import numbered
 

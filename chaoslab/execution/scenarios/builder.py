@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from chaoslab.execution.scenarios.load import Scenario
     from chaoslab.execution.scenarios.running import Result, State
+    from chaoslab.execution.scenarios.scenario import Scenario
 
 HERE = "here"
 """The module in the name of an object that no import finds."""

@@ -22,9 +22,9 @@ from chaoslab.base.jsonable import describe_error, line
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.execution.scenarios.command_agent import CommandAgent
 from chaoslab.execution.scenarios.lab_agent import LAB
-from chaoslab.execution.scenarios.load import BUDGET, Scenario
 from chaoslab.execution.scenarios.located import ScenarioError
 from chaoslab.execution.scenarios.operations import Step, makes
+from chaoslab.execution.scenarios.scenario import BUDGET, Scenario
 from chaoslab.execution.trial import Trial, numbered
 
 if TYPE_CHECKING:

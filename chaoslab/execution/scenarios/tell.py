@@ -12,8 +12,8 @@ from chaoslab.base.identity import nth
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Decision, Injection, Plan
 from chaoslab.execution.scenarios import lab_agent
-from chaoslab.execution.scenarios.load import Scenario
 from chaoslab.execution.scenarios.running import Result, Ruling, State
+from chaoslab.execution.scenarios.scenario import Scenario
 
 EXAMPLES = 3
 """The most trials of a scenario that are told."""

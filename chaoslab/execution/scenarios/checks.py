@@ -1,0 +1,201 @@
+"""The checks of a scenario that depend on several of its values, or on what assertions and services there are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.analysis.assertion import Assertion, stated
+from chaoslab.analysis.assertions.slo import Slo
+from chaoslab.base.registry import did_you_mean
+from chaoslab.execution.conversation import Conversation, Turn, turn, turns
+from chaoslab.execution.scenarios import lab_agent
+from chaoslab.execution.scenarios.fault_checks import FaultChecks
+from chaoslab.execution.scenarios.lab_agent import LAB
+from chaoslab.execution.scenarios.located import Located
+from chaoslab.execution.scenarios.operations import words
+from chaoslab.execution.scenarios.scenario import Scenario, name_of
+
+if TYPE_CHECKING:
+    from chaoslab.execution.scenarios.spec import ScenarioSpec
+
+NOT_OF_A_COMMAND = {
+    "tools": "its functions cannot be reached, so name the services that it asks in upstreams",
+    "reads": "its functions cannot be reached, so name the services that it asks in upstreams",
+    "services": "it asks real addresses, so give upstreams",
+    "state": "it is compared with a run without faults, which real time has none of; state effects or facts",
+    "turns": "it is started for one prompt and keeps nothing; give prompt",
+    "user": "it is started for one prompt and keeps nothing; give prompt",
+}
+"""The keys that an agent which is a command cannot have, and why."""
+
+
+class Checks:
+    """The checks of a file that depend on several values, or on faults and assertions."""
+
+    def __init__(self, located: Located, spec: ScenarioSpec, folder: Path | None, objects: Mapping[str, Any]) -> None:
+        self.located, self.spec, self.folder, self.objects = located, spec, folder, objects
+        self.wrong: list[str] = []
+
+    def say(self, path: Sequence[str | int], text: str, *, of_key: bool = False) -> None:
+        self.wrong.append(str(self.located.error(path, text, of_key=of_key)))
+
+    def scenario(self, variant: str) -> Scenario:
+        """The scenario; `wrong` then has all that is wrong with it."""
+        spec = self.spec
+        if spec.operations:
+            self._operations()
+        else:
+            self._choose("agent", "fresh", "a function that is the agent, or one that makes it")
+            self._choose("prompt", "turns", "one prompt, or the turns of a conversation")
+        if spec.agent == LAB:
+            lab_agent.check(spec, self.say)
+        self._real_time()
+        spec = self.spec
+        self._known()
+        key = "operations" if spec.operations else "turns"
+        stated = [each.expect for each in spec.operations or spec.turns]
+        by_turn = {
+            n: asserted
+            for n, each in enumerate(stated, 1)
+            if (asserted := self._assertions(each, (key, n - 1, "expect")))
+        }
+        faults = FaultChecks(spec, self.objects, self.say)
+        injections = faults.injections(spec.faults)
+        if spec.agent == LAB:
+            lab_agent.check_faults(injections, self.say)
+        return Scenario(
+            spec,
+            injections + faults.level(spec.chaos_level) + faults.budget(),
+            self._assertions(spec.expect, ("expect",)),
+            by_turn,
+            self._prompt(),
+            self.located.file,
+            self.folder,
+            variant,
+            self.objects,
+            tuple(Slo(each.share, each.within, each.tool) for each in spec.slo),
+            faults.spaces,
+        )
+
+    def _choose(self, one: str, other: str, meaning: str) -> None:
+        given = [name for name in (one, other) if getattr(self.spec, name)]
+        if len(given) == 2:
+            self.say((other,), f"both {one} and {other} are given: give one of them, {meaning}", of_key=True)
+        elif not given:
+            self.say((), f"{one} or {other} is missing: {meaning}")
+
+    def _operations(self) -> None:
+        """Checks that there is no agent beside the operations, and that their tools are known."""
+        spec = self.spec
+        for key in ("agent", "fresh", "prompt", "turns", "user"):
+            if getattr(spec, key):
+                self.say((key,), f"operations are done without an agent: leave {key} out", of_key=True)
+        names = [name_of(each, self.objects) for each in (*spec.tools, *spec.reads)]
+        for n, each in enumerate(spec.operations):
+            if each.tool not in names:
+                self.say(("operations", n, "tool"), f"no tool is called '{each.tool:.60}': {_meant(each.tool, names)}")
+
+    def _real_time(self) -> None:
+        """Checks what only real time has: upstreams, and a command as the agent, which is a process of its own."""
+        from chaoslab.execution.gateway import check_bases
+        from chaoslab.execution.scenarios.spec import CommandSpec
+        from chaoslab.seams.gateway.routes import routes
+
+        spec = self.spec
+        if isinstance(spec.agent, CommandSpec):
+            if "world" not in spec.model_fields_set:
+                self.spec = spec = spec.model_copy(update={"world": "local"})
+            if spec.world != "local":
+                self.say(("world",), "a command runs in real time: world should be local, or left out")
+            for key in NOT_OF_A_COMMAND:
+                if getattr(spec, key):
+                    self.say((key,), f"a command is a process of its own: {NOT_OF_A_COMMAND[key]}", of_key=True)
+        elif spec.upstreams and spec.world != "local":
+            self.say(("upstreams",), "upstreams are services of real time: say world: local", of_key=True)
+        for name, url in spec.upstreams.items():
+            try:
+                check_bases(routes([f"{name}={url}"]))
+            except ValueError as error:
+                self.say(("upstreams", name), str(error))
+
+    def _known(self) -> None:
+        spec = self.spec
+        there = {**spec.services, **spec.upstreams}
+        for n, name in enumerate(spec.models):
+            if name not in there:
+                self.say(("models", n), f"no service is called '{name}': {_meant(name, there)}")
+        for host in spec.services:
+            if not re.fullmatch(r"[a-z0-9_][a-z0-9_.-]*(:[0-9]{1,5})?", host):
+                self.say(
+                    ("services", host), f"'{host[:60]}' is no host name in lower case, as in shop.test", of_key=True
+                )
+        if spec.state and spec.effects is not None:
+            self.say(
+                ("state",), "a state is compared with a run without faults, which stated effects replace", of_key=True
+            )
+
+    def _prompt(self) -> str | Conversation:
+        if self.spec.operations:
+            return turns(*(turn(words(each), after_s=each.after) for each in self.spec.operations))
+        made: list[Turn] = []
+        for n, each in enumerate(self.spec.turns):
+            try:
+                made.append(turn(each.say or "", reply=each.reply, after_s=each.after))
+            except ValueError as error:
+                self.say(("turns", n), str(error))
+        user = self._user()
+        if user and self.spec.prompt and not made:
+            made = [turn(self.spec.prompt)]
+        try:
+            return turns(*made, user=user, turns_max=self.spec.turns_max) if made else self.spec.prompt or ""
+        except ValueError as error:
+            self.say(("turns_max",) if str(error).startswith("turns_max") else ("turns", 0), str(error))
+            return ""
+
+    def _user(self) -> dict[str, str]:
+        """The words of the scripted user, by pattern."""
+        found: dict[str, str] = {}
+        for n, each in enumerate(self.spec.user):
+            try:
+                turn(reply={each.when: each.say})
+            except ValueError as error:
+                self.say(("user", n, "when"), str(error))
+                continue
+            if each.when in found:
+                self.say(("user", n, "when"), f"the pattern {each.when!r:.60} stands here twice: the first one counts")
+            found.setdefault(each.when, each.say)
+        if "turns_max" in self.spec.model_fields_set and not self.spec.user:
+            self.say(("turns_max",), "turns_max bounds a scripted user, and there is no user", of_key=True)
+        return found
+
+    def _assertions(self, given: Sequence[Any], path: tuple[str | int, ...]) -> tuple[Assertion, ...]:
+        found = []
+        for n, each in enumerate(given):
+            try:
+                found.append(of_data(each))
+            except (LookupError, ValueError, TypeError) as error:
+                self.say((*path, n), str(error))
+        return tuple(found)
+
+
+def of_data(given: Any) -> Assertion:
+    """The assertion of a scenario's entry: "no_duplicate_effects", {max_calls: 5}, or {max_calls: {calls: 5}}.
+
+    Raises:
+        LookupError, ValueError, TypeError: it is none.
+    """
+    if isinstance(given, str):
+        return stated(given, {})
+    if isinstance(given, Assertion):
+        return given
+    if not isinstance(given, Mapping) or len(given) != 1:
+        raise ValueError("an assertion is a name, or one name with its parameters, as in max_calls: 5")
+    ((name, params),) = given.items()
+    return stated(str(name), params)
+
+
+def _meant(name: str, known: Any) -> str:
+    return did_you_mean(name, known) if known else "there are none"

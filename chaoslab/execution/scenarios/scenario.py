@@ -1,0 +1,68 @@
+"""A scenario that was read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.analysis.assertion import Assertion
+from chaoslab.analysis.assertions.slo import Slo
+from chaoslab.core.plan import Injection
+from chaoslab.execution.conversation import Conversation
+from chaoslab.execution.scenarios.spaces import DrawnFault, drawn
+
+if TYPE_CHECKING:
+    from chaoslab.execution.drawn import Drawn
+    from chaoslab.execution.scenarios.spec import ScenarioSpec
+
+BUDGET = "budget"
+"""The name of the injection that holds a scenario to its budget."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A checked scenario. `folder`: where its modules are sought first. `by_turn`: the assertions about one turn, by
+    its number. `variant`: its name, if it is one. `objects`: those that Python gave, by the name that stands for
+    them. `slo`: the shares of calls that must be good, over all trials. `spaces`: the faults
+    of which each trial draws a parameter, by the injection's name."""
+
+    spec: ScenarioSpec
+    injections: tuple[Injection, ...]
+    expect: tuple[Assertion, ...]
+    by_turn: Mapping[int, tuple[Assertion, ...]]
+    prompt: str | Conversation
+    file: str = ""
+    folder: Path | None = None
+    variant: str = ""
+    objects: Mapping[str, Any] = field(default_factory=dict)
+    slo: tuple[Slo, ...] = ()
+    spaces: Mapping[str, DrawnFault] = field(default_factory=dict)
+
+    @property
+    def faults(self) -> tuple[Injection, ...]:
+        """The injections but for the budget, which a trial may stay within."""
+        return tuple(each for each in self.injections if each.name != BUDGET)
+
+    def drawn(self, seed: int, number: int) -> Drawn:
+        """The injections of the trial with this number, from 0, and the values drawn for it."""
+        return drawn(self.injections, self.spaces, seed=seed, number=number)
+
+    @property
+    def name(self) -> str:
+        return f"{self.spec.name}, {self.variant}" if self.variant else self.spec.name
+
+    @property
+    def functions(self) -> list[str]:
+        """The names of its tools and reads in plans and logs."""
+        return [name_of(each, self.objects) for each in (*self.spec.tools, *self.spec.reads)]
+
+
+def name_of(dotted: str, objects: Mapping[str, Any]) -> str:
+    """The name of a function in plans and logs: the last one of module:name, or its own if Python gave it."""
+    if dotted in objects:
+        from chaoslab.execution import agent_run
+
+        return agent_run.name_of(objects[dotted])
+    return dotted.rpartition(":")[2].rpartition(".")[2]
