@@ -140,7 +140,8 @@ def test_two_runs_are_laid_over_each_other(lab: Path) -> None:
     runs = sorted(path.name for path in (lab / "logs").glob("2*"))
     ended = chaoslab(lab, "charts", *runs)
     assert ended.returncode == 0, ended.stderr
-    assert {Path(name).stem for name in ended.stdout.split()} == {"success_vs_toxic_prob", "mttr_vs_toxic_prob"}
+    drawn = {"success_vs_toxic_prob", "mttr_vs_toxic_prob", "pass_rate_vs_level"}
+    assert {Path(name).stem for name in ended.stdout.split()} == drawn
 
 
 def test_every_command_is_tried_by_a_test_or_is_one_of_makes_own() -> None:

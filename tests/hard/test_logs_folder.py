@@ -476,7 +476,7 @@ def test_pictures_that_do_not_fit_leave_the_earlier_ones_whole(
     with small_disk(out, kib=1024):
         assert charts.main([str(folder)], out=out) == 0
         before = {path.name: path.read_bytes() for path in out.iterdir()}
-        assert len(before) == 12
+        assert len(before) == 13
         capsys.readouterr()
         ballast = fill(out)
         with ballast.open("ab") as file:

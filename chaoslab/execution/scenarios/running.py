@@ -173,6 +173,8 @@ def run(
                 if logs is not None:
                     write_opinions(ruling, logs)
                 yield ruling
+    except ScenarioError:
+        raise
     except (LookupError, ValueError, TypeError) as error:
         raise ScenarioError(f"{scenario.file or scenario.name}: {error}") from error
 
