@@ -12,6 +12,7 @@ from chaoslab.analysis.measures.latency import latency
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports import summary_faults, summary_recovery
 from chaoslab.reports.page import count, percent, percents, section, share, table, wrapped
+from chaoslab.reports.trials import worst
 
 FEW, SOME = 3, 8
 """The most examples shown of one outcome, and lines of any other list."""
@@ -29,7 +30,7 @@ def render(report: RunReport) -> str:
     parts = [
         section("run", lambda: _head(report)),
         section("prompts", lambda: _prompts(report)),
-        section("harm", lambda: _harm(report)),
+        section("harm", lambda: [*_harm(report), *_once_more(report)]),
         summary_faults.delivered(report),
         section("what the faults led to", lambda: summary_faults.led_to(report)),
         section("time to recovery", lambda: summary_recovery.lines(report)),
@@ -107,6 +108,15 @@ def _harm(report: RunReport) -> list[str]:
     if not report.knows_effects:
         return ["harm: not known from such a log"]
     return harm(report.verdicts, stated=report.judgeable)
+
+
+def _once_more(report: RunReport) -> list[str]:
+    """The command that does the worst trial again, or tells its story where the log does not hold the program."""
+    one = worst(report.verdicts)
+    if one is None or report.started is None:
+        return []
+    verb = "show" if report.of_functions else "replay"
+    return wrapped(f"each of them once more: chaoslab {verb} {report.name} --trial {one}")
 
 
 def harm(judged: Mapping[str, Verdict], *, stated: bool) -> list[str]:

@@ -70,6 +70,15 @@ def test_outcomes_come_first_then_harm_then_what_the_faults_did_then_recovery_th
     assert sorted(map(text.index, starts)) == [text.index(start) for start in starts]
 
 
+def test_a_bad_trial_comes_with_the_command_that_does_it_again(tmp_path: Path) -> None:
+    report = RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write()))
+    trial = next(trial for trial, verdict in report.verdicts.items() if verdict.outcome is Outcome.HARM)
+    assert f"\neach of them once more: chaoslab replay fake --trial {trial}\n" in render(report)
+    assert "once more" not in render(
+        RunReport.of(History.read(FakeRun(tmp_path / "calm", prompts=5, chance=0).write()))
+    )
+
+
 def test_time_to_notice_is_said_of_those_that_noticed_alone(tmp_path: Path) -> None:
     """Others recovered late: their call was answered, so that there was nothing to notice."""
     report = RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write()))

@@ -70,7 +70,13 @@ def value(contents: Contents) -> dict[str, Any]:
             for part in contents.parts
         ],
         "advice": [
-            {"seen": one.seen, "do": one.do, "size": _rate(one.size), "trials": list(one.trials)}
+            {
+                "seen": one.seen,
+                "do": one.do,
+                "size": _rate(one.size),
+                "trials": list(one.trials),
+                "replay": contents.replay(one.trials[0]),
+            }
             for one in contents.advice
         ],
         "trials": [_trial(contents, row) for row in contents.rows],
@@ -162,7 +168,7 @@ SCHEMA: dict[str, Any] = {
                 tables=_list(_object(caption=_TEXT, header=_list(_TEXT), rows=_list(_list(_TEXT)))),
             )
         ),
-        advice=_list(_object(seen=_TEXT, do=_TEXT, size=_RATE, trials=_list(_TEXT))),
+        advice=_list(_object(seen=_TEXT, do=_TEXT, size=_RATE, trials=_list(_TEXT), replay=_TEXT)),
         trials=_list(
             _object(
                 trial=_TEXT,
