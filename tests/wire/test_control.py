@@ -73,6 +73,20 @@ def test_what_earlier_runs_left_is_forgotten(tmp_path: Path) -> None:
         assert (lost.state, "vanished" in lost.error) == ("failed", True)
 
 
+def test_nobody_sees_a_run_that_is_half_forgotten(tmp_path: Path) -> None:
+    """A call whose row alone was gone would be blamed on the shared state, not on the manager's restart."""
+    with two(tmp_path) as (agent, manager):
+        agent.open_run("r1", plan={}, targets={})
+        row = agent.ask("r1", CALL, deadline_s=1)
+        seen: list[tuple[bool, str]] = []
+        manager._db.set_trace_callback(lambda _: seen.append((agent.answer(row) is None, agent.run_state("r1")[0])))
+        manager.forget()
+        manager._db.set_trace_callback(None)
+        assert set(seen) == {(True, "asked")}
+        assert len(seen) > 3
+        assert (agent.answer(row) is None, agent.run_state("r1")[0]) == (False, "missing")
+
+
 def test_many_threads_ask_at_once_and_each_gets_its_own_answer(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     got: dict[int, int] = {}
