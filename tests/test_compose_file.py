@@ -10,6 +10,7 @@ import yaml
 
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import MODEL, SERVICES, Ports
+from chaoslab.wire.lanes import LOST_S
 
 ROOT = Path(__file__).parent.parent
 SERVICE_PARTS: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())["services"]
@@ -58,3 +59,9 @@ def test_each_part_is_shut_in(name: str) -> None:
 def test_nothing_sleeps_to_be_in_time() -> None:
     texts = [(ROOT / "docker-compose.yaml"), ROOT / "Dockerfile", *sorted((ROOT / "containers").iterdir())]
     assert [path.name for path in texts if "sleep" in path.read_text()] == []
+
+
+def test_toxiproxy_gives_up_a_host_that_is_gone_before_the_agent_gives_up_the_manager() -> None:
+    """It deletes a lane only when its dial is over, and answers nobody meanwhile. Linux doubles the wait after each try."""
+    tries = 1 + SERVICE_PARTS["toxiproxy"]["sysctls"]["net.ipv4.tcp_syn_retries"]
+    assert sum(2**n for n in range(tries)) < LOST_S
