@@ -18,17 +18,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from threading import Lock, Thread
 
-from chaoslab.seams.gateway.connection import (
-    CREDENTIALS,
-    Connection,
-    Gateway,
-    secrets_of,
-)
+from chaoslab.seams.gateway.connection import Connection, Gateway
 from chaoslab.seams.gateway.upstream import Upstream, head_for
-from chaoslab.seams.gateway.whole import NotForLoop, WholeAnswer, answer_in, request_in
+from chaoslab.seams.gateway.whole import AnswerHead, Heads, NotForLoop, RequestHead
 from chaoslab.seams.service import SAFE, Seen
 from chaoslab.seams.service_passed import PassedAttempt, Tell
-from chaoslab.wire.http1 import PART_MAX, Fields, Head
+from chaoslab.wire.http1 import PART_MAX, Fields
 
 PARTLY_S = 0.02
 """The longest time for which the loop keeps a part of an answer, in seconds. A thread passes on what comes later."""
@@ -62,10 +57,10 @@ class _Kept:
 class _Exchange:
     """A request that is under way."""
 
-    __slots__ = ("attempt", "client", "deadline_s", "head")
+    __slots__ = ("asked", "attempt", "client", "deadline_s")
 
-    def __init__(self, client: _Client, attempt: PassedAttempt, head: Head) -> None:
-        self.client, self.attempt, self.head, self.deadline_s = client, attempt, head, 0.0
+    def __init__(self, client: _Client, attempt: PassedAttempt, asked: RequestHead) -> None:
+        self.client, self.attempt, self.asked, self.deadline_s = client, attempt, asked, 0.0
 
 
 class Loop:
@@ -74,6 +69,7 @@ class Loop:
     def __init__(self, shared: Gateway, tell: Tell) -> None:
         """`tell`: writes events down."""
         self._shared, self._tell, self._now = shared, tell, shared.seam.clock.monotonic
+        self._heads = Heads()
         self._selector = selectors.DefaultSelector()
         self._bell, self._ring = socket.socketpair()
         self._bell.setblocking(False)
@@ -219,26 +215,27 @@ class Loop:
     def _begin(self, client: _Client) -> None:
         """Begins the exchange whose request has come, if it is whole."""
         try:
-            asked = request_in(client.held, client.only)
+            found = self._heads.request_in(client.held, client.only)
         except NotForLoop:
             self._to_thread(client)
             return
-        if asked is None:
+        if found is None:
             return
+        asked, request, rest = found
         if asked.name not in self._idle:
             self._to_thread(client)
             return
-        shared, path = self._shared, asked.request.target
-        if "?" in path or not CREDENTIALS.isdisjoint(asked.said):
-            shared.passed(secrets_of(asked.head, path))
+        shared = self._shared
+        if asked.secrets:
+            shared.passed(asked.secrets)
         with shared.lock:
             if (book := shared.seam.book) is None:
                 self._drop(client)
                 return
-            attempt = PassedAttempt(shared.seam, book, asked.name, asked.request, self._note)
+            attempt = PassedAttempt(shared.seam, book, asked.name, request, self._note)
         shared.under_way.add(id(attempt))
-        client.held = asked.rest
-        client.exchange = _Exchange(client, attempt, asked.head)
+        client.held = rest
+        client.exchange = _Exchange(client, attempt, asked)
         self._begun.append(client.exchange)
 
     def _drop(self, client: _Client) -> None:
@@ -267,8 +264,10 @@ class Loop:
         if kept is None:
             self._hand_over(exchange, None)
             return
-        request = attempt.request
-        data = head_for(route, request.method, request.target, exchange.head.fields, len(request.body)) + request.body
+        request, asked = attempt.request, exchange.asked
+        if not asked.sent:
+            asked.sent = head_for(route, request.method, request.target, asked.head.fields, asked.size)
+        data = asked.sent + request.body
         try:
             sent = kept.line.send(data)
         except BlockingIOError:
@@ -297,12 +296,12 @@ class Loop:
             return
         kept.held = kept.held + data if kept.held else data
         try:
-            answer = answer_in(kept.held, exchange.head.words[0]) if data else None
+            answer = self._heads.answer_in(kept.held, exchange.attempt.request.method) if data else None
         except NotForLoop:
             self._hand_over(exchange, kept)
             return
         if answer is not None:
-            self._answered(kept, exchange, answer)
+            self._answered(kept, exchange, *answer)
             return
         if not data:
             self._hand_over(exchange, kept)
@@ -311,9 +310,9 @@ class Loop:
             exchange.deadline_s = self._now() + PARTLY_S
             self._partly[kept] = exchange
 
-    def _answered(self, kept: _Kept, exchange: _Exchange, answer: WholeAnswer) -> None:
+    def _answered(self, kept: _Kept, exchange: _Exchange, answer: AnswerHead, body: bytes) -> None:
         """Sends a service's answer to the client."""
-        client, attempt, data = exchange.client, exchange.attempt, answer.data
+        client, attempt, data = exchange.client, exchange.attempt, answer.data + body
         if self._asked.pop(kept, None) is None:
             del self._partly[kept]
         kept.held, kept.exchange = b"", None
@@ -326,7 +325,7 @@ class Loop:
             self._drop(client)
             return
         attempt.answered(answer.status, answer.fields, answer.said)
-        seen = answer.status, answer.fields, answer.body
+        seen = answer.status, answer.fields, body
         try:
             sent = client.line.send(data)
         except BlockingIOError:
@@ -381,7 +380,7 @@ class Loop:
             self._selector.unregister(kept.line)
             upstream.begun(kept.line, unsent, kept.held, error)
         connection = self._leave(client)
-        Thread(target=connection.go_on, args=(exchange.attempt, exchange.head, upstream), daemon=True).start()
+        Thread(target=connection.go_on, args=(exchange.attempt, exchange.asked.head, upstream), daemon=True).start()
 
     def _send_rest(self, exchange: _Exchange, answer: tuple[int, Fields, bytes], data: bytes, sent: int) -> None:
         """Lets a thread send the rest of an answer to a client that takes it slowly."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from chaoslab.core.stream import EVENT_STREAM
-from chaoslab.seams.gateway.connection import Request, refusal, split, status_line
+from chaoslab.seams.gateway.connection import Request, refusal, secrets_of, split, status_line
 from chaoslab.wire.http1 import BODILESS, HOP_BY_HOP, PART_MAX, Fields, Head, Malformed, head_of, spelt
 
 SIZE_MAX = 2 * PART_MAX
 """The largest request and the largest answer that the loop keeps, with their heads, in bytes."""
-
+HEADS_MAX, HEAD_KEPT_MAX = 256, 4096
+"""The number of heads of each kind that are kept, and the largest of them in bytes."""
 _SINGLE = ("connection", "content-length", "content-type", "expect", "host", "origin", "transfer-encoding")
 
 
@@ -16,98 +19,119 @@ class NotForLoop(Exception):
     """A message that is not read whole, such as a stream, or is none."""
 
 
-class WholeRequest:
-    """A request. `said`: its fields by their names in lower case; `rest`: the bytes after it."""
+class RequestHead:
+    """A request's head. `said`: its fields by their names in lower case; `size`: of the body that follows, in bytes;
+    `request`: it without its body; `secrets`: those in it. `sent`: the head as the route's service gets it, once that
+    is known."""
 
-    __slots__ = ("head", "name", "request", "rest", "said")
+    __slots__ = ("head", "name", "request", "said", "secrets", "sent", "size")
 
-    def __init__(self, name: str, request: Request, head: Head, said: dict[str, str], rest: bytes) -> None:
-        self.name, self.request, self.head, self.said, self.rest = name, request, head, said, rest
-
-
-class WholeAnswer:
-    """An answer, and the bytes in which a client gets it. `fields`: without those of one connection."""
-
-    __slots__ = ("body", "closes", "data", "fields", "said", "status")
-
-    def __init__(self, status: int, fields: Fields, said: dict[str, str], body: bytes, *, closes: bool) -> None:
-        self.status, self.fields, self.said, self.body, self.closes = status, fields, said, body, closes
-        self.data = spelt(status_line(status), fields) + body
-
-
-def request_in(data: bytes, only: str) -> WholeRequest | None:
-    """The request with which the bytes begin; None as long as it is not whole. `only`: as in `split`.
-
-    Raises:
-        NotForLoop: it is another message.
-    """
-    found = _head(data)
-    if found is None:
-        return None
-    head, said, end = found
-    method, target, version = head.words
-    length = said.get("content-length", "0")
-    if (
-        version != "HTTP/1.1"
-        or "transfer-encoding" in said
-        or "expect" in said
-        or "upgrade" in said
-        or ("connection" in said and "close" in said["connection"].lower())
-        or not length.isdecimal()
-        or (size := end + int(length)) > SIZE_MAX
-        or refusal(said.get("origin", ""), said.get("host", "").lower()) is not None
-    ):
-        raise NotForLoop
-    if len(data) < size:
-        return None
-    name, path = split(target, only)
-    fields = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in head.fields]
-    return WholeRequest(name, Request(method, path, fields, data[end:size]), head, said, data[size:])
-
-
-def answer_in(data: bytes, method: str) -> WholeAnswer | None:
-    """The answer that the bytes are, to a request of this method; None as long as it is not whole.
-
-    Raises:
-        NotForLoop: it is another message.
-    """
-    found = _head(data)
-    if found is None:
-        return None
-    head, said, end = found
-    version, status, _ = head.words
-    length = said.get("content-length", "")
-    if (
-        version != "HTTP/1.1"
-        or len(status) != 3
-        or not status.isdecimal()
-        or (code := int(status)) < 200
-        or code in BODILESS
-        or method == "HEAD"
-        or not length.isdecimal()
-        or not len(data) <= (size := end + int(length)) <= SIZE_MAX
-        or "transfer-encoding" in said
-        or said.get("content-type", "").startswith(EVENT_STREAM)
-    ):
-        raise NotForLoop
-    if len(data) < size:
-        return None
-    fields = head.fields
-    if not HOP_BY_HOP.isdisjoint(said):
-        fields = [field for field in fields if field[0].lower() not in HOP_BY_HOP]
-    closes = "connection" in said and "close" in said["connection"].lower()
-    return WholeAnswer(code, fields, said, data[end:], closes=closes)
-
-
-def _head(data: bytes) -> tuple[Head, dict[str, str], int] | None:
-    """The head with which the bytes begin, its fields by their names in lower case, and its size."""
-    end = data.find(b"\r\n\r\n")
-    if end < 0:
-        if len(data) > PART_MAX or data.startswith((b"\r", b"\n")):
+    def __init__(self, data: bytes, only: str) -> None:
+        self.head, self.said = _head(data)
+        method, target, version = self.head.words
+        said, length = self.said, self.said.get("content-length", "0")
+        if (
+            version != "HTTP/1.1"
+            or "transfer-encoding" in said
+            or "expect" in said
+            or "upgrade" in said
+            or ("connection" in said and "close" in said["connection"].lower())
+            or not length.isdecimal()
+            or len(data) + int(length) > SIZE_MAX
+            or refusal(said.get("origin", ""), said.get("host", "").lower()) is not None
+        ):
             raise NotForLoop
-        return None
+        self.name, path = split(target, only)
+        self.size, self.sent = int(length), b""
+        fields = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in self.head.fields]
+        self.request = Request(method, path, fields, b"")
+        self.secrets = secrets_of(self.head, path)
+
+
+class AnswerHead:
+    """An answer's head. `fields`: without those of one connection; `data`: the head as a client gets it; `size`: of the
+    body that follows, in bytes."""
+
+    __slots__ = ("closes", "data", "fields", "said", "size", "status")
+
+    def __init__(self, data: bytes) -> None:
+        head, said = _head(data)
+        version, status, _ = head.words
+        length = said.get("content-length", "")
+        if (
+            version != "HTTP/1.1"
+            or len(status) != 3
+            or not status.isdecimal()
+            or (code := int(status)) < 200
+            or code in BODILESS
+            or not length.isdecimal()
+            or len(data) + int(length) > SIZE_MAX
+            or "transfer-encoding" in said
+            or said.get("content-type", "").startswith(EVENT_STREAM)
+        ):
+            raise NotForLoop
+        self.status, self.said, self.size = code, said, int(length)
+        self.fields: Fields = [field for field in head.fields if field[0].lower() not in HOP_BY_HOP]
+        self.closes = "connection" in said and "close" in said["connection"].lower()
+        self.data = spelt(status_line(code), self.fields)
+
+
+class Heads:
+    """The heads that were read last, in memory alone. Who asks again says mostly the same bytes."""
+
+    def __init__(self) -> None:
+        self._request, self._answer = lru_cache(HEADS_MAX)(RequestHead), lru_cache(HEADS_MAX)(AnswerHead)
+
+    def request_in(self, data: bytes, only: str) -> tuple[RequestHead, Request, bytes] | None:
+        """The request with which the bytes begin: its head, all of it, and the bytes after it. None as long as it is
+        not whole. `only`: as in `split`.
+
+        Raises:
+            NotForLoop: it is another message.
+        """
+        begin = _begin(data)
+        if not begin:
+            return None
+        known = self._request(data[:begin], only) if begin <= HEAD_KEPT_MAX else RequestHead(data[:begin], only)
+        if not known.size:
+            return known, known.request, data[begin:]
+        end = begin + known.size
+        if len(data) < end:
+            return None
+        head = known.request
+        return known, Request(head.method, head.target, head.headers, data[begin:end]), data[end:]
+
+    def answer_in(self, data: bytes, method: str) -> tuple[AnswerHead, bytes] | None:
+        """The answer that the bytes are, to a request of this method: its head and its body. None as long as it is not
+        whole.
+
+        Raises:
+            NotForLoop: it is another message.
+        """
+        begin = _begin(data)
+        if not begin:
+            return None
+        known = self._answer(data[:begin]) if begin <= HEAD_KEPT_MAX else AnswerHead(data[:begin])
+        missing = begin + known.size - len(data)
+        if method == "HEAD" or missing < 0:
+            raise NotForLoop
+        return None if missing else (known, data[begin:])
+
+
+def _begin(data: bytes) -> int:
+    """Where the body begins; 0 as long as the head is not whole."""
+    end = data.find(b"\r\n\r\n")
+    if end >= 0:
+        return end + 4
+    if len(data) > PART_MAX or data.startswith((b"\r", b"\n")):
+        raise NotForLoop
+    return 0
+
+
+def _head(data: bytes) -> tuple[Head, dict[str, str]]:
+    """A head, and its fields by their names in lower case."""
     try:
-        head = head_of(data[:end])
+        head = head_of(data[:-4])
     except Malformed:
         raise NotForLoop from None
     said = {name.lower(): value for name, value in head.fields}
@@ -115,4 +139,4 @@ def _head(data: bytes) -> tuple[Head, dict[str, str], int] | None:
         names = [name.lower() for name, _ in head.fields]
         if any(names.count(name) > 1 for name in _SINGLE):
             raise NotForLoop
-    return head, said, end + 4
+    return head, said
