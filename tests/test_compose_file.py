@@ -62,6 +62,6 @@ def test_nothing_sleeps_to_be_in_time() -> None:
 
 
 def test_toxiproxy_gives_up_a_host_that_is_gone_before_the_agent_gives_up_the_manager() -> None:
-    """It deletes a lane only when its dial is over, and answers nobody meanwhile. Linux doubles the wait at each try."""
+    """It deletes a lane only when its dial is over, and answers nobody meanwhile. Linux doubles the wait each time."""
     tries = 1 + SERVICE_PARTS["toxiproxy"]["sysctls"]["net.ipv4.tcp_syn_retries"]
     assert sum(2**n for n in range(tries)) < LOST_S
