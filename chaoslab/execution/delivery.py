@@ -64,12 +64,17 @@ class Check:
     @contextmanager
     def opened(self) -> Iterator[Callable[[Cell], Delivered]]:
         """A context in which the check can be done. Garbage is collected after each cell: a trial keeps all its events,
-        which the collector would go through again and again."""
-        usual = gc.isenabled()
+        which the collector would go through again and again. What is there before is left alone."""
+        usual, frozen = gc.isenabled(), gc.get_freeze_count()
         gc.disable()
+        if not frozen:
+            gc.collect()
+            gc.freeze()
         try:
             yield _fired_and_swept
         finally:
+            if not frozen:
+                gc.unfreeze()
             if usual:
                 gc.enable()
 

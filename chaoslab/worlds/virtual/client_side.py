@@ -18,6 +18,7 @@ from chaoslab.seams.stream_view import StreamView
 from chaoslab.wire.http1 import BODILESS
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, End, Gate
+from chaoslab.worlds.virtual.plain import Asked
 
 Application = Callable[[str, bytes, Iterable[tuple[bytes, bytes]], bytes], Answer]
 """The function that begins an application's answer to a method, a target, headers and a body."""
@@ -41,7 +42,7 @@ class ClientSide:
         else:
             self._end.close()
 
-    def asked(self, request: h11.Request, body: bytes) -> ServiceAttempt | None:
+    def asked(self, request: Asked, body: bytes) -> ServiceAttempt | None:
         """The attempt that a request is; None if nobody watches any more."""
         method, target = request.method.decode(), request.target.decode("latin-1")
         attempt = self._seam.asked(self._name, HttpRequest(method, target, list(request.headers), body), self)

@@ -20,6 +20,7 @@ from chaoslab.wire.http1 import BODILESS
 from chaoslab.worlds.virtual.client_side import ClientSide, gate
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import End, Network
+from chaoslab.worlds.virtual.plain import Asked, answer_head, asked_in, may_become_plain
 from chaoslab.worlds.virtual.wsgi import Started, asked_of, environ_of
 
 HTTP, HTTPS = 80, 443
@@ -64,13 +65,18 @@ def _opened(
 
 
 class _Connection:
-    """The server's side of one connection; requests are answered one after the other."""
+    """The server's side of one connection; requests are answered one after the other. From the first exchange that is
+    not plain (see `plain.py`), h11 reads and spells all."""
 
     def __init__(self, app: Wsgi, end: End, name: str, client: ClientSide | None = None) -> None:
         self._machine, self._app, self._end, self._name = end.machine, app, end, name
         self._client = client
-        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=256 * 1024)
-        self._request: h11.Request | None = None
+        self._made: h11.Connection | None = None
+        self._held = b""
+        """Bytes that have come and are no request yet."""
+        self._plain = b""
+        """The plain request that is being answered."""
+        self._request: Asked | None = None
         self._body: list[bytes] = []
         self._at_work = False
         self._writing: Waiter | None = None
@@ -78,14 +84,34 @@ class _Connection:
         """Called when the client hangs up during its answer."""
         end.receiver = self
 
+    @property
+    def _http(self) -> h11.Connection:
+        """h11's view of the connection, which begins with the request that is being answered."""
+        http = self._made
+        if http is None:
+            http = self._made = h11.Connection(h11.SERVER, max_incomplete_event_size=256 * 1024)
+            if self._plain:
+                http.receive_data(self._plain)
+                while not isinstance(http.next_event(), h11.EndOfMessage):
+                    pass
+                self._plain = b""
+            if self._held:
+                http.receive_data(self._held)
+                self._held = b""
+        return http
+
     def arrived(self) -> None:
-        end, http = self._end, self._http
+        end = self._end
         try:
             while data := end.take():
-                http.receive_data(data)
+                if self._made is None:
+                    self._held += data
+                else:
+                    self._made.receive_data(data)
                 self._read()
             if end.ended:
-                http.receive_data(b"")
+                if self._made is not None or self._held:
+                    self._http.receive_data(b"")
                 self._tell_left()
             self._read()
         except h11.RemoteProtocolError as error:
@@ -108,24 +134,49 @@ class _Connection:
             writing.wake()
 
     def _read(self) -> None:
+        if self._made is None and not self._read_plain():
+            return
         http = self._http
         while not self._at_work:
             event = http.next_event()
             if event is h11.NEED_DATA or event is h11.PAUSED:
                 return
             if isinstance(event, h11.Request):
-                self._request, self._body = event, []
+                self._request, self._body = Asked.of(event), []
                 if http.they_are_waiting_for_100_continue:
                     self._end.write(http.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
             elif isinstance(event, h11.Data):
                 self._body.append(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
-                self._at_work = True
-                self._machine.steps.requested(self._name)
-                self._machine.start(self._answer, name=f"{self._name} at work")
+                self._begin()
             elif isinstance(event, h11.ConnectionClosed):
                 self._end.close()
                 return
+
+    def _read_plain(self) -> bool:
+        """Begins the answer to a plain request. True if h11 is to read what has come."""
+        held = self._held
+        if self._at_work:
+            return False
+        if not held:
+            if self._end.ended:
+                self._end.close()
+            return False
+        asked = asked_in(held)
+        if asked is None:
+            return not may_become_plain(held)
+        begin = held.index(b"\r\n\r\n") + 4
+        size = begin + asked.size
+        if len(held) >= size:
+            self._request, self._body = asked, [held[begin:size]]
+            self._plain, self._held = held[:size], held[size:]
+            self._begin()
+        return False
+
+    def _begin(self) -> None:
+        self._at_work = True
+        self._machine.steps.requested(self._name)
+        self._machine.start(self._answer, name=f"{self._name} at work")
 
     def _answer(self) -> None:
         assert self._request is not None
@@ -156,11 +207,13 @@ class _Connection:
             _blame(request.target, self._name)
             self._fail()
             return
-        self._at_work = False
-        if self._http.our_state is h11.MUST_CLOSE:
+        self._at_work, self._plain = False, b""
+        if self._made is None:
+            self.arrived()
+        elif self._made.our_state is h11.MUST_CLOSE:
             self._end.close()
         else:
-            self._http.start_next_cycle()
+            self._made.start_next_cycle()
             self.arrived()
 
     def _send(self, started: list[Started], parts: Iterator[bytes], *, bodiless: bool) -> None:
@@ -174,6 +227,13 @@ class _Connection:
         if size is None:
             fields.append(("connection", "close"))
         reason = phrase(code, "")
+        if self._plain and size is not None and (known := answer_head(code, fields, reason)) is not None:
+            body = b"" if bodiless else (first + b"".join(parts))[:size]
+            self._plain = b""  # h11 has not seen what was said, and cannot say more
+            self._end.write(known + body)
+            if len(body) < size and not bodiless:
+                raise EOFError(f"{size} bytes were promised, and {len(body)} came")
+            return
         head = self._http.send(h11.Response(status_code=code, headers=fields, reason=reason)) or b""
         if size is None:
             self._end.write(head)
