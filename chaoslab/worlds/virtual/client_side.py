@@ -15,10 +15,10 @@ from chaoslab.core.fault import BrokenFault
 from chaoslab.seams.service import Answer, Seen, ServiceAttempt, ServiceSeam
 from chaoslab.seams.service_http import HttpRequest, is_stream
 from chaoslab.seams.stream_view import StreamView
-from chaoslab.wire.http1 import BODILESS
+from chaoslab.wire.http1 import BODILESS, Malformed
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, End, Gate
-from chaoslab.worlds.virtual.plain import Asked
+from chaoslab.worlds.virtual.plain import Asked, Chunks
 
 Application = Callable[[str, bytes, Iterable[tuple[bytes, bytes]], bytes], Answer]
 """The function that begins an application's answer to a method, a target, headers and a body."""
@@ -100,8 +100,8 @@ class ClientSide:
 
 
 class _Exchange:
-    """One exchange as a client reads it. A reply that states its length is read here, any other by h11, which takes ten
-    times as long."""
+    """One exchange as a client reads it. A reply that states its length or comes in chunks is read here, any other by
+    h11, which takes ten times as long."""
 
     def __init__(self, attempt: ServiceAttempt, end: End) -> None:
         self.attempt, self._client, self._machine = attempt, end, end.machine
@@ -111,6 +111,7 @@ class _Exchange:
         self._needed = 0
         """The bytes of the whole reply, once its head has told them."""
         self._http: h11.Connection | None = None
+        self._chunks: Chunks | None = None
         self._answer: tuple[int, list[tuple[str, str]], list[bytes]] | None = None
         self._bytes = 0
         self.whole = False
@@ -121,14 +122,23 @@ class _Exchange:
         self._last_s = self._machine.now
         if self._http is not None:
             return self._read(data)
+        if self._chunks is not None:
+            return self._listen(self._chunks, data)
         self._heard += data
         if not self._needed:
-            head, found, _ = self._heard.partition(b"\r\n\r\n")
+            head, found, body = self._heard.partition(b"\r\n\r\n")
             if not found:
                 return b""
             status, fields = int(head[9:12]), _fields(head)
-            length = next((value for name, value in fields if name.lower() == "content-length"), "")
-            if self.attempt.request.method == "HEAD" or status in BODILESS or status < 200 or not length.isdecimal():
+            said = {name.lower(): value for name, value in fields}
+            length = said.get("content-length", "")
+            if self.attempt.request.method == "HEAD" or status in BODILESS or status < 200:
+                length = ""
+            elif said.get("transfer-encoding") == "chunked" and not length:
+                self._begun(status, fields)
+                self._chunks = Chunks()
+                return self._listen(self._chunks, bytes(body))
+            if not length.isdecimal():
                 self._http, heard = self._reader(), bytes(self._heard)
                 return self._read(heard)
             self._answer = status, fields, []
@@ -140,6 +150,31 @@ class _Exchange:
         self._bytes -= len(rest)
         self._ended(None)
         return rest
+
+    def _begun(self, status: int, fields: list[tuple[str, str]]) -> None:
+        self._answer = status, fields, []
+        if is_stream(fields):
+            self._stream = StreamView(self.attempt.began_s)
+
+    def _part(self, part: bytes) -> None:
+        if self._answer is not None:
+            self._answer[2].append(part)
+            if self._stream is not None:
+                self._stream.took(part, self._machine.now)
+
+    def _listen(self, chunks: Chunks, data: bytes) -> bytes:
+        """Reads a body in chunks; returns the bytes after it."""
+        try:
+            for part in chunks.take(data):
+                self._part(part)
+        except Malformed:
+            self._ended("garbled")
+            return b""
+        if chunks.rest is None:
+            return b""
+        self._bytes -= len(chunks.rest)
+        self._ended(None)
+        return chunks.rest
 
     def _reader(self) -> h11.Connection:
         http = h11.Connection(h11.CLIENT)
@@ -154,13 +189,9 @@ class _Exchange:
             while (event := self._http.next_event()) is not h11.NEED_DATA and event is not h11.PAUSED:
                 if isinstance(event, h11.Response):
                     fields = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in event.headers.raw_items()]
-                    self._answer = event.status_code, fields, []
-                    if is_stream(fields):
-                        self._stream = StreamView(self.attempt.began_s)
-                elif isinstance(event, h11.Data) and self._answer is not None:
-                    self._answer[2].append(bytes(event.data))
-                    if self._stream is not None:
-                        self._stream.took(bytes(event.data), self._machine.now)
+                    self._begun(event.status_code, fields)
+                elif isinstance(event, h11.Data):
+                    self._part(bytes(event.data))
                 elif isinstance(event, h11.EndOfMessage):
                     rest = self._http.trailing_data[0]
                     self._bytes -= len(rest)
@@ -181,7 +212,7 @@ class _Exchange:
         self.whole, answer = True, None
         if self._answer is not None:
             status, fields, parts = self._answer
-            if self._http is None:
+            if self._http is None and self._chunks is None:
                 parts = [bytes(self._heard.partition(b"\r\n\r\n")[2])]
             answer = status, fields, b"".join(parts)
         now = self._machine.now

@@ -16,7 +16,7 @@ from chaoslab.core.exchange import Failure
 from chaoslab.seams.service import ServiceSeam
 from chaoslab.seams.service_app import LEFT
 from chaoslab.seams.service_app import Wsgi as Wsgi
-from chaoslab.wire.http1 import BODILESS
+from chaoslab.wire.http1 import BODILESS, chunk
 from chaoslab.worlds.virtual.client_side import ClientSide, gate
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import End, Network
@@ -78,7 +78,7 @@ class _Connection:
         """The plain request that is being answered."""
         self._request: Asked | None = None
         self._body: list[bytes] = []
-        self._at_work = False
+        self._at_work = self._closes = False
         self._writing: Waiter | None = None
         self.left: list[Callable[[], None]] = []
         """Called when the client hangs up during its answer."""
@@ -208,13 +208,12 @@ class _Connection:
             self._fail()
             return
         self._at_work, self._plain = False, b""
-        if self._made is None:
-            self.arrived()
-        elif self._made.our_state is h11.MUST_CLOSE:
+        if self._closes or (self._made is not None and self._made.our_state is h11.MUST_CLOSE):
             self._end.close()
-        else:
+            return
+        if self._made is not None:
             self._made.start_next_cycle()
-            self.arrived()
+        self.arrived()
 
     def _send(self, started: list[Started], parts: Iterator[bytes], *, bodiless: bool) -> None:
         """Sends an answer of known length at once, else each part as it comes, in chunks, and closes the connection, as
@@ -224,16 +223,13 @@ class _Connection:
         code = int(status[:3])
         fields = [(name.lower(), value) for name, value in headers]
         size = next((int(value) for name, value in fields if name == "content-length"), 0 if code in BODILESS else None)
+        reason = phrase(code, "")
+        known = answer_head(code, fields, reason) if self._plain and not bodiless else None
+        if known is not None:
+            self._say_plainly(known, first, parts, size)
+            return
         if size is None:
             fields.append(("connection", "close"))
-        reason = phrase(code, "")
-        if self._plain and size is not None and (known := answer_head(code, fields, reason)) is not None:
-            body = b"" if bodiless else (first + b"".join(parts))[:size]
-            self._plain = b""  # h11 has not seen what was said, and cannot say more
-            self._end.write(known + body)
-            if len(body) < size and not bodiless:
-                raise EOFError(f"{size} bytes were promised, and {len(body)} came")
-            return
         head = self._http.send(h11.Response(status_code=code, headers=fields, reason=reason)) or b""
         if size is None:
             self._end.write(head)
@@ -247,6 +243,22 @@ class _Connection:
         if len(body) < size and not bodiless:
             raise EOFError(f"{size} bytes were promised, and {len(body)} came")
         self._end.write(self._http.send(h11.EndOfMessage()) or b"")
+
+    def _say_plainly(self, head: bytes, first: bytes, rest: Iterator[bytes], size: int | None) -> None:
+        """Sends a plain answer. h11 sees nothing of it, and so can say nothing after it has begun."""
+        self._plain = b""
+        if size is None:
+            self._closes = True
+            self._end.write(head)
+            for part in itertools.chain((first,), rest):
+                self._end.write(chunk(part) if part else b"")
+                self._wait_for_room()
+            self._end.write(b"0\r\n\r\n")
+            return
+        body = (first + b"".join(rest))[:size]
+        self._end.write(head + body)
+        if len(body) < size:
+            raise EOFError(f"{size} bytes were promised, and {len(body)} came")
 
     def _wait_for_room(self) -> None:
         """Waits while the reader is slower than the application, as a write to a real socket does."""
