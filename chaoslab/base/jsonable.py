@@ -103,8 +103,12 @@ def _printable(text: str) -> str:
 def _put(value: Any, pieces: list[str], most: int, left: int, depth: int) -> int:
     """Adds the value's pieces. Returns the characters left, below 0 if the pieces need more room than there was."""
     kind = type(value)
-    if kind is str or issubclass(kind, str):
-        piece = _quoted(value if kind is str and len(value) <= most else str.__getitem__(value, slice(most)))
+    if kind is str:
+        piece = _spelt(value if len(value) <= most else value[:most])
+    elif kind is float:
+        piece = float.__repr__(value) if math.isfinite(value) else _spelt(float.__repr__(value))
+    elif issubclass(kind, str):
+        piece = _spelt(str.__getitem__(value, slice(most)))
     elif value is None or kind is bool:
         piece = _quoted(value)
     elif kind is int:
@@ -143,7 +147,7 @@ def _put_entries(entries: Iterable[tuple[Any, Any]], pieces: list[str], most: in
         return _put("…", pieces, most, left, depth)
     between = "{"
     for key, held in entries:
-        name = _quoted(str.__getitem__(key, slice(most)) if isinstance(key, str) else brief(key, most))
+        name = _spelt(str.__getitem__(key, slice(most)) if isinstance(key, str) else brief(key, most))
         pieces += (between, name, ": ")
         left = _put(held, pieces, most, left - len(between) - len(name) - 2, depth + 1)
         if left < 0:
@@ -185,3 +189,4 @@ def _put_other(value: Any, kind: type, pieces: list[str], most: int, left: int, 
 
 
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
+_spelt = json.encoder.encode_basestring
