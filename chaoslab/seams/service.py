@@ -170,6 +170,8 @@ class ServiceSeam:
         self.book: TrialLog | None = None
         self.memory = TrialMemory(plan, "")
         self.asked_of: set[str] = set()
+        self.reads: dict[str, set[str]] = {}
+        """The tools of MCP that have no effects, by service, as far as the trial's clients were told."""
         self.open: dict[int, ServiceAttempt] = {}
         """The attempts whose clients have not ended them."""
         self.settle: Callable[[], object] = lambda: None
@@ -185,6 +187,7 @@ class ServiceSeam:
         self.book, self.memory = book, memory
         self.spent = Spent(cost_usd=spent_usd, price=self.price)
         self.asked_of, self.open, self._refused = set(), {}, {}
+        self.reads.clear()
         self.outages.clear()
 
     def end(self) -> None:
@@ -572,7 +575,7 @@ class ServiceAttempt(Attempt):
                 )
                 said = None
         if said is None and request.method not in SAFE and not self.of_model and 200 <= status < 300:
-            of_mcp = service_mcp.effects_of(value)
+            of_mcp = service_mcp.effects_of(value, self.seam.reads.get(self.name, ()))
             done = ((self.tool, value),) if of_mcp is None else of_mcp
         named = self._effect_id(request)
         for nth, (effect, content) in enumerate(done):
@@ -660,6 +663,9 @@ class ServiceAttempt(Attempt):
                     streamed=streamed,
                 )
             )
+        if reply is not None and service_mcp.asks_for_tools(self.value):
+            kind = next((text for name, text in reply.fields if name.lower() == "content-type"), "")
+            self.seam.reads.setdefault(self.name, set()).update(service_mcp.reads_in(reply.body, kind))
         heard = self.chat.read(reply) if self.chat is not None and reply is not None else None
         unread = heard is not None and reply is not None and reply.value is None and streamed is None
         if unread and error is None and status is not None and status < 400:

@@ -14,6 +14,7 @@ from chaoslab.core.exchange import Call, Observation
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.service import EFFECT, SAFE, Seen, ServiceAttempt, ServiceSeam
 from chaoslab.seams.service_http import Fields, HttpRequest
+from chaoslab.seams.service_mcp import asks_for_tools
 
 Tell = Callable[[Sequence[str]], object]
 """Writes events down, each as the text of `encode_event`."""
@@ -67,7 +68,8 @@ class PassedAttempt(ServiceAttempt):
         if self.over:
             return
         answer = seen.answer
-        if answer is None or answer[0] >= 400 or seen.error is not None or seen.streamed is not None or self._packed:
+        plain = answer is not None and answer[0] < 400 and seen.error is None and seen.streamed is None
+        if answer is None or not plain or self._packed or asks_for_tools(self.value):
             super().ended(seen)
             return
         status, _, body = answer
