@@ -352,8 +352,10 @@ def test_toml_is_checked_alike(text: str, said: str, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("name: a")
     for path, said in (
         (tmp_path / "none.chaos.yaml", "it cannot be read: No such file or directory"),
+        (tmp_path / "*", "it cannot be read: No such file or directory"),
         (tmp_path / "a.txt", "a scenario's file ends in .yaml, .yml, .json or .toml"),
     ):
         with pytest.raises(ScenarioError) as refused:

@@ -77,3 +77,22 @@ def test_an_error_of_meaning_names_line_and_column() -> None:
     assert str(located.error(("faults", 0, "target"), "is missing")) == "a.toml:15:3: is missing"
     with pytest.raises(ScenarioError, match=r"a\.toml:2:5: this is no TOML"):
         parse("a = 1\nb = \n", "a.toml", suffix=".toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"a = {'9' * 5000}", "a.toml: this is no TOML: Exceeds the limit"),
+        (f"a = {'[' * 500}{']' * 500}", "a.toml: it is nested more than"),
+    ],
+)
+def test_what_the_parser_gives_up_is_one_line(text: str, said: str) -> None:
+    with pytest.raises(ScenarioError) as raised:
+        parse(text, "a.toml", suffix=".toml")
+    assert str(raised.value).startswith(said)
+    assert "\n" not in str(raised.value)
+
+
+def test_what_the_scan_does_not_know_costs_no_more_than_the_places() -> None:
+    """As a form of a later TOML would be: what was read before has its place, the rest that of what is around."""
+    assert places("name = 1\n§ = 2")[0][("name",)] == (1, 8)

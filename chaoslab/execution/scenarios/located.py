@@ -56,7 +56,7 @@ def read(path: Path) -> Located:
         ScenarioError: it cannot be read, or is not what its suffix says.
     """
     shown = str(path)
-    if path.suffix not in SUFFIXES:
+    if path.suffix not in SUFFIXES and path.exists():
         raise ScenarioError(f"{shown}: a scenario's file ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     try:
         if path.is_dir():
@@ -111,10 +111,12 @@ def _toml(text: str, file: str) -> Located:
 
     try:
         return Located(file, _plain(tomllib.loads(text)), *places(text))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except RecursionError:
+        raise ScenarioError(f"{file}: it is nested more than {DEPTH_MAX} deep") from None
+    except ValueError as error:  # also a number of thousands of digits
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         place = f"{file}:{found[1]}:{found[2]}" if found else file
-        said = str(error).partition(" (at ")[0] if str(error) else "it is nested too deeply"
+        said = str(error).partition(" (at ")[0]
         raise ScenarioError(f"{place}: this is no TOML: {said}") from None
 
 

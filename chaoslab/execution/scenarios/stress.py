@@ -19,7 +19,7 @@ BAR = 30
 @dataclass(frozen=True)
 class Step:
     """One level of one scenario. `met`: trials in which a fault was witnessed. `invalid`: trials that prove nothing.
-    `least`: the share that the scenario asks for."""
+    `least`: the share that the scenario asks for. `faults`: the number of faults of its own."""
 
     scenario: str
     level: float
@@ -28,6 +28,7 @@ class Step:
     met: int
     invalid: int
     least: float
+    faults: int = 0
 
     @property
     def share(self) -> Rate | None:
@@ -58,7 +59,7 @@ def stress(
             passed, failed = result.count(State.PASSED), result.count(State.FAILED)
             yield Step(
                 scenario.name, level, passed, passed + failed, result.met, result.count(State.INVALID),
-                scenario.spec.pass_rate,
+                scenario.spec.pass_rate, len(scenario.spec.faults),
             )  # fmt: skip
 
 
@@ -67,7 +68,9 @@ def told(steps: Sequence[Step]) -> str:
     lines = []
     for name in dict.fromkeys(step.scenario for step in steps):
         own = [step for step in steps if step.scenario == name]
-        lines.append(f"{name}: {own[0].judged + own[0].invalid} trials at each level")
+        faults = own[0].faults
+        beside = f", beside its own {'fault' if faults == 1 else f'{faults} faults'}" if faults else ""
+        lines.append(f"{name}: {own[0].judged + own[0].invalid} trials at each level{beside}")
         lines.append("level  a call fails  passed  95 % interval  met a fault")
         for step in own:
             share, chance = step.share, LEVELS[step.level]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_right
+from contextlib import suppress
 
 Path_ = tuple[str | int, ...]
 Places = dict[Path_, tuple[int, int]]
@@ -17,10 +18,16 @@ _STRING = re.compile(
 )
 
 
+class _Unknown(Exception):
+    """The text has something that the scan does not know."""
+
+
 def places(text: str) -> tuple[Places, Places]:
-    """The places, from 1, of the values and of the keys of a text that `tomllib` has read."""
+    """The places, from 1, of the values and of the keys of a text that `tomllib` has read; those before the first thing
+    that is not known here."""
     scan = _Scan(text)
-    scan.document()
+    with suppress(_Unknown, IndexError):
+        scan.document()
     return scan.marks, scan.keys
 
 
@@ -59,7 +66,7 @@ class _Scan:
     def _past(self, pattern: re.Pattern[str]) -> int:
         found = pattern.match(self.text, self.at)
         if found is None:
-            raise AssertionError(f"at line {self._place()[0]}: tomllib has read something that this does not know")
+            raise _Unknown
         return found.end()
 
     def _header(self) -> Path_:
