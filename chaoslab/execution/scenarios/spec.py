@@ -164,20 +164,7 @@ class SloSpec(Strict):
 
 
 class ScenarioSpec(Strict):
-    """A scenario: an agent, its world, its faults, and what must hold.
-
-    `agent`: its callable as module:name, or `lab` for the lab's own agent with its tools and the offline model. In its
-    place, `fresh`: a function that makes a new agent for each trial. `tools` and
-    `reads`: functions with and without effects. `services`: applications by host name; `upstreams`: addresses
-    of services behind a gateway, by name, in real time; `models`: those that speak a
-    model's API. `state`: a function that returns the state of the agent's world. `prompt` or `turns`: the user's words.
-    `user`: a scripted user, who goes on answering by pattern until none is found, for `turns_max` turns at most.
-    `operations`: calls that are made without an agent.
-    `faults`, `chaos_level`, `families`: the faults. `budget`: the limits of a trial. `slo`: the share of calls that
-    must be good over all trials. `variants`: the same with other values. `expect`: assertions.
-    `effects`, `facts`: the right result. `accept`: the outcomes that pass. `pass_rate`: the least share of trials that
-    must pass.
-    """
+    """A scenario: an agent, its world, its faults, and what must hold. `keys.py` tells what each key means."""
 
     chaoslab: Literal[1] = 1
     name: Name

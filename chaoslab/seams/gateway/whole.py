@@ -119,7 +119,7 @@ class Heads:
 
 
 def _begin(data: bytes) -> int:
-    """Where the body begins; 0 as long as the head is not whole."""
+    """The place at which the body begins; 0 as long as the head is not whole."""
     end = data.find(b"\r\n\r\n")
     if end >= 0:
         return end + 4
