@@ -532,6 +532,7 @@ class _Attempt(Attempt):
             deadline_s=seam.timeout_s,
             elapsed_s=elapsed_s,
             spent={"calls": book.calls - 1, "seconds": elapsed_s},
+            note=book.note,
         )
         made.rolled = self.faults.rolled
 

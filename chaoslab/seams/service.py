@@ -400,6 +400,7 @@ class ServiceAttempt(Attempt):
             deadline_s=seam.timeout_s,
             elapsed_s=elapsed_s,
             spent=spent,
+            note=book.note,
         )
         if held is not None:
             self.faults.active.append(held)
