@@ -1,10 +1,30 @@
-"""Whole messages of moderate size, as the gateway's loop takes them out of what it has read."""
+"""Whole messages of moderate size, as the gateway's loop takes them out of what it has read.
+
+A client mostly sends the head that it sent last, and a service too. Who reads from a connection keeps the last head
+with it, and it is not parsed again when the same bytes come.
+"""
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from chaoslab.core.stream import EVENT_STREAM
-from chaoslab.seams.gateway.connection import Request, refusal, split, status_line
-from chaoslab.wire.http1 import BODILESS, HOP_BY_HOP, PART_MAX, Fields, Head, Malformed, head_of, spelt
+from chaoslab.seams.gateway.requests import CREDENTIALS, Request, refusal, secrets_of, split
+from chaoslab.seams.gateway.routes import Route
+from chaoslab.seams.gateway.upstream import head_for
+from chaoslab.seams.service_passed import Wanted
+from chaoslab.wire.http1 import (
+    BODILESS,
+    HOP_BY_HOP,
+    LENGTH_DIGITS,
+    PART_MAX,
+    Fields,
+    Head,
+    Malformed,
+    head_of,
+    spelt,
+    status_line,
+)  # fmt: skip
 
 SIZE_MAX = 2 * PART_MAX
 """The largest request and the largest answer that the loop keeps, with their heads, in bytes."""
@@ -16,98 +36,127 @@ class NotForLoop(Exception):
     """A message that is not read whole, such as a stream, or is none."""
 
 
-class WholeRequest:
-    """A request. `said`: its fields by their names in lower case; `rest`: the bytes after it."""
+class RequestHead:
+    """The head of a request that the loop takes, with what follows from it alone. `text`: its bytes; `size`: those of
+    the whole request; `name`: the route."""
 
-    __slots__ = ("head", "name", "request", "rest", "said")
+    def __init__(self, text: bytes, only: str) -> None:
+        """`only`: as in `split`.
 
-    def __init__(self, name: str, request: Request, head: Head, said: dict[str, str], rest: bytes) -> None:
-        self.name, self.request, self.head, self.said, self.rest = name, request, head, said, rest
+        Raises:
+            NotForLoop: it is the head of another message.
+        """
+        head, said = _parsed(text)
+        method, target, version = head.words
+        length = said.get("content-length", "0")
+        if (
+            version != "HTTP/1.1"
+            or "transfer-encoding" in said
+            or "expect" in said
+            or "upgrade" in said
+            or ("connection" in said and "close" in said["connection"].lower())
+            or not length.isdecimal()
+            or len(length) > LENGTH_DIGITS
+            or len(text) + int(length) > SIZE_MAX
+            or refusal(said.get("origin", ""), said.get("host", "").lower()) is not None
+        ):
+            raise NotForLoop
+        self.text, self.head, self.size = text, head, len(text) + int(length)
+        self.name, path = split(target, only)
+        fields = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in head.fields]
+        self._bodiless = Request(method, path, fields, b"")
+        self.secrets = secrets_of(head, path) if "?" in path or not CREDENTIALS.isdisjoint(said) else set[str]()
+        self._sent: tuple[Route, bytes] | None = None
+
+    def request(self, body: bytes) -> tuple[Request, Wanted]:
+        """The request with this body."""
+        if not body:
+            return self._bodiless, self._wanted
+        bare = self._bodiless
+        request = Request(bare.method, bare.target, bare.headers, body)
+        return request, Wanted(request)
+
+    @cached_property
+    def _wanted(self) -> Wanted:
+        return Wanted(self._bodiless)
+
+    def sent_to(self, route: Route) -> bytes:
+        """The head as the route's service gets it."""
+        if self._sent is None or self._sent[0] is not route:
+            bare, length = self._bodiless, self.size - len(self.text)
+            self._sent = route, head_for(route, bare.method, bare.target, self.head.fields, length)
+        return self._sent[1]
 
 
-class WholeAnswer:
-    """An answer, and the bytes in which a client gets it. `fields`: without those of one connection."""
+class AnswerHead:
+    """The head of an answer that the loop takes. `text`: its bytes; `size`: those of the whole answer; `fields`: those
+    that do not concern one connection alone; `said`: all, by their names in lower case; `sent`: the head as a client
+    gets it."""
 
-    __slots__ = ("body", "closes", "data", "fields", "said", "status")
+    __slots__ = ("closes", "fields", "said", "sent", "size", "status", "text")
 
-    def __init__(self, status: int, fields: Fields, said: dict[str, str], body: bytes, *, closes: bool) -> None:
-        self.status, self.fields, self.said, self.body, self.closes = status, fields, said, body, closes
-        self.data = spelt(status_line(status), fields) + body
+    def __init__(self, text: bytes) -> None:
+        """Raises:
+        NotForLoop: it is the head of another message.
+        """
+        head, said = _parsed(text)
+        version, status, _ = head.words
+        length = said.get("content-length", "")
+        if (
+            version != "HTTP/1.1"
+            or len(status) != 3
+            or not status.isdecimal()
+            or (code := int(status)) < 200
+            or code in BODILESS
+            or not length.isdecimal()
+            or len(length) > LENGTH_DIGITS
+            or len(text) + int(length) > SIZE_MAX
+            or "transfer-encoding" in said
+            or said.get("content-type", "").startswith(EVENT_STREAM)
+        ):
+            raise NotForLoop
+        fields = head.fields
+        if not HOP_BY_HOP.isdisjoint(said):
+            fields = [field for field in fields if field[0].lower() not in HOP_BY_HOP]
+        self.text, self.size, self.status, self.said = text, len(text) + int(length), code, said
+        self.fields: Fields = fields
+        self.sent = spelt(status_line(code), fields)
+        self.closes = "connection" in said and "close" in said["connection"].lower()
 
 
-def request_in(data: bytes, only: str) -> WholeRequest | None:
-    """The request with which the bytes begin; None as long as it is not whole. `only`: as in `split`.
+def request_head(data: bytes, only: str, last: RequestHead | None) -> RequestHead | None:
+    """The head with which the bytes begin; None as long as it is not whole. `only`: as in `split`; `last`: the last one
+    of this connection.
 
     Raises:
-        NotForLoop: it is another message.
+        NotForLoop: it is the head of another message.
     """
-    found = _head(data)
-    if found is None:
-        return None
-    head, said, end = found
-    method, target, version = head.words
-    length = said.get("content-length", "0")
-    if (
-        version != "HTTP/1.1"
-        or "transfer-encoding" in said
-        or "expect" in said
-        or "upgrade" in said
-        or ("connection" in said and "close" in said["connection"].lower())
-        or not length.isdecimal()
-        or (size := end + int(length)) > SIZE_MAX
-        or refusal(said.get("origin", ""), said.get("host", "").lower()) is not None
-    ):
-        raise NotForLoop
-    if len(data) < size:
-        return None
-    name, path = split(target, only)
-    fields = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in head.fields]
-    return WholeRequest(name, Request(method, path, fields, data[end:size]), head, said, data[size:])
+    if last is not None and data.startswith(last.text):
+        return last
+    return RequestHead(text, only) if (text := _head_in(data)) else None
 
 
-def answer_in(data: bytes, method: str) -> WholeAnswer | None:
-    """The answer that the bytes are, to a request of this method; None as long as it is not whole.
-
-    Raises:
-        NotForLoop: it is another message.
-    """
-    found = _head(data)
-    if found is None:
-        return None
-    head, said, end = found
-    version, status, _ = head.words
-    length = said.get("content-length", "")
-    if (
-        version != "HTTP/1.1"
-        or len(status) != 3
-        or not status.isdecimal()
-        or (code := int(status)) < 200
-        or code in BODILESS
-        or method == "HEAD"
-        or not length.isdecimal()
-        or not len(data) <= (size := end + int(length)) <= SIZE_MAX
-        or "transfer-encoding" in said
-        or said.get("content-type", "").startswith(EVENT_STREAM)
-    ):
-        raise NotForLoop
-    if len(data) < size:
-        return None
-    fields = head.fields
-    if not HOP_BY_HOP.isdisjoint(said):
-        fields = [field for field in fields if field[0].lower() not in HOP_BY_HOP]
-    closes = "connection" in said and "close" in said["connection"].lower()
-    return WholeAnswer(code, fields, said, data[end:], closes=closes)
+def answer_head(data: bytes, last: AnswerHead | None) -> AnswerHead | None:
+    """As `request_head`, for an answer."""
+    if last is not None and data.startswith(last.text):
+        return last
+    return AnswerHead(text) if (text := _head_in(data)) else None
 
 
-def _head(data: bytes) -> tuple[Head, dict[str, str], int] | None:
-    """The head with which the bytes begin, its fields by their names in lower case, and its size."""
+def _head_in(data: bytes) -> bytes:
+    """The bytes of the head with which the data begins, its empty line included; none as long as it is not whole."""
     end = data.find(b"\r\n\r\n")
     if end < 0:
         if len(data) > PART_MAX or data.startswith((b"\r", b"\n")):
             raise NotForLoop
-        return None
+        return b""
+    return data[: end + 4]
+
+
+def _parsed(text: bytes) -> tuple[Head, dict[str, str]]:
+    """A head, and its fields by their names in lower case."""
     try:
-        head = head_of(data[:end])
+        head = head_of(text[:-4])
     except Malformed:
         raise NotForLoop from None
     said = {name.lower(): value for name, value in head.fields}
@@ -115,4 +164,4 @@ def _head(data: bytes) -> tuple[Head, dict[str, str], int] | None:
         names = [name.lower() for name, _ in head.fields]
         if any(names.count(name) > 1 for name in _SINGLE):
             raise NotForLoop
-    return head, said, end + 4
+    return head, said
