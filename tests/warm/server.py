@@ -21,6 +21,7 @@ import selectors
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple, TextIO
@@ -83,6 +84,19 @@ class Own(NamedTuple):
             return False
 
 
+def _try_once() -> None:
+    """One trial in virtual time: what the lab and its libraries find out once a process takes longer than a trial."""
+    from chaoslab.agent import prompts
+    from chaoslab.config.settings import Settings
+    from chaoslab.execution.launch import spec_of
+    from chaoslab.execution.spec import TrialSpec
+
+    spec = spec_of(Settings().override({"WORLD": "virtual"}), prompts.load(prompts.FILE)[:1])
+    with spec.opened() as trial:
+        trial(TrialSpec(0))
+    assert threading.active_count() == 1, "who has threads should not fork"
+
+
 def _libraries() -> dict[str, ModuleType]:
     """The modules whose content outlives a child, since nothing of the lab's is in them."""
     return {name: module for name, module in sys.modules.items() if name.partition(".")[0] not in TAKEN_APART}
@@ -115,6 +129,7 @@ def main(address: str) -> None:
     for name in LIBRARIES:
         importlib.import_module(name)
     own = Own.loaded()
+    _try_once()
     forgotten.update(_libraries(), itself=forgotten)
     gc.collect()
     gc.freeze()  # else each child would copy the memory of all that, to count references in it
