@@ -89,5 +89,6 @@ def graph(chosen: Settings, url: str, client: httpx.AsyncClient, toolbox: Toolbo
         temperature=0,
         streaming=chosen.stream == "on",
         http_async_client=client,
+        http_client=httpx.Client(transport=httpx.BaseTransport()),  # else Groq's own, which reads certificates, 20 ms
     )
     return create_agent(model, toolbox.tools())
