@@ -12,7 +12,7 @@ from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.matrix import State
 from chaoslab.reports.contents.outcomes import color, glyph, ink_on, is_bad, word
 from chaoslab.reports.formats.html.timelines import embedded, stories
-from chaoslab.reports.page import percent, percents, share
+from chaoslab.reports.page import count, percent, percents, share
 from chaoslab.reports.svg import pictures
 
 FILE = "report.html"
@@ -46,6 +46,7 @@ def files(contents: Contents) -> dict[str, str]:
         word=word,
         glyph=glyph,
         share=share,
+        count=count,
         percents=percents,
         percent=percent,
     )
