@@ -101,8 +101,8 @@ def bare(text: str) -> str:
 
 def test_the_newest_of_several_runs_is_told_and_the_others_are_named() -> None:
     text = render(RunReport.of(folder.read(str(LOGS))))
-    head = "1 of 26 judged trials did not end well.\n\nrun first_lab#3 · seed not known · model not known · done after 85.7 s\n"
-    assert text.startswith(head)
+    assert text.startswith("1 of 26 judged trials did not end well.\n\n")
+    assert "\n\nrun first_lab#3 · seed not known · model not known · done after 85.7 s\n" in text
     assert bare(f"note: 3 runs are in this log, this is #3, the newest; {LOGS}#1 is the first") in bare(text)
     assert "note: that lab itself counted 21 of 26 prompts as successes\n" in text
     assert row(text, "unknown").split()[1:3] == ["25", "96%"]
