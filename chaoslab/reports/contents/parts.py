@@ -300,7 +300,7 @@ def _reliability(report: RunReport) -> Part | None:
     nines = count(found.nines, "nine") if found.nines else "below one nine"
     lines.append(
         f"Proven at 95 %: at least {_share(found.proven)}, {nines}. One nine more takes {found.next_needs:,} trials "
-        "that are all so."
+        "without a bad one."
     )
     busy = span(found.busy_s)
     if found.mtbf_s is not None:
