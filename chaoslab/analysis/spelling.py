@@ -39,6 +39,8 @@ def units(text: str) -> str:
 
 def signs(text: str) -> set[str]:
     """The currencies that a text shows by a sign, and "percent"."""
+    if text.isascii() and "$" not in text and "%" not in text:
+        return set()
     found = {match.lastgroup or "" for match in _MENTION.finditer(text) if match[0] in _SIGNS}
     others = (c for c in text if unicodedata.category(c) == "Sc" and c not in _SIGNS)
     return found.union(others)

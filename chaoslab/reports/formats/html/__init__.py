@@ -13,7 +13,7 @@ from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.matrix import State
 from chaoslab.reports.contents.outcomes import color, glyph, ink_on, is_bad, word
 from chaoslab.reports.formats.html.timelines import embedded, stories
-from chaoslab.reports.page import percent, percents, share
+from chaoslab.reports.page import count, percent, percents, share
 from chaoslab.reports.svg import pictures
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def files(contents: Contents) -> dict[str, str]:
         word=word,
         glyph=glyph,
         share=share,
+        count=count,
         percents=percents,
         percent=percent,
     )
