@@ -124,6 +124,7 @@ class Start(NamedTuple):
 def main(address: str) -> None:
     """Serves at that address. Returns when it is over, in each child too."""
     sys.path.pop(0)  # this folder
+    gc.disable()  # there would be a hundred collections of what stays for good
     forgotten: dict[str, Any] = {}
     atexit.register(_forget, forgotten)  # the first, so it is done last
     for name in LIBRARIES:
@@ -133,6 +134,7 @@ def main(address: str) -> None:
     forgotten.update(_libraries(), itself=forgotten)
     gc.collect()
     gc.freeze()  # else each child would copy the memory of all that, to count references in it
+    gc.enable()
     start = served(address)
     if start is not None:
         become(start, own)
