@@ -132,7 +132,13 @@ def test_any_fault_may_be_named_with_its_chance_and_hits_what_has_its_layer() ->
     assert found[4].choices == (Choice("latency", 1.0, {"delay_s": 0.07, "jitter_s": 0.2}),)
 
 
+def test_a_chance_of_0_switches_a_named_fault_off_as_in_a_sweep() -> None:
+    sweep = [plan(FAULTS=f"stale:{chance},refused:0.2").injections for chance in ("0", "0.1", "0.0")]
+    assert [[i.name for i in found] for found in sweep] == [["refused"], ["stale", "refused"], ["refused"]]
+
+
 @pytest.mark.parametrize(("given", "line"), [
+    ({"FAULTS": "latncy:0"}, "names with chances from 0 to 1, .*did you mean latency"),
     ({"FAULTS": "latncy:0.2"}, r"names with chances from 0 to 1, .*did you mean latency"),
     ({"FAULTS": "stale:2"}, "FAULTS=stale:2 should be names with chances from 0 to 1"),
     ({"FAULTS": "stale"}, "FAULTS=stale should be names with chances from 0 to 1"),

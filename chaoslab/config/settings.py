@@ -158,7 +158,7 @@ class Settings:
         parsers.chances("faults"),
         "Any faults, each with the chance that an attempt meets it: stale:0.2,refusal:0.1. Those of the model, its "
         "context and its streams hit the model, all others the services; server_error@model:0.1 names the target. "
-        "`chaoslab faults` lists all. Empty: none.",
+        "`chaoslab faults` lists all. A chance of 0 switches a fault off, as in a sweep. Empty: none.",
         group="Faults of any kind",
     )
     chaos_level: float = _setting(

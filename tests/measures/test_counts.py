@@ -17,6 +17,7 @@ from chaoslab.core.events import (
     CallFinished,
     Event,
     FaultArmed,
+    FaultHealed,
     FaultInjected,
     FaultScheduled,
     FaultWitnessed,
@@ -151,6 +152,9 @@ WITNESSED = FaultWitnessed(
 )
 
 
+HEALED = FaultHealed(**fault_at(*PLACE), witnessed=False, masked_by="", idle="nothing to cut: the answer has 0 bytes")
+
+
 @pytest.mark.parametrize(
     ("fault", "more", "why"),
     [
@@ -173,6 +177,7 @@ WITNESSED = FaultWitnessed(
             "the lab itself got in the way",
         ),
         ("latency", [call(), FaultArmed(**fault_at(*PLACE))], "it was armed and not met, so its prompt is invalid"),
+        ("latency", [call(), FaultArmed(**fault_at(*PLACE)), HEALED], "there was nothing in it to change"),
         ("latency", [call()], "no reason is known"),
     ],
 )

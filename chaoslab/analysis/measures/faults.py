@@ -20,6 +20,7 @@ from chaoslab.core.events import (
     CallFinished,
     FaultArmed,
     FaultEvent,
+    FaultHealed,
     FaultInjected,
     FaultScheduled,
     FaultWitnessed,
@@ -192,6 +193,11 @@ class _Told:
         return _faults(self._history.placed(FaultArmed))
 
     @cached_property
+    def idle(self) -> set[tuple[Place, str, str]]:
+        """The faults of lanes that had nothing to do."""
+        return _faults((record, event, at) for record, event, at in self._history.placed(FaultHealed) if event.idle)
+
+    @cached_property
     def disturbed(self) -> set[Place]:
         return _disturbed(self._history)
 
@@ -208,7 +214,7 @@ class _Told:
             return "its prompt ended first"
         if call.error == "cancelled":
             return "the agent gave its call up"
-        if half and not injected and (half == "call" or call.ok):
+        if this in self.idle or (half and not injected and (half == "call" or call.ok)):
             return "there was nothing in it to change"
         if place in self.poisoned:
             return "its call met another fault instead"
@@ -218,7 +224,7 @@ class _Told:
 
 
 def _faults(
-    events: Iterable[tuple[Record, FaultWitnessed | FaultInjected | FaultArmed, Place]],
+    events: Iterable[tuple[Record, FaultWitnessed | FaultInjected | FaultArmed | FaultHealed, Place]],
 ) -> set[tuple[Place, str, str]]:
     return {(at, event.fault, event.injection) for _, event, at in events}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Line, Pipe, Signal, Timed
@@ -14,6 +15,7 @@ from chaoslab.wire.toxics import Toxic
 class SlowClose(Toxic):
     """Delays the end of the stream, also a reset, by `delay` milliseconds."""
 
+    UNITS: ClassVar = {"delay_s": ("delay", 1000)}
     delay: int = 0
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002

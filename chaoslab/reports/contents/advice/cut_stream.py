@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chaoslab.reports.contents.advice import Advice, Seen
 
-CUTS = ("cut", "cut_arguments", "disconnect", "early_stop", "finish_length", "limit_data")
+CUTS = ("cut", "cut_arguments", "disconnect", "early_stop", "finish_length", "limit_data", "slow_close")
 """The faults that end a reply in its middle."""
 
 

@@ -1,0 +1,56 @@
+"""The answer stops in its middle, and the connection closes only after a while."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Failure, Flow, Observation, Reply, Toxic, Wait
+from chaoslab.core.fault import Fault
+from chaoslab.faults.network.latency import TIMER_SLACK_S
+from chaoslab.faults.network.limit_data import LimitData
+
+
+@dataclass(frozen=True)
+class SlowClose(Fault):
+    """Lets `bytes` bytes of the answer through, headers and all, and closes the connection `delay_s` later. The service
+    did the work.
+
+    Its client waits all that time for an end that tells it nothing new. A client knows the length of a whole answer and
+    does not wait for the close, so an answer that is shorter comes at once, and its trial stays valid.
+    """
+
+    delay_s: float = 1.0
+    bytes: int = 60
+    layer = "wire"
+    closes = True
+    of_bytes = True
+    example = '"slow_close", "weather", delay_s=1.5, chance=0.1'
+    source = "https://github.com/Shopify/toxiproxy#slow_close"
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        reply: Reply = yield call
+        if reply.wire_bytes <= self.bytes:
+            return reply
+        yield Wait(self.delay_s)
+        raise Failure("closed")
+
+    def toxics(self) -> Sequence[Toxic]:
+        """The limit comes first: the toxic of that name delays the ends of those before it."""
+        limit = LimitData(self.bytes).toxics()
+        return (*limit, Toxic("slow_close", "downstream", {"delay_s": self.delay_s}))
+
+    def witnessed(self, seen: Observation) -> str | None:
+        least_s = min(self.delay_s, seen.deadline_s) - TIMER_SLACK_S
+        if seen.duration_s < least_s:
+            return None
+        if seen.error == "timed_out":
+            return f"neither the rest of the answer nor its end within {seen.duration_s:.3f} s"
+        if seen.error not in ("closed", "reset", "garbled"):
+            return None
+        late = f"at least {self.delay_s:.3f} s were armed"
+        return f"closed in the middle of the answer after {seen.duration_s:.3f} s, {late}"
+
+    def idle(self, seen: Observation) -> str:
+        return LimitData(self.bytes).idle(seen)
