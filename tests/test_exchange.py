@@ -383,6 +383,9 @@ def test_the_async_driver_sends_waits_notes_and_throws_what_fails() -> None:
             if delay_s == forever:
                 raise Failure("timed_out")
 
+        def ahead(self, by_s: float) -> str:
+            return ""
+
         def note(self, event: Event) -> None:
             self.did.append(event)
 

@@ -147,6 +147,7 @@ def test_a_chance_of_0_switches_a_named_fault_off_as_in_a_sweep() -> None:
     ({"FAULTS": "stale@wether:0.1"}, "FAULTS names 'stale@wether': did you mean 'weather'?"),
     ({"FAULTS": "truncate_context@weather:0.1"}, "truncate_context needs the model"),
     ({"FAULTS": "cut:0.1"}, "FAULTS names cut, which needs STREAM=on"),
+    ({"FAULTS": "clock_skew:0.1"}, "FAULTS names clock_skew, which moves the clock of a function or of services="),
     ({"FAULTS": "budget:1"}, "FAULTS names budget, which has settings of its own: TOKEN_LIMIT"),
     ({"CHAOS_LEVEL": "3"}, "CHAOS_LEVEL=3 should be 0 or 0.25 or 0.5 or 1 or 2"),
     ({"CHAOS_LEVEL": "0.3"}, "CHAOS_LEVEL=0.3 should be 0 or 0.25 or 0.5 or 1 or 2"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -42,6 +44,23 @@ class SystemClock:
 
 
 system = SystemClock()
+
+
+@dataclass
+class Skew:
+    """A wall clock that is wrong by `ahead_s`. `told_ns`: the time that it told last, in nanoseconds since 1970; None
+    as long as nobody asked."""
+
+    ahead_s: float = 0.0
+    told_ns: int | None = None
+
+    def tells(self, right_ns: int) -> int:
+        self.told_ns = told_ns = right_ns + round(self.ahead_s * 1e9)
+        return told_ns
+
+
+skew: ContextVar[Skew | None] = ContextVar("skew", default=None)
+"""The skew of the wall clock in this thread or task, which the virtual world's clock heeds; None if there is none."""
 
 
 def later(moment: datetime, delay_s: float) -> datetime:

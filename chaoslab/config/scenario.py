@@ -110,6 +110,8 @@ def _named(settings: Settings, params: Params) -> Iterator[Injection]:
             raise SettingError(f"FAULTS names '{said}', and the tools speak no TLS: name {fault}@{MODEL}")
         if trait(cls, "of_process") and target == MODEL:
             raise SettingError(f"FAULTS names '{said}', and {fault} stops the process of a service, not of the model")
+        if trait(cls, "of_clock"):
+            raise SettingError(f"FAULTS names {fault}, which moves the clock of a function or of services= in Python")
         targets = (target,) if at else (MODEL,) if of_model else tuple(SERVICES)
         yield Injection(said, (Choice(fault, 1.0, params.get(fault, {})),), targets, chance)
 

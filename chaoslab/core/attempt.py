@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 
-from chaoslab.base.clock import Clock
+from chaoslab.base.clock import Clock, Skew, iso, skew
 from chaoslab.core.chain import ActiveFault, chain, play
 from chaoslab.core.context import Exchange
 from chaoslab.core.events import Event, FaultInjected, FaultWitnessed
@@ -100,8 +101,10 @@ class AttemptFaults:
     def witnessed(self, seen: Observation) -> None:
         """Notes which of the faults the caller met, once the attempt is over."""
         for active in self.active:
-            changed = active.call or active.reply
-            its = replace(seen, changed_call=active.call, changed_reply=active.reply) if changed else seen
+            changed = active.call or active.reply or active.told
+            its = seen
+            if changed:
+                its = replace(seen, changed_call=active.call, changed_reply=active.reply, told=active.told)
             evidence = active.injected and active.evidence(its)
             if evidence:
                 self._note(
@@ -142,6 +145,7 @@ class Attempt(ABC):
         self.held_s = 0.0
         self.waits = False
         self.sent: Call | None = None
+        self._skew: Skew | None = None
         self._memory, self._elapsed_s = memory, elapsed_s
         self.faults = AttemptFaults(memory, call, note or self.note, elapsed_s=elapsed_s, spent=spent)
         self._stories = self.faults.stories(candidates, decisions)
@@ -193,7 +197,19 @@ class Attempt(ABC):
         """
         if not self._stories:
             return await self.send(self.call)
-        return await play(chain(self._stories, self.call, self.injected), self)
+        self._skew = skew.get()
+        try:
+            return await play(chain(self._stories, self.call, self.injected), self)
+        finally:
+            if skew.get() is not self._skew:  # its caller may have given it up, and goes on by its own clock
+                skew.set(self._skew)
+
+    def ahead(self, by_s: float) -> str:
+        """Moves the target's wall clock; a step of a story. Returns the time that it has told while it was moved."""
+        was = skew.get() or Skew()
+        told_ns = None if was is self._skew else was.told_ns  # what it told the caller's own target is none of it
+        skew.set(Skew(was.ahead_s + by_s, told_ns))
+        return "" if told_ns is None else iso(datetime.fromtimestamp(told_ns / 1e9, UTC))
 
     def injected(self, active: ActiveFault) -> None:
         """Notes that a story has changed the exchange."""

@@ -11,7 +11,7 @@ from chaoslab.base.differences import differences
 from chaoslab.base.jsonable import brief, cut
 from chaoslab.core.context import TrialContext
 from chaoslab.core.events import REPLY_MAX, Event, FaultScheduled
-from chaoslab.core.exchange import Call, Failure, Flow, Note, Observation, Reply, Step, Toxic, Wait
+from chaoslab.core.exchange import Ahead, Call, Failure, Flow, Note, Observation, Reply, Step, Toxic, Wait
 from chaoslab.core.fault import Fault, broken_by, guarded
 
 T = TypeVar("T")
@@ -25,8 +25,8 @@ class ActiveFault:
 
     `given` is the call that came to the story, `call` the different one that it sent. `got` is the reply that came
     back, `reply` the different one that it returned. `sent` counts the calls that it sent on. `failed` is the kind of
-    the failure that it raised itself. `context` is the trial around the call. `stands`: it goes
-    on for a time, so a lane with it stays for further calls.
+    the failure that it raised itself. `told` is the time that a clock told which it had moved. `context` is the trial
+    around the call. `stands`: it goes on for a time, so a lane with it stays for further calls.
     """
 
     injection: str
@@ -41,6 +41,7 @@ class ActiveFault:
     got: Reply | None = None
     sent: int = 0
     failed: str | None = None
+    told: str = ""
 
     def toxics(self) -> Sequence[Toxic]:
         """The toxics of the fault's lane.
@@ -135,8 +136,8 @@ def chain(
     while True:
         try:
             step = resume()
-            if not isinstance(step, Call | Wait | Note):
-                raise TypeError(f"it yielded {type(step).__name__}: a story yields a Call, a Wait or a Note")
+            if not isinstance(step, Call | Wait | Ahead | Note):
+                raise TypeError(f"it yielded {type(step).__name__}: a story yields a Call, a Wait, an Ahead or a Note")
         except StopIteration as end:
             reply: Reply = end.value
             if not isinstance(reply, Reply):
@@ -170,6 +171,9 @@ def chain(
                 if isinstance(step, Wait):
                     touched()
                 answer = yield step
+                if isinstance(step, Ahead) and active.sent and answer:
+                    active.told = str(answer)
+                    touched()
         except Failure as failure:
             failed = failure
             if isinstance(step, Call):
@@ -192,6 +196,7 @@ class Driver(Protocol):
 
     async def send(self, call: Call) -> Reply: ...
     async def wait(self, delay_s: float) -> None: ...
+    def ahead(self, by_s: float) -> str: ...
     def note(self, event: Event) -> None: ...
 
 
@@ -214,6 +219,8 @@ async def play(flow: Flow, driver: Driver) -> Reply:
                 answer = await driver.send(step)
             elif isinstance(step, Wait):
                 await driver.wait(step.delay_s)
+            elif isinstance(step, Ahead):
+                answer = driver.ahead(step.by_s)
             else:
                 driver.note(step.event)
         except Failure as failure:

@@ -161,13 +161,21 @@ class Wait:
 
 
 @dataclass(frozen=True)
+class Ahead:
+    """A step that moves the target's wall clock ahead by so many seconds more. It is sent the time that the clock told
+    last while it was moved, in ISO 8601; empty if nobody asked."""
+
+    by_s: float
+
+
+@dataclass(frozen=True)
 class Note:
     """A step that logs an event."""
 
     event: Event
 
 
-Step = Call | Wait | Note
+Step = Call | Wait | Ahead | Note
 Flow = Generator[Step, Reply, Reply]
 """A story's generator. It is sent the reply to a `Call`; the value of a `Wait` or a `Note` has no meaning."""
 
@@ -185,9 +193,9 @@ class Toxic:
 class Observation:
     """The caller's view of one attempt. `error` is a Failure's kind or None.
 
-    The last five are set only where the seam runs stories. `sent` is the call that left, `reply` the reply that the
+    The last six are set only where the seam runs stories. `sent` is the call that left, `reply` the reply that the
     caller got. `changed_call` and `changed_reply` are those that the fault's own story made. `streamed` is the reader's
-    view of a streamed reply.
+    view of a streamed reply. `told`: the time that the target's clock told while the fault's own story had moved it.
     """
 
     duration_s: float
@@ -200,3 +208,4 @@ class Observation:
     changed_call: Call | None = None
     changed_reply: Reply | None = None
     streamed: Streamed | None = None
+    told: str = ""

@@ -43,6 +43,7 @@ class Fault:
     - `of_text`: it acts on the text of a tool call's arguments, which some models have none of: theirs are objects.
     - `of_bytes`: it acts on the bytes of an answer, which a function's has none of.
     - `of_process`: it acts on the process of a service, for all clients of the service (see `outage`).
+    - `of_clock`: it moves the wall clock of its target, which there is one of only in virtual time.
     - `refuses`: its connection is refused. It needs no lane of its own, and no toxics.
     - `closes`: it closes the connection. The client sees it closed, or reset if some of its request was still unread.
     - `refuses_at`: the step of making a connection that fails then: the lookup of the name, the connection itself, or
@@ -66,6 +67,7 @@ class Fault:
     of_text: ClassVar[bool] = False
     of_bytes: ClassVar[bool] = False
     of_process: ClassVar[bool] = False
+    of_clock: ClassVar[bool] = False
     refuses: ClassVar[bool] = False
     closes: ClassVar[bool] = False
     refuses_at: ClassVar[Literal["lookup", "connection", "handshake"]] = "connection"

@@ -12,7 +12,7 @@ import ssl
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from chaoslab.analysis.delivery import Cell
@@ -41,6 +41,8 @@ CALLERS: Mapping[str, int] = {"concurrency_limit": 2}
 """The callers at once, each in a thread of its own, of a fault that a caller alone never meets."""
 BUSY_S = 0.01
 """The seconds of a call that has to overlap with others."""
+TIMED = frozenset({"clock_skew"})
+"""The faults that only a target meets that asks for the time."""
 
 
 def _trial(agent: Callable[[str], str], cell: Cell, fault: Injection, **world: Any) -> Trial:
@@ -51,11 +53,10 @@ def _trial(agent: Callable[[str], str], cell: Cell, fault: Injection, **world: A
 
 
 def _function(cell: Cell, fault: Injection) -> Trial:
-    busy_s = _busy_s(cell)
+    at_work = _at_work(cell)
 
     def get_order(order: int) -> dict[str, Any]:
-        if busy_s:
-            system.sleep(busy_s)
+        at_work()
         return {**ORDER, "order": order}
 
     def calling(calls: int) -> None:
@@ -68,11 +69,10 @@ def _function(cell: Cell, fault: Injection) -> Trial:
 
 
 def _service(cell: Cell, fault: Injection) -> Trial:
-    busy_s = _busy_s(cell)
+    at_work = _at_work(cell)
 
     def shop(environ: Any, start_response: Any) -> list[bytes]:
-        if busy_s:
-            system.sleep(busy_s)
+        at_work()
         body = _order(environ["PATH_INFO"])
         start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
         return [body]
@@ -107,7 +107,7 @@ def _model(cell: Cell, fault: Injection) -> Trial:
     ways = [stream for stream, there in ((False, whole), (True, streams)) if there]
     long = fault_class.layer == "context"
     bodies = [_chat(stream=stream, tools=tools, long=long) for stream in ways for tools in (True, False)]
-    return _trial(_agent(cell, asking), cell, fault, services={MODEL: _RememberingModel(_busy_s(cell))})
+    return _trial(_agent(cell, asking), cell, fault, services={MODEL: _RememberingModel(_at_work(cell))})
 
 
 def _agent(cell: Cell, calling: Callable[[int], None]) -> Callable[[str], str]:
@@ -126,8 +126,11 @@ def _agent(cell: Cell, calling: Callable[[int], None]) -> Callable[[str], str]:
     return agent
 
 
-def _busy_s(cell: Cell) -> float:
-    return BUSY_S if cell.fault in CALLERS else 0.0
+def _at_work(cell: Cell) -> Callable[[], object]:
+    """The function that a target calls at each call: nothing but what the fault needs."""
+    if cell.fault in CALLERS:
+        return partial(system.sleep, BUSY_S)
+    return system.utc if cell.fault in TIMED else lambda: None
 
 
 def _in_handshake(cell: Cell) -> bool:
@@ -138,14 +141,13 @@ def _in_handshake(cell: Cell) -> bool:
 class _RememberingModel(OfflineModel):
     """The offline model, which works out the answer to each request once: the check sends the same few for ever."""
 
-    def __init__(self, busy_s: float) -> None:
+    def __init__(self, at_work: Callable[[], object]) -> None:
         super().__init__()
-        self._busy_s = busy_s
+        self._at_work = at_work
         self._answers: dict[tuple[str, bytes], Answered] = {}
 
     def _answer(self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes) -> Answered:
-        if self._busy_s:
-            system.sleep(self._busy_s)
+        self._at_work()
         key = environ["PATH_INFO"], body
         known = self._answers.get(key)
         if known is None:

@@ -127,6 +127,7 @@ def plan_of(faults: Sequence[str], file: Path | None, seed: int | None, routes: 
             raise ValueError(f"{file} should hold a list of faults, or an object with seed and faults")
         given += [(f"{file}, fault {number}", each) for number, each in enumerate(read, 1)]
     injections = [_injection(where, each) for where, each in given]
+    check_clocks(injections)
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
         raise ValueError(f"the seed is {seed!r}: it should be a whole number from 0")
     if routes is None:
@@ -141,6 +142,20 @@ def plan_of(faults: Sequence[str], file: Path | None, seed: int | None, routes: 
     )
     check_refusing(checked, routes)
     return Plan(1 if seed is None else seed, checked)
+
+
+def check_clocks(injections: Iterable[Injection]) -> None:
+    """Checks that no injection moves a wall clock, which real time has but one of.
+
+    Raises:
+        ValueError: one does.
+    """
+    for injection in injections:
+        if any(trait(load(choice.fault), "of_clock") for choice in injection.choices):
+            raise ValueError(
+                f"'{injection.name}' moves a wall clock, and in real time there is one for all: use world='virtual' in "
+                "Python or a scenario"
+            )
 
 
 def check_refusing(injections: Iterable[Injection], routes: Iterable[str]) -> None:

@@ -28,7 +28,7 @@ from chaoslab.execution import validation
 from chaoslab.execution.agent_run import WORLDS, AgentResult, AgentSpec, name_of
 from chaoslab.execution.conversation import Conversation
 from chaoslab.execution.drawn import Drawn, DrawnRun
-from chaoslab.execution.gateway import check_refusing
+from chaoslab.execution.gateway import check_clocks, check_refusing
 from chaoslab.execution.pipeline import results, written
 from chaoslab.execution.spec import RunSpec, TrialSpec
 from chaoslab.execution.workers import executor
@@ -416,6 +416,8 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     check_services(plan.injections, there)
     validation.check_lost(plan.injections, services)
     check_refusing(plan.injections, upstreams)
+    if world != "virtual":
+        check_clocks(plan.injections)
     effects = None
     if given.get("effects") is not None:
         named = {name_of(function): function for function in tools}

@@ -138,4 +138,4 @@ def parameter(fault: type[Fault], each: Field[Any]) -> str:
 def within(fault: type[Fault], name: str) -> str:
     """The bounds of a parameter in words; empty if it has none of its own."""
     low, high = trait(fault, "bounds").get(name, (-math.inf, math.inf))
-    return f", {low:g} to {high:g}" if (low, high) != (-math.inf, math.inf) else ""
+    return f", {low:,.12g} to {high:,.12g}" if (low, high) != (-math.inf, math.inf) else ""

@@ -346,6 +346,9 @@ class _Nowhere:
     async def wait(self, delay_s: float) -> None:  # noqa: ARG002
         raise Failure("refused")
 
+    def ahead(self, by_s: float) -> str:  # noqa: ARG002
+        return ""
+
     def note(self, event: Event) -> None:
         """Does nothing: a story that refuses has nothing to tell."""
 

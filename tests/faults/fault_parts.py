@@ -23,9 +23,12 @@ def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = No
 
 @dataclass(kw_only=True)
 class Attempt:
-    """The clock and the record of an attempt: time passes only in waits, up to the deadline."""
+    """The clock and the record of an attempt: time passes only in waits, up to the deadline. `clock`: what the target's
+    wall clock tells; empty if it does not ask."""
 
     deadline_s: float = 2.0
+    clock: str = ""
+    ahead_s: float = 0.0
     now_s: float = 0.0
     sent: list[Call] = field(default_factory=list)
     notes: list[Event] = field(default_factory=list)
@@ -35,6 +38,10 @@ class Attempt:
         self.now_s += min(delay_s, left_s)
         if delay_s >= left_s:
             raise Failure("timed_out")
+
+    def ahead(self, by_s: float) -> str:
+        self.ahead_s += by_s
+        return self.clock if self.sent else ""
 
     def note(self, event: Event) -> None:
         self.notes.append(event)

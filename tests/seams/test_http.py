@@ -61,6 +61,9 @@ class Ideal:
         if self.now_s == self.deadline_s:
             raise Failure("timed_out")
 
+    def ahead(self, by_s: float) -> str:  # noqa: ARG002
+        return ""
+
     def note(self, event: Event) -> None:
         """Nobody reads it here."""
 

@@ -72,6 +72,8 @@ def _wrong(injection: Injection) -> str:
         cls = load(choice.fault)
         if trait(cls, "of_process"):
             return f"{choice.fault} stops the process of a service, and those of the lab's agent are not processes"
+        if trait(cls, "of_clock"):
+            return f"{choice.fault} moves the clock of a function or of services=, and the lab's agent has neither"
         tools = [name for name in SERVICES if injection.covers(name)]
         if tools and (cls.layer == "stream" or trait(cls, "refuses_at") == "handshake"):
             what = "streams no answer" if cls.layer == "stream" else "speaks no TLS"

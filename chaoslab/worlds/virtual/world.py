@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from chaoslab.base.clock import skew
 from chaoslab.base.dice import Dice
 from chaoslab.seams.function import CALLS_MAX
 from chaoslab.worlds.virtual.context import Unsupported, within
@@ -51,8 +52,9 @@ class World:
         self._epoch_ns = (now - _1970) // timedelta(microseconds=1) * 1000 - round(STARTS_S * 1e9)
 
     def time_ns(self) -> int:
-        """The wall clock, in nanoseconds since 1970."""
-        return self._epoch_ns + round(self.machine.look() * 1e9)
+        """The wall clock, in nanoseconds since 1970; a wrong one where a fault has moved it."""
+        right_ns, wrong = self._epoch_ns + round(self.machine.look() * 1e9), skew.get()
+        return right_ns if wrong is None else wrong.tells(right_ns)
 
     def time(self) -> float:
         """The wall clock, in seconds since 1970."""
