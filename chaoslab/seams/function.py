@@ -11,8 +11,8 @@ import functools
 import inspect
 import json
 import sys
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from threading import Lock
 from typing import Any
@@ -91,6 +91,12 @@ class WrappedFunction:
     def of_coroutine(self) -> bool:
         call = getattr(self.function, "__call__", None)  # noqa: B004 - an object's own, which may be async
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
+
+    @functools.cached_property
+    def generates(self) -> str:
+        """ "sync" or "async" if it is a generator, else empty."""
+        function = inspect.unwrap(getattr(self.function, "__func__", self.function))
+        return "async" if inspect.isasyncgenfunction(function) else "sync" * inspect.isgeneratorfunction(function)
 
     def answered_with(self, value: Any) -> Returned:
         """A result that a story makes, in the type that the function is annotated to return, where that is plain."""
@@ -406,8 +412,10 @@ class FunctionSeam:
     def stand_in(self, tool: WrappedFunction) -> Callable[..., Any]:
         """Returns a wrapper with the function's signature; async if the function is."""
         reach = self.plan.candidates(tool.name)
-        stand_in = self._of_coroutine(tool, reach) if tool.of_coroutine else self._of_function(tool, reach)
-        return functools.wraps(tool.function)(stand_in)
+        make = {"sync": self._of_generator, "async": self._of_async_generator}.get(tool.generates)
+        if make is None:
+            make = self._of_coroutine if tool.of_coroutine else self._of_function
+        return functools.wraps(tool.function)(make(tool, reach))
 
     def _of_function(self, tool: WrappedFunction, reach: Candidates) -> Callable[..., Any]:
         function, effect = tool.function, tool.effect
@@ -453,6 +461,31 @@ class FunctionSeam:
 
         return stand_in
 
+    def _of_generator(self, tool: WrappedFunction, reach: Candidates) -> Callable[..., Any]:
+        begun = self._of_function(tool, reach)
+
+        def stand_in(*args: Any, **kwargs: Any) -> Any:
+            return (yield from _items(begun(*args, **kwargs)))
+
+        return stand_in
+
+    def _of_async_generator(self, tool: WrappedFunction, reach: Candidates) -> Callable[..., Any]:
+        async def made(*args: Any, **kwargs: Any) -> Any:
+            return tool.function(*args, **kwargs)
+
+        begun = self._of_coroutine(replace(tool, function=functools.wraps(tool.function)(made)), reach)
+
+        async def stand_in(*args: Any, **kwargs: Any) -> Any:
+            given = await begun(*args, **kwargs)
+            if hasattr(given, "__aiter__"):
+                async for item in given:
+                    yield item
+                return
+            for item in _items(given):
+                yield item
+
+        return stand_in
+
     def _met(self, reach: Candidates, book: TrialLog, made: CallRecord) -> _Attempt | None:
         """The attempt if an injection hits it, else None. Most attempts meet no fault and cost no more than this."""
         memory = self.memory
@@ -468,6 +501,13 @@ class FunctionSeam:
             return _Attempt(self, book, made, reach, decisions)
         made.rolled = decisions.asked
         return None
+
+
+def _items(given: Any) -> Iterable[Any]:
+    """The items of a generator's answer. One that a fault has put in its place is one item; None is none."""
+    if given is None:
+        return ()
+    return given if isinstance(given, Iterator | list | tuple) else (given,)
 
 
 @dataclass(frozen=True)
