@@ -371,6 +371,9 @@ def _compare_prose(
         return Comparison(Likeness.UNCLEAR, "it has other words, and no number, date or name to compare")
     if [v for v in wanted if v in said] != [v for v in said if v in wanted]:
         return Comparison(Likeness.UNCLEAR, "it has the same values in another order or number")
+    both = [*names, *named]
+    if len(set(wanted)) > 1 and _in_order(both, expected) != _in_order(both, given):
+        return Comparison(Likeness.UNCLEAR, "it has the same names in another order")
     if swapped := _swapped(expected, given, negations):
         return Comparison(Likeness.UNCLEAR, swapped)
     return Comparison(Likeness.SAME, f"the same values: {_listed([*wanted, *names])}")
@@ -394,6 +397,13 @@ def _lies(given: str, added: Sequence[str], strange: Sequence[str]) -> bool:
     ]  # fmt: skip
     text = " ".join(claims)
     return any(v in added for v in _values(text)) or any(name in strange for name in _names(f". {text}"))
+
+
+def _in_order(names: Sequence[str], text: str) -> list[str]:
+    """The names in the order of their first places in a text."""
+    places = {token: -n for n, token in enumerate(reversed(tokens(text)), 1)}
+    found = {name: places[first] for name in names if (first := next(iter(tokens(name)), "")) in places}
+    return sorted(found, key=found.__getitem__)
 
 
 def _not_in(names: Sequence[str], text: str) -> list[str]:

@@ -75,7 +75,7 @@ def _parts(sentence: str) -> Iterator[tuple[str, str]]:
 
 def _with_retries(said: list[Clause]) -> list[Clause]:
     """The clauses, with those troubles as past that a later attempt overcame. A doubt is never overcome so."""
-    if not any(clause.trouble and not clause.past for clause in said):
+    if not any(clause.trouble for clause in said):
         return said
     rows = any(earlier.ROWS.fullmatch(clause.text) for clause in said)
     for at, clause in enumerate(said):
