@@ -28,19 +28,6 @@ def schema() -> dict[str, Any]:
     operation = definitions["OperationSpec"]
     for holder in (each["properties"]["expect"] for each in (made, turn, operation)):
         holder["items"] = {"$ref": "#/definitions/Assertion"}
-    places = (
-        (made, ("timeout", "deadline")), (turn, ("after",)), (operation, ("after",)),
-        (definitions["SloSpec"], ("within",)), (definitions["BudgetSpec"], ("seconds",)),
-    )  # fmt: skip
-    for holder, keys in places:
-        for key in keys:
-            holder["properties"][key] = {
-                "anyOf": [
-                    {"type": "number", "minimum": 0},
-                    {"type": "string", "pattern": r"^\d+(\.\d+)? ?(ms|s|min|m|h|d)$"},
-                ],
-                "description": "seconds, or a duration such as 90s, 5min or 2h",
-            }
     made["properties"]["variants"] = _variants(made["properties"])
     return {"$schema": DRAFT, "title": "A scenario of the chaos lab", **made}
 
