@@ -165,10 +165,10 @@ _DOUBT = re.compile(
 @dataclass(frozen=True)
 class Twin:
     """The results of the same trial without faults, for a comparison. `answer`: None if it cannot be compared.
-    `seconds`: in the world's time. `calls`: the number of attempts."""
+    `seconds`: in the world's time; None if it cannot be compared. `calls`: the number of attempts."""
 
     answer: str | None
-    seconds: float
+    seconds: float | None
     calls: int
 
 

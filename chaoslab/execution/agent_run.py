@@ -262,9 +262,17 @@ class AgentSpec:
             _alone.release()
 
     def with_drawn(self, drawn: Drawn) -> AgentSpec:
-        """The same run with the injections of one trial."""
-        injections, values = drawn
-        return replace(self, plan=Plan(self.plan.seed, injections), drawn=values)
+        """The same run with the plan of one trial. Where its waits are its own, the twin's duration says nothing."""
+        run = replace(self, plan=Plan(self.plan.seed, drawn.injections), drawn=drawn.values)
+        if not drawn.waits or not isinstance(self.prompt, Conversation):
+            return run
+        prompt = self.prompt.waiting(drawn.waits)
+        return replace(
+            run,
+            prompt=prompt,
+            deadline_s=self.deadline_s + prompt.waits_s - self.prompt.waits_s,
+            twin=self.twin and replace(self.twin, seconds=None),
+        )
 
     def named(self, spec: TrialSpec) -> str:
         """The trial's key, as in the logs."""

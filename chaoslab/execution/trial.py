@@ -285,8 +285,8 @@ def numbered(
     agent: Any, prompt: Any, numbers: Sequence[int], *, jobs: int = 1,
     drawn: Callable[[int], Drawn] | None = None, **options: Unpack[Options],
 ) -> Generator[Trial, None, None]:  # fmt: skip
-    """The same for the trials with these numbers, from 0: each is as it is among all others. `drawn`: the injections of
-    a trial by its number, in place of the faults."""
+    """The same for the trials with these numbers, from 0: each is as it is among all others. `drawn`: the plan of a
+    trial by its number, in place of the faults."""
     spec, wants_twin, logs = _checked(agent, prompt, options)
     return _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn)
 
@@ -310,7 +310,7 @@ def _trials(
             closing(results(run, numbers, executor=executor(1 if spec.sequential else jobs), book=book))
         )
         for number, result in zip(numbers, done, strict=True):
-            plan = spec.plan if drawn is None else Plan(spec.plan.seed, drawn(number)[0])
+            plan = spec.plan if drawn is None else Plan(spec.plan.seed, drawn(number).injections)
             yield _trial(result, plan, twin)
 
 

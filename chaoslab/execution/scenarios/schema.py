@@ -31,21 +31,8 @@ def schema() -> dict[str, Any]:
     operation = definitions["OperationSpec"]
     for holder in (each["properties"]["expect"] for each in (made, turn, operation)):
         holder["items"] = {"$ref": "#/definitions/Assertion"}
-    places = (
-        (made, ("timeout", "deadline")), (turn, ("after",)), (operation, ("after",)),
-        (definitions["SloSpec"], ("within",)), (definitions["BudgetSpec"], ("seconds",)),
-    )  # fmt: skip
-    for holder, durations in places:
-        for key in durations:
-            holder["properties"][key] = {
-                "anyOf": [
-                    {"type": "number", "minimum": 0},
-                    {"type": "string", "pattern": r"^\d+(\.\d+)? ?(ms|s|min|m|h|d)$"},
-                ],
-                "description": "seconds, or a duration such as 90s, 5min or 2h",
-            }
-    for name, said in {"": keys.SCENARIO, **keys.PARTS}.items():
-        _describe((definitions[name] if name else made)["properties"], said)
+    for name, holder in {"": made, **definitions}.items():
+        _describe(holder.get("properties", {}), keys.SCENARIO if not name else keys.PARTS.get(name, {}))
     for name in triggers.names():
         definitions["FaultSpec"]["properties"][name] = {"description": _meaning(triggers.load(name))}
     made["properties"]["variants"] |= _variants(made["properties"])
@@ -56,7 +43,8 @@ def _describe(properties: dict[str, Any], said: Mapping[str, str]) -> None:
     """Adds the meaning of each key, which editors show. A title, which is only the key once more, goes."""
     for key, of in properties.items():
         of.pop("title", None)
-        of["description"] = said[key]
+        if key in said:
+            of["description"] = said[key]
 
 
 def _variants(properties: dict[str, Any]) -> dict[str, Any]:
