@@ -77,6 +77,12 @@ def test_a_page_tells_the_story_the_parameters_and_what_a_caller_sees(capsys: py
         assert re.search(rf"Met at a {seam}:\n.* call .*(\n.*)+ fault .*latency: took 0\.50", text)
 
 
+def test_a_page_tells_who_meets_the_death_of_a_process(capsys: pytest.CaptureFixture[str]) -> None:
+    text = " ".join(said(capsys, "service_down").split())
+    assert "All clients of the service meet it until it is over" in text
+    assert "decides by itself" not in text
+
+
 def test_a_page_says_nothing_of_a_seam_that_does_not_take_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.findall("Met at a (.*):", said(capsys, "truncate_context")) == ["model"]
 

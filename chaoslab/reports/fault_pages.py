@@ -117,7 +117,9 @@ def _of_story(text: str) -> list[str]:
 
 def traits(fault: type[Fault]) -> Iterator[str]:
     """A sentence on each trait of a fault that differs from the default."""
-    if trait(fault, "conditional"):
+    if trait(fault, "of_process"):
+        yield "All clients of the service meet it until it is over, so more calls do than its chance says."
+    elif trait(fault, "conditional"):
         yield "It decides by itself whether there is anything to do."
     if half := trait(fault, "corrupts"):
         yield f"It changes the {half} in silence, so nobody can notice it and nobody recovers from it."
