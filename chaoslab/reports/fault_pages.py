@@ -18,7 +18,10 @@ from chaoslab.base.registry import bundled, installed, names
 from chaoslab.core.fault import GROUP, Fault, load, trait
 from chaoslab.reports.page import WIDTH, wrapped
 
-UNITS = {"_s": "seconds", "_bytes": "bytes", "_kb": "kilobytes", "_kb_s": "kilobytes a second", "_days": "days"}
+UNITS = {
+    "_s": "seconds", "_bytes": "bytes", "_kb": "kilobytes", "_kb_s": "kilobytes a second", "_days": "days",
+    "_usd": "dollars",
+}  # fmt: skip
 """The unit of a parameter by the end of its name."""
 OTHERS = "of other packages"
 
