@@ -301,3 +301,22 @@ def test_plain_data_state_an_assertion() -> None:
     assert stated("answer_contains", ["a", "b"]) == E.answer_contains(["a", "b"])
     assert stated("no_duplicate_effects", {}) == E.no_duplicate_effects()
     assert stated("state_equals", {"path": "a", "value": {"b": 1}}) == E.state_equals("a", {"b": 1})
+
+
+def test_a_fault_on_a_lane_to_a_process_that_is_down_was_ended_by_its_outage() -> None:
+    from chaoslab.core.events import AttemptRef, CallFinished, FaultScheduled, FaultWitnessed, PromptStarted
+    from chaoslab.record.history import History
+    from chaoslab.record.lines import Record
+
+    at = AttemptRef(target="shop", request=1, attempt=1, request_id="r")
+    events = [
+        PromptStarted(prompt_index=1, prompt="x"),
+        FaultScheduled(fault="latency", injection="i", at=at),
+        FaultWitnessed(fault="service_down", injection="stop", at=at),
+        CallFinished(at=at, tool="pay", ok=False, duration_s=0.1, error="refused", via="lane"),
+    ]
+    records = [Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events, 1)]
+    verdict = seen("calm").verdict
+    assert E.every_fault_witnessed().check(Seen(History(records), "p1.r1", verdict)) is None
+    undone = Seen(History(records[:3]), "p1.r1", verdict)
+    assert E.every_fault_witnessed().check(undone) is not None

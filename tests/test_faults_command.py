@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from chaoslab.analysis.delivery import Cell, Delivered
 from chaoslab.base import registry
 from chaoslab.cli import main
+from chaoslab.core.fault import load
+from chaoslab.core.inject import inject
 from chaoslab.execution import delivery
 from chaoslab.execution.delivery_calls import SEAMS
 from chaoslab.reports import fault_check
@@ -75,6 +78,26 @@ def test_a_page_tells_the_story_the_parameters_and_what_a_caller_sees(capsys: py
     assert "  stream: '' or 'upstream' or 'downstream' (default: '')\n" in text
     for seam in SEAMS:
         assert re.search(rf"Met at a {seam}:\n.* call .*(\n.*)+ fault .*latency: took 0\.50", text)
+
+
+@pytest.mark.parametrize("name", registry.bundled("faults"))
+def test_each_fault_has_an_example_that_may_be_injected_and_was_seen_in_the_real_world(name: str) -> None:
+    fault = load(name)
+    target = ast.literal_eval(f"({fault.example.partition(', ')[0]},)")
+    injection = eval(f"inject({fault.example})", {"inject": inject})  # noqa: S307 - the lab's own
+    assert (target, injection.choices[0].fault) == ((name,), name)
+    assert re.fullmatch(r"https://[\w.-]+/\S+", fault.source)
+
+
+@pytest.mark.parametrize("name", ["flapping", "concurrency_limit", "runaway_guard", "clock_skew"])
+def test_a_page_has_a_picture_of_a_fault_that_comes_now_and_then(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert re.findall("Met at a (.*):", said(capsys, name)) == list(SEAMS)
+
+
+def test_a_page_tells_who_meets_the_death_of_a_process(capsys: pytest.CaptureFixture[str]) -> None:
+    text = " ".join(said(capsys, "service_down").split())
+    assert "All clients of the service meet it until it is over" in text
+    assert "decides by itself" not in text
 
 
 def test_a_page_says_nothing_of_a_seam_that_does_not_take_it(capsys: pytest.CaptureFixture[str]) -> None:

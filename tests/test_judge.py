@@ -11,6 +11,7 @@ from chaoslab.analysis.judge import Outcome, judge, judgeable, verdicts
 from chaoslab.core.events import (
     AttemptRef,
     CallDisturbed,
+    CallFinished,
     Effect,
     Event,
     FaultArmed,
@@ -107,6 +108,20 @@ IDLE = FaultHealed(fault="latency", injection="wire", at=ARMED.at, witnessed=Fal
 CUT = CallDisturbed(
     at=AttemptRef(target="weather", request=1, attempt=2, request_id="id1"), tool="current_weather", why="cut"
 )
+
+
+def armed_in_an_outage(*, ok: bool) -> list[Event]:
+    """A latency on a lane of the wire, and an outage that the same call met."""
+    at = AttemptRef(target="search", request=2, attempt=1, request_id="x")
+    fault = "service_paused" if ok else "service_down"
+    return [
+        FaultArmed(fault="latency", injection="wire", at=at),
+        FaultWitnessed(fault=fault, injection="stop", at=at),
+        CallFinished(at=at, tool="search", ok=ok, duration_s=0.1, via="lane"),
+        FaultHealed(fault="latency", injection="wire", at=at, witnessed=False),
+    ]
+
+
 STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     ("a fact shows", [started(FACT), finished("21.4 °C")], Outcome.CORRECT, "all that was stated"),
     ("its other spelling", [started(FACT), finished("21,4 °C")], Outcome.CORRECT, "all that was stated"),
@@ -282,6 +297,18 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         ],
         Outcome.INVALID,
         "not witnessed",
+    ),
+    (
+        "armed while the process was down",
+        [started(FACT), *armed_in_an_outage(ok=False), finished("21.4")],
+        Outcome.CORRECT,
+        "all",
+    ),
+    (
+        "armed, and the process was only paused",
+        [started(FACT), *armed_in_an_outage(ok=True), finished("21.4")],
+        Outcome.INVALID,
+        "latency was armed on search 2.1 and not witnessed",
     ),
     (
         "invalid comes before failed",

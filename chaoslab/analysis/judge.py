@@ -16,10 +16,12 @@ from typing import Any
 from chaoslab.analysis import end_state, ledger
 from chaoslab.analysis.answers import Likeness, compare, denies, denying, shows, tokens
 from chaoslab.analysis.ledger import Finding, Kind
+from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.stance import Clause, admissions, denials, ends_badly, plainly, succeeds, wavers
 from chaoslab.core.events import (
     UNTOLD,
+    AttemptRef,
     CallDisturbed,
     CallFinished,
     Effect,
@@ -347,6 +349,12 @@ def _ended_by(history: History, trial: str, error_type: str) -> str:
     return f"{error_type} error" + (f" ({words})" if words and error_type == "agent" else "")
 
 
+def failed_in_outages(history: History, trial: str) -> set[AttemptRef]:
+    """The attempts that failed since the process of their service was stopped: no fault of a lane can show on them."""
+    struck = {e.at for _, e in history.of(FaultWitnessed, trial=trial) if traits.of_process(e.fault)}
+    return {e.at for _, e in history.of(CallFinished, trial=trial) if not e.ok and e.at in struck} if struck else struck
+
+
 def _armed_in_vain(history: History, trial: str) -> Finding | None:
     def where(event: FaultArmed | FaultWitnessed | FaultHealed) -> tuple[str, str, str, int, int]:
         return event.fault, event.injection, event.target, event.request, event.attempt
@@ -354,7 +362,7 @@ def _armed_in_vain(history: History, trial: str) -> Finding | None:
     met = {where(event) for _, event in history.of(FaultWitnessed, trial=trial)}
     met |= {where(event) for _, event in history.of(FaultHealed, trial=trial) if event.masked_by or event.idle}
     for record, event in history.of(FaultArmed, trial=trial):
-        if where(event) not in met:
+        if where(event) not in met and event.at not in failed_in_outages(history, trial):
             text = f"{event.fault} was armed on {event.target} {event.request}.{event.attempt} and not witnessed"
             return Finding(Kind.NOT_MET, text, ((record.writer, record.seq),))
     return None

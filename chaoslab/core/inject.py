@@ -129,7 +129,7 @@ def _wrong(parameter: Field[Any], hint: Any, value: Any, bounds: tuple[float, fl
     if bounds:
         least, most = bounds
         fits = not isinstance(value, bool) and isinstance(value, kinds) and least <= value <= most
-        return "" if fits else f"{a_number} from {least:g} to {most:g}"
+        return "" if fits else f"{a_number} from {least:.12g} to {most:.12g}"
     if isinstance(value, bool) or not isinstance(value, kinds) or not value >= least:
         return f"{a_number}, {least:g} or more"
     most = SECONDS_MAX if parameter.name.endswith("_s") else NUMBER_MAX

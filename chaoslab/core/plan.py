@@ -80,6 +80,11 @@ class Injection:
         """True if one of its faults decides itself if it acts."""
         return any(trait(load(choice.fault), "conditional") for choice in self.choices)
 
+    @property
+    def of_process(self) -> bool:
+        """True if one of its faults stops the process of a service."""
+        return any(trait(load(choice.fault), "of_process") for choice in self.choices)
+
     @cached_property
     def _patterns(self) -> tuple[re.Pattern[str], ...]:
         return tuple(re.compile(translate(target)) for target in self.targets)
@@ -201,6 +206,11 @@ class Candidates(tuple[Injection, ...]):
         return any(trigger.reads for injection in self for trigger in injection.by_name.values())
 
     @cached_property
+    def without_outages(self) -> Candidates:
+        """Those whose faults stop no process, for a target that stands still: its process is not stopped once more."""
+        return Candidates(injection for injection in self if not injection.of_process)
+
+    @cached_property
     def state(self) -> list[str]:
         """The names of the injections whose hits their triggers depend on."""
         found = [i.name for i in self if any(name in i.triggers for name in STATE)]
@@ -255,12 +265,7 @@ class Plan:
     @cached_property
     def of_process(self) -> tuple[str, ...]:
         """The targets, as they are named, of the injections that stop the process of a service."""
-        named = (
-            target
-            for i in self.injections
-            if i.may_hit and any(trait(load(choice.fault), "of_process") for choice in i.choices)
-            for target in i.targets
-        )
+        named = (target for i in self.injections if i.may_hit and i.of_process for target in i.targets)
         return tuple(dict.fromkeys(named))
 
     def hits_on_the_wire(self, call: Call, occasion: Occasion) -> tuple[list[ActiveFault], list[str]]:
@@ -343,7 +348,7 @@ def check_cascades(injections: Iterable[Injection]) -> None:
     for name, other in waits.items():
         if other not in there:
             raise ValueError(f"'{name}' is after '{other}', which is no injection: {did_you_mean(other, there)}")
-        if there[other].conditional:
+        if there[other].conditional and not there[other].of_process:  # which acts whenever the dice hit
             raise ValueError(f"'{name}' is after '{other}', whose fault decides itself if it acts: name another one")
         if not there[other].may_hit:
             raise ValueError(f"'{name}' can never hit: it is after '{other}', whose chance is 0")

@@ -27,7 +27,7 @@ CALLS = 20_000
 CHANCES = (0.02, 0.2, 1.0)
 ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "budget": {"calls": 10.0},
-    "flapping": {"up_s": 1.0, "down_s": 1.0},
+    "flapping": {"up_s": 0.15, "down_s": 0.15},
     "oversized": {"bytes": 2_000},
     "overflow_context": {"tokens": 200},
 }

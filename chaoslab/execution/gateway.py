@@ -166,8 +166,7 @@ def check_refusing(injections: Iterable[Injection], routes: Iterable[str]) -> No
     """
     names = list(routes)
     for injection in injections:
-        stops = any(trait(load(choice.fault), "of_process") for choice in injection.choices)
-        if stops and any(map(injection.covers, names)):
+        if injection.of_process and any(map(injection.covers, names)):
             raise ValueError(
                 f"'{injection.name}' stops a process, and a service behind a gateway is none of the lab's: use "
                 "reset_peer or timeout"

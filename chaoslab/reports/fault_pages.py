@@ -18,7 +18,10 @@ from chaoslab.base.registry import bundled, installed, names
 from chaoslab.core.fault import GROUP, Fault, load, trait
 from chaoslab.reports.page import WIDTH, wrapped
 
-UNITS = {"_s": "seconds", "_bytes": "bytes", "_kb": "kilobytes", "_kb_s": "kilobytes a second", "_days": "days"}
+UNITS = {
+    "_s": "seconds", "_bytes": "bytes", "_kb": "kilobytes", "_kb_s": "kilobytes a second", "_days": "days",
+    "_usd": "dollars",
+}  # fmt: skip
 """The unit of a parameter by the end of its name."""
 OTHERS = "of other packages"
 
@@ -117,7 +120,9 @@ def _of_story(text: str) -> list[str]:
 
 def traits(fault: type[Fault]) -> Iterator[str]:
     """A sentence on each trait of a fault that differs from the default."""
-    if trait(fault, "conditional"):
+    if trait(fault, "of_process"):
+        yield "All clients of the service meet it until it is over, so more calls do than its chance says."
+    elif trait(fault, "conditional"):
         yield "It decides by itself whether there is anything to do."
     if half := trait(fault, "corrupts"):
         yield f"It changes the {half} in silence, so nobody can notice it and nobody recovers from it."

@@ -26,7 +26,6 @@ from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
-from chaoslab.core.fault import load, trait
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, SPARED, Candidates, Decision, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
@@ -266,7 +265,7 @@ class _Attempt(Attempt):
         inner = seam.plan.candidates(call.target, wire=False)
         decisions = self._decisions(call, trial, inner, elapsed_s)
         stops = [
-            seam.processes is not None and each in HITS and any(trait(load(c.fault), "of_process") for c in i.choices)
+            seam.processes is not None and each in HITS and i.of_process
             for i, each in zip(inner, decisions, strict=True)
         ]
         super().__init__(

@@ -26,7 +26,7 @@ from chaoslab.core.fault import load, trait
 from chaoslab.core.memory import Decisions, TrialMemory
 from chaoslab.core.outage import Cut
 from chaoslab.core.pipe import Pipe, Signal
-from chaoslab.core.plan import HITS, SPARED, Candidates, Decision, Injection, Plan
+from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import Piped, Streamed
 from chaoslab.record.trial_log import TrialLog
@@ -388,16 +388,18 @@ class ServiceAttempt(Attempt):
         if self.chat is not None:
             call, shown = replace(call, dialog=self.chat.format.dialog), self.chat.shown(self.value)
         book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=to_jsonable(shown)))
+        held = seam.outages.held(name)
         reach, decisions = seam.reach(name, chat=self.chat is not None)[0], Decisions()
+        if held is not None:
+            reach = reach.without_outages
         if reach:
             occasion = seam.memory.occasion(name, self.tool, number, attempt, elapsed_s=elapsed_s, arguments=self.value)
             decisions = seam.memory.decide(reach, occasion)
-        held = seam.outages.held(name)
         super().__init__(
             call,
             seam.memory,
             reach,
-            decisions if held is None else _without_outages(reach, decisions),
+            decisions,
             clock=seam.clock,
             began_s=began_s,
             deadline_s=seam.timeout_s,
@@ -704,12 +706,6 @@ class ServiceAttempt(Attempt):
             self.book.note(usage)
         if ok and heard.finished:
             self.chat.delivered()
-
-
-def _without_outages(reach: Sequence[Injection], decisions: Sequence[Decision]) -> list[Decision]:
-    """The decisions, without those for faults that stop a process: it stands still."""
-    stop = [any(trait(load(choice.fault), "of_process") for choice in each.choices) for each in reach]
-    return [SPARED if s and each in HITS else each for s, each in zip(stop, decisions, strict=True)]
 
 
 def _told(said: str) -> list[tuple[str, Mapping[str, Any]]]:

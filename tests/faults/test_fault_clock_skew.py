@@ -154,6 +154,12 @@ def test_it_says_nothing_of_a_clock_that_nobody_asked() -> None:
     assert ClockSkew(-30.0).witnessed(told) == "its clock told 2026-06-01T08:59:30Z, 30 s behind"
 
 
+def test_a_skew_of_nothing_is_none_and_one_of_an_age_is_refused_in_whole_numbers() -> None:
+    assert not meet(ClockSkew(0.0), Target(clock="2026-06-01T09:00:00Z")).injected
+    with pytest.raises(ValueError, match="it should be a number from -315360000 to 315360000"):
+        lab.inject("clock_skew", "issue", skew_s=1e12)
+
+
 def test_real_time_has_one_clock_for_all() -> None:
     fault = lab.inject("clock_skew", "issue")
     line = "'clock_skew on issue' moves a wall clock, and in real time there is one for all: use world='virtual'"

@@ -90,6 +90,24 @@ def test_a_service_is_down_for_its_time_and_comes_back_with_its_state_or_without
     assert evidence(trial) == ["connection reset, nothing was done", refused, refused]
 
 
+def test_another_fault_comes_after_two_outages_and_a_request_to_a_paused_process_begins_none() -> None:
+    def agent(_: str) -> None:
+        with httpx.Client(timeout=9) as client:
+            both = [threading.Thread(target=asked, args=(client,)) for _ in range(2)]
+            for thread in both:
+                thread.start()
+            for thread in both:
+                thread.join()
+            asked(client), asked(client), asked(client)
+
+    outage = lab.inject("service_paused", "bank", paused_s=2, max_times=2)
+    late = lab.inject("latency", "bank", after=[outage.name, 2], delay_s=0.5)
+    trial = lab.run(agent, "go", services={"bank": make_bank()}, faults=[outage, late], twin=False)
+    found = sorted((e.at.request, e.at.attempt, e.fault) for _, e in trial.history.of(FaultInjected))
+    paused = [(*at, "service_paused") for at in ((1, 1), (1, 2), (2, 1))]
+    assert found == [*paused, (3, 1, "latency"), (4, 1, "latency")]
+
+
 def retrying(**headers: str) -> Callable[[str], str]:
     def agent(_: str) -> str:
         with requests.Session() as session:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chaoslab.analysis.assertion import Assertion, Miss, Seen
+from chaoslab.analysis.judge import failed_in_outages
 from chaoslab.core.events import FaultHealed, FaultScheduled, FaultWitnessed
 
 
@@ -17,8 +18,9 @@ class EveryFaultWitnessed(Assertion):
     def check(self, seen: Seen) -> Miss | None:
         met = {(e.injection, e.fault, e.at) for _, e in seen.of(FaultWitnessed)}
         met |= {(e.injection, e.fault, e.at) for _, e in seen.of(FaultHealed) if e.masked_by or e.idle}
+        failed = failed_in_outages(seen.history, seen.trial)
         for record, event in seen.of(FaultScheduled):
-            if (event.injection, event.fault, event.at) not in met:
+            if (event.injection, event.fault, event.at) not in met and event.at not in failed:
                 where = f"{event.target} {event.request}.{event.attempt}"
                 return Miss.at(f"{event.fault} was scheduled at {where} and not witnessed", record)
         return None

@@ -30,6 +30,8 @@ class Budget(Fault):
     layer = "budget"
     conditional = True
     lasts = True
+    example = '"budget", "*", tokens=20_000'
+    source = "https://github.com/openai/codex/pull/6340"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         for limit in ("tokens", "cost_usd", "calls", "seconds"):

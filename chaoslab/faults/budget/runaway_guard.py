@@ -25,6 +25,7 @@ class RunawayGuard(Fault):
     lasts = True
     bounds: ClassVar = {"repeats": (1, 1_000_000)}
     example = '"runaway_guard", "*", repeats=2'
+    source = "https://github.com/bytedance/deer-flow/issues/1055"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         key = digest([call.target, call.tool, call.value])

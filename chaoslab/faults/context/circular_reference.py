@@ -27,6 +27,7 @@ class CircularReference(Fault):
     corrupts = "call"
     bounds: ClassVar = {"point": (-1.0, 1.0)}
     example = '"circular_reference", "api.openai.com", chance=0.2'
+    source = "https://github.com/latitude-dev/latitude-llm/pull/83"
 
     def draw(self, dice: Dice) -> CircularReference:
         return self if self.point >= 0 else replace(self, point=dice("point").uniform())

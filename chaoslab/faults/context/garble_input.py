@@ -27,6 +27,7 @@ class GarbleInput(Fault):
     layer = "context"
     corrupts = "call"
     example = '"garble_input", "api.openai.com", kind="cut"'
+    source = "https://github.com/earendil-works/pi/issues/5918"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         messages = call.dialog.messages(call.value)

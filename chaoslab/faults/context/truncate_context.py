@@ -21,6 +21,8 @@ class TruncateContext(Fault):
     keep: float = 0.5
     layer = "context"
     corrupts = "call"
+    example = '"truncate_context", "api.openai.com", keep=0.5'
+    source = "https://github.com/docker/docker-agent/issues/1863"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         messages = call.dialog.messages(call.value)

@@ -41,6 +41,8 @@ class WrongValue(Fault):
     factor: float = 0.0
     layer = "meaning"
     corrupts = "reply"
+    example = '"wrong_value", "get_order", chance=0.2'
+    source = "https://github.com/chubin/wttr.in/issues/1280"
 
     def draw(self, dice: Dice) -> WrongValue:
         point = self.point if self.point >= 0 else dice("point").uniform()

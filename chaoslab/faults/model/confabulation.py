@@ -16,6 +16,7 @@ class Confabulation(ChangedAnswer):
 
     instead_of_calls: bool = False
     example = '"confabulation", "api.openai.com", chance=0.1'
+    source = "https://github.com/langgenius/dify/issues/40671"
 
     def changed(self, said: Said) -> Said:
         if said.calls:

@@ -17,6 +17,7 @@ class DuplicateCalls(ChangedAnswer):
     times: int = 2
     bounds: ClassVar = {"times": (2, 100)}
     example = '"duplicate_calls", "api.openai.com", calls=[1]'
+    source = "https://github.com/microsoft/vscode/issues/296449"
 
     def changed(self, said: Said) -> Said:
         if not said.calls:

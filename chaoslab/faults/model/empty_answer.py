@@ -13,6 +13,7 @@ class EmptyAnswer(ChangedAnswer):
     """Leaves the answer without a text and without a tool call. It ended as usual."""
 
     example = '"empty_answer", "api.openai.com", chance=0.1'
+    source = "https://github.com/openai/openai-agents-python/issues/856"
 
     def changed(self, said: Said) -> Said:
         return Said("") if said.text or said.calls else said

@@ -17,6 +17,7 @@ class FinishLength(ChangedAnswer):
     part: float = 0.5
     bounds: ClassVar = {"part": (0.0, 1.0)}
     example = '"finish_length", "api.openai.com", part=0.3'
+    source = "https://github.com/agent0ai/agent-zero/issues/1836"
 
     def changed(self, said: Said) -> Said:
         return Said(words_cut(said.text, self.part), finish="length")

@@ -21,6 +21,7 @@ class MalformedArguments(ChangedAnswer):
     part: float = 0.6
     bounds: ClassVar = {"part": (0.0, 0.99)}
     example = '"malformed_arguments", "api.openai.com", chance=0.1'
+    source = "https://github.com/OpenHands/software-agent-sdk/issues/2488"
 
     def changed(self, said: Said) -> Said:
         if not said.calls or (said.objects and not said.calls[0].values):

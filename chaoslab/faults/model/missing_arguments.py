@@ -14,6 +14,7 @@ class MissingArguments(ChangedAnswer):
 
     all: bool = False
     example = '"missing_arguments", "api.openai.com", chance=0.1'
+    source = "https://github.com/esengine/DeepSeek-Reasonix/pull/621"
 
     def changed(self, said: Said) -> Said:
         values = said.calls[0].values if said.calls else None

@@ -14,6 +14,7 @@ class Refusal(ChangedAnswer):
 
     text: str = "I'm sorry, but I can't help with that."
     example = '"refusal", "api.openai.com", chance=0.05'
+    source = "https://github.com/openai/openai-agents-python/issues/3055"
 
     def changed(self, said: Said) -> Said:
         return Said(self.text)

@@ -14,6 +14,7 @@ class UnknownTool(ChangedAnswer):
 
     called: str = ""
     example = '"unknown_tool", "api.openai.com", chance=0.1'
+    source = "https://github.com/OpenHands/OpenHands/issues/5111"
 
     def changed(self, said: Said) -> Said:
         if not said.calls:

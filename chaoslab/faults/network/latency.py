@@ -27,6 +27,8 @@ class Latency(Fault):
     stream: Stream = ""
     layer = "wire"
     delays = True
+    example = '"latency", "search", delay_s=1.5, jitter_s=0.5'
+    source = "https://github.com/Shopify/toxiproxy#latency"
 
     def draw(self, dice: Dice) -> Latency:
         jitter_s = dice("jitter").between(-self.jitter_s, self.jitter_s) if self.jitter_s else 0.0

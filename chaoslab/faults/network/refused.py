@@ -15,6 +15,8 @@ class Refused(Fault):
 
     layer = "wire"
     refuses = True
+    example = '"refused", "search", chance=0.2'
+    source = "https://github.com/Shopify/toxiproxy#down"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         raise Failure("refused")

@@ -20,6 +20,8 @@ class ResetPeer(Fault):
     after_s: float = 0.0
     stream: Stream = ""
     layer = "wire"
+    example = '"reset_peer", "search", stream="downstream", chance=0.1'
+    source = "https://github.com/Shopify/toxiproxy#reset_peer"
 
     def draw(self, dice: Dice) -> ResetPeer:
         return replace(self, stream=self.stream or dice("stream").pick(STREAMS))

@@ -23,6 +23,8 @@ class Timeout(Fault):
     stream: Stream = ""
     layer = "wire"
     closes = True
+    example = '"timeout", "search", after_s=2.0, chance=0.1'
+    source = "https://github.com/Shopify/toxiproxy#timeout"
 
     def draw(self, dice: Dice) -> Timeout:
         return replace(self, stream=self.stream or dice("stream").pick(STREAMS))

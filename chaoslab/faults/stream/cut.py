@@ -38,6 +38,8 @@ class Cut(Fault):
     ending: Literal["bare", "done"] = "bare"
     layer = "stream"
     corrupts = "reply"
+    example = '"cut", "api.openai.com", after_events=3, chance=0.1'
+    source = "https://github.com/griffinwork40/agent-afk/pull/635"
 
     def draw(self, dice: Dice) -> Cut:
         return replace(self, after_events=drawn(self.after_events, dice))

@@ -20,6 +20,7 @@ class Disconnect(Fault):
     after_events: int = 0
     layer = "stream"
     example = '"disconnect", "api.openai.com", after_events=3'
+    source = "https://github.com/konveyor/kai/issues/622"
 
     def draw(self, dice: Dice) -> Disconnect:
         return replace(self, after_events=drawn(self.after_events, dice))

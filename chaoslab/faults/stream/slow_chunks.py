@@ -22,6 +22,8 @@ class SlowChunks(Fault):
     delay_s: float = 0.5
     layer = "stream"
     delays = True
+    example = '"slow_chunks", "api.openai.com", delay_s=1.0'
+    source = "https://github.com/blazux/qwen3.8-Flash-DGX/issues/9"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call

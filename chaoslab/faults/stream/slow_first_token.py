@@ -19,6 +19,7 @@ class SlowFirstToken(Fault):
     layer = "stream"
     delays = True
     example = '"slow_first_token", "api.openai.com", chance=0.1, delay_s=20'
+    source = "https://github.com/BlockRunAI/Franklin/issues/74"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call

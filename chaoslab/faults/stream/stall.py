@@ -24,6 +24,8 @@ class Stall(Fault):
     after_events: int = 0
     stall_s: float = 0.0
     layer = "stream"
+    example = '"stall", "api.openai.com", after_events=3'
+    source = "https://github.com/microsoft/amplifier/issues/339"
 
     def draw(self, dice: Dice) -> Stall:
         return replace(self, after_events=drawn(self.after_events, dice))

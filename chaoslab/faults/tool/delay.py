@@ -43,6 +43,7 @@ class Delay(Fault):
     delays = True
     bounds: ClassVar = {"spike_chance": (0.0, 1.0)}
     example = '"delay", "get_order", preset="spiky"'
+    source = "https://github.com/openai/openai-java/issues/722"
 
     def __post_init__(self) -> None:
         given = [

@@ -20,6 +20,7 @@ class Flapping(Fault):
     conditional = True
     bounds = {"up_s": (0.001, 86400), "down_s": (0.001, 86400)}  # noqa: RUF012 - a trait, which nobody changes
     example = '"flapping", "crm.test", up_s=10, down_s=2'
+    source = "https://github.com/flynn/flynn/issues/2706"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         if context.elapsed_s % (self.up_s + self.down_s) < self.up_s:

@@ -20,6 +20,8 @@ class HtmlInsteadOfJson(Fault):
 
     status: int = 200
     layer = "tool"
+    example = '"html_instead_of_json", "search", chance=0.1'
+    source = "https://github.com/AltimateAI/altimate-code/issues/1119"
 
     def __post_init__(self) -> None:
         if not 200 <= self.status <= 599 or self.status in (204, 304):

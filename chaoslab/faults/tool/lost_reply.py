@@ -14,6 +14,8 @@ class LostReply(Fault):
     """Lets the effect happen and withholds the answer until the caller's own deadline."""
 
     layer = "tool"
+    example = '"lost_reply", "refund", calls=[1]'
+    source = "https://github.com/stripe/ai/issues/402"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call

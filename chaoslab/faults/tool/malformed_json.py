@@ -22,6 +22,7 @@ class MalformedJson(Fault):
     layer = "tool"
     bounds = {"part": (0.0, 0.99)}  # noqa: RUF012 - a trait, which nobody changes
     example = '"malformed_json", "search", chance=0.1'
+    source = "https://github.com/trpc/trpc/issues/4634"
 
     def draw(self, dice: Dice) -> MalformedJson:
         return replace(self, part=self.part or round(dice("part").between(0.2, 0.9), 3))

@@ -15,6 +15,7 @@ class NotFound(Fault):
 
     layer = "tool"
     example = '"not_found", "get_order", chance=0.1'
+    source = "https://github.com/hashicorp/terraform-provider-azurerm/issues/32535"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         return call.refused_with(404)

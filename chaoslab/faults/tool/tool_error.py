@@ -21,6 +21,8 @@ class ToolError(Fault):
     status: int = 0
     retry_after_s: float = 0.0
     layer = "tool"
+    example = '"tool_error", "weather", status=503, chance=0.2'
+    source = "https://github.com/openai/openai-agents-python/issues/879"
 
     def __post_init__(self) -> None:
         if self.status and not 400 <= self.status <= 599:
