@@ -337,7 +337,8 @@ class AgentSpec:
         now = datetime.fromisoformat(self.now)
 
         def new(seam: ServiceSeam) -> Place:
-            elsewhere = Elsewhere(self.elsewhere, self.services)
+            models = [address_of(name)[0] for name in self.services if name in self.models]
+            elsewhere = Elsewhere(self.elsewhere, self.services, models)
             world = World(
                 self.plan.seed, now=now, deadline_s=self.deadline_s, calls_max=self.calls_max, elsewhere=elsewhere
             )
