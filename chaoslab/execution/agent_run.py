@@ -37,6 +37,7 @@ from chaoslab.record.history import History
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import adapters, code_swap, native_errors
+from chaoslab.seams.adapters.mcp import read_by_clients
 from chaoslab.seams.function import CALLS_MAX, FunctionSeam, WrappedFunction, Wrapping
 from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.injected import injected
@@ -295,7 +296,8 @@ class AgentSpec:
             new, hung, exchanged = stack.enter_context({"virtual": self._virtual, "local": self._local}[self.world]())
             seam = FunctionSeam(self.plan, timeout_s=self.timeout_s)
             models = {name: _model(self.services.get(name)) for name in self.models}
-            services = ServiceSeam(self.plan, timeout_s=self.timeout_s, models=models, price=cost_usd)
+            reads = read_by_clients(self.reads)
+            services = ServiceSeam(self.plan, timeout_s=self.timeout_s, models=models, price=cost_usd, mcp_reads=reads)
             stack.enter_context(self._gateway(services))
             pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
             ask, of_coroutine = self._ask(self.agent)

@@ -12,6 +12,7 @@ from chaoslab.base.jsonable import line_of, to_jsonable
 from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams import service_mcp
 from chaoslab.seams.service import EFFECT, SAFE, Seen, ServiceAttempt, ServiceSeam
 from chaoslab.seams.service_http import Fields, HttpRequest
 
@@ -79,9 +80,11 @@ class PassedAttempt(ServiceAttempt):
         asked, key = self.asked, self.book.key
         return Call(self.name, self.tool, key, asked.number, self._attempt, asked.id, self.value, turn=self._turn)
 
-    def answered(self, status: int, fields: Fields, said: Container[str]) -> None:
+    def answered(self, status: int, fields: Fields, said: Container[str], body: bytes) -> None:
         """Notes that the service has answered, before its client is. `said`: the names of `fields` in lower case."""
         self.via, self._packed = "service", "content-encoding" in said
+        if service_mcp.lists(self.value):
+            self.seam.lists_tools(self.name, body)
         if self.request.method not in SAFE or _EFFECT in said:
             self._note_effects(status, fields, self.request, self.value)
 

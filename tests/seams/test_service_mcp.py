@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.seams.service_mcp import effects_of
+from chaoslab.seams.service_mcp import effects_of, read_only
 
 CALL = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 17}}}
 
@@ -34,6 +34,32 @@ CALL = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "r
 )
 def test_the_effects_of_a_message(message: dict[str, Any], effects: list[Any] | None) -> None:
     assert effects_of(message) == effects
+
+
+READS = b'{"result": {"tools": [{"name": "a"}, {"name": "b", "annotations": {"readOnlyHint": true}}]}}'
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        (READS, {"b"}),
+        (b"event: message\r\ndata: " + READS + b"\r\n\r\n", {"b"}),
+        (READS[:-9], set()),
+        (READS.replace(b"true", b"false"), set()),
+        (READS.replace(b"true", b'"true"'), set()),
+        (b'{"result": {"tools": {"name": "b"}}}', set()),
+        (b'{"result": {"tools": ["b", null, {"annotations": {"readOnlyHint": true}}]}}', set()),
+        (b'[{"result": 3}]', set()),
+        (b"", set()),
+    ],
+)
+def test_the_tools_that_only_read_are_those_of_which_the_list_says_so(body: bytes, names: set[str]) -> None:
+    assert read_only(body) == names
+
+
+def test_a_call_of_a_tool_that_only_reads_is_no_effect() -> None:
+    assert effects_of(CALL, {"price"}) == [("refund", {"order": 17})]
+    assert effects_of(CALL, {"refund"}) == []
 
 
 def test_a_services_effects_are_the_calls_of_its_tools() -> None:
