@@ -674,7 +674,7 @@ def name_of(function: Any) -> str:
     """The name of a function in plans and logs."""
     function = function.make if isinstance(function, Fresh) else function
     if inspect.isroutine(function) or (adapter := adapters.of_tool(function)) is None:
-        while isinstance(function, partial):
+        while isinstance(function, partial) and "__name__" not in vars(function):
             function = function.func
         return str(getattr(function, "__name__", type(function).__name__))
     return adapter.name(function)
