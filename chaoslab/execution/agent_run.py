@@ -37,6 +37,7 @@ from chaoslab.record.history import History
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import adapters, code_swap, native_errors
+from chaoslab.seams.adapters.mcp import read_by_clients
 from chaoslab.seams.function import CALLS_MAX, FunctionSeam, WrappedFunction, Wrapping
 from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.injected import injected
@@ -303,7 +304,8 @@ class AgentSpec:
             new, hung, exchanged = stack.enter_context({"virtual": self._virtual, "local": self._local}[self.world]())
             seam = FunctionSeam(self.plan, timeout_s=self.timeout_s)
             models = {name: _model(self.services.get(name)) for name in self.models}
-            services = ServiceSeam(self.plan, timeout_s=self.timeout_s, models=models, price=cost_usd)
+            reads = read_by_clients(self.reads)
+            services = ServiceSeam(self.plan, timeout_s=self.timeout_s, models=models, price=cost_usd, mcp_reads=reads)
             stack.enter_context(self._gateway(services))
             pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
             ask, of_coroutine = self._ask(self.agent)
@@ -345,7 +347,8 @@ class AgentSpec:
         now = datetime.fromisoformat(self.now)
 
         def new(seam: ServiceSeam) -> Place:
-            elsewhere = Elsewhere(self.elsewhere, self.services)
+            models = [address_of(name)[0] for name in self.services if name in self.models]
+            elsewhere = Elsewhere(self.elsewhere, self.services, models)
             world = World(
                 self.plan.seed, now=now, deadline_s=self.deadline_s, calls_max=self.calls_max, elsewhere=elsewhere
             )
@@ -679,7 +682,7 @@ def name_of(function: Any) -> str:
     """The name of a function in plans and logs."""
     function = function.make if isinstance(function, Fresh) else function
     if inspect.isroutine(function) or (adapter := adapters.of_tool(function)) is None:
-        while isinstance(function, partial):
+        while isinstance(function, partial) and "__name__" not in vars(function):
             function = function.func
         return str(getattr(function, "__name__", type(function).__name__))
     return adapter.name(function)

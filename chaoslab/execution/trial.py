@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn, TypedDict, Unpack
+from weakref import WeakSet
 
 from chaoslab.analysis.answers import Likeness, Twin, compare
 from chaoslab.analysis.judge import Outcome, Verdict, judge
@@ -288,7 +290,20 @@ def numbered(
     """The same for the trials with these numbers, from 0: each is as it is among all others. `drawn`: the plan of a
     trial by its number, in place of the faults."""
     spec, wants_twin, logs = _checked(agent, prompt, options)
-    return _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn)
+    trials = _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn)
+    _begun.add(trials)
+    return trials
+
+
+_begun: WeakSet[Generator[Trial, None, None]] = WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    """Ends the trials that nobody has ended, while there is an interpreter to do it."""
+    for trials in list(_begun):
+        with suppress(ValueError):  # the process ends within one of them
+            trials.close()
 
 
 def _trials(

@@ -68,7 +68,7 @@ class Returned(Reply):
 class WrappedFunction:
     """One function of the agent's. `effect`: a call of it changes the world. `hidden`: the parameters that are not
     arguments of the request. `errors`: the exceptions by which its caller learns of a fault. `returned`: the form of
-    its results."""
+    its results. `served`: a service does its work, which may note the effect itself (`TrialLog.served`)."""
 
     name: str
     function: Callable[..., Any]
@@ -76,6 +76,7 @@ class WrappedFunction:
     hidden: frozenset[str] = frozenset()
     errors: NativeErrors = PYTHON
     returned: type[Returned] = Returned
+    served: bool = False
     names: tuple[str, ...] = field(init=False)
     """The parameters' names if all are plain, which saves binding; else empty."""
 
@@ -455,7 +456,7 @@ class FunctionSeam:
                     return await attempt.run()
                 result = await function(*args, **kwargs)
                 made.replied(result)
-                if effect and made.ok:
+                if effect and made.ok and not (tool.served and tool.name in book.served):
                     book.note_part(made, "effect")
                 return result
 
@@ -528,11 +529,13 @@ class Wrapping:
         *,
         errors: NativeErrors = PYTHON,
         returned: type[Returned] = Returned,
+        served: bool = False,
     ) -> Callable[..., Any]:
         """The stand-in of a function. `real` does what it did before; `hidden` are the parameters that its framework
         fills in. `errors` hold unless others were asked for."""
         errors = errors if self.errors is PYTHON else self.errors
-        return self.seam.stand_in(WrappedFunction(name, real, self.effect, hidden | self.ignored, errors, returned))
+        hidden = hidden | self.ignored
+        return self.seam.stand_in(WrappedFunction(name, real, self.effect, hidden, errors, returned, served))
 
 
 class _Attempt(Attempt):
@@ -627,7 +630,7 @@ class _Attempt(Attempt):
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
             raise Failure("raised", native=error) from None
         reply = self.tool.returned(result)
-        if self.tool.effect and reply.ok:
+        if self.tool.effect and reply.ok and not (self.tool.served and self.tool.name in self.book.served):
             self.book.note_part(self.made, "effect")
         return reply
 

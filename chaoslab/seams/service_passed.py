@@ -12,9 +12,9 @@ from chaoslab.base.jsonable import line_of, to_jsonable
 from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams import service_mcp
 from chaoslab.seams.service import EFFECT, SAFE, Seen, ServiceAttempt, ServiceSeam
 from chaoslab.seams.service_http import Fields, HttpRequest
-from chaoslab.seams.service_mcp import asks_for_tools
 
 Tell = Callable[[Sequence[str]], object]
 """Writes events down, each as the text of `encode_event`."""
@@ -80,9 +80,11 @@ class PassedAttempt(ServiceAttempt):
         asked, key = self.asked, self.book.key
         return Call(self.name, self.tool, key, asked.number, self._attempt, asked.id, self.value, turn=self._turn)
 
-    def answered(self, status: int, fields: Fields, said: Container[str]) -> None:
+    def answered(self, status: int, fields: Fields, said: Container[str], body: bytes) -> None:
         """Notes that the service has answered, before its client is. `said`: the names of `fields` in lower case."""
         self.via, self._packed = "service", "content-encoding" in said
+        if service_mcp.lists(self.value):
+            self.seam.lists_tools(self.name, body)
         if self.request.method not in SAFE or _EFFECT in said:
             self._note_effects(status, fields, self.request, self.value)
 
@@ -91,7 +93,7 @@ class PassedAttempt(ServiceAttempt):
             return
         answer = seen.answer
         plain = answer is not None and answer[0] < 400 and seen.error is None and seen.streamed is None
-        if answer is None or not plain or self._packed or asks_for_tools(self.value):
+        if answer is None or not plain or self._packed:
             super().ended(seen)
             return
         status, _, body = answer

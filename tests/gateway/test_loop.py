@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from chaoslab.core.events import CallFinished, CallStarted
+from chaoslab.core.events import CallFinished, CallStarted, Effect
 from chaoslab.record.log import LogLost
 from tests.gateway.parts import history, shop, standing
 from tests.seams.lab_parts import eventually
@@ -272,6 +272,19 @@ def test_a_large_number_for_a_length_ends_its_own_connection_alone(tmp_path: Pat
     with scripted(tmp_path, endless, OK) as (_, line):
         assert b"502 Bad" in asked(line, GET)
         assert asked(line, GET).endswith(b"ok")
+
+
+def test_a_list_of_tools_in_mcp_tells_which_have_no_effects(tmp_path: Path) -> None:
+    def message(method: str) -> bytes:
+        body = b'{"jsonrpc": "2.0", "id": 1, "method": "%s", "params": {"name": "price"}}' % method.encode()
+        return POST[:-2].replace(b": 2", b": %d" % len(body)) + body
+
+    tools = b'{"result": {"tools": [{"name": "price", "annotations": {"readOnlyHint": true}}]}}'
+    listed = OK[:-2].replace(b": 2", b": %d" % len(tools)) + tools
+    with scripted(tmp_path, OK, listed, OK) as (_, line):
+        for method in ("tools/call", "tools/list", "tools/call"):
+            asked(line, message(method))
+    assert [event.effect for _, event in history(tmp_path).of(Effect)] == ["price"]
 
 
 def test_two_lengths_are_no_way_to_smuggle_a_request(tmp_path: Path) -> None:

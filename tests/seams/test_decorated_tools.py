@@ -141,6 +141,19 @@ def test_a_partial_has_its_functions_name_and_what_it_holds_is_no_argument() -> 
     assert (trial.effects, trial.warnings) == ([{"effect": "pay", "order": 17}] * 2, ())
 
 
+def test_two_partials_of_one_function_have_the_names_that_they_were_given() -> None:
+    def charge(by: str, order: int) -> str:
+        return f"{order} by {by}"
+
+    by_card, by_cash = functools.partial(charge, "card"), functools.partial(charge, "cash")
+    by_card.__name__, by_cash.__name__ = "card", "cash"  # type: ignore[attr-defined]
+    trial = lab.run(
+        lambda _: by_card(17) + by_cash(18), "go", tools=[by_card, by_cash], faults=[lab.inject("latency", "cash")]
+    )
+    assert trial.answer == "17 by card18 by cash"
+    assert trial.effects == [{"effect": "card", "order": 17}, {"effect": "cash", "order": 18}]
+
+
 def rows(query: str) -> Iterator[str]:
     yield query
     yield "b"

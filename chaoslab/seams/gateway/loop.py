@@ -328,7 +328,7 @@ class Loop:
             self._ended.append(id(attempt))
             self._drop(client)
             return
-        attempt.answered(head.status, head.fields, head.said)
+        attempt.answered(head.status, head.fields, head.said, body)
         seen, data = (head.status, head.fields, body), head.sent + body
         try:
             sent = client.line.send(data)
