@@ -8,6 +8,7 @@ of many calls is one cell of the check: a fault, a seam and a chance.
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from typing import Any
 
 from chaoslab.analysis.delivery import Cell, Delivered
 from chaoslab.base.registry import names
-from chaoslab.core.events import CallFinished, FaultInjected, FaultScheduled, FaultWitnessed
+from chaoslab.core.events import CallFinished, Event, FaultEvent, FaultInjected, FaultScheduled, FaultWitnessed
 from chaoslab.core.fault import GROUP, load
 from chaoslab.core.inject import check, inject
 from chaoslab.core.plan import Injection
@@ -109,14 +110,13 @@ def _counted(cell: Cell) -> Delivered:
     trial = seam(cell, _injection(cell, target))
     if trial.error is not None:
         raise RuntimeError(f"{cell}: {trial.error!r}") from trial.error
-    history = trial.history
-    return Delivered(
-        cell,
-        eligible=sum(len(event.rolled) for _, event in history.of(CallFinished)),
-        scheduled=len(list(history.of(FaultScheduled))),
-        injected=len(list(history.of(FaultInjected))),
-        witnessed=len(list(history.of(FaultWitnessed))),
-    )
+    eligible, stages = 0, Counter[type[Event]]()
+    for event in trial._events():
+        if isinstance(event, CallFinished):
+            eligible += len(event.rolled)
+        elif isinstance(event, FaultEvent):
+            stages[type(event)] += 1
+    return Delivered(cell, eligible, stages[FaultScheduled], stages[FaultInjected], stages[FaultWitnessed])
 
 
 def _injection(cell: Cell, target: str) -> Injection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,7 +23,7 @@ from chaoslab.base.clock import iso
 from chaoslab.base.identity import digest
 from chaoslab.base.jsonable import describe_error, line, to_jsonable
 from chaoslab.config.settings import DEFAULT_NOW
-from chaoslab.core.events import CallStarted, EndState, PromptFinished
+from chaoslab.core.events import CallStarted, EndState, Event, PromptFinished
 from chaoslab.core.inject import check
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution import validation
@@ -66,6 +66,11 @@ class Trial:
     def seed(self) -> int:
         """The seed of the faults' dice."""
         return self.plan.seed
+
+    def _events(self) -> Iterator[Event]:
+        """The events without records, which the history makes of them: to be read once, and instead of it."""
+        found: Iterator[Event] = self._result.book.events()
+        return found
 
     @cached_property
     def history(self) -> History:

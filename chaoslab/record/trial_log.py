@@ -65,6 +65,10 @@ class TrialLog:
             self._lines.clear()
         return self._history
 
+    def events(self) -> Iterator[Event]:
+        """All events, for a reader who needs no records of them. To be read once, and instead of the history."""
+        return (event for _, event in self._events())
+
     def _records(self) -> Iterable[Record]:
         run, trial = self.trial.run, self.key
         for number, (t, event) in enumerate(self._events(), 1):
