@@ -13,6 +13,7 @@ import httpx
 from chaoslab.agent.config import Config
 from chaoslab.agent.prompts import Prompt, as_data, check_stated
 from chaoslab.agent.tools import Toolbox, schema
+from chaoslab.base.garbage import no_garbage
 from chaoslab.config.settings import GROQ_URL, Settings
 from chaoslab.config.topology import MODEL, Ports
 from chaoslab.core.events import RunStarted
@@ -75,9 +76,10 @@ def started(chosen: Settings, plan: Plan, asked: Sequence[Prompt], trials: int, 
 
 def graph(chosen: Settings, url: str, client: httpx.AsyncClient, toolbox: Toolbox) -> Any:
     """The agent itself: LangChain's, with Groq's own SDK."""
-    from langchain.agents import create_agent
-    from langchain_groq import ChatGroq
-    from pydantic import SecretStr
+    with no_garbage():
+        from langchain.agents import create_agent
+        from langchain_groq import ChatGroq
+        from pydantic import SecretStr
 
     # Replies in another form than Groq's are handled where they are read; pydantic's warnings about them are not for
     # the terminal.
@@ -89,5 +91,6 @@ def graph(chosen: Settings, url: str, client: httpx.AsyncClient, toolbox: Toolbo
         temperature=0,
         streaming=chosen.stream == "on",
         http_async_client=client,
+        http_client=httpx.Client(transport=httpx.BaseTransport()),  # else Groq's own, which reads certificates, 20 ms
     )
     return create_agent(model, toolbox.tools())

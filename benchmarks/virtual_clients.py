@@ -1,34 +1,38 @@
-"""Times a trial of a user's agent that is made of little but a model's SDK: what `lab.run` costs by itself, and a loop
-of three calls of the model over https, beside the same loop over a transport that answers at once.
+"""Times a trial of a user's agent that is made of little but a model's SDK: what `lab.run` costs by itself, a loop of
+three calls of the model over https with the SDKs of Groq and OpenAI, beside the same loop over a transport that answers
+at once, and a trial in a process of its own.
 
-All are CPU milliseconds of one process, but for the trial in a child, which is real time. They are measured by turns,
-so that a slow moment of the machine meets all of them. The figure is the least of the rounds, since other programs
-only ever add to it. Exits 1 if one is over its bound.
+All are CPU milliseconds, those of children included, but for the line that says otherwise. They are measured by turns,
+so that a slow moment of the machine meets all of them. The figure is the least of the rounds, since other programs only
+ever add to it. Exits 1 if one is over its bound.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import resource
 import sys
 from collections.abc import Callable
 from statistics import median
-from time import process_time
+from time import perf_counter
 from typing import Any
 
 import groq
 import httpx
+import openai
 
 import chaoslab as lab
-from chaoslab.base.clock import system
 
 CALLS = 3
 BOUNDS_MS = {
     "lab.run, an agent that does nothing": 100.0,
     "a trial, a client of its own": 15.0,
     "a trial, one client for all": 15.0,
-    'a trial, isolate="fork"': 30.0,
+    "a trial, OpenAI's SDK": 15.0,
+    "a trial with isolate='fork'": 30.0,
 }
+UNBOUND = ("the same by the clock", "the same loop, mocked")
 ASKED: Any = [{"role": "user", "content": "Hello"}]
 REPLY = {
     "id": "1", "object": "chat.completion", "created": 1, "model": "m",
@@ -38,7 +42,7 @@ LOADED = ("langchain.agents", "langchain_groq", "numpy", "flask")
 """Modules of an agent in production: the more there are, the more is looked through for clocks and chance."""
 
 
-def loop(client: groq.Groq) -> str:
+def loop(client: groq.Groq | openai.OpenAI) -> str:
     said = [client.chat.completions.create(model="m", messages=ASKED).choices[0].message.content for _ in range(CALLS)]
     return " ".join(map(str, said))
 
@@ -49,6 +53,8 @@ def mocked() -> groq.Groq:
 
 
 KEPT, MOCKED = groq.Groq(api_key="k"), mocked()
+OF_OPENAI = openai.OpenAI(api_key="k", base_url="https://api.openai.com/v1")
+SERVICES = {"api.groq.com": lambda _: REPLY, "api.openai.com": lambda _: REPLY}
 
 
 def own(_: str) -> str:
@@ -60,23 +66,34 @@ def kept(_: str) -> str:
     return loop(KEPT)
 
 
+def of_openai(_: str) -> str:
+    return loop(OF_OPENAI)
+
+
 def nothing(_: str) -> str:
     return ""
 
 
-def took_ms(work: Callable[[], Any], now: Callable[[], float] = process_time) -> float:
+def cpu_s() -> float:
+    """The processor time of this process and of its children that have ended."""
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def took_ms(work: Callable[[], Any], now: Callable[[], float] = cpu_s) -> float:
     began_s = now()
     work()
     return (now() - began_s) * 1000
 
 
-def trials(agent: Callable[[str], str], count: int, *, fork: bool = False) -> list[float]:
+def trials(
+    agent: Callable[[str], str], count: int, *, isolate: str | None = None, now: Callable[[], float] = cpu_s
+) -> list[float]:
     """The cost of each trial after the first, without what `lab.run_many` costs once."""
-    services, isolate = {"api.groq.com": lambda _: REPLY}, "fork" if fork else None
-    done = lab.run_many(agent, "", trials=count + 1, services=services, twin=False, isolate=isolate)
+    done = lab.run_many(agent, "", trials=count + 1, services=SERVICES, twin=False, isolate=isolate)
     try:
         next(done)
-        return [took_ms(lambda: next(done), system.monotonic if fork else process_time) for _ in range(count)]
+        return [took_ms(lambda: next(done), now) for _ in range(count)]
     finally:
         done.close()
 
@@ -88,13 +105,15 @@ def main() -> int:
     for name in LOADED:
         importlib.import_module(name)
     lab.run(nothing, "", twin=False)
-    costs: dict[str, list[float]] = {name: [] for name in (*BOUNDS_MS, "the same loop, mocked")}
+    costs: dict[str, list[float]] = {name: [] for name in (*BOUNDS_MS, *UNBOUND)}
     for _ in range(rounds):
-        fixed, fresh, single, forked, plain = costs.values()
+        fixed, fresh, single, with_openai, forked, by_clock, plain = costs.values()
         fixed.append(took_ms(lambda: lab.run(nothing, "", twin=False)))
         fresh += trials(own, 5)
         single += trials(kept, 5)
-        forked += trials(own, 5, fork=True)
+        with_openai += trials(of_openai, 5)
+        forked += trials(kept, 5, isolate="fork")
+        by_clock += trials(kept, 5, isolate="fork", now=perf_counter)
         plain += [took_ms(lambda: loop(MOCKED)) for _ in range(5)]
     print(f"{len(sys.modules):,} modules are loaded; a loop has {CALLS} calls")
     code = 0

@@ -11,7 +11,7 @@ import importlib
 import inspect
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +24,8 @@ from chaoslab.base import registry
 from chaoslab.base.commandline import Parser
 from chaoslab.config.settings import table
 from chaoslab.core import events, triggers
+from chaoslab.execution.scenarios import keys, spec
+from chaoslab.execution.scenarios.spec import ScenarioSpec
 from chaoslab.reports import frames
 from chaoslab.reports.fault_pages import traits, within
 from chaoslab.reports.formats import json as json_format
@@ -43,7 +45,8 @@ def pages() -> dict[str, str]:
     made = {
         "frames.md": _frames(), "settings.md": _settings(), "commands.md": _commands(), "python.md": _python(),
         "events.md": _events(),
-        "faults.md": _faults(), "triggers.md": _triggers(), "toxics.md": _toxics(), "report.md": _report(),
+        "faults.md": _faults(), "scenarios.md": _scenarios(), "triggers.md": _triggers(), "toxics.md": _toxics(),
+        "report.md": _report(),
     }  # fmt: skip
     return {name: MADE + text for name, text in made.items()}
 
@@ -229,6 +232,29 @@ def _faults() -> str:
         rows = [(f"`{f.name}`", _choices(hints[f.name]) + within(fault, f.name), _default(f)) for f in fields(fault)]
         texts.append(_table(("parameter", "type", "default"), rows) if rows else "It has no parameters.\n")
     return "\n".join(texts)
+
+
+def _scenarios() -> str:
+    texts = [
+        "# Keys of a scenario\n\nA scenario's file is YAML, JSON or TOML. `chaoslab check FILE` validates it and runs "
+        "nothing, and `chaoslab check --schema` prints the JSON Schema for editors. "
+        "[Scenarios](../how-to/scenarios.md) shows how to write one.\n",
+        _table(("key", "default", "meaning"), list(_keys(ScenarioSpec, keys.SCENARIO))),
+    ]
+    for name, holder in keys.HOLDERS.items():
+        texts.append(f"## Below `{holder}`\n")
+        texts.append(_table(("key", "default", "meaning"), list(_keys(getattr(spec, name), keys.PARTS[name]))))
+        if name == "FaultSpec":
+            texts.append("Beside these stand [triggers](triggers.md) and the parameters of the [fault](faults.md).\n")
+    return "\n".join(texts)
+
+
+def _keys(model: type[Any], said: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """A key, its default, and its meaning."""
+    for name, of in model.model_fields.items():
+        value = of.get_default(call_default_factory=True)
+        shown = "required" if of.is_required() else "" if value is None or value in ("", [], {}) else f"`{value}`"
+        yield f"`{name}`", shown, _cell(said[name])
 
 
 def _triggers() -> str:

@@ -60,15 +60,17 @@ def command(*arguments: str, python: str = sys.executable) -> list[str]:
     return [python, "-m", "chaoslab", *arguments]
 
 
-def chaoslab(folder: Path, *arguments: str, really: bool = False) -> subprocess.CompletedProcess[str]:
+def chaoslab(
+    folder: Path, *arguments: str, really: bool = False, drawn: bool = False
+) -> subprocess.CompletedProcess[str]:
     """Runs the command in that folder, to its end.
 
-    `really`: with a start of Python itself, where the start is part of what is tested.
+    `really`: with a start of Python itself, where the start is part of what is tested. `drawn`: a run's charts are
+    drawn, as they are then anyway.
     """
     typed = command(*arguments, python=sys.executable if really else warm.python())
-    return subprocess.run(
-        typed, cwd=folder, env=environment(), capture_output=True, text=True, timeout=120, check=False
-    )
+    env = environment() | (warm.DRAWN if drawn else {})
+    return subprocess.run(typed, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
 
 
 @contextlib.contextmanager

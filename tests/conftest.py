@@ -1,6 +1,7 @@
 """The order of the tests, and the state of the process that all of them run in.
 
-- The collected tests and what they import are some million objects that no garbage collection has to look at again.
+- The collected tests and what they import are some million objects that no garbage collection has to look at: there is
+  none before all are there.
 - An example of a property has no deadline: on a busy machine it would be the machine that is tested.
 - A file is one worker's alone, so that its fixtures are made once. The longest files come first: the last one that is
   begun decides when the suite ends.
@@ -21,9 +22,13 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 ROOT = Path(__file__).parent

@@ -15,7 +15,8 @@ PACKAGES = ("chaoslab", "agent", "flask_tools", "proxy_manager")
 FILES = sorted(path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 SERVING = Path("flask_tools/serving.py")
 """Its classes are waitress's, with a change; it is itself imported where it is used."""
-LATE = {SERVING, Path("chaoslab/execution/virtual_lab.py"), Path("chaoslab/execution/scenarios/spec.py")}
+SPECS = {Path("chaoslab/execution/scenarios") / name for name in ("spec.py", "drawn_spec.py")}
+LATE = {SERVING, Path("chaoslab/execution/virtual_lab.py"), *SPECS}
 LIGHT = [path for path in FILES if path.parts[0] in ("chaoslab", "flask_tools") and path not in LATE]
 HEAVY = {
     "docker", "flask", "langchain", "langchain_core", "langchain_groq", "matplotlib", "numpy", "pandas", "pydantic",

@@ -95,9 +95,12 @@ def own_terminal() -> None:
 
 
 @contextlib.contextmanager
-def started(folder: Path, *arguments: str, terminal: bool = False) -> Iterator[Run]:
-    """The run on its way; killed afterwards if it is still there. Warm but at a terminal, which is its session's."""
-    python = sys.executable if terminal else warm.python()
+def started(folder: Path, *arguments: str, terminal: bool = False, really: bool = False) -> Iterator[Run]:
+    """The run on its way; killed afterwards if it is still there.
+
+    `really`: not warm, so that the terminal is its session's.
+    """
+    python = sys.executable if really else warm.python()
     ours, theirs = pty.openpty() if terminal else os.pipe()
     process = subprocess.Popen(
         command(*VIRTUAL, *arguments, python=python), cwd=folder, env=environment(),
@@ -105,7 +108,7 @@ def started(folder: Path, *arguments: str, terminal: bool = False) -> Iterator[R
         stdout=theirs, stderr=theirs, start_new_session=True, preexec_fn=own_terminal if terminal else None,
     )  # fmt: skip
     os.close(theirs)
-    leader = process.pid if terminal else warm.child(process.pid)
+    leader = process.pid if really else warm.child(process.pid)
     run = Run(process, leader, folder, ours if terminal else None, ours)
     reader = threading.Thread(target=run.read)
     reader.start()
@@ -130,7 +133,8 @@ def trials(logs: Path) -> list[str | None]:
 
 
 def test_one_command_leaves_figures_pictures_and_logs(tmp_path: Path) -> None:
-    ended = chaoslab(tmp_path, *VIRTUAL, "--trials", "5", "--seed", "7", prompts(tmp_path, EASY), "TOXIC_PROB=0.5")
+    typed = ("--trials", "5", "--seed", "7", prompts(tmp_path, EASY), "TOXIC_PROB=0.5")
+    ended = chaoslab(tmp_path, *VIRTUAL, *typed, drawn=True)
     assert (ended.returncode, complaints(ended)) == (0, "")
     assert re.search(
         r"^5 of 5 trials, \d+ s of virtual time in \d+\.\d s \(\d+ virtual seconds a second\)$",
@@ -142,7 +146,9 @@ def test_one_command_leaves_figures_pictures_and_logs(tmp_path: Path) -> None:
     )
     assert "failures that nobody injected: none" in ended.stdout
     assert re.search(r"without a fault: median 0\.\d ms, ", ended.stdout)
-    assert len(list((tmp_path / "charts").glob("*.png"))) == 13
+    pictures = list((tmp_path / "charts").glob("*.png"))
+    assert len(pictures) == 13
+    assert all(path.stat().st_size > 5000 for path in pictures)
     assert trials(tmp_path / "logs" / "latest") == ["p1.r1", "p2.r1", "p3.r1", "p1.r2", "p2.r2"]
     told = chaoslab(tmp_path, "show", "latest", "--prompt", "1")
     assert (told.returncode, told.stderr) == (0, "")
@@ -152,7 +158,7 @@ def test_one_command_leaves_figures_pictures_and_logs(tmp_path: Path) -> None:
 
 def test_the_lab_command_takes_the_world_as_a_setting_and_prompts_come_from_an_option(tmp_path: Path) -> None:
     file = prompts(tmp_path, EASY[:2]).removeprefix("PROMPTS=")
-    assert chaoslab(tmp_path, "lab", "WORLD=virtual", f"PROMPTS={file}", really=True).returncode == 0
+    assert chaoslab(tmp_path, "lab", "WORLD=virtual", f"PROMPTS={file}").returncode == 0
     first = (tmp_path / "logs" / "latest").resolve()
     assert chaoslab(tmp_path, *VIRTUAL, "--prompts", file, "--jobs", "2").returncode == 0
     second = (tmp_path / "logs" / "latest").resolve()
@@ -177,7 +183,9 @@ def test_a_terminal_shows_one_live_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("jobs", "terminal"), [("1", True), ("2", False)])
 def test_ctrl_c_leaves_the_finished_trials_whole(tmp_path: Path, jobs: str, terminal: bool) -> None:
-    with started(tmp_path, *MANY, "--jobs", jobs, prompts(tmp_path, EASY), "TOXIC_PROB=0.5", terminal=terminal) as run:
+    with started(
+        tmp_path, *MANY, "--jobs", jobs, prompts(tmp_path, EASY), "TOXIC_PROB=0.5", terminal=terminal, really=terminal
+    ) as run:
         run.after(4)
         run.interrupt()
         assert run.ended() == 130

@@ -9,7 +9,7 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -117,25 +117,45 @@ async def _later(_: str) -> str:
     return "later"
 
 
-def _yields(_: str) -> Iterator[str]:
-    yield "never"
+def _streams(_: str) -> Iterator[str]:
+    yield "Order 17 is "
+    yield refund("17")
 
 
-async def _yields_later(_: str) -> AsyncIterator[str]:
-    yield "never"
+async def _streams_later(_: str) -> AsyncIterator[str]:
+    yield "Order 17 is "
+    await asyncio.sleep(0)
+    yield refund("17")
+
+
+async def _promises_a_stream(prompt: str) -> AsyncIterator[str]:
+    return _streams_later(prompt)
+
+
+def _reports(_: str) -> Iterator[dict[str, str]]:
+    yield {"step": "look up"}
+    yield {"step": refund("17")}
+
+
+def _ends_with_its_answer(_: str) -> Generator[str, None, str]:
+    yield "…"
+    return f"Order 17 is {refund('17')}"
 
 
 @pytest.mark.parametrize("world", ["virtual", "local"])
-def test_a_promised_answer_is_fetched_and_a_generator_is_no_answer(world: Any) -> None:
+def test_a_promised_answer_is_fetched_and_a_streamed_one_is_put_together(world: Any) -> None:
     async def soon(_: str) -> str:
         await asyncio.sleep(0)
         return "soon"
 
     assert lab.run(lambda prompt: soon(prompt), "go", world=world).answer == "soon"
-    for agent in (_yields, _yields_later):
-        trial = lab.run(agent, "go", world=world, effects=[])
-        assert trial.outcome is lab.Outcome.FAILED
-        assert "the agent gave a generator" in str(trial.error)
+    streams: list[Any] = [
+        _streams, _streams_later, _promises_a_stream, lambda prompt: _streams_later(prompt), _ends_with_its_answer,
+    ]  # fmt: skip
+    for agent in streams:
+        trial = lab.run(agent, "go", world=world, tools=[refund])
+        assert (trial.answer, trial.effects) == ("Order 17 is refunded", [{"effect": "refund", "order": "17"}])
+    assert lab.run(_reports, "go", world=world).answer == [{"step": "look up"}, {"step": "refunded"}]
     assert lab.run(lambda prompt: _later(prompt), "go").seconds == 1
 
 

@@ -586,6 +586,16 @@ def test_two_processes_bring_the_same_events_in_the_same_order() -> None:
     assert apart == alone
 
 
+@pytest.mark.parametrize("options", [{}, {"jobs": 2}])
+def test_trials_that_nobody_ends_end_with_the_process_in_silence(options: dict[str, Any]) -> None:
+    program = (
+        f"import chaoslab as lab\nleft = lab.run_many(lambda _: 'done', 'go', trials=4, **{options})\n"
+        "print(next(left).answer)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("done\n", "")
+
+
 class Strange(Exception):
     """Cannot be made from what it was made with, as many an SDK's errors."""
 

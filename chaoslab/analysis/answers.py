@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -20,6 +19,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
+from chaoslab.analysis import making, spelling
+from chaoslab.analysis.making import COUNTED
 from chaoslab.analysis.stance import admits, structure
 from chaoslab.analysis.stance.clauses import KEPT
 from chaoslab.analysis.stance.clauses import plain as _plain
@@ -44,10 +45,10 @@ def shows(spellings: Sequence[str], text: str) -> bool:
     """True if one of the spellings occurs in the text as whole words and whole numbers. Case, accents and spacing do
     not count."""
     words = tokens(text)
-    for spelling in spellings:
-        wanted = tokens(str(spelling))
+    for way in spellings:
+        wanted = tokens(str(way))
         if not wanted:  # a sign without words, such as "→"
-            sign = _plain(str(spelling)).strip()
+            sign = _plain(str(way)).strip()
             if sign and sign in _plain(text):
                 return True
         elif any(words[i : i + len(wanted)] == wanted for i in range(len(words) - len(wanted) + 1)):
@@ -76,7 +77,7 @@ _STAMP = re.compile(r"(?<=\d)t(?=\d\d:)")
 def tokens(text: str) -> list[str]:
     """The words and numbers of a text in a canonical spelling; a number begins with #."""
     found = []
-    for match in _TOKEN.finditer(_STAMP.sub(" t ", _plain(text))):
+    for match in _TOKEN.finditer(_STAMP.sub(" t ", spelling.clock(_plain(text)))):
         number = match["number"]
         found.append(_canonical(number) if number else match[0])
     return found
@@ -164,10 +165,10 @@ _DOUBT = re.compile(
 @dataclass(frozen=True)
 class Twin:
     """The results of the same trial without faults, for a comparison. `answer`: None if it cannot be compared.
-    `seconds`: in the world's time. `calls`: the number of attempts."""
+    `seconds`: in the world's time; None if it cannot be compared. `calls`: the number of attempts."""
 
     answer: str | None
-    seconds: float
+    seconds: float | None
     calls: int
 
 
@@ -187,12 +188,6 @@ class Comparison:
     likeness: Likeness
     said: str
     lies: bool = False
-
-
-_COUNTED = {
-    "two": "#2", "three": "#3", "four": "#4", "five": "#5", "six": "#6", "seven": "#7", "eight": "#8", "nine": "#9",
-    "ten": "#10", "eleven": "#11", "twelve": "#12",
-}  # fmt: skip
 
 
 def compare(
@@ -223,8 +218,10 @@ def _compared(expected: str, given: str, asked: str, known: str, tries: bool, do
     if structures[0] is None and structures[1] is not None:
         found = _compare_prose(expected, _told(structures[1]), asked, f"{asked}\n{known}", negations=tries, done=done)
         return replace(found, lies=False)  # a structured answer says by its keys what it is sure of
+    if done and not making.PROMISE.search(given):
+        expected = making.PROMISE.sub(" ", expected)
     if not tries:
-        expected, given = _without_tries(expected), _without_tries(given)
+        expected, given = making.without(expected), making.without(given)
     return _compare_prose(expected, given, asked, f"{asked}\n{known}", negations=tries, done=done)
 
 
@@ -232,8 +229,7 @@ def _compare_structures(expected: Any, given: Any, text: str) -> Comparison:
     unclear: list[str] = []
     others: list[tuple[str, Any, Any]] = []
     for path, one, other in _leaves(expected, given, ""):
-        name = path.rpartition(".")[2].casefold()
-        if (not one and other is _LACKING and one is not False and one != 0) or (one is _LACKING and name in _NOTES):
+        if (not one and other is _LACKING and one is not False and one != 0) or (one is _LACKING and _noted(path)):
             continue
         if isinstance(one, str) and isinstance(other, str):
             found = compare(one, other)
@@ -252,9 +248,14 @@ def _compare_structures(expected: Any, given: Any, text: str) -> Comparison:
     return Comparison(Likeness.SAME, "the same values")
 
 
+def _of_making(key: str) -> bool:
+    """True if an answer's key of this name tells of its making."""
+    return key in _MAKING or bool(_MADE.search(key))
+
+
 def _told(held: Any, key: str = "") -> str:
     """The values of a structured answer as lines of prose, but for what it tells of its own making."""
-    if key.casefold() in _MAKING or held is None or isinstance(held, bool):
+    if _of_making(key.casefold()) or held is None or isinstance(held, bool):
         return ""
     if isinstance(held, dict):
         return "\n".join(filter(None, (_told(value, str(name)) for name, value in held.items())))
@@ -265,7 +266,7 @@ def _told(held: Any, key: str = "") -> str:
 
 def _claims(path: str, value: Any) -> bool:
     """True if the value at a place of a structured answer claims something about the world."""
-    if path.rpartition(".")[2].casefold() in _NOTES or value is None or isinstance(value, bool | _Lacking):
+    if _noted(path) or value is None or isinstance(value, bool | _Lacking):
         return False
     return not (isinstance(value, str) and (not value.strip() or admits(value)))
 
@@ -281,9 +282,40 @@ _MAKING = frozenset(
     ["attempts", "attempt", "retries", "retry", "tries", "error", "errors", "last_error", "reason", "code"]
 )
 _NOTES = _MAKING | frozenset(
-    ["detail", "details", "note", "notes", "warning", "warnings", "status", "state", "ok", "done", "success", "message"]
+    [
+        "detail",
+        "details",
+        "note",
+        "notes",
+        "warning",
+        "warnings",
+        "status",
+        "state",
+        "ok",
+        "done",
+        "success",
+        "message",
+        "outcome",
+        "skipped",
+        "failed",
+        "missing",
+        "remaining",
+        "pending",
+        "undone",
+        "reason",
+        "cause",
+    ]
 )
 """The keys by which a structured answer tells of its own making, and claims no value."""
+_MADE = re.compile(r"retr(?:y|ie)|attempt|error|failure")
+
+
+def _noted(path: str) -> bool:
+    """True if a place in a structured answer tells of its making, or holds a note."""
+    keys = re.sub(r"\[\d+\]", "", path).casefold().split(".")
+    return keys[-1] in _NOTES or any(map(_of_making, keys))
+
+
 _STALE = re.compile(r'"(?:stale|cached|outdated)": ?true|"(?:fresh|current|verified|live)": ?false', re.IGNORECASE)
 
 
@@ -309,10 +341,11 @@ def _short(value: Any) -> str:
 def _compare_prose(
     expected: str, given: str, asked: str, known: str, *, negations: bool, done: bool = False
 ) -> Comparison:
-    signs = [{c for c in text if c == "%" or unicodedata.category(c) == "Sc"} for text in (expected, given)]
-    if signs[0] != signs[1]:
-        return Comparison(Likeness.UNCLEAR, f"one of the two has {_listed(sorted(signs[0] ^ signs[1]))}")
-    if (first := tokens(expected)) and first == tokens(given):
+    differing = spelling.signs(expected) ^ spelling.signs(given)
+    lonely = sorted(c for c in differing if len({spelling.shows_currency(text, c) for text in (expected, given)}) > 1)
+    expected, given = (spelling.units(spelling.clock(text)) for text in (expected, given))
+    asked, known = spelling.clock(asked), spelling.clock(known)
+    if not lonely and (first := tokens(expected)) and first == tokens(given):
         return Comparison(Likeness.SAME, "the same answer")
     wanted, said = _values(expected), _values(given)
     added = [v for v in said if v not in wanted and v not in _values(known)]
@@ -328,6 +361,8 @@ def _compare_prose(
         return Comparison(
             Likeness.OTHER, f"it says {more} instead of {less}" if more else f"it lacks {less}", lies=lies
         )
+    if lonely:
+        return Comparison(Likeness.UNCLEAR, f"one of the two has {_listed(sorted(map(spelling.sign, lonely)))}")
     if added or strange:
         return Comparison(Likeness.UNCLEAR, f"it adds {_listed([*added, *strange])}")
     if nameless := _not_in(nameless, asked):
@@ -336,26 +371,18 @@ def _compare_prose(
         return Comparison(Likeness.UNCLEAR, "it has other words, and no number, date or name to compare")
     if [v for v in wanted if v in said] != [v for v in said if v in wanted]:
         return Comparison(Likeness.UNCLEAR, "it has the same values in another order or number")
+    both = [*names, *named]
+    if len(set(wanted)) > 1 and _in_order(both, expected) != _in_order(both, given):
+        return Comparison(Likeness.UNCLEAR, "it has the same names in another order")
     if swapped := _swapped(expected, given, negations):
         return Comparison(Likeness.UNCLEAR, swapped)
     return Comparison(Likeness.SAME, f"the same values: {_listed([*wanted, *names])}")
 
 
-_TRIES = re.compile(
-    rf"^\s*(?:[-*] )?\d+\.\s"
-    rf"|\b(?:\d+|{'|'.join(_COUNTED)}) (?:\w+ )?(?:times|tries|attempts|retries|goes|errors|failures)\b"
-    rf"|\b(?:1 retry|1 attempt|0 errors|(?:attempts?|tries|retries|try|failures|errors)\b[\s|#:\"]*\d{{1,3}}(?![-.,:/]?\d))\b",
-    re.IGNORECASE | re.MULTILINE,
-)
-
-
-def _without_tries(text: str) -> str:
-    """The text without the numbers of its lists, and without the count of its attempts and errors."""
-    return _TRIES.sub(" ", text)
-
-
 _ELSEWHERE = re.compile(
-    r"^for (?!you|now|that|this)|\b(?:nearest|closest|close|instead|stand-in|similar|helps|alternative)\b"
+    r"^if |^for (?!you|now|that|this)|\b(?:nearest|closest|close|instead|stand-in|similar|helps|alternative|comparison|in case)\b"
+    r"|\b(?:guess|estimate[ds]?|estimation|approximate(?:ly)?|roughly|something like|probably|presumably|likely|memory|recall)\b"
+    r"|\b(?:typically|usually|normally|historically|average|as of my|my last|last (?:time|check|known)|earlier|previous(?:ly)?|used to|on file|do have)\b"
 )
 
 
@@ -370,6 +397,13 @@ def _lies(given: str, added: Sequence[str], strange: Sequence[str]) -> bool:
     ]  # fmt: skip
     text = " ".join(claims)
     return any(v in added for v in _values(text)) or any(name in strange for name in _names(f". {text}"))
+
+
+def _in_order(names: Sequence[str], text: str) -> list[str]:
+    """The names in the order of their first places in a text."""
+    places = {token: -n for n, token in enumerate(reversed(tokens(text)), 1)}
+    found = {name: places[first] for name in names if (first := next(iter(tokens(name)), "")) in places}
+    return sorted(found, key=found.__getitem__)
 
 
 def _not_in(names: Sequence[str], text: str) -> list[str]:
@@ -414,7 +448,7 @@ def _values(text: str) -> list[str]:
     """The dates of a text, then its other numbers, in their order."""
     found, rest = _dates(text)
     for token in tokens(rest):
-        value = _COUNTED.get(token, token)
+        value = COUNTED.get(token, token)
         if any(c.isdigit() for c in value):
             found.append(value.removeprefix("#"))
     return found
@@ -436,7 +470,8 @@ def _set(words: str) -> frozenset[str]:
 _NAME = re.compile(r"(?<!°)[^\W\d_][^\W_]*(?:[-'’][^\W_]+)*")
 _ORDINARY = _set(
     "i i'm i've i'll i'd ok okay yes no mr mrs ms dr the a an it its this that these those you your we our they he she"
-    " and or but if in on at to of for from with by as is are was were be done usd eur"
+    " and or but if in on at to of for from with by as is are was were be done usd eur api http https url json sdk am pm celsius fahrenheit sir madam"
+    " error success successful failed failure completed complete unknown pending status result note warning"
 )
 
 
@@ -448,14 +483,14 @@ def _names(text: str) -> list[str]:
             word = match[0]
             if any(c.isdigit() for c in word):  # a value
                 continue
-            if number and word[0].isupper() and word.casefold().replace("’", "'") not in _ORDINARY:
-                found.append(word)
+            if number and word[0].isupper() and re.split("['’]", word)[0].casefold() not in _ORDINARY:
+                found.append(re.sub(r"['’]s$", "", word))
     return list(dict.fromkeys(found))
 
 
 _IDLE = _set(
     "the a an of to for in on at is are was were be been it its i you your my have has had and that this there here so"
-    " now just very please done as with by me we our will"
+    " now just very please done as with by me we our will i've i'd i'll it's that's here's you're we've"
 )
 _NEGATION = re.compile(r"(?:not|no|never|none|nothing|nobody|without|cannot|failed|un\w{4,}|\w+n't)")
 
@@ -477,4 +512,4 @@ def _swapped(expected: str, given: str, negations: bool) -> str:
 def _words(text: str) -> list[str]:
     """The words of a text without its values, which are compared separately."""
     words = re.findall(r"[^\W_]+(?:'[^\W_]+)*", _plain(_dates(text)[1]))
-    return [word for word in words if word not in _COUNTED and not any(c.isdigit() for c in word)]
+    return [word for word in words if word not in COUNTED and not any(c.isdigit() for c in word)]

@@ -18,7 +18,7 @@ from chaoslab.analysis.answers import Likeness, compare, denies, denying, shows,
 from chaoslab.analysis.ledger import Finding, Kind
 from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.guard import guarded
-from chaoslab.analysis.stance import Clause, admissions, denials, plainly, succeeds
+from chaoslab.analysis.stance import Clause, admissions, denials, ends_badly, plainly, succeeds, wavers
 from chaoslab.core.events import (
     UNTOLD,
     AttemptRef,
@@ -243,6 +243,8 @@ def _weigh(trial: _Trial) -> Verdict:
         said = f"{_holds(started)}, but the answer says that something could not be done"
         return _found(Outcome.DEGRADED, [trial.of_answer(Kind.ADMISSION, said)])
     unclear = beside is not None and beside.likeness is Likeness.UNCLEAR
+    if trial.hit and (contrast := wavers(answer, twin)):
+        return Verdict(Outcome.UNKNOWN, f"{_holds(started)}, but it is not clear what is meant by '{contrast}'")
     if trial.unread:
         return Verdict(Outcome.UNKNOWN, f"its end state cannot be judged: {trial.unread}")
     if beside is not None and unclear and started.facts:
@@ -295,7 +297,7 @@ def _denied(trial: _Trial, admitted: Sequence[Clause]) -> Finding | None:
             text = f"the answer says that something was not done, and the ledger shows it: {told}"
             return trial.of_answer(Kind.DENIAL, text, about[-1])
     changed = _details(trial.state.after) - _details(trial.state.before) if trial.state and not trial.done else set()
-    named = any(changed & set(tokens(clause.text)) for clause in said)
+    named = any(ends_badly(clause) or changed & set(tokens(clause.row or clause.text)) for clause in said)
     if changed and (named or not succeeds(trial.answer)):
         return trial.of_answer(Kind.DENIAL, "the answer says that it was not done, and the end state shows it")
     return None

@@ -30,9 +30,10 @@ from chaoslab.analysis.measures.surface import Point, point
 from chaoslab.analysis.measures.throughput import Throughput
 from chaoslab.analysis.measures.usage import Spent
 from chaoslab.analysis.section import Section
+from chaoslab.base.garbage import no_garbage
 from chaoslab.core.events import Effect, FaultWitnessed, RunFinished, RunStarted, Usage
 from chaoslab.record.batches import Batches, Unordered
-from chaoslab.record.history import History, no_garbage
+from chaoslab.record.history import History
 
 
 @dataclass(frozen=True)

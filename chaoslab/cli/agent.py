@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import gc
 from pathlib import Path
 
 from chaoslab.base import extras
 from chaoslab.base.commandline import host
+from chaoslab.base.garbage import no_garbage
 
 HELP = "work through the prompts on a lab whose other parts are running"
 EXAMPLE = "chaoslab agent --prompts mine.json"
@@ -34,7 +36,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     extras.check("chaoslab agent", "agent")
-    from chaoslab.agent import command
+    with no_garbage():
+        from chaoslab.agent import command
+    gc.freeze()  # what is loaded stays
 
     hosts = {f"{part}_host": getattr(options, f"{part}_host") for part in HOSTS}
     return command.run(options, hosts)

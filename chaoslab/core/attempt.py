@@ -138,14 +138,16 @@ class Attempt(ABC):
         deadline_s: float,
         elapsed_s: float,
         spent: Mapping[str, float],
+        note: Callable[[Event], object] | None = None,
     ) -> None:
+        """`note`: does what the method of this name does. Given, it spares a circle of references."""
         self.call, self.clock, self.began_s, self.deadline_s = call, clock, began_s, deadline_s
         self.held_s = 0.0
         self.waits = False
         self.sent: Call | None = None
         self._skew: Skew | None = None
         self._memory, self._elapsed_s = memory, elapsed_s
-        self.faults = AttemptFaults(memory, call, self.note, elapsed_s=elapsed_s, spent=spent)
+        self.faults = AttemptFaults(memory, call, note or self.note, elapsed_s=elapsed_s, spent=spent)
         self._stories = self.faults.stories(candidates, decisions)
 
     @abstractmethod

@@ -9,6 +9,7 @@ import asyncio
 import inspect
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,7 @@ from chaoslab.record.history import History
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import adapters, code_swap, native_errors
+from chaoslab.seams.adapters.mcp import read_by_clients
 from chaoslab.seams.function import CALLS_MAX, FunctionSeam, WrappedFunction, Wrapping
 from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.injected import injected
@@ -58,23 +60,11 @@ class Loop:
         self._runner: asyncio.Runner | None = None
 
     def fetched(self, answer: Any) -> Any:
-        """The awaited answer if it is an awaitable.
-
-        Raises:
-            TypeError: it is a generator, which nobody would run.
-        """
-        if inspect.isawaitable(answer):
-
-            async def fetch() -> Any:
-                return await answer
-
+        """The awaited answer if it is an awaitable, the whole one if it is a generator."""
+        if inspect.isawaitable(answer) or inspect.isasyncgen(answer):
             self._runner = self._runner or asyncio.Runner()
-            return self._runner.run(fetch())
-        if inspect.isgenerator(answer) or inspect.isasyncgen(answer):
-            raise TypeError(
-                "the agent gave a generator, and nobody has run it: it should return its answer, as list(…) of it does"
-            )
-        return answer
+            return self._runner.run(_awaited(answer))
+        return _run(answer)
 
     def sleep(self, delay_s: float) -> None:
         """Waits; tasks that a turn has left in the loop go on meanwhile."""
@@ -87,6 +77,29 @@ class Loop:
         """Cancels what is left in the loop and closes it, like `asyncio.run`."""
         if self._runner is not None:
             self._runner.close()
+
+
+async def _awaited(answer: Any) -> Any:
+    if inspect.isawaitable(answer):
+        answer = await answer
+    return _whole([part async for part in answer]) if inspect.isasyncgen(answer) else _run(answer)
+
+
+def _run(answer: Any) -> Any:
+    """The whole answer of an agent that gave a generator; any other answer as it is."""
+    if not inspect.isgenerator(answer):
+        return answer
+    parts: list[Any] = []
+    while True:
+        try:
+            parts.append(next(answer))
+        except StopIteration as end:
+            return _whole(parts) if end.value is None else end.value
+
+
+def _whole(parts: list[Any]) -> Any:
+    """The text that a streamed answer is, or its parts if they are no texts."""
+    return "".join(parts) if all(isinstance(part, str) for part in parts) else parts
 
 
 class Start:
@@ -250,9 +263,17 @@ class AgentSpec:
             _alone.release()
 
     def with_drawn(self, drawn: Drawn) -> AgentSpec:
-        """The same run with the injections of one trial."""
-        injections, values = drawn
-        return replace(self, plan=Plan(self.plan.seed, injections), drawn=values)
+        """The same run with the plan of one trial. Where its waits are its own, the twin's duration says nothing."""
+        run = replace(self, plan=Plan(self.plan.seed, drawn.injections), drawn=drawn.values)
+        if not drawn.waits or not isinstance(self.prompt, Conversation):
+            return run
+        prompt = self.prompt.waiting(drawn.waits)
+        return replace(
+            run,
+            prompt=prompt,
+            deadline_s=self.deadline_s + prompt.waits_s - self.prompt.waits_s,
+            twin=self.twin and replace(self.twin, seconds=None),
+        )
 
     def named(self, spec: TrialSpec) -> str:
         """The trial's key, as in the logs."""
@@ -283,7 +304,8 @@ class AgentSpec:
             new, hung, exchanged = stack.enter_context({"virtual": self._virtual, "local": self._local}[self.world]())
             seam = FunctionSeam(self.plan, timeout_s=self.timeout_s)
             models = {name: _model(self.services.get(name)) for name in self.models}
-            services = ServiceSeam(self.plan, timeout_s=self.timeout_s, models=models, price=cost_usd)
+            reads = read_by_clients(self.reads)
+            services = ServiceSeam(self.plan, timeout_s=self.timeout_s, models=models, price=cost_usd, mcp_reads=reads)
             stack.enter_context(self._gateway(services))
             pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
             ask, of_coroutine = self._ask(self.agent)
@@ -325,7 +347,8 @@ class AgentSpec:
         now = datetime.fromisoformat(self.now)
 
         def new(seam: ServiceSeam) -> Place:
-            elsewhere = Elsewhere(self.elsewhere, self.services)
+            models = [address_of(name)[0] for name in self.services if name in self.models]
+            elsewhere = Elsewhere(self.elsewhere, self.services, models)
             world = World(
                 self.plan.seed, now=now, deadline_s=self.deadline_s, calls_max=self.calls_max, elsewhere=elsewhere
             )
@@ -382,6 +405,7 @@ class AgentSpec:
         those of the world, such as for a clock that the agent keeps in an attribute. Gives the pairs that are swapped
         by reference, and the names of the functions to which no reference was found."""
         pairs, names, later = [], [], []
+        innermost = _innermost([*self.tools, *self.reads])
         with ExitStack() as stack:
             for functions, effect in ((self.tools, True), (self.reads, False)):
                 for function in functions:
@@ -391,7 +415,7 @@ class AgentSpec:
                     if (adapter := adapters.of_tool(function)) is not None:
                         later.append(adapter.swapped(function, wrapping))
                     elif code_swap.can_swap(function):
-                        later.append(code_swap.swapped(function, stand_in))
+                        later.append(code_swap.swapped(innermost[id(function)], stand_in))
                     else:
                         names.append(name_of(function))
                         pairs.append(code_swap.by_reference(function, stand_in))
@@ -446,12 +470,12 @@ class AgentSpec:
         async def work_async() -> None:
             with _caught(result, hung):
                 if talk is None:
-                    result.answer = await ask(self.prompt, start)
+                    result.answer = await _awaited(ask(self.prompt, start))
                     return
                 while (words := talk.next()) is not None:
                     await system.asleep(talk.wait_s)
                     talk.begin(words)
-                    talk.answered(_text(await ask(words, start)))
+                    talk.answered(_text(await _awaited(ask(words, start))))
                 result.answer = talk.whole
 
         def work() -> None:
@@ -626,7 +650,19 @@ def _caught(result: AgentResult, hung: tuple[type[Exception], ...]) -> Iterator[
 
 def _stand_in(wrapping: Wrapping, function: Any, real: Callable[..., Any]) -> Callable[..., Any]:
     """The stand-in of a function. `real`: a callable that does what the function did before it was swapped."""
-    return wrapping.stand_in(name_of(function), real, unasked(function))
+    return wrapping.stand_in(name_of(function), real, unasked(code_swap.innermost(function)))
+
+
+def _innermost(functions: Sequence[Any]) -> dict[int, Any]:
+    """The objects whose code is swapped, by the ids of the functions that were given. Of two that decorate one
+    function, each is swapped itself."""
+    inner = {id(each): code_swap.innermost(each) for each in functions}
+
+    def its(each: Any) -> int:
+        return id(getattr(inner[id(each)], "__func__", inner[id(each)]))
+
+    used = Counter(map(its, functions))
+    return {id(each): each if used[its(each)] > 1 else inner[id(each)] for each in functions}
 
 
 def unasked(function: Any) -> frozenset[str]:
@@ -646,6 +682,8 @@ def name_of(function: Any) -> str:
     """The name of a function in plans and logs."""
     function = function.make if isinstance(function, Fresh) else function
     if inspect.isroutine(function) or (adapter := adapters.of_tool(function)) is None:
+        while isinstance(function, partial) and "__name__" not in vars(function):
+            function = function.func
         return str(getattr(function, "__name__", type(function).__name__))
     return adapter.name(function)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from chaoslab.base.clock import Clock
 from chaoslab.base.parsers import SECONDS_MAX
@@ -66,6 +66,11 @@ class Conversation:
     def waits_s(self) -> float:
         """The time that passes between the turns, in seconds."""
         return sum(turn.after_s for turn in self.turns)
+
+    def waiting(self, waits_s: Mapping[int, float]) -> Conversation:
+        """The same with other times before the turns with these numbers, in seconds."""
+        made = (replace(turn, after_s=waits_s.get(n, turn.after_s)) for n, turn in enumerate(self.turns, 1))
+        return replace(self, turns=tuple(made))
 
     def __str__(self) -> str:
         return "\n".join(map(str, (*self.turns, self.user) if self.user else self.turns))

@@ -1,10 +1,10 @@
-"""A run whose trials each have a plan of their own, as where parameters of faults are drawn."""
+"""A run whose trials each have a plan of their own, as where values are drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from chaoslab.core.events import RunStarted
@@ -13,8 +13,16 @@ from chaoslab.execution.spec import TrialSpec
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
-Drawn = tuple[tuple[Injection, ...], Mapping[str, Any]]
-"""The injections of one trial, and the values drawn for it, by name."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The plan of one trial. `values`: those that were drawn for it, by name. `waits`: the seconds before a turn of its
+    conversation, by the turn's number, where they were drawn."""
+
+    injections: tuple[Injection, ...]
+    values: Mapping[str, Any] = field(default_factory=dict)
+    waits: Mapping[int, float] = field(default_factory=dict)
 
 
 class Redrawn(Protocol[R_co]):
@@ -29,14 +37,14 @@ class Redrawn(Protocol[R_co]):
     def named(self, spec: TrialSpec, /) -> str: ...
     def started(self, trials: int) -> RunStarted: ...
     def with_drawn(self, drawn: Drawn, /) -> Redrawn[R_co]:
-        """The same run with these injections."""
+        """The same run with the plan of one trial."""
 
     def opened(self) -> AbstractContextManager[Callable[[TrialSpec], R_co]]: ...
 
 
 @dataclass(frozen=True)
 class DrawnRun(Generic[R]):
-    """The run with the injections that `drawn` gives for each trial, by its number. A trial depends on its number
+    """The run with the plan that `drawn` gives for each trial, by its number. A trial depends on its number
     alone, so the trials may be done in any process."""
 
     run: Redrawn[R]

@@ -29,9 +29,10 @@ from chaoslab.model.prices import cost_usd
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
 from chaoslab.record.trial_log import Later, TrialLog
-from chaoslab.seams.gateway.connection import Gateway
+from chaoslab.seams.gateway.connection import serve
 from chaoslab.seams.gateway.loop import Loop
 from chaoslab.seams.gateway.routes import Route
+from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.service import ServiceSeam, refuses
 from chaoslab.seams.service_model import ModelHost
 
@@ -368,7 +369,7 @@ def _accept(listener: socket.socket, shared: Gateway, only: str) -> None:
         except OSError:
             return
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        shared.serve(line, only)
+        serve(shared, line, only)
 
 
 def finished(book: LiveLog, *, prompt: str, answer: str, error: str = "", seconds: float) -> None:

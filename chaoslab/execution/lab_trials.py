@@ -72,7 +72,7 @@ def lab_trials(
             book = stack.enter_context(written(run, len(numbers), folder.folder))
         does = executor(1 if spec.sequential else jobs)
         for result in stack.enter_context(closing(results(run, numbers, executor=does, book=book))):
-            own = spec.plan if drawn is None else Plan(seed, drawn(result.number)[0])
+            own = spec.plan if drawn is None else Plan(seed, drawn(result.number).injections)
             yield _trial(spec, result, own, twin)
 
 

@@ -24,6 +24,7 @@ from chaoslab.seams.adapters.mcp import CLOSED
 from chaoslab.seams.function import FunctionSeam, WrappedFunction
 from chaoslab.seams.mcp_result import ToolResult
 from chaoslab.seams.native_errors import NativeErrors
+from chaoslab.seams.service_mcp import only_reads
 
 WAIT_S = 60.0
 """The longest time for which a fault holds a call back, in seconds; clients of MCP give up about then."""
@@ -80,8 +81,8 @@ class Proxy:
             return
         result = message.get("result")
         for tool in result.get("tools", ()) if isinstance(result, dict) else ():
-            if isinstance(tool, dict) and (tool.get("annotations") or {}).get("readOnlyHint"):
-                self._reads.add(str(tool.get("name")))
+            if only_reads(tool):
+                self._reads.add(str(tool["name"]))
         self._tell(line)
 
     def _call(self, message: Message, params: Message) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn, TypedDict, Unpack
+from weakref import WeakSet
 
 from chaoslab.analysis.answers import Likeness, Twin, compare
 from chaoslab.analysis.judge import Outcome, Verdict, judge
@@ -290,10 +292,23 @@ def numbered(
     agent: Any, prompt: Any, numbers: Sequence[int], *, jobs: int = 1,
     drawn: Callable[[int], Drawn] | None = None, **options: Unpack[Options],
 ) -> Generator[Trial, None, None]:  # fmt: skip
-    """The same for the trials with these numbers, from 0: each is as it is among all others. `drawn`: the injections of
-    a trial by its number, in place of the faults."""
+    """The same for the trials with these numbers, from 0: each is as it is among all others. `drawn`: the plan of a
+    trial by its number, in place of the faults."""
     spec, wants_twin, logs = _checked(agent, prompt, options)
-    return _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn)
+    trials = _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn)
+    _begun.add(trials)
+    return trials
+
+
+_begun: WeakSet[Generator[Trial, None, None]] = WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    """Ends the trials that nobody has ended, while there is an interpreter to do it."""
+    for trials in list(_begun):
+        with suppress(ValueError):  # the process ends within one of them
+            trials.close()
 
 
 def _trials(
@@ -315,7 +330,7 @@ def _trials(
             closing(results(run, numbers, executor=executor(1 if spec.sequential else jobs), book=book))
         )
         for number, result in zip(numbers, done, strict=True):
-            plan = spec.plan if drawn is None else Plan(spec.plan.seed, drawn(number)[0])
+            plan = spec.plan if drawn is None else Plan(spec.plan.seed, drawn(number).injections)
             yield _trial(result, plan, twin)
 
 

@@ -87,9 +87,8 @@ class LabSpec:
     """The values that were drawn for the only trial, by name."""
 
     def with_drawn(self, drawn: Drawn) -> LabSpec:
-        """The same run with the injections of one trial."""
-        injections, values = drawn
-        return replace(self, plan=Plan(self.plan.seed, injections), drawn=values)
+        """The same run with the plan of one trial."""
+        return replace(self, plan=Plan(self.plan.seed, drawn.injections), drawn=drawn.values)
 
     def named(self, spec: TrialSpec) -> str:
         """The trial's key, as in the logs."""

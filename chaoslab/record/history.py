@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar, cast
 
 from chaoslab.base.clock import Clock, system
+from chaoslab.base.garbage import no_garbage
 from chaoslab.core.events import (
     AttemptEvent,
     CallFinished,
@@ -183,18 +182,6 @@ _event = attrgetter("event")
 def place_in_time(record: Record) -> tuple[float, str, int]:
     """The place of a record in a history: by time, writer and sequence."""
     return record.t, record.writer, record.seq
-
-
-@contextmanager
-def no_garbage() -> Iterator[None]:
-    """Turns the garbage collector off while many objects are made and kept: it would take as long as the reading."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def unread(name: str, numbers: Sequence[int]) -> str:

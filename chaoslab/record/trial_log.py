@@ -32,6 +32,8 @@ class TrialLog:
         self.trial, self.key, self.began = trial, trial.key, began
         self.requests = Requests(trial)
         self.calls = 0
+        self.served: set[str] = set()
+        """The tools of MCP servers whose effects were noted where they are served."""
         self._now = clock.monotonic
         self.origin = self._now()
         self._lines: list[tuple[float, Any, str]] = []

@@ -11,6 +11,7 @@ from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.latency import latency
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports import summary_faults, summary_recovery
+from chaoslab.reports.contents.headline import verdict
 from chaoslab.reports.page import count, percent, percents, section, share, table, wrapped
 from chaoslab.reports.trials import worst
 
@@ -28,6 +29,7 @@ WORST = (
 def render(report: RunReport) -> str:
     """The summary as plain text in lines of at most 80 columns."""
     parts = [
+        section("verdict", lambda: wrapped(verdict(report, tuple(report.verdicts.values()))[0] + ".")),
         section("run", lambda: _head(report)),
         section("prompts", lambda: _prompts(report)),
         section("harm", lambda: [*_harm(report), *_once_more(report)]),

@@ -28,6 +28,26 @@ def can_swap(thing: Any) -> bool:
     return _target(thing) is not None or _is_partial(thing)
 
 
+def innermost(thing: Any) -> Any:
+    """The function in its decorators, which know it as `__wrapped__`: a fault is met where the work is done, so that a
+    decorator that retries or turns exceptions into words does so here too. A decorator that keeps results is gone into
+    no further, nor is one of Python's own library: both may leave the function uncalled."""
+    if type(thing) is MethodType:
+        function = innermost(thing.__func__)
+        return thing if function is thing.__func__ else MethodType(function, thing.__self__)
+    while type(thing) is FunctionType:
+        inner = thing.__dict__.get("__wrapped__")
+        if type(inner) is not FunctionType or _top(inner.__module__) in _OURS or _keeps(thing):
+            break
+        thing = inner
+    return thing
+
+
+def _keeps(decorated: FunctionType) -> bool:
+    of_python = _top(decorated.__globals__.get("__name__")) in sys.stdlib_module_names - {"__main__"}
+    return of_python or any(name in decorated.__dict__ for name in ("cache", "cache_clear", "cache_info"))
+
+
 @contextmanager
 def swapped(thing: Any, stand_in: StandIn) -> Iterator[None]:
     """A context in which calls of a function, a bound method, an object with `__call__` or a partial are led to its
@@ -253,6 +273,7 @@ def _partial_swapped(thing: partial[Any], stand_in: StandIn) -> Iterator[None]:
     """Gives the partial its stand-in as the function that it calls, with no arguments of its own."""
     state = thing.func, thing.args, thing.keywords, thing.__dict__
     lead = stand_in(partial(thing.func, *thing.args, **thing.keywords))
+    lead.__name__ = getattr(thing.func, "__name__", "partial")  # by which the partial is known
     partial.__setstate__(thing, (lead, (), {}, thing.__dict__))  # type: ignore[attr-defined]
     try:
         yield

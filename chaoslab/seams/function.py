@@ -11,8 +11,8 @@ import functools
 import inspect
 import json
 import sys
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from threading import Lock
 from typing import Any
@@ -68,7 +68,7 @@ class Returned(Reply):
 class WrappedFunction:
     """One function of the agent's. `effect`: a call of it changes the world. `hidden`: the parameters that are not
     arguments of the request. `errors`: the exceptions by which its caller learns of a fault. `returned`: the form of
-    its results."""
+    its results. `served`: a service does its work, which may note the effect itself (`TrialLog.served`)."""
 
     name: str
     function: Callable[..., Any]
@@ -76,6 +76,7 @@ class WrappedFunction:
     hidden: frozenset[str] = frozenset()
     errors: NativeErrors = PYTHON
     returned: type[Returned] = Returned
+    served: bool = False
     names: tuple[str, ...] = field(init=False)
     """The parameters' names if all are plain, which saves binding; else empty."""
 
@@ -91,6 +92,12 @@ class WrappedFunction:
     def of_coroutine(self) -> bool:
         call = getattr(self.function, "__call__", None)  # noqa: B004 - an object's own, which may be async
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
+
+    @functools.cached_property
+    def generates(self) -> str:
+        """ "sync" or "async" if it is a generator, else empty."""
+        function = inspect.unwrap(getattr(self.function, "__func__", self.function))
+        return "async" if inspect.isasyncgenfunction(function) else "sync" * inspect.isgeneratorfunction(function)
 
     def answered_with(self, value: Any) -> Returned:
         """A result that a story makes, in the type that the function is annotated to return, where that is plain."""
@@ -406,8 +413,10 @@ class FunctionSeam:
     def stand_in(self, tool: WrappedFunction) -> Callable[..., Any]:
         """Returns a wrapper with the function's signature; async if the function is."""
         reach = self.plan.candidates(tool.name)
-        stand_in = self._of_coroutine(tool, reach) if tool.of_coroutine else self._of_function(tool, reach)
-        return functools.wraps(tool.function)(stand_in)
+        make = {"sync": self._of_generator, "async": self._of_async_generator}.get(tool.generates)
+        if make is None:
+            make = self._of_coroutine if tool.of_coroutine else self._of_function
+        return functools.wraps(tool.function)(make(tool, reach))
 
     def _of_function(self, tool: WrappedFunction, reach: Candidates) -> Callable[..., Any]:
         function, effect = tool.function, tool.effect
@@ -447,9 +456,34 @@ class FunctionSeam:
                     return await attempt.run()
                 result = await function(*args, **kwargs)
                 made.replied(result)
-                if effect and made.ok:
+                if effect and made.ok and not (tool.served and tool.name in book.served):
                     book.note_part(made, "effect")
                 return result
+
+        return stand_in
+
+    def _of_generator(self, tool: WrappedFunction, reach: Candidates) -> Callable[..., Any]:
+        begun = self._of_function(tool, reach)
+
+        def stand_in(*args: Any, **kwargs: Any) -> Any:
+            return (yield from _items(begun(*args, **kwargs)))
+
+        return stand_in
+
+    def _of_async_generator(self, tool: WrappedFunction, reach: Candidates) -> Callable[..., Any]:
+        async def made(*args: Any, **kwargs: Any) -> Any:
+            return tool.function(*args, **kwargs)
+
+        begun = self._of_coroutine(replace(tool, function=functools.wraps(tool.function)(made)), reach)
+
+        async def stand_in(*args: Any, **kwargs: Any) -> Any:
+            given = await begun(*args, **kwargs)
+            if hasattr(given, "__aiter__"):
+                async for item in given:
+                    yield item
+                return
+            for item in _items(given):
+                yield item
 
         return stand_in
 
@@ -470,6 +504,13 @@ class FunctionSeam:
         return None
 
 
+def _items(given: Any) -> Iterable[Any]:
+    """The items of a generator's answer. One that a fault has put in its place is one item; None is none."""
+    if given is None:
+        return ()
+    return given if isinstance(given, Iterator | list | tuple) else (given,)
+
+
 @dataclass(frozen=True)
 class Wrapping:
     """The way in which a tool's functions are led through a seam. `effect`: a call changes the world. `ignored`:
@@ -488,11 +529,13 @@ class Wrapping:
         *,
         errors: NativeErrors = PYTHON,
         returned: type[Returned] = Returned,
+        served: bool = False,
     ) -> Callable[..., Any]:
         """The stand-in of a function. `real` does what it did before; `hidden` are the parameters that its framework
         fills in. `errors` hold unless others were asked for."""
         errors = errors if self.errors is PYTHON else self.errors
-        return self.seam.stand_in(WrappedFunction(name, real, self.effect, hidden | self.ignored, errors, returned))
+        hidden = hidden | self.ignored
+        return self.seam.stand_in(WrappedFunction(name, real, self.effect, hidden, errors, returned, served))
 
 
 class _Attempt(Attempt):
@@ -532,6 +575,7 @@ class _Attempt(Attempt):
             deadline_s=seam.timeout_s,
             elapsed_s=elapsed_s,
             spent={"calls": book.calls - 1, "seconds": elapsed_s},
+            note=book.note,
         )
         made.rolled = self.faults.rolled
 
@@ -586,7 +630,7 @@ class _Attempt(Attempt):
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
             raise Failure("raised", native=error) from None
         reply = self.tool.returned(result)
-        if self.tool.effect and reply.ok:
+        if self.tool.effect and reply.ok and not (self.tool.served and self.tool.name in self.book.served):
             self.book.note_part(self.made, "effect")
         return reply
 

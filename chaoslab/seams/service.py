@@ -8,7 +8,7 @@ of that by the world (`Line`, `Seen`). A request that no fault hits is answered 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from math import inf, isinf
@@ -149,7 +149,8 @@ def check(injections: Iterable[Injection], services: Iterable[str]) -> None:
 class ServiceSeam:
     """Decides and notes the requests to services. `timeout_s` ends the wait for an answer that never comes, if the
     client does not hang up before. `models`: the services that speak a model's API; `price` gives the cost in USD of an
-    answer: (model, tokens in, tokens out) → cost or None.
+    answer: (model, tokens in, tokens out) → cost or None. `mcp_reads`: tools of MCP servers that only read, beside
+    those of which their servers say so.
 
     A refused connection is the first attempt of the next new request, and an answer before one that will be refused
     closes its connection, so that the client has to make another.
@@ -163,15 +164,15 @@ class ServiceSeam:
         clock: Clock = system,
         models: Mapping[str, ModelHost] | None = None,
         price: Callable[[str, int, int], float | None] = free,
+        mcp_reads: Iterable[str] = (),
     ) -> None:
         self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
         self.models, self.price = models or {}, price
+        self._mcp_reads, self._mcp_listed = frozenset(mcp_reads), dict[str, set[str]]()
         self.spent = Spent(price=price)
         self.book: TrialLog | None = None
         self.memory = TrialMemory(plan, "")
         self.asked_of: set[str] = set()
-        self.reads: dict[str, set[str]] = {}
-        """The tools of MCP that have no effects, by service, as far as the trial's clients were told."""
         self.open: dict[int, ServiceAttempt] = {}
         """The attempts whose clients have not ended them."""
         self.settle: Callable[[], object] = lambda: None
@@ -187,7 +188,7 @@ class ServiceSeam:
         self.book, self.memory = book, memory
         self.spent = Spent(cost_usd=spent_usd, price=self.price)
         self.asked_of, self.open, self._refused = set(), {}, {}
-        self.reads.clear()
+        self._mcp_listed.clear()
         self.outages.clear()
 
     def end(self) -> None:
@@ -205,6 +206,14 @@ class ServiceSeam:
         """True if nothing in the plan can hit a request to the service, and nothing else is noted of one than that it
         was made and what came of it."""
         return name not in self.models and not self.plan.looks_back and not any(self.reach(name, chat=True))
+
+    def lists_tools(self, name: str, body: bytes) -> None:
+        """Takes a service's list of its tools in MCP."""
+        self._mcp_listed.setdefault(name, set()).update(service_mcp.read_only(body))
+
+    def only_read(self, name: str) -> Collection[str]:
+        """The tools of a service in MCP whose calls are no effects."""
+        return self._mcp_reads | self._mcp_listed.get(name, frozenset())
 
     def refuses(self, name: str, trip_s: float, step: Step = "connection") -> Callable[[], None] | None:
         """The function to call when the client is told that its connection fails in this step; None if it does not."""
@@ -405,6 +414,7 @@ class ServiceAttempt(Attempt):
             deadline_s=seam.timeout_s,
             elapsed_s=elapsed_s,
             spent=spent,
+            note=book.note,
         )
         if held is not None:
             self.faults.active.append(held)
@@ -423,7 +433,7 @@ class ServiceAttempt(Attempt):
         """The parts of the application's own answer, which is noted when it begins."""
         self.sent, self.via = self.call, "service"
         first = True
-        for part in parts if self.chat is None else self._kept(started, parts):
+        for part in self._listed(parts) if self.chat is None else self._kept(started, parts):
             self._hold()
             if first:
                 first = False
@@ -507,6 +517,8 @@ class ServiceAttempt(Attempt):
             parts = self._kept([(str(answer.status), answer.fields)], answer.parts())
             return Reply(answer.status, dict(answer.fields), stream=_Parts(parts))
         status, fields, body = answer.whole()
+        if service_mcp.lists(self.value):
+            self.seam.lists_tools(self.name, body)
         self._note_effects(status, fields, request, value)
         served = Served(status, fields, body)
         self._record(served)
@@ -514,14 +526,20 @@ class ServiceAttempt(Attempt):
 
     def _kept(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
         """The parts, which are recorded as one reply when they have ended."""
-        body = bytearray()
+        body, lists = bytearray(), service_mcp.lists(self.value)
         for part in parts:
             if len(body) < BODY_MAX:
                 body += part
+            if lists:
+                self.seam.lists_tools(self.name, bytes(body))
             yield part
         if started:
             status, fields = started[0]
             self._record(Served(int(status[:3]), fields, bytes(body)))
+
+    def _listed(self, parts: Iterable[bytes]) -> Iterable[bytes]:
+        """The parts; a list of tools is read before its client has it."""
+        return self._kept([], parts) if service_mcp.lists(self.value) else parts
 
     def _record(self, reply: Reply) -> None:
         """Notes a model's own reply, if it could not be made again."""
@@ -580,8 +598,9 @@ class ServiceAttempt(Attempt):
                 )
                 said = None
         if said is None and request.method not in SAFE and not self.of_model and 200 <= status < 300:
-            of_mcp = service_mcp.effects_of(value, self.seam.reads.get(self.name, ()))
+            of_mcp = service_mcp.effects_of(value, self.seam.only_read(self.name))
             done = ((self.tool, value),) if of_mcp is None else of_mcp
+            self.book.served.update(tool for tool, _ in of_mcp or ())
         named = self._effect_id(request)
         for nth, (effect, content) in enumerate(done):
             self.book.note(
@@ -668,9 +687,6 @@ class ServiceAttempt(Attempt):
                     streamed=streamed,
                 )
             )
-        if reply is not None and service_mcp.asks_for_tools(self.value):
-            kind = next((text for name, text in reply.fields if name.lower() == "content-type"), "")
-            self.seam.reads.setdefault(self.name, set()).update(service_mcp.reads_in(reply.body, kind))
         heard = self.chat.read(reply) if self.chat is not None and reply is not None else None
         unread = heard is not None and reply is not None and reply.value is None and streamed is None
         if unread and error is None and status is not None and status < 400:

@@ -1,25 +1,22 @@
 """The messages of MCP over HTTP, all of which are POST requests: a call of a tool is an effect, and no other is.
 
-A tool is none either if the server has said so in the list of its tools (`readOnlyHint`).
+A tool that only reads has none. The server says so of it in its list of tools, as `readOnlyHint`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
-
-from chaoslab.core.stream import EVENT_STREAM, Events, data_of
 
 CALL, LIST = "tools/call", "tools/list"
 _BEGINNINGS = ("completion/", "logging/", "notifications/", "prompts/", "resources/", "roots/", "server/", "tools/")
 _METHODS = frozenset({"initialize", "ping"})
 
 
-def effects_of(value: Mapping[str, Any], reads: Container[str] = ()) -> list[tuple[str, Mapping[str, Any]]] | None:
-    """The effects of the message that a request's body is; None if it is no message of MCP. `reads`: the tools that
-    have none."""
+def effects_of(value: Mapping[str, Any], none: Collection[str] = ()) -> list[tuple[str, Mapping[str, Any]]] | None:
+    """The effects of the message that a request's body is; None if it is no message of MCP. `none`: the tools whose
+    calls are no effects."""
     method, params = value.get("method"), value.get("params")
     if value.get("jsonrpc") != "2.0":
         return None
@@ -29,28 +26,37 @@ def effects_of(value: Mapping[str, Any], reads: Container[str] = ()) -> list[tup
         return None
     if method != CALL or not isinstance(params, Mapping) or not isinstance(params.get("name"), str):
         return []
-    arguments = params.get("arguments")
-    if params["name"] in reads:
+    if params["name"] in none:
         return []
+    arguments = params.get("arguments")
     return [(params["name"], arguments if isinstance(arguments, Mapping) else {})]
 
 
-def asks_for_tools(value: Mapping[str, Any]) -> bool:
+def lists(value: Mapping[str, Any]) -> bool:
     """True if the message asks for the list of tools."""
-    return value.get("jsonrpc") == "2.0" and value.get("method") == LIST
+    return value.get("method") == LIST and value.get("jsonrpc") == "2.0"
 
 
-def reads_in(body: bytes, content_type: str) -> set[str]:
-    """The tools without effects in a list of tools, which is an object or a stream of events; none if it is none."""
+def read_only(body: bytes) -> set[str]:
+    """The tools that only read, by the lists of tools in an answer: JSON, or a stream of events."""
     found: set[str] = set()
-    with suppress(ValueError, RecursionError):
-        streamed = content_type.startswith(EVENT_STREAM)
-        for text in map(data_of, Events().feed(body)) if streamed else (body,):
-            message = json.loads(text) if text else None
-            result = message.get("result") if isinstance(message, dict) else None
-            tools = result.get("tools") if isinstance(result, dict) else None
-            for tool in tools if isinstance(tools, list) else ():
-                hints = tool.get("annotations") if isinstance(tool, dict) else None
-                if isinstance(hints, dict) and hints.get("readOnlyHint") is True:
-                    found.add(str(tool.get("name")))
+    for message in _messages(body):
+        result = message.get("result") if isinstance(message, dict) else None
+        tools = result.get("tools") if isinstance(result, dict) else None
+        found.update(str(tool["name"]) for tool in tools if only_reads(tool)) if isinstance(tools, list) else None
     return found
+
+
+def only_reads(tool: Any) -> bool:
+    """True if a tool in a list says that it only reads."""
+    notes = tool.get("annotations") if isinstance(tool, dict) and "name" in tool else None
+    return isinstance(notes, dict) and notes.get("readOnlyHint") is True
+
+
+def _messages(body: bytes) -> Iterator[Any]:
+    texts = [line[5:] for line in body.splitlines() if line.startswith(b"data:")] or [body]
+    for text in texts:
+        try:
+            yield json.loads(text)
+        except (ValueError, RecursionError):
+            continue

@@ -12,9 +12,9 @@ from chaoslab.base.jsonable import line_of, to_jsonable
 from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams import service_mcp
 from chaoslab.seams.service import EFFECT, SAFE, Seen, ServiceAttempt, ServiceSeam
 from chaoslab.seams.service_http import Fields, HttpRequest
-from chaoslab.seams.service_mcp import asks_for_tools
 
 Tell = Callable[[Sequence[str]], object]
 """Writes events down, each as the text of `encode_event`."""
@@ -25,31 +25,53 @@ _NOTHING_WANTED = canonical(["", _NOTHING])
 _spelt, _quoted = json.JSONEncoder(ensure_ascii=False).encode, json.encoder.encode_basestring
 
 
+class Wanted:
+    """A request's meaning, in the forms in which attempts at it are noted."""
+
+    __slots__ = ("intent", "shown", "tool", "value")
+
+    def __init__(self, request: HttpRequest) -> None:
+        self.tool = f"{request.method} {request.path}"
+        plain = not request.body and "?" not in request.target
+        self.value = _NOTHING if plain else request.meaning()
+        self.intent = _NOTHING_WANTED if plain else request.intent(self.value)
+        shown = "{}" if plain else _spelt(to_jsonable(self.value))
+        self.shown = f'"tool": {_quoted(self.tool)}, "arguments": {shown}}}'
+
+
 class PassedAttempt(ServiceAttempt):
     """One request to a service that no injection can hit (`ServiceSeam.never_hits`). It has the number, the id and the
     events that it would have as a `ServiceAttempt`. `tell` takes the two that each attempt has."""
 
-    def __init__(self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, tell: Tell) -> None:
+    of_model, chat, hit, over = False, None, False, False
+    via, sent, reply, waited_s = "none", None, None, None
+    _stopped, _broken_by, _packed = False, None, True
+
+    def __init__(
+        self,
+        seam: ServiceSeam,
+        book: TrialLog,
+        name: str,
+        request: HttpRequest,
+        tell: Tell,
+        wanted: Wanted | None = None,
+    ) -> None:
+        """`wanted`: the request's, if it is known."""
         self.seam, self.book, self.name, self.request, self.tell = seam, book, name, request, tell
-        self.clock, self.deadline_s = seam.clock, seam.timeout_s
+        self.clock, self.deadline_s, self.rolled = seam.clock, seam.timeout_s, []
         self.began_s = self.clock.monotonic()
-        self.tool = f"{request.method} {request.path}"
-        plain = not request.body and "?" not in request.target
-        self.value = _NOTHING if plain else request.meaning()
-        self.of_model, self.chat, self.hit, self.over = False, None, False, False
-        self.via, self.sent, self.reply, self.waited_s, self.rolled = "none", None, None, None, []
-        self._stopped, self._broken_by, self._packed = False, None, True
-        intent = _NOTHING_WANTED if plain else request.intent(self.value)
-        self.asked = seam.request(name, self.tool, intent, safe=request.method in SAFE)
-        self._attempt, self._turn = self.asked.next_attempt(), book.requests.turn
+        if wanted is None:
+            wanted = Wanted(request)
+        self.tool, self.value = wanted.tool, wanted.value
+        self.asked = asked = seam.request(name, wanted.tool, wanted.intent, safe=request.method in SAFE)
+        self._attempt, self._turn = asked.next_attempt(), book.requests.turn
         book.calls += 1
         seam.asked_of.add(name)
         self._at = (
-            f'"target": {_quoted(name)}, "turn": {self._turn}, "request": {self.asked.number}, '
-            f'"attempt": {self._attempt}, "request_id": "{self.asked.id}", "tool": {_quoted(self.tool)}'
+            f'"target": {_quoted(name)}, "turn": {self._turn}, "request": {asked.number}, '
+            f'"attempt": {self._attempt}, "request_id": "{asked.id}", '
         )
-        shown = "{}" if plain else _spelt(to_jsonable(self.value))
-        tell((f'"kind": "call_started", {self._at}, "arguments": {shown}}}',))
+        tell((f'"kind": "call_started", {self._at}{wanted.shown}',))
         seam.open[id(self)] = self
 
     @cached_property
@@ -58,9 +80,11 @@ class PassedAttempt(ServiceAttempt):
         asked, key = self.asked, self.book.key
         return Call(self.name, self.tool, key, asked.number, self._attempt, asked.id, self.value, turn=self._turn)
 
-    def answered(self, status: int, fields: Fields, said: Container[str]) -> None:
+    def answered(self, status: int, fields: Fields, said: Container[str], body: bytes) -> None:
         """Notes that the service has answered, before its client is. `said`: the names of `fields` in lower case."""
         self.via, self._packed = "service", "content-encoding" in said
+        if service_mcp.lists(self.value):
+            self.seam.lists_tools(self.name, body)
         if self.request.method not in SAFE or _EFFECT in said:
             self._note_effects(status, fields, self.request, self.value)
 
@@ -69,7 +93,7 @@ class PassedAttempt(ServiceAttempt):
             return
         answer = seen.answer
         plain = answer is not None and answer[0] < 400 and seen.error is None and seen.streamed is None
-        if answer is None or not plain or self._packed or asks_for_tools(self.value):
+        if answer is None or not plain or self._packed:
             super().ended(seen)
             return
         status, _, body = answer
@@ -78,9 +102,9 @@ class PassedAttempt(ServiceAttempt):
         self.book.requests.answered(self.asked)
         took_s = round(self.clock.monotonic() - self.began_s, 6)
         self.tell((
-            f'"kind": "call_finished", {self._at}, "ok": true, "duration_s": {took_s}, "status": {status}, '
-            f'"error": null, "bytes": {seen.bytes}, "via": "{self.via}", "rolled": [], "replayed": false, '
-            f'"reply": {_quoted(line_of(body, REPLY_MAX))}}}',
+            f'"kind": "call_finished", {self._at}"tool": {_quoted(self.tool)}, "ok": true, "duration_s": {took_s}, '
+            f'"status": {status}, "error": null, "bytes": {seen.bytes}, "via": "{self.via}", '
+            f'"rolled": [], "replayed": false, "reply": {_quoted(line_of(body, REPLY_MAX))}}}',
         ))  # fmt: skip
 
     def judged(self, seen: Observation) -> None:

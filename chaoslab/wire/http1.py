@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+
+from chaoslab.base.phrases import phrase
 
 HEAD_MAX = 64 * 1024
 """The largest head, in bytes."""
@@ -18,6 +21,11 @@ HOP_BY_HOP = frozenset({
     "transfer-encoding", "upgrade",
 })  # fmt: skip
 """Fields that concern one connection only (RFC 9110, section 7.6.1)."""
+
+LENGTH_DIGITS = 18
+"""The most digits of a stated length."""
+_SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}")
+_BARE = re.compile(rb"\r(?!\n)|(?<!\r)\n|\0")
 
 Fields = list[tuple[str, str]]
 
@@ -105,10 +113,9 @@ class Reader:
 
     def _size(self) -> int:
         line = self._line().partition(b";")[0].strip()
-        try:
-            return int(line, 16)
-        except ValueError:
-            raise Malformed(f"a chunk of size {line[:20]!r}") from None
+        if not _SIZE.fullmatch(line):  # int() takes -5 and 1_0 too
+            raise Malformed(f"a chunk of size {line[:20]!r}")
+        return int(line, 16)
 
     def _line(self) -> bytes:
         while (end := self._held.find(b"\r\n")) < 0:
@@ -133,6 +140,8 @@ def head_of(data: bytes) -> Head:
         Malformed: it is no HTTP.
     """
     first, *lines = data.decode("latin-1").split("\r\n")
+    if _BARE.search(data):  # another reader may take it for the end of a line
+        raise Malformed("a head with a bare CR or LF, or a NUL")
     words = first.split(" ", 2)
     if len(words) < 2:
         raise Malformed(f"the line {first[:60]!r}")
@@ -152,9 +161,14 @@ def framing_of_request(head: Head) -> int:
     Raises:
         Malformed: it is stated wrongly.
     """
-    if "chunked" in head.field("transfer-encoding").lower():
-        return CHUNKED
-    return _length(head.field("content-length") or "0")
+    coding, length = head.field("transfer-encoding").lower(), head.field("content-length")
+    if not coding:
+        return _length(length or "0")
+    if length:
+        raise Malformed("a request with both Transfer-Encoding and Content-Length")
+    if coding != "chunked":
+        raise Malformed(f"the Transfer-Encoding {coding[:60]!r}")
+    return CHUNKED
 
 
 def framing_of_reply(head: Head, method: str) -> int:
@@ -173,7 +187,7 @@ def framing_of_reply(head: Head, method: str) -> int:
 
 
 def _length(text: str) -> int:
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > LENGTH_DIGITS:
         raise Malformed(f"the length {text[:20]!r}")
     return int(text)
 
@@ -186,3 +200,7 @@ def chunk(part: bytes) -> bytes:
 def spelt(first: str, fields: Fields) -> bytes:
     """A head as bytes."""
     return "".join([first, "\r\n", *(f"{name}: {value}\r\n" for name, value in fields), "\r\n"]).encode("latin-1")
+
+
+def status_line(status: int) -> str:
+    return f"HTTP/1.1 {status} {phrase(status, '')}"

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.base.dice import Dice
+from chaoslab.core import json_values
 from chaoslab.core.exchange import Reply
 from chaoslab.faults.meaning.wrong_value import BOOKKEEPING, WrongValue
+from chaoslab.seams.function import Returned
 from tests.faults.fault_parts import Target, answer, meet
 
 EVENT = {
@@ -205,3 +210,31 @@ def test_the_witness_is_the_callers_copy_of_the_lie() -> None:
     assert fault.witnessed(replace(met.seen, reply=answer({"temp": 20}))) is None
     assert fault.witnessed(replace(met.seen, reply=None, error="timed_out")) is None
     assert fault.witnessed(replace(met.seen, changed_reply=None)) is None
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    id: str
+    amount: Decimal
+
+
+class Receipt(pydantic.BaseModel):
+    status: str = "paid"
+    lines: tuple[Line, ...] = (Line("a", Decimal("30.50")),)
+
+
+@pytest.mark.parametrize("right", [Receipt(), [Receipt()], {"receipt": Receipt()}, Receipt().lines])
+def test_a_field_of_a_record_is_one_to_be_wrong_about(right: Any) -> None:
+    for point in (0.0, 0.5, 1.0):
+        met = meet(WrongValue(point, 2.0), Target(Returned(right)))
+        assert met.injected
+        assert met.reply is not None
+        assert type(met.reply.value) is type(right)
+        assert repr(met.reply.value).replace(repr(_amount(met.reply.value)), "Decimal('30.50')") == repr(right)
+        assert _amount(met.reply.value) != Decimal("30.50")
+
+
+def _amount(value: Any) -> Decimal:
+    (place,) = json_values.places(value, lambda held: isinstance(held, Decimal))
+    found: Decimal = json_values.at(value, place)
+    return found

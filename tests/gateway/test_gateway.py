@@ -236,7 +236,13 @@ def test_a_service_that_is_silent_is_a_504_and_nobodys_injection(crm: list[str],
 @pytest.mark.parametrize(
     "request_", [b"hello there\r\n\r\n\r\n", b"GET /crm/x HTTP/1.1\r\nHost 127.0.0.1\r\n\r\n",
                  b"POST /crm/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: -3\r\n\r\n",
-                 b"POST /crm/x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"],
+                 b"POST /crm/x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+                 b"POST /crm/x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\n",
+                 b"POST /crm/x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n",
+                 b"POST /crm/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n",
+                 b"POST /crm/x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n"
+                 b"\r\n0\r\n\r\n",
+                 b"GET /crm/x HTTP/1.1\r\nHost: localhost\r\nX-A: 1\nX-B: 2\r\n\r\n"],
 )  # fmt: skip
 def test_what_is_no_http_is_refused(request_: bytes, crm: list[str], tmp_path: Path) -> None:
     with standing(tmp_path, crm) as running:

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from chaoslab.core.events import CallFinished, CallStarted
+from chaoslab.core.events import CallFinished, CallStarted, Effect
 from chaoslab.record.log import LogLost
 from tests.gateway.parts import history, shop, standing
 from tests.seams.lab_parts import eventually
@@ -249,6 +249,42 @@ def test_an_answer_cut_in_its_body_reaches_the_client_cut(tmp_path: Path) -> Non
     with scripted(tmp_path, Last(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok")) as (_, line):
         assert asked(line, GET).endswith(b"\r\n\r\nok")
     assert ends(tmp_path)[1][:3] == (False, 200, "closed")
+
+
+def test_a_head_is_told_from_the_one_before_it(tmp_path: Path) -> None:
+    """The loop knows the last head of each connection."""
+    longer, other = GET.replace(b"/x", b"/xx"), GET.replace(b"\r\n\r\n", b"\r\nX-A: 1\r\n\r\n")
+    requests = [POST, POST[:-2] + b"[]", GET, longer, other, GET, POST.replace(b": 2", b": 3") + b" "]
+    said = [OK, OK[:-2] + b"no", OK.replace(b"200 OK", b"404 Not Found"), OK.replace(b": 2", b": 3") + b"!"]
+    with scripted(tmp_path, *said, *said[:3]) as (service, line):
+        answers = [asked(line, request) for request in requests]
+    assert answers == [*said, *said[:3]]
+    sent = [each.split(b"\r\n") for each in service.asked[1:]]
+    assert [(lines[0].split(b" ")[1], lines[-1]) for lines in sent] == [
+        (b"/x", b"{}"), (b"/x", b"[]"), (b"/x", b""), (b"/xx", b""), (b"/x", b""), (b"/x", b""), (b"/x", b"{} "),
+    ]  # fmt: skip
+    assert [b"X-A: 1" in lines for lines in sent] == [False] * 4 + [True, False, False]
+    assert [event.arguments for _, event in history(tmp_path).of(CallStarted)][1:3] == [{}, {"body": []}]
+
+
+def test_a_large_number_for_a_length_ends_its_own_connection_alone(tmp_path: Path) -> None:
+    endless = b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n"
+    with scripted(tmp_path, endless, OK) as (_, line):
+        assert b"502 Bad" in asked(line, GET)
+        assert asked(line, GET).endswith(b"ok")
+
+
+def test_a_list_of_tools_in_mcp_tells_which_have_no_effects(tmp_path: Path) -> None:
+    def message(method: str) -> bytes:
+        body = b'{"jsonrpc": "2.0", "id": 1, "method": "%s", "params": {"name": "price"}}' % method.encode()
+        return POST[:-2].replace(b": 2", b": %d" % len(body)) + body
+
+    tools = b'{"result": {"tools": [{"name": "price", "annotations": {"readOnlyHint": true}}]}}'
+    listed = OK[:-2].replace(b": 2", b": %d" % len(tools)) + tools
+    with scripted(tmp_path, OK, listed, OK) as (_, line):
+        for method in ("tools/call", "tools/list", "tools/call"):
+            asked(line, message(method))
+    assert [event.effect for _, event in history(tmp_path).of(Effect)] == ["price"]
 
 
 def test_two_lengths_are_no_way_to_smuggle_a_request(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_a_second_lab_on_one_toxiproxy_says_who_holds_it_and_harms_nobody(tmp_pa
     first, second = free_base(), free_base()
     with mortal("real") as toxiproxy, ToxiproxyClient(toxiproxy.url) as client:
         shared = f"TOXIPROXY_URL={toxiproxy.url}"
-        with lab(here, *settings, shared, base=first) as a:
+        with lab(here, *settings, shared, base=first, python=warm.python()) as a:
             a.until("info.log", '"kind": "call_finished"')
             refused = chaoslab(there, "lab", f"BASE_PORT={second}", *settings, shared)
             assert refused.returncode == 3

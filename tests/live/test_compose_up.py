@@ -18,6 +18,8 @@ from tests.test_readme import commands, in_containers
 
 SECRET = "gsk_" + "s3cret" * 4
 MOUNTED = {"proxy_manager", "agent", *SERVICES}
+CONTAINERS = list(dict.fromkeys(line for line in commands() if in_containers(line)))
+FIRST, AGAIN = "TOXIC_PROB=0.3 docker compose up", "docker compose up"
 ASKED = ["What is 6 times 7?", "What's the weather in Oslo right now?", "Tell Carla that the review is in room 204."]
 
 
@@ -39,7 +41,10 @@ def process(stack: Stack, service: str) -> dict[str, str]:
 
 
 def test_up_on_a_fresh_clone_and_again_after_each_way_of_ending(fresh: Stack) -> None:
-    """With a key in `.env` and the model's address at the stand-in, so that it may be seen who gets the key."""
+    """The first two commands of README. With a key in `.env` and the model's address at the stand-in, so that it may be
+    seen who gets the key. Every other test comes after a `down`.
+    """
+    assert [line for line in CONTAINERS if line.endswith("docker compose up")] == [AGAIN, FIRST]
     (fresh.folder / ".env").write_text(f"GROQ_API_KEY={SECRET}\nMODEL_URL=http://model:5007\nSEED=3\n")
     before = fresh.runs()
     up = fresh.begin(
@@ -55,7 +60,7 @@ def test_up_on_a_fresh_clone_and_again_after_each_way_of_ending(fresh: Stack) ->
     _what_was_said(fresh, up.text())
     _what_was_logged(fresh, run)
     (fresh.folder / ".env").unlink()
-    for end in ("kill", "down", "down -v"):
+    for end in ("kill", "down -v"):
         _up_works_again(fresh, end)
 
 
@@ -161,11 +166,7 @@ def test_ctrl_c_keeps_what_was_done_and_ends_with_130(fresh: Stack) -> None:
     assert _ps(fresh) == {}
 
 
-def test_make_compose_has_the_agents_exit_code(fresh: Stack) -> None:
-    good = fresh.begin(["make", "compose", f"PROMPTS={fresh.prompts(ASKED)}"])
-    assert good.ended() == 0, good.text()[-2000:]
-    assert "prompts: 3" in good.text()
-    assert _ps(fresh) == {}
+def test_make_compose_has_the_exit_code_of_an_agent_that_refuses(fresh: Stack) -> None:
     before = fresh.runs()
     bad = fresh.begin(["make", "compose", "TOXIC_PROB=1.5"])
     assert bad.ended() == 2
@@ -176,22 +177,19 @@ def test_make_compose_has_the_agents_exit_code(fresh: Stack) -> None:
     assert fresh.runs() == before
 
 
-def test_the_commands_of_the_readme(fresh: Stack) -> None:
+def test_the_other_commands_of_the_readme(stack: Stack) -> None:
     """The lines about containers in README and docs/, in order.
 
     What would go on for ever is ended, and the ports are this test's.
     """
-    fresh.prompts(["What's the weather in Oslo right now?"])
-    lines = dict.fromkeys(line for line in commands() if in_containers(line))
-    assert len(lines) >= 6
+    stack.prompts(["What's the weather in Oslo right now?"])
+    lines = [line for line in CONTAINERS if line not in (FIRST, AGAIN)]
+    assert len(lines) >= 4
     for line in lines:
-        words = shlex.split(line.replace("localhost:8000", f"127.0.0.1:{fresh.status_port}"))
+        words = shlex.split(line.replace("localhost:8000", f"127.0.0.1:{stack.status_port}"))
         given = dict(word.split("=", 1) for word in words if re.match(r"[A-Z_]+=", word))
-        begun = fresh.begin(words[len(given) :], PROMPTS="data/mine.json", **given)
-        if re.search(r"compose up\b(?!.*-d)", line):
-            begun.said("charts-1 exited with code 0")
-            begun.interrupt()
-        elif "logs -f" in line:
+        begun = stack.begin(words[len(given) :], PROMPTS="data/mine.json", **given)
+        if "logs -f" in line:
             begun.said("GET /data/2.5/weather 200")
             begun.interrupt()
         else:
@@ -279,3 +277,10 @@ def test_ctrl_c_as_the_agent_begins_is_heard_too(stack: Stack) -> None:
     assert written.count(b'"run_started"') == written.count(b'"run_finished"')
     up.interrupt()
     up.ended()
+
+
+def test_make_compose_reports_and_takes_down_what_was_up(stack: Stack) -> None:
+    good = stack.begin(["make", "compose", f"PROMPTS={stack.prompts(ASKED)}"])
+    assert good.ended() == 0, good.text()[-2000:]
+    assert "prompts: 3" in good.text()
+    assert _ps(stack) == {}

@@ -102,6 +102,16 @@ SHAPES: dict[str, Shape] = {
 }  # fmt: skip
 
 
+MORE_SHAPES: dict[str, Shape] = {
+    "invoices": Shape(
+        "amount", _pair([1250.0, 3980.5, 12400.0, 20750.25, 98000.0]), _money, _pair(["INV-2031", "INV-2087", "INV-3110"]),
+        "paid {fig} on invoice {who}", "the payment of {fig} on invoice {who}", "pay {fig} on invoice {who}",
+        "the payment", "invoice {who}",
+    ),
+}  # fmt: skip
+"""Domains that only the later sets of wordings have."""
+
+
 def _functions(name: str, world: World, table: dict[Any, Any], keyed: bool) -> dict[str, Callable[..., Any]]:
     """The functions of a domain, under the names that a user of it would choose."""
     from tests.planted import tools_of
@@ -128,7 +138,7 @@ def effect_job(domain: str, rng: random.Random, *, keyed: bool, two: bool) -> Jo
     """A task with one effect, or with two of which the second is a note to somebody."""
     if domain == "shop":
         return _shop_job(rng, keyed=keyed, two=two)
-    shape = SHAPES[domain]
+    shape = (SHAPES | MORE_SHAPES)[domain]
     world = World()
     value, other = shape.values(rng)
     who, neighbour = shape.whos(rng)
@@ -269,11 +279,24 @@ SOURCES: dict[str, Source] = {
 }  # fmt: skip
 
 
+MORE_SOURCES: dict[str, Source] = {
+    "populations": Source(
+        [48210, 312045, 1204300, 2750000, 709000], lambda v: f"{v} people", ["Graz", "Lyon", "Osaka", "Quito"],
+        "How many people live in {who}?", "the population of {who}", "{who}",
+    ),
+    "distances": Source(
+        [12.5, 384, 1460, 2205, 76], lambda v: f"{v} km", ["Basel", "Ghent", "Malaga", "Split"],
+        "How far is it to {who}?", "the distance to {who}", "{who}",
+    ),
+}  # fmt: skip
+"""Domains that only the later sets of wordings have."""
+
+
 def read_job(domain: str, rng: random.Random) -> Job:
     """A question with one answer, or with two where the agent asks for both."""
     from tests.planted import tools_of
 
-    source = SOURCES[domain]
+    source = (SOURCES | MORE_SOURCES)[domain]
     world = World()
     first, second = rng.sample(list(source.values), 2)
     who, neighbour = rng.sample(list(source.whos), 2)

@@ -16,12 +16,29 @@ from typing import Any
 
 import chaoslab as lab
 from tests.planted.agents import Scene
-from tests.planted.jobs import SHAPES, SOURCES, Job, effect_job, read_job
+from tests.planted.fifth import FIFTH
+from tests.planted.fourth import FOURTH
+from tests.planted.jobs import MORE_SHAPES, MORE_SOURCES, SHAPES, SOURCES, Job, effect_job, read_job
+from tests.planted.last import LAST
 from tests.planted.recipes import Recipe, recipes
+from tests.planted.sixth import SIXTH
+from tests.planted.spelled import WAYS, spelled
+from tests.planted.third import THIRD
 from tests.planted.words import FIRST, FRESH, UNSEEN, Words
 from tests.planted.world import Claim, Kind, label
 
-SETS = {"first": FIRST, "fresh": FRESH, "unseen": UNSEEN}
+SETS = {
+    "first": FIRST,
+    "fresh": FRESH,
+    "unseen": UNSEEN,
+    "third": THIRD,
+    "fourth": FOURTH,
+    "fifth": FIFTH,
+    "sixth": SIXTH,
+    "last": LAST,
+}
+LATER = (THIRD, FOURTH, FIFTH, SIXTH, LAST)
+"""The sets that have more domains, and more ways of writing a value."""
 LABELS = ["correct", "degraded", "wrong", "false_success", "harm", "failed", "hung"]
 EFFECTS = [*SHAPES, "shop"]
 
@@ -52,10 +69,12 @@ class Judged:
 def planted(words: Words, seed: int, share: float = 1.0) -> Iterator[Planted]:
     """The trials of a set of wordings. `share`: the part of each recipe's weight that is made, at least one."""
     rng = random.Random(f"planted outcomes {seed}")
+    later = words in LATER
+    effects, sources = EFFECTS + [*MORE_SHAPES] * later, [*SOURCES] + [*MORE_SOURCES] * later
     voices: Counter[str] = Counter()
     number = 0
     for recipe in recipes():
-        domains = list(recipe.domains or (SOURCES if recipe.reading else EFFECTS))
+        domains = list(recipe.domains or (sources if recipe.reading else effects))
         rng.shuffle(domains)
         start = rng.randrange(1000)
         for n in range(max(1, round(recipe.weight * share))):
@@ -64,8 +83,9 @@ def planted(words: Words, seed: int, share: float = 1.0) -> Iterator[Planted]:
                 read_job(domain, rng) if recipe.reading else effect_job(domain, rng, keyed=recipe.keyed, two=recipe.two)
             )
             by = recipe.by[(start + n) % len(recipe.by)]
-            if recipe.reading and (by == "state" or SOURCES[domain].words_only):
-                by = "stated" if SOURCES[domain].words_only else "twin"
+            words_only = recipe.reading and (SOURCES | MORE_SOURCES)[domain].words_only
+            if recipe.reading and (by == "state" or words_only):
+                by = "stated" if words_only else "twin"
             if domain == "shop" and by != "twin":
                 by = "twin"
             voice = voices[recipe.label] if recipe.label != "correct" else voices[recipe.agent.__qualname__]
@@ -81,7 +101,7 @@ def run(trial: Planted, words: Words, seed: int) -> Judged:
     options: dict[str, Any] = {"tools": job.tools, "reads": job.reads, "services": job.services or None}
     if trial.by == "stated":
         if recipe.reading:
-            options |= {"facts": [job.truth], "twin": False}
+            options |= {"facts": [list(dict.fromkeys(spelled(job.truth, way) for way in range(WAYS)))], "twin": False}
         else:
             options |= {"effects": _stated(job), "twin": True}
     elif trial.by == "state":
@@ -90,9 +110,12 @@ def run(trial: Planted, words: Words, seed: int) -> Judged:
     voiced = {kind: texts[trial.voice % len(texts)] for kind, texts in words.items()}
     behave, voice = recipe.agent, trial.voice
 
+    def spell(value: str, kind: Kind) -> str:
+        return spelled(value, voice + list(Kind).index(kind)) if words in LATER else value
+
     def make() -> Any:
         job.world.reset()
-        scene = Scene(job, voiced, voice)
+        scene = Scene(job, voiced, voice, spell)
 
         def agent(prompt: str) -> Any:
             try:

@@ -65,6 +65,14 @@ def test_nothing_wrong_is_judged_correct(judged: list[Judged]) -> None:
     assert not [each.answer for each in judged if each.true != "correct" and each.outcome == "correct"]
 
 
+def test_wordings_that_mended_nothing_raise_no_false_alarm_and_hide_nothing() -> None:
+    command = [sys.executable, "-m", "tests.planted.measure", "--json", "--words", "last", "--share", "0"]
+    rows, _ = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout)
+    last = [Judged(*row) for row in rows]
+    assert not [each for each in last if each.true == "correct" and each.outcome in BAD]
+    assert not [each for each in last if each.true != "correct" and each.outcome == "correct"]
+
+
 def test_the_matrix_in_the_documents_is_the_measured_one(measured: Measured) -> None:
     page = (ROOT / "docs" / "explanation" / "verdicts.md").read_text(encoding="utf-8")
     assert measured[1] in page, "run: python -m tests.planted.measure, and paste its table"

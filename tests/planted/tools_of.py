@@ -268,3 +268,53 @@ def tickets(table: dict[str, Any]) -> Callable[..., Any]:
         return {"value": table[team]}
 
     return backlog
+
+
+def invoices(world: World, table: dict[Any, Any], keyed: bool) -> Tools:
+    """Payments of invoices."""
+
+    def open_amount(invoice: str) -> dict[str, Any]:
+        return {"amount": table[invoice]}
+
+    def pay(invoice: str, amount: float) -> dict[str, Any]:
+        world.do("pay", who=invoice, value=amount)
+        return {"paid": True, "invoice": invoice}
+
+    def pay_once(invoice: str, amount: float, idempotency_key: str) -> dict[str, Any]:
+        world.do("pay", idempotency_key, who=invoice, value=amount)
+        return {"paid": True, "invoice": invoice}
+
+    pay_once.__name__ = "pay"
+
+    def payments_of(invoice: str) -> int:
+        return world.count("pay")
+
+    def payment_slip(invoice: str) -> Any:
+        return _last(world, "pay")
+
+    def reverse_payment(invoice: str) -> bool:
+        world.undo("pay")
+        return True
+
+    return {
+        "look": open_amount, "act": pay_once if keyed else pay, "check": payments_of, "receipt": payment_slip,
+        "undo": reverse_payment, "notify": _notify(world),
+    }  # fmt: skip
+
+
+def populations(table: dict[str, Any]) -> Callable[..., Any]:
+    """Inhabitants of cities."""
+
+    def population(city: str) -> dict[str, Any]:
+        return {"value": table[city]}
+
+    return population
+
+
+def distances(table: dict[str, Any]) -> Callable[..., Any]:
+    """Distances to places."""
+
+    def distance(place: str) -> dict[str, Any]:
+        return {"value": table[place]}
+
+    return distance

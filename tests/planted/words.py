@@ -2,7 +2,7 @@
 """Wordings of answers, as a careful, a terse, a chatty, and a markdown or JSON answering agent would write them.
 
 `FIRST` was used to find the judge's mistakes. `FRESH` was written with it, and was first tried when the judge was mended
-by them. It showed a few more. `UNSEEN` was written after that, tried once, and nothing was mended by it.
+by them. It showed a few more. `UNSEEN` was written after that, tried once, and nothing was mended by it. Later sets have files of their own.
 Fields: {past} {noun} {inf} {what} {ref} for effects, {subject} {value} for values, each with a large first letter as {Past};
 a 2 behind means the second of two steps. {why} is the error.
 """

@@ -212,3 +212,40 @@ def test_few_good_trials_are_told_to_be_few() -> None:
     assert one.seen.startswith("None of 8 judged trials that met server_error ended badly, and up to 32% of all could")
     assert (one.size.count, len(one.trials)) == (0, 8)
     assert found(36) == []
+
+
+def test_a_request_that_was_never_made_is_named() -> None:
+    def found(number: int) -> list[Advice]:
+        trial = lab.run(honest, "Do it.", reads=[price], faults=[lab.inject("server_error", "price", calls=[number])])
+        return of_rule(Contents.of(trial.history, where="logs/run"), "Plan it for a request that the agent makes")
+
+    assert [(one.size.count, one.trials) for one in found(9)] == [(1, ("p1.r1",))]
+    assert "is for request 9 of price, and 1 of 1 trials made 1 at most" in found(9)[0].seen
+    assert found(1) == []
+
+
+def test_of_two_faults_the_one_where_it_was_done_twice_is_named_and_advice_on_the_run_comes_last(
+    tmp_path: Path,
+) -> None:
+    def agent(_prompt: str) -> str:
+        price(item="pen")
+        for _ in range(2):
+            try:
+                order(amount=3)
+                break
+            except TimeoutError:
+                pass
+        return "Ordered 3."
+
+    faults = [lab.inject("latency", "price", delay_s=1.0), lab.inject("lost_reply", "order", calls=[1])]
+    faults.append(lab.inject("tool_error", "post"))
+    lab.run(agent, "Do it.", tools=[order, post], reads=[price], faults=faults, logs=tmp_path)
+    found = Contents.of(History.read(tmp_path / "latest"), where="logs/run").advice
+    assert "Idempotency-Key" in found[0].do
+    assert "that met lost_reply" in found[0].seen
+    assert [one.of_run for one in found] == sorted(one.of_run for one in found)
+    assert found[-1].of_run
+
+
+def post(*, text: str) -> str:
+    return text

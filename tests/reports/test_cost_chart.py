@@ -63,9 +63,17 @@ def test_an_amount_that_nothing_can_be_compared_by_has_no_figure() -> None:
 
 
 def test_without_a_comparison_the_chart_says_so() -> None:
-    for run in (of(NONE, latency=spending(3)), report(None)):
+    runs = {
+        "no data: no trial of the same prompt": of(NONE, no_comparison=spending(3), latency=spending(3)),
+        "no more was spent than without faults; 1 trial cannot": of(
+            NONE, no_comparison=spending(1), latency=spending(3)
+        ),
+        "no more was spent than without faults": of(NONE, latency=spending(3)),
+        "no data": report(None),
+    }
+    for reason, run in runs.items():
         assert added(run) == ()
-        assert "no more was spent than without faults, or no trial" in said(cost_of_chaos(run))
+        assert reason in said(cost_of_chaos(run))
 
 
 def test_amounts_have_their_sign_and_unit() -> None:

@@ -101,7 +101,8 @@ def bare(text: str) -> str:
 
 def test_the_newest_of_several_runs_is_told_and_the_others_are_named() -> None:
     text = render(RunReport.of(folder.read(str(LOGS))))
-    assert text.startswith("run first_lab#3 · seed not known · model not known · done after 85.7 s\n")
+    assert text.startswith("1 of 26 judged trials did not end well.\n\n")
+    assert "\n\nrun first_lab#3 · seed not known · model not known · done after 85.7 s\n" in text
     assert bare(f"note: 3 runs are in this log, this is #3, the newest; {LOGS}#1 is the first") in bare(text)
     assert "note: that lab itself counted 21 of 26 prompts as successes\n" in text
     assert row(text, "unknown").split()[1:3] == ["25", "96%"]
@@ -161,7 +162,8 @@ def test_runs_of_both_labs_are_laid_over_each_other(tmp_path: Path) -> None:
 
 def test_the_commands_take_such_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["summary", f"{LOGS}#2"]) == 0
-    assert capsys.readouterr().out.startswith("run first_lab#2 ")
+    said = "None of 4 trials failed; nothing was stated about right answers."
+    assert capsys.readouterr().out.startswith(f"{said}\n\nrun first_lab#2 ")
     assert main(["show", str(LOGS), "--prompt", "5"]) == 0
     assert "It is 5." in capsys.readouterr().out
     assert charts([str(LOGS)], out=tmp_path) == 0

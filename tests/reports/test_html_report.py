@@ -176,7 +176,8 @@ def test_the_sections_stand_in_their_order_and_tables_have_headers(tmp_path: Pat
     text = page(FakeRun(tmp_path, prompts=12).write())
     heads = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
     assert heads == [
-        "Harm", "Faults and targets", "One trial", "Reliability", "Recovery", "Retries and calls",
+        "Worst trial", "What to change first", "Harm", "Faults and targets", "One trial", "Reliability", "Recovery",
+        "Retries and calls",
         "Cost", "Delivery of the faults", "Fault coverage", "What to change", "All trials",
     ]  # fmt: skip
     assert text.count("<h1") == 1

@@ -43,7 +43,9 @@ def flat(text: str) -> str:
 
 def test_it_names_the_run_and_counts_its_prompts_calls_and_faults(tmp_path: Path) -> None:
     text = render(RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write())))
-    assert text.startswith("run fake · seed 7 · model chaoslab-offline · done after ")
+    assert text.startswith(
+        "Harm was done in 2 of 60 trials.\n\nrun fake · seed 7 · model chaoslab-offline · done after "
+    )
     assert row(text, "correct")[1:3] == ["50", "83%"]
     injection, eligible, scheduled, injected, witnessed, *_ = row(text, "errors")
     assert (injection, scheduled) == ("errors", injected)

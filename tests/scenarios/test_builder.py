@@ -257,3 +257,10 @@ def test_two_functions_of_one_name_are_two() -> None:
     made = lab.scenario("x").agent(local("a")).tools(local("b"), local("c"), shop_parts.refund)
     assert made.data["agent"] == "here:inner"
     assert made.data["tools"] == ["here:inner_2", "here:inner_3", "tests.scenarios.shop_parts:refund"]
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".json", ".toml"])
+def test_small_numbers_and_texts_that_look_like_them_are_written_as_they_are(suffix: str, tmp_path: Path) -> None:
+    path = lab.scenario("a").agent("a:b").ask("1e3").set(pass_rate=1e-7).to_file(tmp_path / f"a{suffix}")
+    (scenario,) = load(path)
+    assert (scenario.spec.prompt, scenario.spec.pass_rate) == ("1e3", 1e-7)

@@ -150,7 +150,7 @@ CASES: list[tuple[str | bytes, str]] = [
     (also("timeout: .nan"), "9:10: .nan is no number to reckon with"),
     (also("timeout: .inf"), "9:10: .inf is no number to reckon with"),
     (also("timeout: -.inf"), "is no number to reckon with"),
-    (also("timeout: 1e999"), "timeout is '1e999': it should be a duration"),
+    (also("timeout: 1e999"), "9:10: 1e999 is too large a number"),
     (also("timeout: 1.0e+999"), "is too large a number"),
     (also("timeout: -1"), "9:10: timeout is -1: it should be 0 or more"),
     (also("timeout: fast"), "9:10: timeout is 'fast': it should be a duration, as in 90s, 5min or 2h"),
@@ -329,9 +329,11 @@ def test_all_mistakes_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"name": "x" 1}', "1:14: this is no JSON"), ('{"name": NaN}', "agent or fresh"),
-        ('{"name": "x", "trials": 1e400}', "trials"), ("", "it is empty"), ('{"a": 1} {"b": 2}', "1:10: this is no JSON"),
+        ('{"name": "x" 1}', "1:14: this is no JSON"), ('{"name": NaN}', "1:10: nan is no number"),
+        ('{"name": "x", "trials": 1e400}', "1:25: inf is no number"), ("", "it is empty"), ('{"a": 1} {"b": 2}', "1:10: this is no JSON"),
         ("[" * 100_000, "it is nested more than 40 deep"), ("name: x", "1:1: this is no JSON"),
+        ("[" * 50 + "]" * 50, "1:42: it is nested more than 40 deep"), ('{"name": 1,\n "name": 2}', "2:2: 'name' stands"),
+        (f"[1{', 1' * 50_000}]", "it has more than 50000 values"), (f"[{'9' * 5000}]", "this is no JSON: Exceeds"),
     ],
 )  # fmt: skip
 def test_json_is_checked_alike(text: str, said: str, tmp_path: Path) -> None:
@@ -343,8 +345,11 @@ def test_json_is_checked_alike(text: str, said: str, tmp_path: Path) -> None:
     [
         ("name = ", "this is no TOML"), ("name = 'x'\nname = 'y'", "this is no TOML"),
         ("name = 'x'\nagent = 'a:b'\nprompt = 'p'\ntrials = 0", "trials is 0: it should be 1 or more"),
-        ("name = 'x'\nagent = 'a:b'\nprompt = 'p'\ntimeout = nan", "timeout is nan"),
+        ("name = 'x'\nagent = 'a:b'\nprompt = 'p'\ntimeout = nan", "4:11: nan is no number"),
         ("name = 2026-01-01", "agent or fresh is missing"),
+        (f"a = {'[' * 50}{']' * 50}", "1:45: it is nested more than 40 deep"),
+        (f"{'a.' * 100_000}a = 1", "1:1: it is nested more than 40 deep"),
+        (f"a = [{'1, ' * 50_000}]", "it has more than 50000 values"), (f"a = {'9' * 5000}", "this is no TOML: Exceeds"),
     ],
 )  # fmt: skip
 def test_toml_is_checked_alike(text: str, said: str, tmp_path: Path) -> None:
@@ -364,6 +369,22 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "folder.yaml").mkdir()
     with pytest.raises(ScenarioError, match="this is a folder"):
         load(tmp_path / "folder.yaml")
+
+
+def test_numbers_with_an_exponent_are_numbers() -> None:
+    assert parse("a: 1e-3\nb: -2.5E+2\nc: '1e3'\nd: 1e\ne: e3\nf: 1.e3\n", "x").data == {
+        "a": 0.001, "b": -250.0, "c": "1e3", "d": "1e", "e": "e3", "f": 1000.0,
+    }  # fmt: skip
+    assert parse('{"a": 1e-3, "b": [1E2, "1e3"]}', "x", suffix=".json").data == {"a": 0.001, "b": [100.0, "1e3"]}
+
+
+def test_json_is_read_as_json_and_not_as_the_yaml_that_it_nearly_is() -> None:
+    name = "k" * 2000
+    text = f'{{\n\t"a": "\\ud83d\\ude00 \\/",\n\t"{name}": [true, null, {{"b" : -0.5 }}], "c": {{}}, "d": [ ]\n}}'
+    found = parse(text, "f.json", suffix=".json")
+    assert found.data == json.loads(text)
+    assert str(found.error((name, 2, "b"), "no")) == "f.json:3:2026: no"
+    assert str(found.error((name, 2, "b"), "no", of_key=True)) == "f.json:3:2020: no"
 
 
 def test_texts_that_look_like_other_things_stay_texts() -> None:

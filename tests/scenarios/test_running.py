@@ -212,6 +212,12 @@ def test_the_schema_knows_faults_and_assertions_and_takes_what_is_right(capsys: 
     schema = json.loads(capsys.readouterr().out)
     jsonschema.Draft7Validator.check_schema(schema)
     valid = jsonschema.Draft7Validator(schema)
+    assert schema["title"] == "A scenario of the chaos lab"
+    holders = {"": schema, **schema["definitions"]}
+    for name, holder in holders.items():  # an editor shows them
+        for key, of in holder.get("properties", {}).items():
+            assert of.get("description"), f"{name}.{key} has no description"
+            assert "title" not in of
     good = yaml.safe_load(FILE.format(agent="naive"))
     assert [error.message for error in valid.iter_errors(good)] == []
     assert valid.is_valid({**good, "timeout": "90s", "turns": ["a", {"reply": {"b": "c"}, "after": "2h"}]})

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from chaoslab.execution.scenarios import toml_places
 from chaoslab.execution.scenarios.located import ScenarioError, parse
-from chaoslab.execution.scenarios.toml_places import places
+from chaoslab.execution.scenarios.toml_places import TooDeep, Unknown, lines, places
 
 TEXT = '''# a scenario
 name = "a # b" # no [table]
@@ -44,7 +48,7 @@ def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | 
 
 @pytest.mark.parametrize("text", [TEXT, TEXT.replace("\n", "\r\n"), "", "a=[[],{}]", "a=''\n[b]\n[b.c]\n", '"" = 1'])
 def test_every_value_has_a_place(text: str) -> None:
-    marks, keys = places(text)
+    marks, keys = places(text, depth_max=40)
     found = set(paths(tomllib.loads(text)))
     assert set(marks) == found
     assert set(keys) == {path for path in found if path and isinstance(path[-1], str)}
@@ -67,7 +71,7 @@ def test_every_value_has_a_place(text: str) -> None:
 def test_a_place_is_where_the_value_or_the_key_begins(
     path: tuple[str | int, ...], value: tuple[int, int], key: tuple[int, int] | None
 ) -> None:
-    marks, keys = places(TEXT)
+    marks, keys = places(TEXT, depth_max=40)
     assert (marks[path], keys.get(path)) == (value, key)
 
 
@@ -79,20 +83,82 @@ def test_an_error_of_meaning_names_line_and_column() -> None:
         parse("a = 1\nb = \n", "a.toml", suffix=".toml")
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (f"a = {'9' * 5000}", "a.toml: this is no TOML: Exceeds the limit"),
-        (f"a = {'[' * 500}{']' * 500}", "a.toml: it is nested more than"),
-    ],
-)
-def test_what_the_parser_gives_up_is_one_line(text: str, said: str) -> None:
-    with pytest.raises(ScenarioError) as raised:
-        parse(text, "a.toml", suffix=".toml")
-    assert str(raised.value).startswith(said)
-    assert "\n" not in str(raised.value)
+KEYS = st.lists(
+    st.sampled_from(["a", "b", "-", "1", '"a"', "'b c'", '""', r'"\u0061 = ["']), min_size=1, max_size=3
+).map(" . ".join)
+PLAIN = ["1", "-1e3", "inf", "true", "0x1F", "1979-05-27 07:32:00", "07:32:00"]
+QUOTED = [
+    '""',
+    "''",
+    r'"\\"',
+    r'"\" # ["',
+    "'# x = ['",
+    '""""""',
+    '"""\n""a"""""',
+    '"""\\\n  [a]\n"""',
+    "'''\n[a]'' '''''",
+]
+SCALARS = st.sampled_from([*PLAIN, *QUOTED])
+GAPS = st.sampled_from(["", " ", "\t", "\n", "\r\n", " # ]}\"'\n"])
 
 
-def test_what_the_scan_does_not_know_costs_no_more_than_the_places() -> None:
-    """As a form of a later TOML would be: what was read before has its place, the rest that of what is around."""
-    assert places("name = 1\n§ = 2")[0][("name",)] == (1, 8)
+def listed(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    entries = st.lists(st.tuples(GAPS, inner, GAPS).map("".join), max_size=3).map(",".join)
+    pairs = st.lists(st.tuples(KEYS, inner).map(" = ".join), max_size=2).map(", ".join)
+    return st.tuples(entries, GAPS).map(lambda made: f"[{''.join(made)}]") | pairs.map("{{{}}}".format)
+
+
+VALUES = st.recursive(SCALARS, listed, max_leaves=6)
+LINES = st.tuples(KEYS, VALUES).map(" = ".join) | KEYS.map("[{}]".format) | KEYS.map("[[ {} ]]".format)
+DOCUMENTS = st.lists(st.tuples(LINES, st.sampled_from(["\n", "\r\n", " # [b]\n\n"])).map("".join)).map("".join)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(text=DOCUMENTS)
+def test_whatever_tomllib_reads_has_all_its_places(text: str) -> None:
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return
+    marks, keys = places(text, depth_max=40)
+    assert set(marks) == set(paths(data))
+    assert set(keys) <= set(marks)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(text=st.lists(st.sampled_from([*"ab.=[]{},\"'\\#\n 1"])).map("".join))
+def test_what_is_no_toml_is_told_and_never_another_error(text: str) -> None:
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        with pytest.raises(ScenarioError):
+            parse(text, "a.toml", suffix=".toml")
+    else:
+        assert parse(text, "a.toml", suffix=".toml").data == data
+
+
+@pytest.mark.parametrize("text", ["a", "[", "a = ", r'"\x" = 1', "a = 'x", "= 1", "a.\n"])
+def test_half_a_text_is_unknown(text: str) -> None:
+    with pytest.raises(Unknown):
+        places(text, depth_max=40)
+
+
+def test_a_deep_value_is_told_before_tomllib_reads_it() -> None:
+    for text, place in (("\n a.b.c = 1", (2, 2)), ("a = [[[1]]]", (1, 7)), ("[x.y]\na.b=1", (2, 5))):
+        with pytest.raises(TooDeep) as error:
+            places(text, depth_max=2)
+        assert error.value.place == place
+
+
+def test_a_form_that_is_not_known_leaves_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toml_places, "_BARE_VALUE", re.compile("[0-9]+,"))
+    located = parse(TEXT, "a.toml", suffix=".toml")
+    assert str(located.error(("faults", 1, "target"), "no")) == "a.toml:19: no"
+    assert str(located.error(("faults", 1, "fault"), "no")) == "a.toml:18: no"
+    assert str(located.error(("agent", "command", 1), "no")) == "a.toml:13: no"
+    assert str(located.error(("a key", "b"), "no")) == "a.toml: no"
+
+
+def test_lines_are_those_of_values_that_are_there() -> None:
+    text = 'x = """\n[y]\nz = 1\n"""\n[t]\n"u" = 2\n'
+    assert lines(text, tomllib.loads(text))[0] == {("x",): (1, 0), ("t",): (5, 0), ("t", "u"): (6, 0)}

@@ -107,3 +107,69 @@ def test_a_call_of_another_tool_goes_by() -> None:
 def test_a_name_that_is_none_is_refused() -> None:
     with pytest.raises(TypeError, match=r"^mcp_tool was given 3: it should be the tool's name, as in 'refund'$"):
         lab.mcp_tool(3)  # type: ignore[arg-type]
+
+
+# Tools that only read.
+
+
+def told() -> Any:
+    """The server, which says of `price` that it only reads."""
+    from mcp.server.mcpserver import MCPServer
+    from mcp.types import ToolAnnotations
+
+    made = MCPServer("shop", log_level="ERROR")
+    made.tool()(refund)
+    made.tool(annotations=ToolAnnotations(read_only_hint=True))(price)
+    return made
+
+
+async def _asks(to: Any, *, listed: bool) -> str:
+    from mcp import Client
+
+    async with Client(to) as client:
+        if listed:
+            await client.list_tools()
+        await client.call_tool("price", {"order": 17})
+        await client.call_tool("refund", {"order": 17})
+    return "done"
+
+
+REFUND = [{"effect": "refund", "order": 17}]
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_session_knows_from_the_list_of_tools_which_only_read(listed: bool) -> None:
+    server, names = told(), ("refund", "price")
+    trial = lab.run(lambda _: _asks(server, listed=listed), "go", tools=[lab.mcp_tool(name) for name in names])
+    assert trial.effects == [*([] if listed else [{"effect": "price", "order": 17}]), *REFUND]
+
+
+def test_a_servers_own_tool_says_so_itself() -> None:
+    server = told()
+    tools = server._tool_manager.list_tools()
+    trial = lab.run(lambda _: _asks(server, listed=False), "go", tools=tools)
+    assert (trial.effects, trial.warnings) == (REFUND, ())
+
+
+@pytest.mark.parametrize(
+    ("listed", "tools", "reads", "json"),
+    [
+        (True, [], [], False),
+        (True, [], [], True),
+        (False, [], ["price"], False),
+        (True, ["refund"], ["price"], False),
+        (True, ["refund", "price"], [], False),
+    ],
+    ids=["events", "json", "stated", "noted at both ends", "noted at both ends and listed"],
+)
+def test_over_http_an_effect_is_noted_once_and_none_for_a_tool_that_only_reads(
+    listed: bool, tools: list[str], reads: list[str], json: bool
+) -> None:
+    def shop() -> Any:
+        return told().streamable_http_app(host="shop", json_response=json)
+
+    trial = lab.run(
+        lambda _: _asks("http://shop/mcp", listed=listed), "go", services={"shop": lab.fresh(shop)},
+        tools=[lab.mcp_tool(name) for name in tools], reads=[lab.mcp_tool(name) for name in reads],
+    )  # fmt: skip
+    assert (trial.effects, str(trial.outcome)) == (REFUND, "correct")

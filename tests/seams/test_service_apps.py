@@ -20,6 +20,7 @@ import pytest
 import requests
 
 import chaoslab as lab
+from chaoslab.core.events import CallStarted
 from chaoslab.seams.service_app import Request, kind_of
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -374,6 +375,31 @@ def test_the_telemetry_of_an_sdk_ends_no_trial() -> None:
     assert trial.answer == "the list of the package itself"
     (warning,) = trial.warnings
     assert warning.startswith("raw.githubusercontent.com (a list of models and prices) could not be reached")
+
+
+def test_the_reports_of_an_sdk_are_no_requests_to_the_model_whose_host_they_go_to() -> None:
+    names: dict[str, Any] = {"__name__": "agents.tracing.processors", "httpx": httpx}
+    exec("def export():\n    return httpx.post('https://api.openai.com/v1/traces/ingest')", names)  # noqa: S102
+
+    def ask() -> str:
+        asked = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+        said = httpx.post("https://api.openai.com/v1/chat/completions", json=asked).json()
+        return str(said["choices"][0]["message"]["content"])
+
+    def agent(_: str) -> str:
+        with contextlib.suppress(httpx.ConnectError):
+            names["export"]()
+        return ask() + ask()
+
+    trial = lab.run(
+        agent, "go", services={"api.openai.com": lab.scripted(["One. ", "Two."])},
+        faults=[lab.inject("latency", "api.openai.com", delay_s=3.0, calls=[2])],
+    )  # fmt: skip
+    assert (trial.answer, str(trial.outcome), round(trial.seconds)) == ("One. Two.", "correct", 3)
+    assert [event.tool for _, event in trial.history.of(CallStarted)] == ["POST /v1/chat/completions"] * 2
+    assert trial.warnings == (
+        "api.openai.com was not reached by the tracing of openai-agents: that is no request to the model",
+    )
 
 
 def test_who_asks_for_an_unknown_host_for_ever_is_hung() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.seams.service_mcp import effects_of, reads_in
+from chaoslab.seams.service_mcp import effects_of, read_only
 
 CALL = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 17}}}
 
@@ -37,6 +36,32 @@ def test_the_effects_of_a_message(message: dict[str, Any], effects: list[Any] | 
     assert effects_of(message) == effects
 
 
+READS = b'{"result": {"tools": [{"name": "a"}, {"name": "b", "annotations": {"readOnlyHint": true}}]}}'
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        (READS, {"b"}),
+        (b"event: message\r\ndata: " + READS + b"\r\n\r\n", {"b"}),
+        (READS[:-9], set()),
+        (READS.replace(b"true", b"false"), set()),
+        (READS.replace(b"true", b'"true"'), set()),
+        (b'{"result": {"tools": {"name": "b"}}}', set()),
+        (b'{"result": {"tools": ["b", null, {"annotations": {"readOnlyHint": true}}]}}', set()),
+        (b'[{"result": 3}]', set()),
+        (b"", set()),
+    ],
+)
+def test_the_tools_that_only_read_are_those_of_which_the_list_says_so(body: bytes, names: set[str]) -> None:
+    assert read_only(body) == names
+
+
+def test_a_call_of_a_tool_that_only_reads_is_no_effect() -> None:
+    assert effects_of(CALL, {"price"}) == [("refund", {"order": 17})]
+    assert effects_of(CALL, {"refund"}) == []
+
+
 def test_a_services_effects_are_the_calls_of_its_tools() -> None:
     def agent(_: str) -> str:
         with httpx.Client(base_url="http://shop") as client:
@@ -47,49 +72,3 @@ def test_a_services_effects_are_the_calls_of_its_tools() -> None:
     trial = lab.run(agent, "go", services={"shop": lambda request: {"asked": request.path}}, effects=[])
     assert [effect["effect"] for effect in trial.effects] == ["refund", "POST /mcp"]
     assert trial.effects[0] == {"effect": "refund", "order": 17}
-
-
-TOOLS = {
-    "jsonrpc": "2.0", "id": 2,
-    "result": {"tools": [
-        {"name": "find", "annotations": {"readOnlyHint": True}},
-        {"name": "refund", "annotations": {"readOnlyHint": False}}, {"name": "pay"},
-        {"name": "odd", "annotations": []}, "none",
-    ]},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("body", "kind", "reads"),
-    [
-        (json.dumps(TOOLS).encode(), "application/json", {"find"}),
-        (
-            b"event: message\ndata: " + json.dumps(TOOLS).encode() + b"\n\n",
-            "text/event-stream; charset=utf-8",
-            {"find"},
-        ),
-        (b"<html>", "text/html", set()),
-        (b"[]", "application/json", set()),
-        (b'{"result": {"tools": 3}}', "application/json", set()),
-        (b"", "", set()),
-    ],
-)
-def test_the_tools_without_effects(body: bytes, kind: str, reads: set[str]) -> None:
-    assert reads_in(body, kind) == reads
-
-
-def test_a_tool_that_the_server_calls_read_only_has_no_effect() -> None:
-    find = {**CALL, "params": {"name": "find", "arguments": {"order": 17}}}
-
-    def agent(_: str) -> str:
-        with httpx.Client(base_url="http://shop") as client:
-            for message in (find, {**CALL, "method": "tools/list"}, find, CALL):
-                client.post("/mcp", json=message)
-        return "done"
-
-    def shop(request: Any) -> dict[str, Any]:
-        return TOOLS if request.json["method"] == "tools/list" else {}
-
-    for _ in range(2):  # nothing is known from an earlier trial
-        trial = lab.run(agent, "go", services={"shop": shop}, effects=[])
-        assert [effect["effect"] for effect in trial.effects] == ["find", "refund"]  # before the list was asked for

@@ -6,9 +6,10 @@ a server process that has loaded the libraries and the modules of chaoslab. The 
 on as `python -m chaoslab` does. It loads chaoslab anew if it would find another one, or if a file has changed.
 
 A warm start cannot show: the cost of imports, what happens during them or when the libraries are taken apart at the
-end, who is whose parent, a limit set on the process, another hash seed. Tests of these start `sys.executable`. A test
-that kills a process, or looks at its session, takes the one that `child` names. The program itself starts the real
-Python for anything but `[-P] -m chaoslab` with three open streams.
+end, who is whose parent, a limit set on the process, another hash seed. Tests of these start `sys.executable`. The
+charts that `run` and `lab` leave are pictures of one pixel, unless the environment holds `DRAWN`. A test that kills a
+process, or looks at its session, takes the one that `child` names. The program itself starts the real Python for
+anything but `[-P] -m chaoslab` with three open streams.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
+DRAWN = {"CHAOSLAB_WARM_DRAWN": "1"}
 SETTLED = ("PYTHON", "LC_", "LANG=", "LANGUAGE=", "TZ=", "LD_", "MPL")
 """Variables that begin so are read while Python or a library starts: a start with other values is a real one."""
 

@@ -21,6 +21,7 @@ import selectors
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple, TextIO
@@ -35,6 +36,16 @@ LIBRARIES = (
 LAB = "chaoslab"
 TAKEN_APART = (LAB, "__main__", "builtins", "sys")
 """Modules that a child takes apart at its end, as Python does with every one."""
+CHARTS = "chaoslab.reports.charts"
+RUNS = ("lab", "run")
+"""Commands that leave charts behind, which most of their tests only count."""
+DRAWN = "CHAOSLAB_WARM_DRAWN"
+"""The variable that asks for them all the same."""
+BLANK = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b55"
+    "0000000a49444154789c63f80f0001010100b138f6140000000049454e44ae426082"
+)
+"""A PNG of one pixel."""
 AT_START = "chaoslab.wire.server.metrics"
 """Notes when the process began, so each start executes it anew. No other module of the lab looks around as it loads."""
 
@@ -73,6 +84,19 @@ class Own(NamedTuple):
             return False
 
 
+def _try_once() -> None:
+    """One trial in virtual time: what the lab and its libraries find out once a process takes longer than a trial."""
+    from chaoslab.agent import prompts
+    from chaoslab.config.settings import Settings
+    from chaoslab.execution.launch import spec_of
+    from chaoslab.execution.spec import TrialSpec
+
+    spec = spec_of(Settings().override({"WORLD": "virtual"}), prompts.load(prompts.FILE)[:1])
+    with spec.opened() as trial:
+        trial(TrialSpec(0))
+    assert threading.active_count() == 1, "who has threads should not fork"
+
+
 def _libraries() -> dict[str, ModuleType]:
     """The modules whose content outlives a child, since nothing of the lab's is in them."""
     return {name: module for name, module in sys.modules.items() if name.partition(".")[0] not in TAKEN_APART}
@@ -100,14 +124,17 @@ class Start(NamedTuple):
 def main(address: str) -> None:
     """Serves at that address. Returns when it is over, in each child too."""
     sys.path.pop(0)  # this folder
+    gc.disable()  # there would be a hundred collections of what stays for good
     forgotten: dict[str, Any] = {}
     atexit.register(_forget, forgotten)  # the first, so it is done last
     for name in LIBRARIES:
         importlib.import_module(name)
     own = Own.loaded()
+    _try_once()
     forgotten.update(_libraries(), itself=forgotten)
     gc.collect()
     gc.freeze()  # else each child would copy the memory of all that, to count references in it
+    gc.enable()
     start = served(address)
     if start is not None:
         become(start, own)
@@ -235,7 +262,19 @@ def become(start: Start, own: Own) -> None:
     sys.path_importer_cache.clear()
     importlib.invalidate_caches()
     own.kept()
+    if asked["arguments"][:1] and asked["arguments"][0] in RUNS and DRAWN not in os.environ:
+        _leave_charts_blank()
     runpy.run_module("chaoslab", run_name="__main__", alter_sys=True)
+
+
+def _leave_charts_blank() -> None:
+    """A run leaves its charts as pictures of one pixel: drawing them takes longer than most runs."""
+    charts: Any = sys.modules.get(CHARTS)
+    if charts is None:  # another chaoslab
+        return
+    drawn = charts._png
+    charts.draw = lambda _: dict.fromkeys(name for name, _ in charts._charts())
+    charts._png = lambda figure: drawn(figure) if figure else BLANK
 
 
 def _stream(fd: int, like: TextIO) -> TextIO:

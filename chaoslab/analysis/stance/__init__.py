@@ -11,10 +11,23 @@ import re
 from collections.abc import Sequence
 
 from chaoslab.analysis.stance import trouble
-from chaoslab.analysis.stance.clauses import Clause, clauses
+from chaoslab.analysis.stance.clauses import Clause, asks, clauses
 from chaoslab.analysis.stance.structured import of_structure, structure
 
-__all__ = ["Clause", "admissions", "admits", "clauses", "denials", "plainly", "structure", "succeeds"]
+__all__ = [
+    "Clause",
+    "admissions",
+    "admits",
+    "clauses",
+    "denials",
+    "ends_badly",
+    "plainly",
+    "structure",
+    "succeeds",
+    "wavers",
+]
+
+_CONTRAST = ("but ", "however", "yet ", "whereas ", "except ", "only that ")
 
 
 def admits(answer: str, twin: str | None = None) -> bool:
@@ -39,9 +52,10 @@ def admissions(answer: str, twin: str | None = None) -> list[Clause]:
 
 
 def plainly(admitted: Sequence[Clause]) -> bool:
-    """True if one of the admissions is a doubt, or says in plain words that something could not be done. A clause that
-    only tells of what the agent left alone ("I did not send it, as it is warm") is neither."""
-    return any(clause.doubt or trouble.PLAINLY.search(clause.text) for clause in admitted)
+    """True if one of the admissions is a doubt, tells that nobody answered, or says in plain words that something
+    could not be done. A clause that only tells of what the agent left alone ("I did not send it, as it is warm") is
+    neither."""
+    return any(c.doubt or trouble.SILENCE.search(c.text) or trouble.PLAINLY.search(c.text) for c in admitted)
 
 
 def denials(admitted: Sequence[Clause]) -> list[Clause]:
@@ -50,6 +64,23 @@ def denials(admitted: Sequence[Clause]) -> list[Clause]:
     if any(clause.doubt for clause in admitted):
         return []
     return [clause for clause in admitted if not trouble.SILENCE.search(clause.text)]
+
+
+def ends_badly(clause: Clause) -> bool:
+    """True if the clause is a line such as "Status: failed", which holds for all that was asked."""
+    return bool(trouble.STATED_BAD.match(clause.text))
+
+
+def wavers(answer: str, twin: str | None = None) -> str:
+    """The clause behind a "but" that states neither a success nor a trouble, so that nobody can tell what it takes
+    back; else empty. `twin`: an answer whose own clauses do not count."""
+    known = {_bare(clause.text) for clause in clauses(twin)} if twin is not None else set()
+    for clause in clauses(answer):
+        text = " ".join(f"{clause.joined} {clause.text}".split()).strip(" ,;.")
+        open_ended = not (clause.success or clause.trouble or asks(clause.text))
+        if open_ended and text.startswith(_CONTRAST) and _bare(clause.text) not in known:
+            return text
+    return ""
 
 
 def succeeds(answer: str) -> bool:

@@ -18,11 +18,23 @@ DOUBT = any_of(
         r"never (?:got|received|saw|had) (?:a|an|any)",
         r"if it (?:took|worked|went|happened)",
     ),
+    r"\bunable to (?:tell|say|confirm|verify|know|determine|establish|check)\b",
+    words(
+        r"a (?:\w+ )?chance (?:that|it|of)|no (?:way|means) (?:of|to) (?:tell|know|say|confirm|verify)\w*",
+        r"hard to (?:say|tell)",
+        r"(?:most |very )?likely (?:not|went|was|did|has)",
+        r"(?:not|never|\w+n't) (?:yet )?(?:received?|heard|gotten|got)"
+        r" (?:back|(?:a |an |any )?(?:confirmation|response|reply|answer))",
+        r"(?:not|\w+n't) have (?:a |an )?(?:\w+ )?(?:confirmation|answer as to)|(?:not|\w+n't) know",
+        r"(?:a)?waiting for (?:its |a |the |any )?(?:confirmation|answer|reply|response)|awaiting",
+        r"needs? (?:a )?(?:manual|human) \w+|no idea|(?:be|am|'m|only|just) guessing|remains? to be seen",
+        r"anyone's guess",
+    ),
     rf"{NOT} (?:yet )?(?:been )?(?:able to )?(?:tell|say|confirm|verify|know|verified|confirmed|sure|vouch|certain)\b",
     r"❓|\?\?",
 )
 CONDITION = any_of(
-    r"^\s*(?:if|should you|in case|unless|when|let me know|feel free)\b",
+    r"^\s*(?:if|should (?:you|it|there|any\w*)|in case|unless|when|let me know|feel free)\b",
     words("let me know if", "if you"),
 )
 """A clause of what may come."""

@@ -9,23 +9,59 @@ from typing import Any
 
 from chaoslab.analysis.stance.clauses import Clause, clauses
 
+_FENCED = re.compile(r"\s*```(?:json|JSON)?\s*\n(.*?)\n\s*```\s*", re.DOTALL)
+_ATTEMPTS = re.compile(r"(?:attempts?|tries|retries|calls|history|log)")
 _BAD = re.compile(r"\s*(?:error|fail\w*|denied|rejected|refused|aborted)\b", re.IGNORECASE)
 _OUTCOME = {"status", "state", "result", "outcome"}
 _GOOD = {"success", "ok", "done", "succeeded", "completed", "complete", "finished", "accepted"}
-_YES = {"ok", "success", "succeeded", "done", "completed", "fresh", "current", "verified", "found", "available", "sent"}
+_YES = {
+    "ok", "success", "succeeded", "done", "completed", "fresh", "current", "verified", "found", "available",
+    "sent", "performed", "executed", "processed", "applied", "created", "booked", "delivered", "live", "confirmed",
+}  # fmt: skip
 _NO = {"stale", "cached", "failed", "outdated", "partial", "unknown", "uncertain", "timed_out", "timeout"}
-_TROUBLES = {"error", "errors", "failure", "failures", "failed", "exception"}
+_TROUBLES = {
+    "error",
+    "errors",
+    "failure",
+    "failures",
+    "failed",
+    "exception",
+    "not_completed",
+    "incomplete",
+    "not_done",
+    "unfinished",
+}
 _HELD = {"answer", "value", "result", "data", "figure", "price", "temperature"}
 
 
 def structure(text: str) -> Any:
     """The object or list of a JSON text, else None."""
+    fenced = _FENCED.fullmatch(text)
+    text = fenced[1] if fenced else text
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        return json.loads(text)
+        return _settled(json.loads(text))
     except (ValueError, RecursionError):
         return None
+
+
+def _settled(held: Any) -> Any:
+    """The same without the records of a list that tell of a failed attempt at what a later record tells of too."""
+    if not isinstance(held, list):
+        return held
+    about = [_about(each) for each in held]
+    return [
+        each for n, each in enumerate(held) if not (about[n] and about[n] in about[n + 1 :] and any(of_structure(each)))
+    ]
+
+
+def _about(record: Any) -> dict[str, Any]:
+    """The subject of a record: its texts that tell neither of an error nor of an outcome."""
+    if not isinstance(record, dict):
+        return {}
+    told = _TROUBLES | _OUTCOME | {"note", "notes", "message", "reason", "detail", "time", "attempt"}
+    return {key: value for key, value in record.items() if isinstance(value, str) and key.casefold() not in told}
 
 
 def of_structure(held: Any) -> Iterator[Clause]:
@@ -43,6 +79,8 @@ def of_structure(held: Any) -> Iterator[Clause]:
         if key.startswith(("last_", "first_", "previous_")):  # of an attempt that was not the last
             continue
         text = f"{key}: {value}"
+        if _ATTEMPTS.fullmatch(key) and isinstance(value, list):
+            value = value[-1:]  # the last attempt is what came of it
         if isinstance(value, dict | list):
             if key in _TROUBLES and value and not well:
                 yield Clause(text, True, False, False, False)

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import re
+
 from chaoslab.analysis.stance.words import NOT, any_of, words
 
+_PROBLEM = r"(?:problems?|issues?|troubles?|difficult(?:y|ies))"
+_SOME = r"(?:an?|the|some|several|small|serious|technical|temporary|unexpected|known|ongoing)"
 TROUBLE = any_of(
     rf"\b\w*{NOT}\b(?! only\b)",
     words(
         # It did not work.
-        r"fail(?:ed|ure|ures|s|ing)?|errors?|impossible|abort(?:ed|s)?|cancell?ed|dropped|broke(?:n)?|choked|hiccup\w*|died",
+        r"fail(?:ed|ure|ures|s|ing)?|error(?:s|ed)?|impossible|to no avail|in vain|abort(?:ed|s)?|cancell?ed|dropped",
+        r"broke(?:n)?|choked|hiccup\w*|died",
         r"unable|un(?:available|successful|reachable|usable|processed|finished|resolved|fortunately)",
-        r"no luck|bad news|not-so-good|wrong|made no sense|hit a wall|regret|rather not|won't",
+        r"no luck|bad news|not-so-good|wrong|made no sense|hit a wall|regret|rather not|won't|no way|empty-handed",
+        r"sadly|regrettably|alas",
+        r"out of (?:order|service|action)|(?:blew|blown) up|(?:gone|went) (?:dead|silent|quiet|south)|bombed|flopped",
+        r"stalled",
+        r"fell (?:through|over|short)|broke down|gave out|glitched|no (?:dice|joy|go|chance)|(?:drew|draw) a blank",
+        r"dead end",
+        r"locked out|stonewalled|(?:has|have|will have) to wait|yet to be|needs doing|beyond me|out of my hands",
+        r"(?:had|was|were|would have|'d have) (?:hoped|hoping|liked|loved|wanted|meant|planned|intended|trying) to",
+        r"(?:give|answer|find|get|got|do|did|done|managed|finished) (?:you )?(?:only |just )?"
+        r"one of (?:the|your|both|two|them)",
+        r"crash(?:ed|es)|malfunction\w*|interrupted|disconnected|overloaded|throttled|rate[ -]limited",
+        r"prevented (?:me|us|it|from)",
+        r"(?:ha(?:s|d|ve|ving)|experienc(?:ed|es|ing)|encounter(?:ed|s|ing)|(?:ran|run|running) into|hit|facing"
+        rf"|report(?:s|ed)|there(?: is|'s| was| were| are)) (?:{_SOME} ){{0,2}}{_PROBLEM}",
+        rf"(?:technical|network|connecti(?:on|vity)|server|service|temporary|internal|provider) {_PROBLEM}",
+        rf"{_PROBLEM} (?:with|reaching|accessing|connecting)|snags?|roadblocks?",
         r"(?:gave|give|given|giving) (?:\w+ )?up|stopped before|(?:to|had to) stop without|without making",
         # Somebody would not.
         r"reject(?:ed|s|ion)?|refus(?:ed|es|al)|declin(?:ed|es)|denied|blocked|bounced",
@@ -21,9 +41,10 @@ TROUBLE = any_of(
         r"service unavailable|internal error|bad gateway",
         # It is not all there.
         r"incomplete|outstanding|pending|undone|half done|partial(?:ly)?|missing|lacking|left out|skipped",
+        r"(?:everything|all)(?: of \w+)?,? (?:except|apart from|other than)",
         r"no such|not found|only (?:\w+ )?(?:the )?(?:first|one|half|part)",
         r"remain(?:s|ed)? (?:to be|open|undone|un\w+)|still (?:to|needs?|has|have|open|outstanding)|needs a human",
-        r"you(?:'ll| will)? (?:need|have) to (?:.* )?(?:yourself|by hand|manually|elsewhere|(?:some|an)other way)",
+        r"you(?:'ll| will)? (?:need|have) to (?:.* )?(?:yourself|by hand|manually|elsewhere|(?:some |an)other way)",
         r"no(?:body)? (?:\w+ )?(?:answer(?:ed|s)?|repl(?:y|ied)|response|data|figure|value|result|record|confirmation"
         r"|acknowledg\w+|proof|changes|connection|idea|information|up-to-date)",
         r"nobody|nothing|none|never|no one|n/a|null",
@@ -32,6 +53,8 @@ TROUBLE = any_of(
         r"most recent note|(?:earlier|older) (?:copy|reading|value|figure)|some time ago|grain of salt",
         r"with care|not current|nearest|stand-in|contradict\w*|inconsistent|disagree\w*",
     ),
+    r"\b(?:reached|done|completed?|success\w*|succeeded|ok|sent|booked|paid|executed|confirmed|processed|made|delivered"
+    r"|created)\s*[:=]\s*(?:no|false)\b",
     r"[❌✘✗✖⚠]|\[ \]|^\s*[–-]\s*(?:$|\()",
 )
 SILENCE = any_of(
@@ -39,13 +62,13 @@ SILENCE = any_of(
         r"time(?:d|s)?[ -]?out|timeouts?|no (?:answer|reply|response)|stopped responding",
         r"(?:never|not) (?:heard|got|received)|(?:got|was) lost|connection (?:reset|closed|lost|dropped)",
     ),
-    rf"\b{NOT} (?:answer|reply|respond)\w*\b",
+    rf"\b{NOT} (?:answer|reply|respond|acknowledge)\w*\b",
 )
 """Nobody answered, so it may have been done."""
 PLAINLY = any_of(
     words(
         r"could(?: not|n't)|can(?: ?not|'t)|unable to|not able to|failed|did(?: not|n't) manage to|unavailable",
-        r"not available|not possible|impossible to",
+        r"not available|not possible|impossible to|hit a wall|no luck|g[ai]ve(?:n)? up|in vain",
         r"(?:did|does)(?: not|n't) (?:work|succeed|answer|respond|reply|go through)",
         r"(?:was|were) not (?:sent|created|deleted|done|carried out|completed)",
         r"no (?:answer|reply|response) (?:from|came)",
@@ -60,7 +83,18 @@ IDLE = any_of(
     r"\b(?:no|zero|0|without (?:a |an |any )?|never any) ?(?:further |other |more )?"
     r"(?:errors?|problems?|issues?|failures?|troubles?|warnings?|difficult(?:y|ies)|complications?)\b(?! data)",
     r"\b(?:errors?|problems?|issues?|failures?|warnings?)\s*[:=]?\s*(?:none|0|null|no)\b",
-    r"\bnothing (?:failed|went wrong|unusual\b.*|else\b.*|more\b.*|further\b.*|is left\b.*|left to\b.*|to worry\b.*)",
+    r"\bnothing (?:serious|major|dramatic|bad|critical|failed|went wrong"
+    r"|(?:unusual|unexpected|left|else|more|further|is left|left to|to worry)\b.*)",
+    r"\b(?:any|(?:not|\w+n't) an?) (?:further |other |more )?(?:errors?|problems?|issues?|failures?|troubles?)\b",
+    r"\b(?:sent|send|wrote|posted|created|filed|forwarded|mailed|delivered)\b[^,.;]{0,30}?"
+    r" (?:about|regarding|concerning)\b[^,.;]*",
+    r"\b(?:not|\w+n't) (?:touch|change|modify|alter)\w* (?:any ?(?:thing|one|body)? )?(?:other|else)\b.*",
+    # No longer.
+    rf"\b(?:an? |the |that |this |(?:all|some) )?(?:\w+ )?(?:errors?|outages?|failures?|{_PROBLEM})"
+    r" (?:is|was|are|were|has been|have been|got)(?: now| since)?"
+    r" (?:resolved|fixed|solved|over|gone|cleared|transient|behind)\b",
+    r"\b(?:resolved|fixed|solved|cleared|overcame|got past) (?:the|that|this|an?)"
+    rf" (?:\w+ )?(?:errors?|failures?|{_PROBLEM})\b",
     # No need.
     r"\b(?:no|without) (?:need|doubt)\b.*",
     r"\b(?:do|did|does|need|should|must|will|would|wo)(?: ?not|n't)"
@@ -73,3 +107,18 @@ IDLE = any_of(
     r"\byou (?:can't|cannot|can not|do not|don't|did not|didn't|will not|won't|need not)\b.*",
 )
 """Words that sound like a trouble, and tell of none."""
+TOLD = re.compile(
+    r"\b(?:came back with|return(?:ed|s|ing)|respon\w+(?: was| with)?|(?:repl|answer)\w* with|report(?:ed|s)|ran into"
+    r"|gave(?: me)?|got|receiv\w+|fail\w* with|errors?|message|said|says|saying|status|reason)(?: back)?[:,]? ?$"
+)
+"""Words behind which the text of an error is quoted."""
+ERROR = any_of(TROUBLE.pattern, r"\b[45]\d\d\b|\w+(?:error|exception)\b")
+"""The text of an error."""
+STATED_BAD = re.compile(
+    r"\s*(?:state|status|outcome|result)\s*[:=]\s*"
+    r"(?:fail\w*|error|abort\w*|not \w+|reject\w*|denied|refused|incomplete)\b"
+    r"|\s*(?:\w+ )?(?:reached|done|completed|success|executed)\s*[:=]\s*(?:no|false)\b"
+)
+"""A line that states the end of it all: nothing was done."""
+NONE_IN_ROW = re.compile(r"\|\s*(?:errors?|failures?|problems?|issues?|warnings?)\s*\|\s*(?:0|none|no|[–-])\s*(?=\|)")
+"""A row of a table that counts no trouble."""

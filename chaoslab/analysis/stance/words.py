@@ -6,10 +6,10 @@ import re
 
 NOT = r"(?:not|n't|cannot)"
 TRY = (
-    r"(?:attempts?|tr(?:y|ies)|requests?|calls?|quer(?:y|ies)|retr(?:y|ies)|lookups?|goes|errors?|times|runs?|timeouts?"
+    r"(?:attempts?|tr(?:y|ies)|requests?|calls?|quer(?:y|ies)|retr(?:y|ies)|lookups?|go(?:es)?|errors?|times|runs?|executions?|timeouts?"
     r"|submissions?)"
 )
-MISHAP = r"(?:outage|interruption|hiccup|glitch|blip|downtime|timeout|delay)"
+MISHAP = r"(?:outage|interruption|hiccup|glitch|blip|bump|downtime|timeout|delay)"
 
 
 def any_of(*patterns: str) -> re.Pattern[str]:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from chaoslab.execution.scenarios.running import Result, State
     from chaoslab.execution.scenarios.scenario import Scenario
 
+Time = float | str | Mapping[str, Any]
+"""Seconds, a duration as in "2h", or the range or choices that each trial draws from, as in {"from": 1, "to": "2h"}."""
 HERE = "here"
 """The module in the name of an object that no import finds."""
 
@@ -64,7 +66,7 @@ class ScenarioBuilder:
         """The function that returns the state of the agent's world, or its "module:name"."""
         return self._named("state", read)
 
-    def ask(self, say: str, *, after: float | str | None = None, expect: Sequence[Any] = ()) -> Self:
+    def ask(self, say: str, *, after: Time | None = None, expect: Sequence[Any] = ()) -> Self:
         """The user's words. A second call adds a turn. `after`: the time that passes before it, in seconds or as in
         "2h". `expect`: assertions about this turn."""
         turn = {"say": say, **({"after": after} if after is not None else {}), **_stated(expect)}
@@ -72,7 +74,7 @@ class ScenarioBuilder:
             return self._with("prompt", say)
         return self._turn(say if len(turn) == 1 else turn)
 
-    def reply(self, words: Mapping[str, str], *, after: float | str | None = None, expect: Sequence[Any] = ()) -> Self:
+    def reply(self, words: Mapping[str, str], *, after: Time | None = None, expect: Sequence[Any] = ()) -> Self:
         """A turn with the words for the first pattern that is found in the agent's last answer."""
         return self._turn({"reply": dict(words), **({"after": after} if after is not None else {}), **_stated(expect)})
 
@@ -83,7 +85,7 @@ class ScenarioBuilder:
         return made if turns_max is None else made._with("turns_max", turns_max)
 
     def call(
-        self, tool: str, args: Mapping[str, Any] | None = None, *, after: float | str | None = None,
+        self, tool: str, args: Mapping[str, Any] | None = None, *, after: Time | None = None,
         expect: Sequence[Any] = (),
     ) -> Self:  # fmt: skip
         """One more call of a tool or read by its name, without an agent. `expect`: assertions about this call."""
@@ -98,7 +100,7 @@ class ScenarioBuilder:
             return self._more("faults", [_of_injection(fault)])
         return self._more("faults", [{"fault": fault, **_given(target=target), **_plain(arguments)}])
 
-    def level(self, chaos_level: float, *families: str) -> Self:
+    def level(self, chaos_level: float | Mapping[str, Any], *families: str) -> Self:
         """The level of chaos at all tools, reads and services, from these families of faults."""
         made = self._with("chaos_level", chaos_level)
         return made._with("families", list(families)) if families else made

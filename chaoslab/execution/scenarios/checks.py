@@ -17,6 +17,7 @@ from chaoslab.execution.scenarios.lab_agent import LAB
 from chaoslab.execution.scenarios.located import Located
 from chaoslab.execution.scenarios.operations import words
 from chaoslab.execution.scenarios.scenario import Scenario, name_of
+from chaoslab.execution.scenarios.spaces import Space, space_or_value
 
 if TYPE_CHECKING:
     from chaoslab.execution.scenarios.spec import ScenarioSpec
@@ -68,7 +69,7 @@ class Checks:
             lab_agent.check_faults(injections, self.say)
         return Scenario(
             spec,
-            injections + faults.level(spec.chaos_level) + faults.budget(),
+            injections + faults.level() + faults.budget(),
             self._assertions(spec.expect, ("expect",)),
             by_turn,
             self._prompt(),
@@ -77,7 +78,7 @@ class Checks:
             variant,
             self.objects,
             tuple(Slo(each.share, each.within, each.tool) for each in spec.slo),
-            faults.spaces,
+            faults.spaces(self._waits()),
         )
 
     def _choose(self, one: str, other: str, meaning: str) -> None:
@@ -139,11 +140,11 @@ class Checks:
 
     def _prompt(self) -> str | Conversation:
         if self.spec.operations:
-            return turns(*(turn(words(each), after_s=each.after) for each in self.spec.operations))
+            return turns(*(turn(words(each), after_s=_first(each.after)) for each in self.spec.operations))
         made: list[Turn] = []
         for n, each in enumerate(self.spec.turns):
             try:
-                made.append(turn(each.say or "", reply=each.reply, after_s=each.after))
+                made.append(turn(each.say or "", reply=each.reply, after_s=_first(each.after)))
             except ValueError as error:
                 self.say(("turns", n), str(error))
         user = self._user()
@@ -154,6 +155,11 @@ class Checks:
         except ValueError as error:
             self.say(("turns_max",) if str(error).startswith("turns_max") else ("turns", 0), str(error))
             return ""
+
+    def _waits(self) -> dict[int, Space]:
+        """The times before turns that each trial draws, by the turn's number."""
+        given = [each.after for each in self.spec.operations or self.spec.turns]
+        return {n: space for n, after in enumerate(given, 1) if isinstance(space := space_or_value(after), Space)}
 
     def _user(self) -> dict[str, str]:
         """The words of the scripted user, by pattern."""
@@ -195,6 +201,12 @@ def of_data(given: Any) -> Assertion:
         raise ValueError("an assertion is a name, or one name with its parameters, as in max_calls: 5")
     ((name, params),) = given.items()
     return stated(str(name), params)
+
+
+def _first(after: Any) -> float:
+    """The time before a turn, in seconds; the first one if each trial draws its own."""
+    found = space_or_value(after)
+    return float(found.ends[0] if isinstance(found, Space) else found)
 
 
 def _meant(name: str, known: Any) -> str:

@@ -7,27 +7,27 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.config.topology import MODEL, SERVICES
-from chaoslab.core.inject import inject
 from chaoslab.core.levels import FAMILIES, USUAL, level
 from chaoslab.core.plan import Injection
 from chaoslab.execution.scenarios.lab_agent import LAB
 from chaoslab.execution.scenarios.scenario import BUDGET, name_of
-from chaoslab.execution.scenarios.spaces import FIXED, DrawnFault, Space, space_of
+from chaoslab.execution.scenarios.spaces import FIXED, DrawnFault, Listed, Space, Spaces, space_of, space_or_value
 
 if TYPE_CHECKING:
     from chaoslab.execution.scenarios.spec import FaultSpec, ScenarioSpec
 
-CHOICES_MAX = 100
-"""The most values of a parameter that trials choose from."""
+NUMBERS = ("calls", "attempts", "on_turn")
+"""The triggers that are lists of numbers: one that is drawn becomes a list of one."""
 
 
 class FaultChecks:
-    """The injections of one scenario. `say(path, text, of_key=…)` notes an error. `spaces`: the faults of which each
-    trial draws a parameter, by the injection's name."""
+    """The injections of one scenario. `say(path, text, of_key=…)` notes an error. `drawn`: the faults of which each
+    trial draws a parameter, by the injection's name. `levels`: the injections of each level that a trial may draw."""
 
     def __init__(self, spec: ScenarioSpec, objects: Mapping[str, Any], say: Callable[..., None]) -> None:
         self.spec, self.objects, self.say = spec, objects, say
-        self.spaces: dict[str, DrawnFault] = {}
+        self.drawn: dict[str, DrawnFault] = {}
+        self.levels: dict[float, tuple[Injection, ...]] = {}
 
     def injections(self, given: Sequence[FaultSpec]) -> tuple[Injection, ...]:
         found: list[Injection] = []
@@ -35,15 +35,10 @@ class FaultChecks:
             arguments = self._arguments(each, n)
             if arguments is None:
                 continue
-            spaces = {key: value for key, value in arguments.items() if isinstance(value, Space)}
             try:
-                first = {key: space.ends[0] for key, space in spaces.items()}
-                for key, value in [(key, value) for key, space in spaces.items() for value in space.ends]:
-                    inject(each.fault, each.target, **{**arguments, **first, key: value})
                 of = DrawnFault(each.fault, each.target, arguments)
-                made, _ = of.made(None)
-                if spaces:
-                    self.spaces[made.name] = of
+                of.check()
+                made = self._made(of)
             except (LookupError, ValueError, TypeError) as error:
                 keys = ["fault", "target", *each.arguments]
                 named = max(
@@ -64,19 +59,25 @@ class FaultChecks:
                 space = space_of(value)
                 if space is not None and key in FIXED:
                     raise ValueError(f"{key} is the same in all trials: give it one value")
-                if space is not None and len(space.ends) > CHOICES_MAX:
-                    raise ValueError(f"it has {len(space.ends)} choices: {CHOICES_MAX} at most")
+                if space is not None and key in NUMBERS and not (key == "calls" and given.fault == BUDGET):
+                    space = _of_lists(space)
             except ValueError as error:
                 self.say(("faults", n, key), f"{key} of {given.fault}: {error}")
                 return None
             found[key] = space or value
         return found
 
+    def _made(self, of: DrawnFault, name: str = "") -> Injection:
+        made, values = of.made(None, name)
+        if values:
+            self.drawn[made.name] = of
+        return made
+
     def budget(self) -> tuple[Injection, ...]:
         spec = self.spec
         if spec.budget is None:
             return ()
-        limits = {name: value for name, value in spec.budget.limits.items() if value is not None}
+        limits = {name: space_or_value(each) for name, each in spec.budget.limits.items() if each is not None}
         if not limits:
             self.say(("budget",), "a budget has tokens, dollars, calls or seconds, as in budget: {tokens: 20000}")
             return ()
@@ -87,9 +88,22 @@ class FaultChecks:
         if spent and not services and spec.agent != LAB:
             self.say(("budget", spent), f"only models use {spent}, and services has none", of_key=True)
         params: dict[str, Any] = {**limits, "mode": spec.budget.mode}
-        return (inject("budget", "*", name=BUDGET, **params),)
+        return (self._made(DrawnFault("budget", "*", params), BUDGET),)
 
-    def level(self, value: float) -> tuple[Injection, ...]:
+    def level(self) -> tuple[Injection, ...]:
+        """The injections of the level; of the highest one if each trial draws its own."""
+        found = space_or_value(self.spec.chaos_level)
+        if not isinstance(found, Space):
+            return self._level(found)
+        self.levels = {value: self._level(value) for value in sorted(set(found.ends))}
+        return self.levels[max(self.levels)]
+
+    def spaces(self, waits: Mapping[int, Space]) -> Spaces:
+        """All that each trial draws. `waits`: the time before a turn, by its number."""
+        level = space_or_value(self.spec.chaos_level)
+        return Spaces(self.drawn, level if isinstance(level, Space) else None, self.levels, waits)
+
+    def _level(self, value: float) -> tuple[Injection, ...]:
         if not value:
             return ()
         spec, path = self.spec, ("chaos_level",)
@@ -114,3 +128,10 @@ class FaultChecks:
         if not found:
             self.say(path, "there is nothing to hit: give tools, reads or services", of_key=True)
         return found
+
+
+def _of_lists(space: Space) -> Space:
+    """The same with lists of one number in place of numbers."""
+    if isinstance(space, Listed) or any(isinstance(end, list) for end in space.ends):
+        return space
+    return Listed((space,))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,8 @@ DEPTH_MAX = 40
 VALUES_MAX = 50_000
 """The most values of a file, aliases expanded."""
 SUFFIXES = (".yaml", ".yml", ".json", ".toml")
+EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
+"""Numbers that YAML 1.2 and JSON know, and that PyYAML takes for texts."""
 Path_ = tuple[str | int, ...]
 """The way to a value: keys and indices."""
 
@@ -31,7 +33,7 @@ class ScenarioError(ValueError):
 
 @dataclass(frozen=True)
 class Located:
-    """A file's data, and the line and column (from 1) of its values by their path."""
+    """A file's data, and the line and column (from 1) of its values by their path. A column of 0 is not known."""
 
     file: str
     data: Any
@@ -45,7 +47,7 @@ class Located:
             here = here[:-1]
         mark = self.keys.get(here) if of_key else None
         mark = mark or self.marks.get(here)
-        place = self.file if mark is None else f"{self.file}:{mark[0]}:{mark[1]}"
+        place = self.file if mark is None else ":".join([self.file, *(str(each) for each in mark if each)])
         return ScenarioError(f"{place}: {' '.join(text.split())}")
 
 
@@ -75,31 +77,34 @@ def read(path: Path) -> Located:
 
 
 def parse(text: str, file: str, *, suffix: str = ".yaml") -> Located:
-    """The data of a text. JSON is read as the YAML that it is.
+    """The data of a text.
 
     Raises:
         ScenarioError: it cannot be read.
     """
     if suffix == ".toml":
-        return _toml(text, file)
-    if suffix == ".json":
-        _check_json(text, file)
+        return _bounded(_toml(text, file))
+    if suffix == ".json" and text.strip():
+        return _bounded(_json(text, file))
     if "\0" in text:
         raise ScenarioError(f"{file}: it is no text (it has a zero byte)")
     return _Yaml(file).located(text)
 
 
-def _check_json(text: str, file: str) -> None:
-    """Refuses what is YAML and no JSON."""
+def _json(text: str, file: str) -> Located:
     import json
+
+    from chaoslab.execution.scenarios.json_places import Twice, read
 
     try:
         json.loads(text)
+        return Located(file, *read(text))
     except json.JSONDecodeError as error:
-        if text.strip():
-            raise ScenarioError(f"{file}:{error.lineno}:{error.colno}: this is no JSON: {error.msg}") from None
+        raise ScenarioError(f"{file}:{error.lineno}:{error.colno}: this is no JSON: {error.msg}") from None
     except RecursionError:
         raise ScenarioError(f"{file}: it is nested more than {DEPTH_MAX} deep") from None
+    except Twice as error:
+        raise ScenarioError(f"{file}:{error.place[0]}:{error.place[1]}: {error}") from None
     except ValueError as error:  # a number of thousands of digits
         raise ScenarioError(f"{file}: this is no JSON: {error}") from None
 
@@ -107,26 +112,50 @@ def _check_json(text: str, file: str) -> None:
 def _toml(text: str, file: str) -> Located:
     import tomllib
 
-    from chaoslab.execution.scenarios.toml_places import places
+    from chaoslab.execution.scenarios.toml_places import TooDeep, Unknown, lines, places
 
     try:
-        return Located(file, _plain(tomllib.loads(text)), *places(text))
+        found = places(text, depth_max=DEPTH_MAX)
+    except TooDeep as error:  # tomllib needs a long time for some of these
+        line, column = error.place
+        raise ScenarioError(f"{file}:{line}:{column}: it is nested more than {DEPTH_MAX} deep") from None
+    except Unknown:
+        found = None
+    try:
+        data = tomllib.loads(text)
     except RecursionError:
         raise ScenarioError(f"{file}: it is nested more than {DEPTH_MAX} deep") from None
-    except ValueError as error:  # also a number of thousands of digits
-        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        place = f"{file}:{found[1]}:{found[2]}" if found else file
-        said = str(error).partition(" (at ")[0]
-        raise ScenarioError(f"{place}: this is no TOML: {said}") from None
+    except ValueError as error:  # a TOMLDecodeError, or a number of thousands of digits
+        at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        place = f"{file}:{at[1]}:{at[2]}" if at else file
+        raise ScenarioError(f"{place}: this is no TOML: {str(error).partition(' (at ')[0]}") from None
+    return Located(file, data, *(found or lines(text, data)))
 
 
-def _plain(value: Any) -> Any:
-    """Moments become texts."""
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return value if isinstance(value, str | int | float | bool) else str(value)
+def _bounded(located: Located) -> Located:
+    """The same with moments as texts.
+
+    Raises:
+        ScenarioError: it has too many values, is too deep, or has a number that is none.
+    """
+    count = 0
+
+    def plain(value: Any, path: Path_) -> Any:
+        nonlocal count
+        count += 1
+        if count > VALUES_MAX:
+            raise located.error(path, f"it has more than {VALUES_MAX} values")
+        if len(path) > DEPTH_MAX:
+            raise located.error(path, f"it is nested more than {DEPTH_MAX} deep")
+        if isinstance(value, dict):
+            return {key: plain(each, (*path, key)) for key, each in value.items()}
+        if isinstance(value, list):
+            return [plain(each, (*path, n)) for n, each in enumerate(value)]
+        if isinstance(value, float) and not math.isfinite(value):
+            raise located.error(path, f"{value} is no number to reckon with")
+        return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+    return replace(located, data=plain(located.data, ()))
 
 
 class _Yaml:
@@ -203,7 +232,7 @@ class _Yaml:
         return found
 
     def _scalar(self, node: yaml.Node) -> Any:
-        kind, text = node.tag.rpartition(":")[2], str(node.value)
+        kind, text, style = node.tag.rpartition(":")[2], str(node.value), getattr(node, "style", None)
         if not node.tag.startswith("tag:yaml.org,2002:"):
             raise self._error(node, f"the tag {node.tag[:60]} is not for scenarios: they hold plain data")
         if kind == "null":
@@ -216,6 +245,8 @@ class _Yaml:
             except ValueError:  # 1:30, or 017
                 return text
         if kind == "float":
+            return self._number(node, text)
+        if kind == "str" and not style and EXPONENT.fullmatch(text):
             return self._number(node, text)
         if kind in ("str", "timestamp", "value"):
             return text

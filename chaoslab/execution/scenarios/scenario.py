@@ -11,7 +11,7 @@ from chaoslab.analysis.assertion import Assertion
 from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.core.plan import Injection
 from chaoslab.execution.conversation import Conversation
-from chaoslab.execution.scenarios.spaces import DrawnFault, drawn
+from chaoslab.execution.scenarios.spaces import Spaces
 
 if TYPE_CHECKING:
     from chaoslab.execution.drawn import Drawn
@@ -25,8 +25,7 @@ BUDGET = "budget"
 class Scenario:
     """A checked scenario. `folder`: where its modules are sought first. `by_turn`: the assertions about one turn, by
     its number. `variant`: its name, if it is one. `objects`: those that Python gave, by the name that stands for
-    them. `slo`: the shares of calls that must be good, over all trials. `spaces`: the faults
-    of which each trial draws a parameter, by the injection's name."""
+    them. `slo`: the shares of calls that must be good, over all trials. `spaces`: what each trial draws."""
 
     spec: ScenarioSpec
     injections: tuple[Injection, ...]
@@ -38,7 +37,7 @@ class Scenario:
     variant: str = ""
     objects: Mapping[str, Any] = field(default_factory=dict)
     slo: tuple[Slo, ...] = ()
-    spaces: Mapping[str, DrawnFault] = field(default_factory=dict)
+    spaces: Spaces = field(default_factory=Spaces)
 
     @property
     def faults(self) -> tuple[Injection, ...]:
@@ -46,8 +45,8 @@ class Scenario:
         return tuple(each for each in self.injections if each.name != BUDGET)
 
     def drawn(self, seed: int, number: int) -> Drawn:
-        """The injections of the trial with this number, from 0, and the values drawn for it."""
-        return drawn(self.injections, self.spaces, seed=seed, number=number)
+        """The plan of the trial with this number, from 0."""
+        return self.spaces.drawn(self.injections, seed=seed, number=number)
 
     @property
     def name(self) -> str:

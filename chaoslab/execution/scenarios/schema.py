@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from chaoslab.analysis.assertion import GROUP, load
 from chaoslab.base.registry import names
+from chaoslab.core import triggers
+from chaoslab.execution.scenarios import keys
 from chaoslab.execution.scenarios.spec import ITS_OWN, ScenarioSpec
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -28,21 +31,20 @@ def schema() -> dict[str, Any]:
     operation = definitions["OperationSpec"]
     for holder in (each["properties"]["expect"] for each in (made, turn, operation)):
         holder["items"] = {"$ref": "#/definitions/Assertion"}
-    places = (
-        (made, ("timeout", "deadline")), (turn, ("after",)), (operation, ("after",)),
-        (definitions["SloSpec"], ("within",)), (definitions["BudgetSpec"], ("seconds",)),
-    )  # fmt: skip
-    for holder, keys in places:
-        for key in keys:
-            holder["properties"][key] = {
-                "anyOf": [
-                    {"type": "number", "minimum": 0},
-                    {"type": "string", "pattern": r"^\d+(\.\d+)? ?(ms|s|min|m|h|d)$"},
-                ],
-                "description": "seconds, or a duration such as 90s, 5min or 2h",
-            }
-    made["properties"]["variants"] = _variants(made["properties"])
-    return {"$schema": DRAFT, "title": "A scenario of the chaos lab", **made}
+    for name, holder in {"": made, **definitions}.items():
+        _describe(holder.get("properties", {}), keys.SCENARIO if not name else keys.PARTS.get(name, {}))
+    for name in triggers.names():
+        definitions["FaultSpec"]["properties"][name] = {"description": _meaning(triggers.load(name))}
+    made["properties"]["variants"] |= _variants(made["properties"])
+    return {**made, "$schema": DRAFT, "title": "A scenario of the chaos lab"}
+
+
+def _describe(properties: dict[str, Any], said: Mapping[str, str]) -> None:
+    """Adds the meaning of each key, which editors show. A title, which is only the key once more, goes."""
+    for key, of in properties.items():
+        of.pop("title", None)
+        if key in said:
+            of["description"] = said[key]
 
 
 def _variants(properties: dict[str, Any]) -> dict[str, Any]:
@@ -63,7 +65,7 @@ def _texts() -> dict[str, Any]:
 
 def _assertion() -> dict[str, Any]:
     known = names(GROUP)
-    properties = {name: {"description": " ".join((inspect.getdoc(load(name)) or "").split())} for name in known}
+    properties = {name: {"description": _meaning(load(name))} for name in known}
     one = {
         "type": "object",
         "properties": properties,
@@ -72,6 +74,10 @@ def _assertion() -> dict[str, Any]:
         "maxProperties": 1,
     }
     return {"anyOf": [{"enum": list(known), "type": "string"}, one]}
+
+
+def _meaning(thing: Any) -> str:
+    return " ".join((inspect.getdoc(thing) or "").split())
 
 
 def _renamed(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -18,6 +19,7 @@ from pydantic import (
 )
 
 from chaoslab.core.levels import LEVELS
+from chaoslab.execution.scenarios.drawn_spec import ChoicesSpec, RangeSpec, Strict, form, one_or_choices
 
 VERSION = 1
 DOTTED = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
@@ -47,28 +49,73 @@ def _said(value: Any) -> Any:
     return {"say": value} if isinstance(value, str) else value
 
 
+def _no_range(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        raise ValueError("a level, as in 0.5, or {choices: [0, 0.5]}")
+    return value
+
+
 def _level(value: float) -> float:
     if value not in LEVELS:
         raise ValueError(" or ".join(f"{each:g}" for each in LEVELS))
     return value
 
 
-Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0, le=31_536_000)]
+DURATION = {
+    "anyOf": [
+        {"type": "number", "minimum": 0},
+        {"type": "string", "pattern": r"^\d+(\.\d+)? ?(ms|s|min|m|h|d)$"},
+    ],
+    "description": "seconds, or a duration such as 90s, 5min or 2h",
+}
+Seconds = Annotated[
+    float, BeforeValidator(_seconds), Field(ge=0, le=31_536_000), WithJsonSchema(DURATION, mode="validation")
+]
+Limit = Annotated[int, Field(ge=1, le=10**15)]
+
+
+class TimeRange(RangeSpec[Seconds]):
+    """A range of times: each trial draws one of its own."""
+
+
+class TimeChoices(ChoicesSpec[Seconds]):
+    """A choice of times: each trial draws one of its own."""
+
+
+class NumberRange(RangeSpec[Limit]):
+    """A range of whole numbers: each trial draws one of its own."""
+
+
+class NumberChoices(ChoicesSpec[Limit]):
+    """A choice of numbers: each trial draws one of its own."""
+
+
+DrawnSeconds = Annotated[
+    Annotated[Seconds, Tag("one")] | Annotated[TimeRange, Tag("range")] | Annotated[TimeChoices, Tag("choices")],
+    Discriminator(form),
+]
+DrawnLimit = Annotated[
+    Annotated[Limit, Tag("one")] | Annotated[NumberRange, Tag("range")] | Annotated[NumberChoices, Tag("choices")],
+    Discriminator(form),
+]
 Dotted = Annotated[str, Field(pattern=DOTTED)]
 Name = Annotated[str, Field(pattern=r"^[\w][\w .,()'+-]{0,99}$")]
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 Texts = Annotated[list[str], BeforeValidator(_listed), PlainSerializer(_alone), Field(min_length=1, max_length=100)]
-Level = Annotated[float, AfterValidator(_level), WithJsonSchema({"enum": sorted(LEVELS)})]
+Level = Annotated[float, BeforeValidator(_no_range), AfterValidator(_level), WithJsonSchema({"enum": sorted(LEVELS)})]
+
+
+class LevelChoices(ChoicesSpec[Level]):
+    """A choice of levels: each trial draws one of its own."""
+
+
+DrawnLevel = Annotated[
+    Annotated[Level, Tag("one")] | Annotated[LevelChoices, Tag("choices")], Discriminator(one_or_choices)
+]
 Family = Literal["network", "tool", "meaning", "model", "stream", "context"]
 OutcomeName = Literal[
     "correct", "degraded", "wrong", "false_success", "harm", "failed", "hung", "unknown", "invalid", "unfinished"
 ]
-
-
-class Strict(BaseModel):
-    """A mapping without other keys, whose values are not converted."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class TurnSpec(Strict):
@@ -80,7 +127,7 @@ class TurnSpec(Strict):
 
     say: Text | None = None
     reply: dict[str, Text] | None = None
-    after: Seconds = 0.0
+    after: DrawnSeconds = 0.0
     expect: list[Any] = Field(default_factory=list)
 
 
@@ -95,7 +142,7 @@ class OperationSpec(Strict):
 
     tool: Text
     args: dict[str, Any] = Field(default_factory=dict)
-    after: Seconds = 0.0
+    after: DrawnSeconds = 0.0
     expect: list[Any] = Field(default_factory=list)
 
 
@@ -142,14 +189,14 @@ class BudgetSpec(Strict):
     `mode`: "hard" refuses each call beyond a limit, "soft" only logs it.
     """
 
-    tokens: Annotated[int, Field(ge=1, le=10**15)] | None = None
+    tokens: DrawnLimit | None = None
     dollars: Annotated[float, Field(gt=0, le=10**9)] | None = None
-    calls: Annotated[int, Field(ge=1, le=10**15)] | None = None
-    seconds: Seconds | None = None
+    calls: DrawnLimit | None = None
+    seconds: DrawnSeconds | None = None
     mode: Literal["hard", "soft"] = "hard"
 
     @property
-    def limits(self) -> dict[str, float | None]:
+    def limits(self) -> dict[str, Any]:
         """The limits by the names that the fault `budget` has for them."""
         return {"tokens": self.tokens, "cost_usd": self.dollars, "calls": self.calls, "seconds": self.seconds}
 
@@ -164,20 +211,7 @@ class SloSpec(Strict):
 
 
 class ScenarioSpec(Strict):
-    """A scenario: an agent, its world, its faults, and what must hold.
-
-    `agent`: its callable as module:name, or `lab` for the lab's own agent with its tools and the offline model. In its
-    place, `fresh`: a function that makes a new agent for each trial. `tools` and
-    `reads`: functions with and without effects. `services`: applications by host name; `upstreams`: addresses
-    of services behind a gateway, by name, in real time; `models`: those that speak a
-    model's API. `state`: a function that returns the state of the agent's world. `prompt` or `turns`: the user's words.
-    `user`: a scripted user, who goes on answering by pattern until none is found, for `turns_max` turns at most.
-    `operations`: calls that are made without an agent.
-    `faults`, `chaos_level`, `families`: the faults. `budget`: the limits of a trial. `slo`: the share of calls that
-    must be good over all trials. `variants`: the same with other values. `expect`: assertions.
-    `effects`, `facts`: the right result. `accept`: the outcomes that pass. `pass_rate`: the least share of trials that
-    must pass.
-    """
+    """A scenario: an agent, its world, its faults, and what must hold. `keys.py` tells what each key means."""
 
     chaoslab: Literal[1] = 1
     name: Name
@@ -196,7 +230,7 @@ class ScenarioSpec(Strict):
     turns_max: Annotated[int, Field(ge=2, le=1000)] = 10
     operations: list[OperationSpec] = Field(default_factory=list, max_length=1000)
     faults: list[FaultSpec] = Field(default_factory=list)
-    chaos_level: Level = 0
+    chaos_level: DrawnLevel = 0
     families: list[Family] = Field(default_factory=list)
     budget: BudgetSpec | None = None
     slo: list[SloSpec] = Field(default_factory=list)
@@ -222,6 +256,10 @@ PARTS: dict[str, type[Strict]] = {
     "slo": SloSpec,
 }
 """The types of the mappings below a scenario's keys."""
+DRAWN = ("after", "tokens", "calls", "seconds", "chaos_level")
+"""The keys whose value each trial may draw, beside those of a fault."""
+TAGGED = {"agent": ("a name", "a command"), **dict.fromkeys(DRAWN, ("one", "range", "choices"))}
+"""The keys whose values are of several types, and the tags of these in an error's location."""
 ITS_OWN = ("chaoslab", "name", "description", "variants")
 """The keys that a variant does not replace."""
 INSTEAD = (("agent", "fresh"), ("prompt", "turns"))

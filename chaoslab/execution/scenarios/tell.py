@@ -137,11 +137,11 @@ def foreseen_hits(
     found: dict[int, list[str]] = {}
     drawn: dict[int, Mapping[str, Any]] = {}
     for number in range(count) if only is None else [only - 1]:
-        own, values = scenario.drawn(plan.seed, number)
-        if values:
-            concerned = {name: [each for each in own if each.covers(name)] for name in names}
-        memory = TrialMemory(replace(plan, injections=own), nth("", number, 1).key)
-        drawn[number + 1] = values
+        own = scenario.drawn(plan.seed, number)
+        if own.values:
+            concerned = {name: [each for each in own.injections if each.covers(name)] for name in names}
+        memory = TrialMemory(replace(plan, injections=own.injections), nth("", number, 1).key)
+        drawn[number + 1] = own.values
         found[number + 1] = [
             f"{injection.name} at request {request} of {name}"
             for name, there in concerned.items()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_right
-from contextlib import suppress
+from collections.abc import Mapping
+from typing import Any
 
 Path_ = tuple[str | int, ...]
 Places = dict[Path_, tuple[int, int]]
@@ -18,24 +19,70 @@ _STRING = re.compile(
 )
 
 
-class _Unknown(Exception):
-    """The text has something that the scan does not know."""
+_LINE = re.compile(r"""[ \t]*(\[{0,2})[ \t]*([A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')[ \t]*(?:=|\])""")
 
 
-def places(text: str) -> tuple[Places, Places]:
-    """The places, from 1, of the values and of the keys of a text that `tomllib` has read; those before the first thing
-    that is not known here."""
-    scan = _Scan(text)
-    with suppress(_Unknown, IndexError):
+class Unknown(Exception):
+    """A form of TOML that this does not know, or no TOML."""
+
+
+class TooDeep(Exception):
+    """A value lies deeper than wanted. `place`: where the way to it begins, or goes on too far."""
+
+    def __init__(self, place: tuple[int, int]) -> None:
+        super().__init__()
+        self.place = place
+
+
+def places(text: str, *, depth_max: int) -> tuple[Places, Places]:
+    """The places, from 1, of the values and of the keys of a TOML text.
+
+    Raises:
+        TooDeep: a value lies more than `depth_max` deep. Unknown: something was found that is not known.
+    """
+    scan = _Scan(text, depth_max)
+    try:
         scan.document()
+    except (IndexError, tomllib.TOMLDecodeError) as error:
+        raise Unknown from error
     return scan.marks, scan.keys
 
 
-class _Scan:
-    """A walk through a text whose grammar is known to be right: it only looks for where things begin."""
+def lines(text: str, data: Mapping[str, Any]) -> tuple[Places, Places]:
+    """The lines of the keys that begin one, of tables and in them, with a column of 0. `data`: of the text."""
+    found: Places = {}
+    table: Path_ = ()
+    entries: dict[str, int] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if (match := _LINE.match(line)) is None:
+            continue
+        name = match[2].strip("\"'")
+        if match[1] == "[[":
+            entries[name] = entries.get(name, -1) + 1
+            found.setdefault((name,), (number, 0))
+            table = (name, entries[name])
+        elif match[1]:
+            table = (name,)
+        path = table if match[1] else (*table, name)
+        if _there(data, path):
+            found.setdefault(path, (number, 0))
+    return found, found
 
-    def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
+
+def _there(data: Any, path: Path_) -> bool:
+    for part in path:
+        try:
+            data = data[part]
+        except (LookupError, TypeError):
+            return False
+    return True
+
+
+class _Scan:
+    """A walk through a text: it only looks for where things begin."""
+
+    def __init__(self, text: str, depth_max: int) -> None:
+        self.text, self.at, self.depth_max = text, 0, depth_max
         self.starts = [0, *(found.end() for found in re.finditer("\n", text))]
         self.marks: Places = {(): (1, 1)}
         self.keys: Places = {}
@@ -66,7 +113,7 @@ class _Scan:
     def _past(self, pattern: re.Pattern[str]) -> int:
         found = pattern.match(self.text, self.at)
         if found is None:
-            raise _Unknown
+            raise Unknown
         return found.end()
 
     def _header(self) -> Path_:
@@ -95,6 +142,8 @@ class _Scan:
             self.at = self._past(_STRING if quoted else _BARE_KEY)
             name = self.text[begin : self.at]
             found.append((str(tomllib.loads(f"k = {name}")["k"]) if quoted else name, place))
+            if len(found) > self.depth_max:
+                raise TooDeep(found[0][1])
             self._spaces()
             if not self.text.startswith(".", self.at):
                 return found
@@ -119,6 +168,8 @@ class _Scan:
 
     def _value(self, path: Path_) -> None:
         self.marks[path] = self._place()
+        if len(path) > self.depth_max:
+            raise TooDeep(self.marks[path])
         first = self.text[self.at]
         if first == "[":
             self.at += 1

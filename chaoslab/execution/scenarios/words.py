@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.registry import did_you_mean
 from chaoslab.execution.scenarios.located import Located
+from chaoslab.execution.scenarios.spaces import FORMS
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -21,6 +22,8 @@ _SHOULD = {
 
 def worded(located: Located, error: ErrorDetails) -> str:
     """One line: the place, the wrong value, and what would be right."""
+    from chaoslab.execution.scenarios.spec import DRAWN, ITS_OWN
+
     path = tuple(_path(located.data, error["loc"]))
     kind, context, value = error["type"], error.get("ctx", {}), error.get("input")
     name = next((str(part) for part in reversed(path) if isinstance(part, str)), "this")
@@ -29,6 +32,10 @@ def worded(located: Located, error: ErrorDetails) -> str:
         return str(
             located.error(path, f"'{path[-1]}' is not known here: {did_you_mean(str(path[-1]), known)}", of_key=True)
         )
+    same = path and path[-1] not in DRAWN and kind != "missing"
+    if same and isinstance(value, Mapping) and value and value.keys() <= {*FORMS}:
+        several = f", or several as variants: {{{path[0]}: […]}}" if len(path) == 1 and path[0] not in ITS_OWN else ""
+        return str(located.error(path, f"{name} is the same in all trials: give it one value{several}"))
     if kind == "missing":
         return str(located.error(path[:-1], f"{error['loc'][-1]} is missing"))
     return str(located.error(path, f"{name} is {short(value)}: it should be {_right(kind, context, error)}"))
@@ -62,7 +69,11 @@ def _right(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> str:
 
 def _path(data: Any, loc: Sequence[str | int]) -> Iterator[str | int]:
     """The parts of a location that are keys and indices of the data; names of types are left out."""
+    from chaoslab.execution.scenarios.spec import TAGGED
+
     for n, part in enumerate(loc):
+        if n and loc[n - 1] in TAGGED and part in TAGGED[str(loc[n - 1])]:
+            continue
         if isinstance(data, dict) and (part in data or n == len(loc) - 1):
             yield part
             data = data.get(part)
@@ -75,6 +86,8 @@ def fields(path: Sequence[str | int]) -> list[str]:
     """The keys that are known beside this one."""
     from chaoslab.execution.scenarios import spec
 
+    if len(path) > 1 and path[-2] in spec.DRAWN:
+        return list(FORMS)
     inner = [part for part in path[:-1] if isinstance(part, str)]
     return list((spec.PARTS.get(inner[-1], spec.ScenarioSpec) if inner else spec.ScenarioSpec).model_fields)
 

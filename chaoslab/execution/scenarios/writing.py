@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.assertion import Assertion, load, plain
-from chaoslab.execution.scenarios.located import SUFFIXES, ScenarioError
+from chaoslab.execution.scenarios.located import EXPONENT, SUFFIXES, ScenarioError
 
 UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 WIDTH = 120
@@ -77,10 +77,10 @@ def _yaml(data: Mapping[str, Any]) -> str:
     import yaml
 
     class Dumper(yaml.SafeDumper):
-        """Quotes texts with characters that YAML takes for the end of a line."""
+        """Quotes texts that are read as numbers, or have characters that YAML takes for the end of a line."""
 
     def text(dumper: Any, value: str) -> Any:
-        style = '"' if UNPRINTABLE.search(value) else None
+        style = '"' if UNPRINTABLE.search(value) or EXPONENT.fullmatch(value) else None
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
     Dumper.add_representer(str, text)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from enum import Enum
 from typing import Any
 
 from chaoslab.base.dice import Dice
+from chaoslab.core import json_values
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
+from chaoslab.core.untrue import untrue
 
 BOOKKEEPING = {
     "adult", "backdrop_path", "base", "cod", "code", "confidence", "created", "creator", "displayed_link", "dt",
@@ -30,8 +33,8 @@ Place = tuple[Any, Any]
 class WrongValue(Fault):
     """Changes one value of a successful reply: scales a number, or replaces a text by an untrue one.
 
-    `point` (0–1) picks the value, `factor` scales a number; both are drawn. A reply without a value to change passes
-    unchanged, and then no fault is injected.
+    `point` (0–1) picks the value, `factor` scales a number; both are drawn. Fields of dataclasses and of pydantic's
+    models are values too. A reply without a value to change passes unchanged, and then no fault is injected.
     """
 
     point: float = -1.0
@@ -47,23 +50,31 @@ class WrongValue(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
-        if reply.status >= 300 or not isinstance(reply.value, dict | list | str | int | float):
-            return reply
-        value = deepcopy(reply.value)
-        box = [value]  # so that a value alone has a place too
-        places = list(_places(box))
+        value = reply.value
         says_no = isinstance(value, dict) and (value.get("ok") is False or bool(value.get("error")))
-        if not places or says_no:
+        if reply.status >= 300 or says_no:
             return reply
-        holder, key = places[min(int(self.point * len(places)), len(places) - 1)]
-        holder[key] = self._wrong(holder[key])
-        return reply.with_value(box[0])
+        if isinstance(value, dict | list | str | int | float):
+            box = [deepcopy(value)]  # so that a value alone has a place too
+            if places := list(_places(box)):
+                holder, key = self._one_of(places)
+                holder[key] = self._wrong(holder[key])
+                return reply.with_value(box[0])
+        if not (found := [place for place in json_values.leaves(value) if not any(map(_is_bookkeeping, place))]):
+            return reply
+        place = self._one_of(found)
+        return reply.with_value(json_values.put(value, place, self._wrong(json_values.at(value, place))))
+
+    def _one_of(self, places: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+        return places[min(int(self.point * len(places)), len(places) - 1)]
 
     def _wrong(self, value: Any) -> Any:
         if isinstance(value, bool):
             return not value
         if isinstance(value, int | float):
             return self._wrong_number(value)
+        if not isinstance(value, str):
+            return untrue(value, self.point, Dice("wrong_value", str(value)))
         if value.isdecimal() and len(value) < 1000:
             return str(self._wrong_number(int(value)))
         if shifted := self._wrong_day(value):
@@ -79,7 +90,7 @@ class WrongValue(Fault):
             wrong = round(value * self.factor, 2)
         if wrong == value or (isinstance(wrong, float) and not math.isfinite(wrong)):
             wrong = 7 if value == 0 else 0
-        return type(value)(wrong)
+        return wrong if isinstance(value, Enum) else type(value)(wrong)
 
     def _wrong_day(self, text: str) -> str | None:
         """A date or a moment some days off; None for any other text."""
@@ -95,13 +106,19 @@ class WrongValue(Fault):
         return "a value that the service did not give reached the caller"
 
 
-def _places(value: Any) -> Iterator[Place]:
-    """The places of meaningful values as (holder, key), in the order of the document."""
+def _places(value: Any, around: tuple[int, ...] = ()) -> Iterator[Place]:
+    """The places of meaningful values as (holder, key), in the order of the document. `around`: the containers that
+    hold this one, by their ids; a value that holds itself is gone into once."""
     entries: Any = value.items() if isinstance(value, dict) else enumerate(value)
     for key, entry in entries:
-        if key in BOOKKEEPING or str(key).startswith("search_"):
+        if _is_bookkeeping(key):
             continue
         if isinstance(entry, dict | list):
-            yield from _places(entry)
+            if id(entry) not in around and entry is not value:
+                yield from _places(entry, (*around, id(value)))
         elif isinstance(entry, bool | int | float) or (isinstance(entry, str) and entry):
             yield value, key
+
+
+def _is_bookkeeping(key: Any) -> bool:
+    return key in BOOKKEEPING or str(key).startswith("search_")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.palette import SLATE, faults
 from chaoslab.reports.charts.style import canvas, nothing, short, unmet
-from chaoslab.reports.contents.spent import SEVERAL, added, amount, apart
+from chaoslab.reports.contents.spent import SEVERAL, added, amount, apart, nothing_added
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,8 +22,7 @@ def cost_of_chaos(report: RunReport) -> Figure:
     rows = added(report)
     if not rows:
         figure, axes = canvas(title)
-        none = "no more was spent than without faults, or no trial without faults is there to compare with"
-        nothing(axes, none if report.met else f"no data: {unmet(report)}")
+        nothing(axes, nothing_added(report) if report.met else f"no data: {unmet(report)}")
         return figure
     shown, main = rows[:ROWS], next(iter(rows[0].amounts))
     note = [

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SIZES = {"*": 75, "X": 44, "P": 44, "x": 36, "+": 52, "1": 60, "2": 60, "3": 60}
 """The sizes of shapes that would otherwise look smaller than the others."""
+FEW = 30
+"""Up to so many attempts without a fault are drawn as large as the others."""
 UNFILLED = ("x", "+", "1", "2", "3")
 """The shapes that are lines, and have no edge of another colour."""
 
@@ -69,7 +71,7 @@ def groups(found: Sequence[Attempt], *, told: bool) -> list[Group]:
     at_edge = [name for name, _, mine in made if any(not a.duration_s > 0 for a in mine)]
     found_groups = []
     for name, look, mine in made:
-        size = 12 if look.color == CLEAN else SIZES.get(look.marker, 34)
+        size = 12 if look.color == CLEAN and len(mine) > FEW else SIZES.get(look.marker, 34)
         share = (at_edge.index(name) + 0.5) / len(at_edge) if name in at_edge else 0.5
         found_groups.append(Group(name, look, size, mine, share, counts.index(len(mine))))
     return found_groups

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.latency import percentile
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.reports.charts.palette import INK, OUTCOMES
+from chaoslab.reports.charts.palette import INK, OUTCOMES, SLATE
 from chaoslab.reports.charts.style import canvas, counted, crowded, legend, nothing, scale, thin
+from chaoslab.reports.contents.outcomes import contrast
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+PALE = 2.0
+"""A colour of less contrast than this to the paper gets a dark edge."""
 
 
 def response_time(report: RunReport) -> Figure:
@@ -48,7 +52,7 @@ def response_time(report: RunReport) -> Figure:
                 s=size,
                 color=color,
                 marker=marker,
-                edgecolors="white",
+                edgecolors=SLATE if contrast(color, "#ffffff") < PALE else "white",
                 linewidths=edge,
                 zorder=2 + ranked.index(outcome) / 100,
                 clip_on=False,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.base.jsonable import line
 from chaoslab.record.history import History
 from chaoslab.reports.contents.advice import Advice, advice
 from chaoslab.reports.contents.headline import Harm, Headline, harms, headline
 from chaoslab.reports.contents.matrix import Matrix, matrix
+from chaoslab.reports.contents.outcomes import is_bad, is_judged
 from chaoslab.reports.contents.parts import Part, parts
 from chaoslab.reports.contents.rows import Row, rows
 
@@ -68,6 +70,15 @@ class Contents:
         if end is not None and end.duration_s == end.duration_s:
             ended += f" after {end.duration_s:.1f} s"
         return found | {"end": line(ended, NAME)}
+
+    @property
+    def worst(self) -> Row | None:
+        """The worst trial, unless it ended well."""
+        row = self.rows[0] if self.rows else None
+        if row is None or row.harm or row.outcome is Outcome.DEGRADED:
+            return row
+        stated = self.report.judgeable
+        return row if is_bad(row.outcome, judgeable=stated) or not is_judged(row.outcome, judgeable=stated) else None
 
     @property
     def unit(self) -> str:

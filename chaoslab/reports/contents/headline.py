@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from chaoslab.analysis.judge import Outcome, Verdict
 from chaoslab.analysis.ledger import Kind
 from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.analysis.run_report import RunReport
@@ -73,24 +74,32 @@ class Headline:
 
 
 def headline(report: RunReport, rows: Sequence[Row]) -> Headline:
-    """The verdict on a run."""
+    """The verdict on a run, with its numbers."""
+    said, tone = verdict(report, rows)
+    judged, bad, harmed = _counted(report, rows)
+    correct = report.success.value.correct
+    return Headline(said, tone, len(rows), judged, len(report.met), bad, correct, harmed, delivery(report))
+
+
+def _counted(report: RunReport, rows: Sequence[Row | Verdict]) -> tuple[int, Rate | None, Rate | None]:
+    """The number of trials that could be judged, and the shares of bad and of harmed ones."""
     stated = report.judgeable
     judged = [row for row in rows if is_judged(row.outcome, judgeable=stated)]
     bad = rate(sum(is_bad(row.outcome, judgeable=stated) for row in judged), len(judged))
-    harmed = rate(sum(bool(row.harm) for row in rows), len(rows))
-    said, tone = _said(report, rows, len(judged), bad, harmed)
-    correct = report.success.value.correct
-    return Headline(said, tone, len(rows), len(judged), len(report.met), bad, correct, harmed, delivery(report))
+    return len(judged), bad, rate(sum(bool(row.harm) for row in rows), len(rows))
 
 
-def _said(
-    report: RunReport, rows: Sequence[Row], judged: int, bad: Rate | None, harmed: Rate | None
-) -> tuple[str, Tone]:
+def verdict(report: RunReport, rows: Sequence[Row | Verdict]) -> tuple[str, Tone]:
+    """The verdict on a run as a sentence without its full stop. `rows`: its trials, or the verdicts on them."""
+    judged, bad, harmed = _counted(report, rows)
     if not rows:
         return "No conclusion: no trial was started", Tone.OPEN
     of = count(len(rows), "trial")
     if harmed and harmed.count:
         return f"Harm was done in {harmed.count} of {of}", Tone.BAD
+    degraded = sum(row.outcome is Outcome.DEGRADED for row in rows)
+    if bad and bad.count and degraded == bad.count:
+        return f"{degraded} of {count(judged, 'judged trial')} {_was(degraded)} degraded, and said so", Tone.BAD
     if bad and bad.count:
         return f"{bad.count} of {count(judged, 'judged trial')} did not end well", Tone.BAD
     if bad is None:
@@ -100,7 +109,15 @@ def _said(
     if not report.judgeable:
         return f"None of {of} failed; nothing was stated about right answers", Tone.OPEN
     left = f"; {len(rows) - judged} could not be judged" if judged < len(rows) else ""
-    return f"All of {count(judged, 'judged trial')} ended well{left}", Tone.GOOD
+    well = f"ll of {count(judged, 'judged trial')} ended well{left}"
+    reason = report.finished.reason if report.finished else "done"
+    if reason != "done":
+        return f"The run ended early ({reason.replace('_', ' ')}): a{well}", Tone.OPEN
+    return f"A{well}", Tone.GOOD
+
+
+def _was(number: int) -> str:
+    return "was" if number == 1 else "were"
 
 
 def delivery(report: RunReport) -> Delivery | None:

@@ -41,7 +41,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Matrix:
-    """A row of cells per fault, a column per target."""
+    """A row of cells per fault, a column per target, first those where a fault was met."""
 
     targets: tuple[str, ...]
     rows: Mapping[str, tuple[Cell, ...]]
@@ -55,7 +55,8 @@ def matrix(report: RunReport) -> Matrix:
     impacts = report.impacts.value.by_target
     planned, everywhere = _planned(report.started.plan if report.started else {})
     places = {*planned, *scheduled, *impacts}
-    targets = tuple(sorted({target for _, target in places}))
+    met = {target for _, target in impacts}
+    targets = tuple(sorted({target for _, target in places}, key=lambda target: (target not in met, target)))
     planned |= {(fault, target) for fault in everywhere for target in targets}
 
     def cell(fault: str, target: str) -> Cell:

@@ -293,14 +293,14 @@ def _reliability(report: RunReport) -> Part | None:
     found = report.reliability.value
     if found is None:
         return None
-    well = f"{told(found.available)} of the judged trials ended well: correct, or honest about what could not be done."
+    well = f"{told(found.available)} of the judged trials were correct, or honest about what could not be done."
     lines = [well]
     if found.handled is not None:
         lines.append(f"Of those that met a fault {told(found.handled)}.")
     nines = count(found.nines, "nine") if found.nines else "below one nine"
     lines.append(
         f"Proven at 95 %: at least {_share(found.proven)}, {nines}. One nine more takes {found.next_needs:,} trials "
-        "that all end well."
+        "without a bad one."
     )
     busy = span(found.busy_s)
     if found.mtbf_s is not None:
@@ -315,7 +315,9 @@ def _reliability(report: RunReport) -> Part | None:
     ]
     header = ["objective", "may end badly", "did", "budget left", "burn rate"]
     tables = [
-        Table("Error budget of an objective (SLO), the share of trials that should end well", header, budgets),
+        Table(
+            "Error budget of an objective (SLO), the share of trials that should be correct or honest", header, budgets
+        ),
         Table("Parts of the score that are known", ["part", "weight", "value"], rows),
     ]
     return Part("Reliability", lines, tables)

@@ -47,14 +47,19 @@ def code(text: str) -> str:
 def _verdict(contents: Contents) -> str:
     head = contents.headline
     lines = [f"## {MARKS[head.tone]} {head.said}", ""]
-    lines.append(f"- **{head.judged}** of {head.trials} trials could be judged")
+    lines.append(f"- **{head.judged}** of {count(head.trials, 'trial')} could be judged")
     if head.correct:
         lines.append(f"- correct: **{told(head.correct)}**")
     if found := head.delivery:
         lines.append(
             f"- faults witnessed: **{found.witnessed}** of {found.scheduled} scheduled ({found.armed} armed on the "
-            f"wire, {found.injected} injected); {head.met} of {head.trials} trials met one"
+            f"wire, {found.injected} injected); {head.met} of {count(head.trials, 'trial')} met one"
         )
+    if worst := contents.worst:
+        story = f"**{worst.trial} {word(worst.outcome)}**: {code(worst.why)}"
+        lines.append(f"- worst: {story} {code(contents.replay(worst.trial))}")
+    if contents.advice:
+        lines.append(f"- change first: **{contents.advice[0].do}**")
     outcomes = contents.report.success.value.by_outcome.items()
     lines.append(f"- outcomes: {', '.join(f'{rate.count} {name}' for name, rate in outcomes) or 'none'}")
     lines.append("- " + " · ".join(f"{name} {code(text)}" for name, text in contents.facts.items()))

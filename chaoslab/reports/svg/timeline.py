@@ -43,7 +43,8 @@ def draw(report: RunReport) -> Picture | None:
     counts.update(incident.target for incident in incidents if incident.target not in counts)
     targets = sorted(counts, key=lambda name: (-counts[name], name))[:LANES]
     ends = [a.t for a in report.attempts.value] + [i.opened_t + i.duration_s for i in incidents]
-    scale = linear(0.0, max(1e-6, max(ends) - report.began_t))
+    span = max(ends) - report.began_t
+    scale = linear(0.0, span if span > 1e-6 else 1.0)
     step = math.ceil(len(incidents) / BARS) or 1
     shown, links = incidents[::step], len(incidents) <= LINKS
     height = LANE * len(targets)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from chaoslab.seams import code_swap, mcp_result
 from chaoslab.seams.adapters import Adapter, is_a, of_schema
 from chaoslab.seams.function import Wrapping
 from chaoslab.seams.mcp_result import ToolResult
 from chaoslab.seams.native_errors import KINDS, NativeErrors
+from chaoslab.seams.service_mcp import only_reads
 
 TIMED_OUT, CLOSED = -32001, -32000
 """The SDK's codes for a request without an answer in time, and for a connection that is over."""
@@ -39,6 +41,11 @@ def mcp_tool(name: str) -> McpTool:
     return McpTool(name)
 
 
+def read_by_clients(reads: Iterable[Any]) -> list[str]:
+    """The names of tools that `mcp_tool` made, among the functions that only read."""
+    return [tool.name for tool in reads if isinstance(tool, McpTool)]
+
+
 class Mcp(Adapter):
     """The MCP SDK: a tool is one that `mcp_tool` names, or a server's `Tool` with its function."""
 
@@ -56,10 +63,18 @@ class Mcp(Adapter):
     @contextmanager
     def swapped(self, tool: Any, wrapping: Wrapping) -> Iterator[None]:
         if not isinstance(tool, McpTool):
+            notes = tool.annotations.model_dump(by_alias=True) if tool.annotations is not None else {}
+            if notes.get("readOnlyHint"):
+                wrapping = replace(wrapping, effect=False)
             with super().swapped(tool, wrapping):
                 yield
             return
-        with code_swap.swapped(_session().call_tool, lambda real: _of_session(wrapping, tool.name, real)):
+        reads: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+        session = _session()
+        with (
+            code_swap.swapped(session.list_tools, lambda real: _listing(reads, real)),
+            code_swap.swapped(session.call_tool, lambda real: _of_session(wrapping, tool.name, real, reads)),
+        ):
             yield
 
     def is_async_only(self, tool: Any) -> bool:
@@ -73,14 +88,31 @@ def _session() -> Any:
         raise ImportError("mcp_tool needs the MCP SDK, which is not installed: pip install mcp") from None
 
 
-def _of_session(wrapping: Wrapping, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-    """The stand-in of `ClientSession.call_tool`: calls of the tool go through the seam, all others as before."""
+def _listing(reads: WeakKeyDictionary[Any, set[str]], real: Callable[..., Any]) -> Callable[..., Any]:
+    """The stand-in of `ClientSession.list_tools`, which keeps the tools that only read, by session."""
+
+    async def list_tools(session: Any, *args: Any, **kwargs: Any) -> Any:
+        listed = await real(session, *args, **kwargs)
+        tools = listed.model_dump(mode="json", by_alias=True)["tools"]
+        reads.setdefault(session, set()).update(str(tool["name"]) for tool in tools if only_reads(tool))
+        return listed
+
+    return list_tools
+
+
+def _of_session(
+    wrapping: Wrapping, name: str, real: Callable[..., Any], reads: Mapping[Any, set[str]]
+) -> Callable[..., Any]:
+    """The stand-in of `ClientSession.call_tool`: calls of the tool go through the seam, all others as before. `reads`:
+    the tools of each session that only read."""
 
     async def call(lab_session: Any, lab_rest: Mapping[str, Any], **arguments: Any) -> Any:
         return await real(lab_session, name, arguments, **lab_rest)
 
     hidden = frozenset({"lab_session", "lab_rest"})
-    lead = wrapping.stand_in(name, call, hidden, errors=McpErrors({}, _refused), returned=McpReturned)
+    errors = McpErrors({}, _refused)
+    lead = wrapping.stand_in(name, call, hidden, errors=errors, returned=McpReturned, served=True)
+    reading = replace(wrapping, effect=False).stand_in(name, call, hidden, errors=errors, returned=McpReturned)
 
     async def call_tool(session: Any, *args: Any, **kwargs: Any) -> Any:
         given = dict(zip(("name", "arguments", "read_timeout_seconds", "progress_callback"), args, strict=False))
@@ -89,7 +121,8 @@ def _of_session(wrapping: Wrapping, name: str, real: Callable[..., Any]) -> Call
             return await real(session, *args, **kwargs)
         del rest["name"]
         arguments = rest.pop("arguments", None) or {}
-        return await lead(lab_session=session, lab_rest=rest, **arguments)
+        way = reading if name in reads.get(session, ()) else lead
+        return await way(lab_session=session, lab_rest=rest, **arguments)
 
     return call_tool
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import select
 import socket
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import chain
-from threading import Condition, Lock, Thread
-from typing import Any, Protocol
-from urllib.parse import parse_qsl
+from threading import Thread
 
-from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
-from chaoslab.seams.gateway.routes import Route, unknown
+from chaoslab.seams.gateway.requests import Request, refusal, secrets_of, split
+from chaoslab.seams.gateway.routes import unknown
+from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.gateway.upstream import Broken, Said, Upstream
-from chaoslab.seams.service import Answer, Answered, Seen, ServiceAttempt, ServiceSeam
+from chaoslab.seams.service import Answer, Answered, Seen, ServiceAttempt
 from chaoslab.seams.service_http import HttpRequest, is_stream
-from chaoslab.seams.service_passed import PassedAttempt, Tell
 from chaoslab.seams.stream_view import StreamView
 from chaoslab.wire.body import BODY_MAX
 from chaoslab.wire.http1 import (
@@ -32,107 +29,14 @@ from chaoslab.wire.http1 import (
     chunk,
     framing_of_request,
     spelt,
+    status_line,
 )  # fmt: skip
 
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]", "host.docker.internal"})
-"""The names under which a client may ask for the gateway. Any other is a page's of a browser that was led here."""
-SECRETS = frozenset({"key", "api_key", "apikey", "api-key", "access_token", "token", "signature", "sig"})
-"""Fields of a query that are not written down."""
-HIDDEN = "***"
-CREDENTIALS = frozenset({
-    "authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "x-auth-token",
-})  # fmt: skip
-"""Fields whose values are masked wherever a log would show them, even in an answer that repeats them."""
-SECRET_MIN = 8
-"""The shortest secret that is looked for."""
 
-
-class Loop(Protocol):
-    """The thread of the exchanges that no fault can hit (`loop.py`)."""
-
-    def take(self, line: socket.socket, only: str, held: bytes, kept: Mapping[str, socket.socket]) -> bool:
-        """Takes a client's connection, of which the bytes `held` were read, and connections to routes' services that
-        were used for it; False if the loop is over. `only`: as in `Connection`."""
-
-
-@dataclass
-class Gateway:
-    """The parts that all connections share: routes by name, and the seam. `lock` is held where attempts are numbered
-    and noted. `timeout_s` bounds each silence of a service. `hide` is told of each new secret that passes, such as a
-    key. `tell` writes events down; without it, each exchange has a thread, as without a `loop`."""
-
-    routes: Mapping[str, Route]
-    seam: ServiceSeam
-    lock: Lock
-    timeout_s: float
-    hide: Callable[[set[str]], object] = lambda secrets: None  # noqa: ARG005
-    addresses: dict[str, str] = field(default_factory=dict)
-    """The addresses of routes that have a port of their own."""
-    tell: Tell | None = None
-    loop: Loop | None = None
-    secrets: set[str] = field(default_factory=set)
-    under_way: set[int] = field(default_factory=set)
-    """The exchanges that are not over."""
-    calm: Condition = field(default_factory=Condition)
-
-    def settle(self, grace_s: float) -> None:
-        """Waits until all exchanges are over, or the time is."""
-        with self.calm:
-            self.calm.wait_for(lambda: not self.under_way, grace_s)
-
-    def end(self, grace_s: float) -> None:
-        """Ends the trial, once all exchanges are over or the time is."""
-        self.settle(grace_s)
-        with self.lock:
-            self.seam.end()
-
-    def passed(self, secrets: set[str]) -> None:
-        """Takes the secrets of a request."""
-        if new := secrets - self.secrets:
-            with self.lock:
-                self.secrets.update(new)
-                self.hide(new)
-
-    def serve(self, line: socket.socket, only: str = "") -> None:
-        """Answers a connection's requests until it ends. `only`: as in `Connection`."""
-        if self.loop is None or not self.loop.take(line, only, b"", {}):
-            Thread(target=Connection(self, line, only).serve, daemon=True).start()
-
-    def over(self, attempts: Iterable[int]) -> None:
-        """Takes the end of exchanges that were under way."""
-        self.under_way.difference_update(attempts)
-        with self.calm:
-            self.calm.notify_all()
-
-    def passes(self, name: str) -> bool:
-        """True if no fault can hit the exchanges of a route, and nobody has to read what is said in them."""
-        return self.tell is not None and self.routes[name].scheme == "http" and self.seam.never_hits(name)
-
-    def asked(self, name: str, request: Request, line: Connection) -> ServiceAttempt | None:
-        """The attempt that a request is; None outside of a trial."""
-        with self.lock:
-            book = self.seam.book
-            if book is None or self.tell is None or not self.seam.never_hits(name):
-                return self.seam.asked(name, request, line)
-            return PassedAttempt(self.seam, book, name, request, self.tell)
-
-
-class Request(HttpRequest):
-    """A request at the gateway. Secrets in its query are no part of its meaning."""
-
-    def meaning(self) -> dict[str, Any]:
-        found = super().meaning()
-        query = found.get("query")
-        if isinstance(query, dict) and any(name.lower() in SECRETS for name in query):
-            found["query"] = {name: HIDDEN if name.lower() in SECRETS else value for name, value in query.items()}
-        return found
-
-    def with_meaning(self, value: Mapping[str, Any]) -> HttpRequest:
-        query, own = value.get("query"), super().meaning().get("query")
-        if isinstance(query, dict) and isinstance(own, dict):
-            query = {name: own.get(name, each) if each == HIDDEN else each for name, each in query.items()}
-            value = {**value, "query": query}
-        return super().with_meaning(value)
+def serve(gateway: Gateway, line: socket.socket, only: str = "") -> None:
+    """Answers a client's requests until it hangs up, in the loop or in a thread. `only`: as in `Connection`."""
+    if gateway.loop is None or not gateway.loop.take(line, only, b"", {}):
+        Thread(target=Connection(gateway, line, only).serve, daemon=True).start()
 
 
 class Connection:
@@ -394,37 +298,3 @@ class _Client:
         waited = error == "left"
         streamed = self._stream.view(error, self._now(), waited=waited) if self._stream is not None else None
         return Seen(error, answer, self._size, waited, streamed)
-
-
-def split(target: str, only: str) -> tuple[str, str]:
-    """The route's name and the rest of the path. `only`: the route of the port, whose name no path has."""
-    if target.startswith(("http://", "https://")):  # as to a proxy
-        target = "/" + target.split("/", 3)[3] if target.count("/") > 2 else "/"
-    if only:
-        return only, target
-    path, mark, query = target.partition("?")
-    name, _, rest = path.removeprefix("/").partition("/")
-    return name, f"/{rest}{mark}{query}"
-
-
-def refusal(origin: str, host: str) -> str | None:
-    """The words for a request that a browser makes for a page, or one under a foreign name; None for any other. `host`:
-    in lower case."""
-    if origin:
-        return f"the gateway answers programs, not pages of a browser (Origin: {origin[:60]})"
-    name = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
-    if name not in LOOPBACK:
-        return f"the gateway is asked for as 127.0.0.1 or localhost, not as {host[:60]!r}"
-    return None
-
-
-def secrets_of(head: Head, path: str) -> set[str]:
-    """The secrets of a request: its keys, without the words before them."""
-    found = {value.rpartition(" ")[2] for name, value in head.fields if name.lower() in CREDENTIALS}
-    query = parse_qsl(path.partition("?")[2]) if "?" in path else ()
-    found |= {value for name, value in query if name.lower() in SECRETS}
-    return {value for value in found if len(value) >= SECRET_MIN}
-
-
-def status_line(status: int) -> str:
-    return f"HTTP/1.1 {status} {phrase(status, '')}"

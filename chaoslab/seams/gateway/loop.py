@@ -18,12 +18,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from threading import Lock, Thread
 
-from chaoslab.seams.gateway.connection import Connection, Gateway
-from chaoslab.seams.gateway.upstream import Upstream, head_for
-from chaoslab.seams.gateway.whole import AnswerHead, Heads, NotForLoop, RequestHead
-from chaoslab.seams.service import SAFE, Seen
+from chaoslab.seams.gateway.connection import Connection
+from chaoslab.seams.gateway.shared import Gateway
+from chaoslab.seams.gateway.upstream import Upstream
+from chaoslab.seams.gateway.whole import AnswerHead, NotForLoop, RequestHead, answer_head, request_head
+from chaoslab.seams.service import SAFE, Answered, Seen
 from chaoslab.seams.service_passed import PassedAttempt, Tell
-from chaoslab.wire.http1 import PART_MAX, Fields
+from chaoslab.wire.http1 import PART_MAX
 
 PARTLY_S = 0.02
 """The longest time for which the loop keeps a part of an answer, in seconds. A thread passes on what comes later."""
@@ -33,34 +34,36 @@ _READ = selectors.EVENT_READ
 
 
 class _Client:
-    """A client's connection. `paused`: it is not read, since its exchange is not over; `gone`: it is not the loop's any
-    more."""
+    """A client's connection. `head`: the last head that came on it. `paused`: it is not read, since its exchange is not
+    over; `gone`: it is not the loop's any more."""
 
-    __slots__ = ("exchange", "gone", "held", "line", "only", "paused")
+    __slots__ = ("exchange", "gone", "head", "held", "line", "only", "paused")
 
     def __init__(self, line: socket.socket, only: str, held: bytes) -> None:
         self.line, self.only, self.held, self.paused = line, only, held, False
         self.gone = False
+        self.head: RequestHead | None = None
         self.exchange: _Exchange | None = None
 
 
 class _Kept:
-    """A connection to a route's service."""
+    """A connection to a route's service. `head`: the last head that came on it."""
 
-    __slots__ = ("exchange", "held", "line", "route")
+    __slots__ = ("exchange", "head", "held", "line", "route")
 
     def __init__(self, line: socket.socket, route: str) -> None:
         self.line, self.route, self.held = line, route, b""
+        self.head: AnswerHead | None = None
         self.exchange: _Exchange | None = None
 
 
 class _Exchange:
     """A request that is under way."""
 
-    __slots__ = ("asked", "attempt", "client", "deadline_s")
+    __slots__ = ("attempt", "client", "deadline_s", "head")
 
-    def __init__(self, client: _Client, attempt: PassedAttempt, asked: RequestHead) -> None:
-        self.client, self.attempt, self.asked, self.deadline_s = client, attempt, asked, 0.0
+    def __init__(self, client: _Client, attempt: PassedAttempt, head: RequestHead) -> None:
+        self.client, self.attempt, self.head, self.deadline_s = client, attempt, head, 0.0
 
 
 class Loop:
@@ -69,7 +72,6 @@ class Loop:
     def __init__(self, shared: Gateway, tell: Tell) -> None:
         """`tell`: writes events down."""
         self._shared, self._tell, self._now = shared, tell, shared.seam.clock.monotonic
-        self._heads = Heads()
         self._selector = selectors.DefaultSelector()
         self._bell, self._ring = socket.socketpair()
         self._bell.setblocking(False)
@@ -214,29 +216,33 @@ class Loop:
 
     def _begin(self, client: _Client) -> None:
         """Begins the exchange whose request has come, if it is whole."""
+        held = client.held
         try:
-            found = self._heads.request_in(client.held, client.only)
+            head = request_head(held, client.only, client.head)
         except NotForLoop:
             self._to_thread(client)
             return
-        if found is None:
+        if head is None:
             return
-        asked, request, rest = found
-        if asked.name not in self._idle:
+        client.head = head
+        if head.name not in self._idle:
             self._to_thread(client)
             return
+        if len(held) < head.size:
+            return
         shared = self._shared
-        if asked.secrets:
-            shared.passed(asked.secrets)
+        if head.secrets:
+            shared.passed(head.secrets)
+        request, wanted = head.request(held[len(head.text) : head.size])
         with shared.lock:
             if (book := shared.seam.book) is None:
                 self._drop(client)
                 return
-            attempt = PassedAttempt(shared.seam, book, asked.name, request, self._note)
+            attempt = PassedAttempt(shared.seam, book, head.name, request, self._note, wanted)
         shared.under_way.add(id(attempt))
-        client.held = rest
-        client.exchange = _Exchange(client, attempt, asked)
-        self._begun.append(client.exchange)
+        client.held = held[head.size :]
+        client.exchange = exchange = _Exchange(client, attempt, head)
+        self._begun.append(exchange)
 
     def _drop(self, client: _Client) -> None:
         self._forget(client)
@@ -264,10 +270,7 @@ class Loop:
         if kept is None:
             self._hand_over(exchange, None)
             return
-        request, asked = attempt.request, exchange.asked
-        if not asked.sent:
-            asked.sent = head_for(route, request.method, request.target, asked.head.fields, asked.size)
-        data = asked.sent + request.body
+        data = exchange.head.sent_to(route) + attempt.request.body
         try:
             sent = kept.line.send(data)
         except BlockingIOError:
@@ -294,29 +297,30 @@ class Loop:
         if exchange is None:  # it has closed it, or says something that nobody asked for
             self._idle_over(kept)
             return
-        kept.held = kept.held + data if kept.held else data
+        held = kept.held = kept.held + data if kept.held else data
         try:
-            answer = self._heads.answer_in(kept.held, exchange.attempt.request.method) if data else None
+            head = answer_head(held, kept.head) if data else None
+            if head is not None and (len(held) > head.size or exchange.attempt.request.method == "HEAD"):
+                raise NotForLoop
         except NotForLoop:
             self._hand_over(exchange, kept)
             return
-        if answer is not None:
-            self._answered(kept, exchange, *answer)
-            return
-        if not data:
+        kept.head = head
+        if head is not None and len(held) == head.size:
+            self._answered(kept, exchange, head)
+        elif not data:
             self._hand_over(exchange, kept)
-            return
-        if self._asked.pop(kept, None) is not None:
+        elif self._asked.pop(kept, None) is not None:
             exchange.deadline_s = self._now() + PARTLY_S
             self._partly[kept] = exchange
 
-    def _answered(self, kept: _Kept, exchange: _Exchange, answer: AnswerHead, body: bytes) -> None:
+    def _answered(self, kept: _Kept, exchange: _Exchange, head: AnswerHead) -> None:
         """Sends a service's answer to the client."""
-        client, attempt, data = exchange.client, exchange.attempt, answer.data + body
+        client, attempt, body = exchange.client, exchange.attempt, kept.held[len(head.text) :]
         if self._asked.pop(kept, None) is None:
             del self._partly[kept]
         kept.held, kept.exchange = b"", None
-        if answer.closes:
+        if head.closes:
             self._close(kept)
         else:
             self._keep(kept)
@@ -324,8 +328,8 @@ class Loop:
             self._ended.append(id(attempt))
             self._drop(client)
             return
-        attempt.answered(answer.status, answer.fields, answer.said)
-        seen = answer.status, answer.fields, body
+        attempt.answered(head.status, head.fields, head.said, body)
+        seen, data = (head.status, head.fields, body), head.sent + body
         try:
             sent = client.line.send(data)
         except BlockingIOError:
@@ -380,9 +384,9 @@ class Loop:
             self._selector.unregister(kept.line)
             upstream.begun(kept.line, unsent, kept.held, error)
         connection = self._leave(client)
-        Thread(target=connection.go_on, args=(exchange.attempt, exchange.asked.head, upstream), daemon=True).start()
+        Thread(target=connection.go_on, args=(exchange.attempt, exchange.head.head, upstream), daemon=True).start()
 
-    def _send_rest(self, exchange: _Exchange, answer: tuple[int, Fields, bytes], data: bytes, sent: int) -> None:
+    def _send_rest(self, exchange: _Exchange, answer: Answered, data: bytes, sent: int) -> None:
         """Lets a thread send the rest of an answer to a client that takes it slowly."""
         attempt = exchange.attempt
         attempt.tell = self._tell

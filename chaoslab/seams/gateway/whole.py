@@ -1,17 +1,34 @@
-"""Whole messages of moderate size, as the gateway's loop takes them out of what it has read."""
+"""Whole messages of moderate size, as the gateway's loop takes them out of what it has read.
+
+A client mostly sends the head that it sent last, and a service too. Who reads from a connection keeps the last head
+with it, and it is not parsed again when the same bytes come.
+"""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property
 
 from chaoslab.core.stream import EVENT_STREAM
-from chaoslab.seams.gateway.connection import Request, refusal, secrets_of, split, status_line
-from chaoslab.wire.http1 import BODILESS, HOP_BY_HOP, PART_MAX, Fields, Head, Malformed, head_of, spelt
+from chaoslab.seams.gateway.requests import CREDENTIALS, Request, refusal, secrets_of, split
+from chaoslab.seams.gateway.routes import Route
+from chaoslab.seams.gateway.upstream import head_for
+from chaoslab.seams.service_passed import Wanted
+from chaoslab.wire.http1 import (
+    BODILESS,
+    HOP_BY_HOP,
+    LENGTH_DIGITS,
+    PART_MAX,
+    Fields,
+    Head,
+    Malformed,
+    head_of,
+    spelt,
+    status_line,
+)  # fmt: skip
 
 SIZE_MAX = 2 * PART_MAX
 """The largest request and the largest answer that the loop keeps, with their heads, in bytes."""
-HEADS_MAX, HEAD_KEPT_MAX = 256, 4096
-"""The number of heads of each kind that are kept, and the largest of them in bytes."""
+
 _SINGLE = ("connection", "content-length", "content-type", "expect", "host", "origin", "transfer-encoding")
 
 
@@ -20,16 +37,18 @@ class NotForLoop(Exception):
 
 
 class RequestHead:
-    """A request's head. `said`: its fields by their names in lower case; `size`: of the body that follows, in bytes;
-    `request`: it without its body; `secrets`: those in it. `sent`: the head as the route's service gets it, once that
-    is known."""
+    """The head of a request that the loop takes, with what follows from it alone. `text`: its bytes; `size`: those of
+    the whole request; `name`: the route."""
 
-    __slots__ = ("head", "name", "request", "said", "secrets", "sent", "size")
+    def __init__(self, text: bytes, only: str) -> None:
+        """`only`: as in `split`.
 
-    def __init__(self, data: bytes, only: str) -> None:
-        self.head, self.said = _head(data)
-        method, target, version = self.head.words
-        said, length = self.said, self.said.get("content-length", "0")
+        Raises:
+            NotForLoop: it is the head of another message.
+        """
+        head, said = _parsed(text)
+        method, target, version = head.words
+        length = said.get("content-length", "0")
         if (
             version != "HTTP/1.1"
             or "transfer-encoding" in said
@@ -37,25 +56,50 @@ class RequestHead:
             or "upgrade" in said
             or ("connection" in said and "close" in said["connection"].lower())
             or not length.isdecimal()
-            or len(data) + int(length) > SIZE_MAX
+            or len(length) > LENGTH_DIGITS
+            or len(text) + int(length) > SIZE_MAX
             or refusal(said.get("origin", ""), said.get("host", "").lower()) is not None
         ):
             raise NotForLoop
+        self.text, self.head, self.size = text, head, len(text) + int(length)
         self.name, path = split(target, only)
-        self.size, self.sent = int(length), b""
-        fields = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in self.head.fields]
-        self.request = Request(method, path, fields, b"")
-        self.secrets = secrets_of(self.head, path)
+        fields = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in head.fields]
+        self._bodiless = Request(method, path, fields, b"")
+        self.secrets = secrets_of(head, path) if "?" in path or not CREDENTIALS.isdisjoint(said) else set[str]()
+        self._sent: tuple[Route, bytes] | None = None
+
+    def request(self, body: bytes) -> tuple[Request, Wanted]:
+        """The request with this body."""
+        if not body:
+            return self._bodiless, self._wanted
+        bare = self._bodiless
+        request = Request(bare.method, bare.target, bare.headers, body)
+        return request, Wanted(request)
+
+    @cached_property
+    def _wanted(self) -> Wanted:
+        return Wanted(self._bodiless)
+
+    def sent_to(self, route: Route) -> bytes:
+        """The head as the route's service gets it."""
+        if self._sent is None or self._sent[0] is not route:
+            bare, length = self._bodiless, self.size - len(self.text)
+            self._sent = route, head_for(route, bare.method, bare.target, self.head.fields, length)
+        return self._sent[1]
 
 
 class AnswerHead:
-    """An answer's head. `fields`: without those of one connection; `data`: the head as a client gets it; `size`: of the
-    body that follows, in bytes."""
+    """The head of an answer that the loop takes. `text`: its bytes; `size`: those of the whole answer; `fields`: those
+    that do not concern one connection alone; `said`: all, by their names in lower case; `sent`: the head as a client
+    gets it."""
 
-    __slots__ = ("closes", "data", "fields", "said", "size", "status")
+    __slots__ = ("closes", "fields", "said", "sent", "size", "status", "text")
 
-    def __init__(self, data: bytes) -> None:
-        head, said = _head(data)
+    def __init__(self, text: bytes) -> None:
+        """Raises:
+        NotForLoop: it is the head of another message.
+        """
+        head, said = _parsed(text)
         version, status, _ = head.words
         length = said.get("content-length", "")
         if (
@@ -65,73 +109,54 @@ class AnswerHead:
             or (code := int(status)) < 200
             or code in BODILESS
             or not length.isdecimal()
-            or len(data) + int(length) > SIZE_MAX
+            or len(length) > LENGTH_DIGITS
+            or len(text) + int(length) > SIZE_MAX
             or "transfer-encoding" in said
             or said.get("content-type", "").startswith(EVENT_STREAM)
         ):
             raise NotForLoop
-        self.status, self.said, self.size = code, said, int(length)
-        self.fields: Fields = [field for field in head.fields if field[0].lower() not in HOP_BY_HOP]
+        fields = head.fields
+        if not HOP_BY_HOP.isdisjoint(said):
+            fields = [field for field in fields if field[0].lower() not in HOP_BY_HOP]
+        self.text, self.size, self.status, self.said = text, len(text) + int(length), code, said
+        self.fields: Fields = fields
+        self.sent = spelt(status_line(code), fields)
         self.closes = "connection" in said and "close" in said["connection"].lower()
-        self.data = spelt(status_line(code), self.fields)
 
 
-class Heads:
-    """The heads that were read last, in memory alone. Who asks again says mostly the same bytes."""
+def request_head(data: bytes, only: str, last: RequestHead | None) -> RequestHead | None:
+    """The head with which the bytes begin; None as long as it is not whole. `only`: as in `split`; `last`: the last one
+    of this connection.
 
-    def __init__(self) -> None:
-        self._request, self._answer = lru_cache(HEADS_MAX)(RequestHead), lru_cache(HEADS_MAX)(AnswerHead)
-
-    def request_in(self, data: bytes, only: str) -> tuple[RequestHead, Request, bytes] | None:
-        """The request with which the bytes begin: its head, all of it, and the bytes after it. None as long as it is
-        not whole. `only`: as in `split`.
-
-        Raises:
-            NotForLoop: it is another message.
-        """
-        begin = _begin(data)
-        if not begin:
-            return None
-        known = self._request(data[:begin], only) if begin <= HEAD_KEPT_MAX else RequestHead(data[:begin], only)
-        if not known.size:
-            return known, known.request, data[begin:]
-        end = begin + known.size
-        if len(data) < end:
-            return None
-        head = known.request
-        return known, Request(head.method, head.target, head.headers, data[begin:end]), data[end:]
-
-    def answer_in(self, data: bytes, method: str) -> tuple[AnswerHead, bytes] | None:
-        """The answer that the bytes are, to a request of this method: its head and its body. None as long as it is not
-        whole.
-
-        Raises:
-            NotForLoop: it is another message.
-        """
-        begin = _begin(data)
-        if not begin:
-            return None
-        known = self._answer(data[:begin]) if begin <= HEAD_KEPT_MAX else AnswerHead(data[:begin])
-        missing = begin + known.size - len(data)
-        if method == "HEAD" or missing < 0:
-            raise NotForLoop
-        return None if missing else (known, data[begin:])
+    Raises:
+        NotForLoop: it is the head of another message.
+    """
+    if last is not None and data.startswith(last.text):
+        return last
+    return RequestHead(text, only) if (text := _head_in(data)) else None
 
 
-def _begin(data: bytes) -> int:
-    """Where the body begins; 0 as long as the head is not whole."""
+def answer_head(data: bytes, last: AnswerHead | None) -> AnswerHead | None:
+    """As `request_head`, for an answer."""
+    if last is not None and data.startswith(last.text):
+        return last
+    return AnswerHead(text) if (text := _head_in(data)) else None
+
+
+def _head_in(data: bytes) -> bytes:
+    """The bytes of the head with which the data begins, its empty line included; none as long as it is not whole."""
     end = data.find(b"\r\n\r\n")
-    if end >= 0:
-        return end + 4
-    if len(data) > PART_MAX or data.startswith((b"\r", b"\n")):
-        raise NotForLoop
-    return 0
+    if end < 0:
+        if len(data) > PART_MAX or data.startswith((b"\r", b"\n")):
+            raise NotForLoop
+        return b""
+    return data[: end + 4]
 
 
-def _head(data: bytes) -> tuple[Head, dict[str, str]]:
+def _parsed(text: bytes) -> tuple[Head, dict[str, str]]:
     """A head, and its fields by their names in lower case."""
     try:
-        head = head_of(data[:-4])
+        head = head_of(text[:-4])
     except Malformed:
         raise NotForLoop from None
     said = {name.lower(): value for name, value in head.fields}

@@ -1,7 +1,8 @@
 """Hosts that are no service of the trial: refused, which ends it, or unreachable, as when a name is not found.
 
 Some SDKs report to their makers by themselves, and go on if they cannot. Those hosts are unreachable in any case, with
-a warning on the trial. The table says which SDK asks which host: another caller of the same host is refused.
+a warning on the trial. The table says which SDK asks which host: another caller of the same host is refused. A report
+to a host that is a model in the trial is no request to the model: no fault may hit it, and no number be its.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from chaoslab.worlds.virtual.context import Unsupported
 WAYS = ("refuse", "unreachable")
 
 TELEMETRY: dict[str, tuple[str, tuple[str, ...]]] = {
-    "api.openai.com": ("the tracing of openai-agents", ("agents.tracing",)),
+    "api.openai.com": ("the tracing of openai-agents", ("agents.tracing.processors",)),
     "raw.githubusercontent.com": ("a list of models and prices", ("litellm", "dspy")),
     "os-api.agno.com": ("the telemetry of agno", ()),
     "telemetry.crewai.com": ("the telemetry of crewai", ()),
@@ -41,16 +42,24 @@ SENTRY = ".ingest.sentry.io", ".ingest.us.sentry.io", ".ingest.de.sentry.io"
 
 class Elsewhere:
     """The answer of one trial to hosts outside of it. `way`: refuse or unreachable. `services`: the names that there
-    are, for a hint."""
+    are, for a hint; `models`: the hosts of those that speak a model's API."""
 
-    def __init__(self, way: str, services: Iterable[str]) -> None:
-        self._unreachable, self._services = way == "unreachable", list(services)
+    def __init__(self, way: str, services: Iterable[str], models: Iterable[str] = ()) -> None:
+        self._unreachable, self._services, self._models = way == "unreachable", list(services), set(models)
         self._hosts: dict[str, str] = {}
 
     @property
     def warnings(self) -> list[str]:
         """A line for each host that could not be reached."""
         return list(self._hosts.values())
+
+    def report(self, host: str) -> OSError | None:
+        """The error for a report of an SDK's to the host of a model; None for any other caller."""
+        known = TELEMETRY.get(host)
+        if known is None or host not in self._models or not _asked_by(known[1]):
+            return None
+        self._hosts.setdefault(host, f"{host} was not reached by {known[0]}: that is no request to the model")
+        return _unknown()
 
     def name(self, host: str) -> OSError:
         """The error for a name that no service has.
@@ -62,7 +71,7 @@ class Elsewhere:
             near = get_close_matches(host, self._services, n=1)
             hint = f"did you mean the service '{near[0]}'? Else " if near else ""
             raise Unsupported(f"the host {host}", f"{hint}give its stand-in with services={{…}}")
-        return socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return _unknown()
 
     def address(self, host: str, port: int) -> OSError:
         """The error for an address that leads out of the network.
@@ -86,6 +95,10 @@ class Elsewhere:
 
 
 _REPORTS: tuple[str, tuple[str, ...]] = ("the reports to Sentry", ())
+
+
+def _unknown() -> OSError:
+    return socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
 
 def _asked_by(packages: tuple[str, ...]) -> bool:

@@ -18,11 +18,11 @@ from chaoslab.core.exchange import Failure, Reply
 from chaoslab.wire import sending
 from chaoslab.wire.body import unpacked
 from chaoslab.wire.sending import Address, Headers, by_name, failure_of, is_stream, reply_of, text_of
+from chaoslab.worlds.virtual.app_answers import Answered, Broken, answered_to
 from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.loop import VirtualLoop, settle
 from chaoslab.worlds.virtual.machine import Machine, Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES
-from chaoslab.worlds.virtual.serving import Answered, Broken, answered_to
 
 _Error = httpx.TransportError | Failure
 

@@ -12,7 +12,8 @@ from chaoslab.base.clock import system
 from chaoslab.base.identity import digest
 from chaoslab.core.events import CallStarted, Event, Replied
 from chaoslab.record.log import BufferedEvent, MemoryLog
-from chaoslab.worlds.virtual.serving import Broken, Wsgi
+from chaoslab.seams.service_app import Wsgi
+from chaoslab.worlds.virtual.app_answers import Broken
 
 NO_REPLY = "the log holds no reply to this question"
 """The stand-in's answer to a question that was never asked in the run. A replay looks for it, so that it does not count

@@ -79,6 +79,9 @@ class World:
         except LookupError as unknown:
             error = self.elsewhere.name(str(unknown.args[0]))
         else:
+            if (report := self.elsewhere.report(name)) is not None:
+                self._one_trip(name)
+                raise report
             address = found[0][4]
             gate = self.network.gates.get(address) if name != address[0] else None
             told = gate("lookup") if gate is not None else None

@@ -20,7 +20,7 @@ NEW = sorted({*family("faults", "meaning")} - {"wrong_value"})
 
 def done(faults: Iterable[str], *targets: str) -> list[LabResult]:
     injections = tuple(Injection(fault, (Choice(fault),), targets, chance=1.0) for fault in faults)
-    return lab_runs.done(replace(lab_runs.spec(SETTINGS), plan=Plan(7, injections)))
+    return lab_runs.done(replace(lab_runs.spec(SETTINGS), plan=Plan(7, injections), twins=False))
 
 
 def counted(found: list[LabResult]) -> Counter[str]:

@@ -386,7 +386,6 @@ def _tell(story: Callable[[], None]) -> None:
 
 
 def tell_without(name: str, remedy: str) -> None:
-    os.cpu_count = lambda: 60
     every = installed.all_patches
 
     def without() -> Iterable[Patch]:
@@ -404,6 +403,9 @@ def tell_all(cases: Sequence[tuple[str, str]], folder: str) -> None:
     """Each in a fork, which ends with 0 if the story can be told; what it says on stderr is `folder/<its number>`."""
     at_work: dict[int, int] = {}
     codes = [0] * len(cases)
+    os.cpu_count = lambda: 60
+    with Patches():
+        pass  # so that all know where to look
 
     def one_ends() -> None:
         pid, status = os.wait()

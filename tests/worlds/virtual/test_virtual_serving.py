@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from waitress.server import create_server
 
-from chaoslab.worlds.virtual.serving import answered, serve
+from chaoslab.worlds.virtual.app_answers import answered
+from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.sockets import VirtualSocket
 from chaoslab.worlds.virtual.world import World
 

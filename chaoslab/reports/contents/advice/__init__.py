@@ -25,12 +25,13 @@ from chaoslab.reports.contents.rows import Row
 @dataclass(frozen=True)
 class Advice:
     """One piece of advice. `seen`: the observation; `do`: the remedy; `size`: the share of the trials concerned.
-    `trials`: those that show it."""
+    `trials`: those that show it. `of_run`: it is about the run and not about the agent, so it comes after the rest."""
 
     seen: str
     do: str
     size: Rate
     trials: tuple[str, ...]
+    of_run: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,32 +61,37 @@ class Seen:
         return row.outcome in (Outcome.WRONG, Outcome.FALSE_SUCCESS, Outcome.HARM)
 
     def beside_faults(
-        self, shows: Callable[[Row], bool], remedy: str, text: str, *, of: Callable[[str], bool] = lambda _: True
-    ) -> list[Advice]:
+        self, shows: Callable[[Row], bool], remedy: str, text: str, *, of: Callable[[str], bool] = lambda _: True,
+        at: Callable[[Row, str], bool] = lambda _row, _target: False,
+    ) -> list[Advice]:  # fmt: skip
         """Advice on the fault whose trials show it most often; none if no trial that met a fault shows it.
 
         `text`: the observation, in which `{fault}` stands for the fault and `{size}` for "3 of 12". `of`: the faults
-        that are considered. Only trials that allow a conclusion count.
+        that are considered. `at`: of faults that are shown alike, those at such a target come first. Only trials that
+        allow a conclusion count.
         """
-        found = []
+        found: list[tuple[int, Advice]] = []
         for name in sorted({fault for row in self.judged for fault, _ in row.met if of(fault)}):
             met = [row for row in self.judged if any(fault == name for fault, _ in row.met)]
             shown = tuple(row.trial for row in met if shows(row))
+            near = sum(any(fault == name and at(row, target) for fault, target in row.met) for row in met)
             size = rate(len(shown), len(met))
             if shown and size:
                 said = text.format(fault=name.replace("{", "{{"), size=f"{size.count} of {size.total}")
-                found.append(Advice(said, remedy, size, shown))
-        return sorted(found, key=lambda one: (-one.size.count, -one.size.value))[:1]
+                found.append((near, Advice(said, remedy, size, shown)))
+        ordered = sorted(found, key=lambda one: (-one[1].size.count, -one[0], -one[1].size.value))
+        return [one for _, one in ordered[:1]]
 
 
 def advice(history: History, report: RunReport, rows: Sequence[Row]) -> tuple[Advice, ...]:
-    """All advice that the run gives, most frequent first. A rule that fails gives none."""
+    """All advice that the run gives: first on the agent, then on the run, most frequent first. A rule that fails gives
+    none."""
     seen = Seen(history, report, rows)
     found: list[Advice] = []
     for file in pkgutil.iter_modules(__path__, f"{__name__}."):
         rule: Callable[[Seen], list[Advice]] = import_module(file.name).advise
         found += guarded(partial(rule, seen), lambda _: [])
-    return tuple(sorted(found, key=lambda one: -one.size.count))
+    return tuple(sorted(found, key=lambda one: (one.of_run, -one.size.count)))
 
 
 def kinds(row: Row) -> set[str]:

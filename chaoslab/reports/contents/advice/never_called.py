@@ -21,6 +21,7 @@ def advise(seen: Seen) -> list[Advice]:
             "Name a target that the agent calls, or add a prompt that needs it: this run tells nothing about it.",
             size,
             trials,
+            of_run=True,
         )
         for one in seen.report.delivered.value.by_injection
         if size and not one.eligible

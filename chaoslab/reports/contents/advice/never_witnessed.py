@@ -28,5 +28,5 @@ def advise(seen: Seen) -> list[Advice]:
             )
             said = f"{visible(fault, NAME)} was drawn in {size.count} of {size.total} trials and met in none: {why}."
             do = "Choose its target and parameters so that it can take effect: this run tells nothing about it."
-            found.append(Advice(said, do, size, shown))
+            found.append(Advice(said, do, size, shown, of_run=True))
     return found

@@ -20,7 +20,7 @@ def advise(seen: Seen) -> list[Advice]:
                 f"None of {size.total} judged trials that met {name} ended badly, and up to "
                 f"{size.interval.high:.0%} of all could."
             )
-            found.append(Advice(said, _REMEDY, size, tuple(row.trial for row in met)))
+            found.append(Advice(said, _REMEDY, size, tuple(row.trial for row in met), of_run=True))
     return sorted(found, key=lambda one: one.size.total)[:1]
 
 

@@ -8,7 +8,6 @@ thing. Each module of this package has `patches()`, and if needed `installed()`,
 from __future__ import annotations
 
 import contextlib
-import gc
 import importlib
 import sys
 from collections.abc import Iterable, Iterator
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from types import MethodType, ModuleType, TracebackType
 from typing import Any, ClassVar
 
+from chaoslab.base.garbage import no_garbage
 from chaoslab.worlds.virtual.patches.import_hook import ImportHook
 from chaoslab.worlds.virtual.patches.swap import Swap, fitting
 
@@ -56,7 +56,7 @@ class Patches:
         if cls._current is None:
             installation = Installation()
             try:
-                with _without_gc():
+                with no_garbage():  # the many short lists of a search would set off several of everything
                     installation.install()
             except BaseException:
                 installation.take_back()
@@ -74,23 +74,11 @@ class Patches:
             return
         installation, cls._current = cls._current, None
         try:
-            with _without_gc():
+            with no_garbage():
                 installation.take_back()
         except BaseException:  # for example Ctrl-C: the rest is restored before it goes on
             installation.take_back()
             raise
-
-
-@contextlib.contextmanager
-def _without_gc() -> Iterator[None]:
-    """A context without garbage collection: the many short lists of a search would set off several of everything."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class Installation:

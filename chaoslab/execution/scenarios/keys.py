@@ -1,0 +1,82 @@
+"""The meaning of each key of a scenario's file, for the JSON Schema and the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SCENARIO: Mapping[str, str] = {
+    "chaoslab": "The version of the format.",
+    "name": "The scenario's name, by which -k and the reports know it.",
+    "description": "What the scenario is for, in a sentence.",
+    "agent": "The agent: its callable as module:name, {command: [program, argument …]}, or lab for the lab's own.",
+    "fresh": "In place of agent: a function, as module:name, that makes a new agent for each trial.",
+    "tools": "The agent's functions with effects, each as module:name.",
+    "reads": "The agent's functions without effects, each as module:name.",
+    "services": "Applications (WSGI or ASGI) that the agent asks over HTTP, by host: {shop.test: shop:app}.",
+    "upstreams": "Services that answer in real time behind a gateway, by name: {crm: http://127.0.0.1:9000}.",
+    "models": "The names of the services and upstreams that speak a model's API.",
+    "state": "A function, as module:name, that returns the state of the agent's world; it is compared with the twin's.",
+    "prompt": "The user's words.",
+    "turns": "In place of prompt: the user's words, turn by turn. The turns share the agent's memory.",
+    "user": "A scripted user, who answers the agent by pattern until none is found.",
+    "turns_max": "The most turns of a conversation with a scripted user.",
+    "operations": "In place of an agent: calls of tools and reads, made one after the other.",
+    "faults": "The faults, each with its target, its triggers and its parameters.",
+    "chaos_level": "One number for many faults: a call fails with a chance of 0, 2.5, 5, 10 or 20 %.",
+    "families": "The families of faults that chaos_level draws from; all that fit the targets by default.",
+    "budget": "The limits of a trial.",
+    "slo": "Objectives over the calls of all trials.",
+    "variants": "The same scenario with other values: a list of named sets of keys, or lists of values by key.",
+    "expect": "The assertions about each trial.",
+    "effects": "The effects of a right trial, in place of the twin's.",
+    "facts": "What the answer must say, in place of the twin's: texts, each with its other spellings.",
+    "accept": "The outcomes that pass.",
+    "pass_rate": "The least share of trials that must pass, from 0 to 1.",
+    "seed": "The seed of all dice.",
+    "trials": "The number of trials.",
+    "world": "virtual: a clock that jumps, and no network; local: real time.",
+    "timeout": "The deadline of a call, in seconds or as a duration such as 90s, 5min or 2h.",
+    "deadline": "The deadline of a trial, in seconds or as a duration such as 90s, 5min or 2h.",
+}
+PARTS: Mapping[str, Mapping[str, str]] = {
+    "AnswerSpec": {
+        "when": "A pattern (a regular expression) that is looked for in the agent's last answer.",
+        "say": "The user's words if it is found.",
+    },
+    "BudgetSpec": {
+        "tokens": "The most tokens of a trial.",
+        "dollars": "The most dollars of the whole run.",
+        "calls": "The most calls of a trial.",
+        "seconds": "The longest time of a trial, in seconds or as a duration.",
+        "mode": "hard refuses each call beyond a limit, soft only logs it.",
+    },
+    "CommandSpec": {
+        "command": "A program and its arguments. {prompt} stands for the prompt, which is at the standard input too.",
+    },
+    "FaultSpec": {
+        "fault": "The fault's name; chaoslab faults NAME tells of its parameters, which stand beside it.",
+        "target": "A tool, service or model, a pattern of names such as order_*, or a list of these.",
+    },
+    "OperationSpec": {
+        "tool": "The name of one of the tools or reads.",
+        "args": "Its arguments by name.",
+        "after": "The time that passes before the call, in seconds or as a duration.",
+        "expect": "The assertions about this call.",
+    },
+    "SloSpec": {
+        "share": "The least share of good calls, from 0 to 1.",
+        "within": "A good call succeeds in this time, in seconds or as a duration.",
+        "tool": "The tool or service, or a pattern of names.",
+    },
+    "TurnSpec": {
+        "say": "The user's words.",
+        "reply": "In place of say: words by pattern. The first pattern found in the agent's last answer counts.",
+        "after": "The time that passes before the turn, in seconds or as a duration.",
+        "expect": "The assertions about this turn.",
+    },
+}
+HOLDERS: Mapping[str, str] = {
+    "FaultSpec": "faults", "TurnSpec": "turns", "AnswerSpec": "user", "OperationSpec": "operations",
+    "BudgetSpec": "budget", "SloSpec": "slo", "CommandSpec": "agent",
+}  # fmt: skip
+"""The key of a scenario below which each part stands."""

@@ -1,0 +1,79 @@
+"""The parts of a gateway that all its connections share."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from threading import Condition, Lock
+from typing import Protocol
+
+from chaoslab.seams.gateway.requests import Request
+from chaoslab.seams.gateway.routes import Route
+from chaoslab.seams.service import Line, ServiceAttempt, ServiceSeam
+from chaoslab.seams.service_passed import PassedAttempt, Tell
+
+
+class Loop(Protocol):
+    """The thread of the exchanges that no fault can hit (`loop.py`)."""
+
+    def take(self, line: socket.socket, only: str, held: bytes, kept: Mapping[str, socket.socket]) -> bool:
+        """Takes a client's connection, of which the bytes `held` were read, and connections to routes' services that
+        were used for it; False if the loop is over. `only`: as in `Connection`."""
+
+
+@dataclass
+class Gateway:
+    """The parts that all connections share: routes by name, and the seam. `lock` is held where attempts are numbered
+    and noted. `timeout_s` bounds each silence of a service. `hide` is told of each new secret that passes, such as a
+    key. `tell` writes events down; without it, each exchange has a thread, as without a `loop`."""
+
+    routes: Mapping[str, Route]
+    seam: ServiceSeam
+    lock: Lock
+    timeout_s: float
+    hide: Callable[[set[str]], object] = lambda secrets: None  # noqa: ARG005
+    addresses: dict[str, str] = field(default_factory=dict)
+    """The addresses of routes that have a port of their own."""
+    tell: Tell | None = None
+    loop: Loop | None = None
+    secrets: set[str] = field(default_factory=set)
+    under_way: set[int] = field(default_factory=set)
+    """The exchanges that are not over."""
+    calm: Condition = field(default_factory=Condition)
+
+    def settle(self, grace_s: float) -> None:
+        """Waits until all exchanges are over, or the time is."""
+        with self.calm:
+            self.calm.wait_for(lambda: not self.under_way, grace_s)
+
+    def end(self, grace_s: float) -> None:
+        """Ends the trial, once all exchanges are over or the time is."""
+        self.settle(grace_s)
+        with self.lock:
+            self.seam.end()
+
+    def passed(self, secrets: set[str]) -> None:
+        """Takes the secrets of a request."""
+        if new := secrets - self.secrets:
+            with self.lock:
+                self.secrets.update(new)
+                self.hide(new)
+
+    def over(self, attempts: Iterable[int]) -> None:
+        """Takes the end of exchanges that were under way."""
+        self.under_way.difference_update(attempts)
+        with self.calm:
+            self.calm.notify_all()
+
+    def passes(self, name: str) -> bool:
+        """True if no fault can hit the exchanges of a route, and nobody has to read what is said in them."""
+        return self.tell is not None and self.routes[name].scheme == "http" and self.seam.never_hits(name)
+
+    def asked(self, name: str, request: Request, line: Line) -> ServiceAttempt | None:
+        """The attempt that a request is; None outside of a trial."""
+        with self.lock:
+            book = self.seam.book
+            if book is None or self.tell is None or not self.seam.never_hits(name):
+                return self.seam.asked(name, request, line)
+            return PassedAttempt(self.seam, book, name, request, self.tell)

@@ -1,0 +1,71 @@
+"""The verdict on a run in one sentence: it is the first line of every report, and calls no short run a good one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import chaoslab as lab
+from chaoslab.core.events import RunFinished
+from chaoslab.record.history import History
+from chaoslab.reports import formats, summary
+from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents.headline import Tone
+
+
+def price(*, item: str) -> dict[str, int]:
+    return {"price": 4 * len(item)}
+
+
+def stock(*, item: str) -> dict[str, int]:
+    return {"left": len(item)}
+
+
+def agent(_prompt: str) -> str:
+    try:
+        return f"It costs {price(item='pen')['price']}."
+    except Exception:  # noqa: BLE001
+        return "I could not find the price: the shop failed."
+
+
+def ran(folder: Path, fault: Any) -> History:
+    lab.run(agent, "What is the price?", reads=[price, stock], faults=[fault], logs=folder)
+    return History.read(folder / "latest")
+
+
+def test_a_run_of_honest_answers_is_called_degraded_and_not_bad(tmp_path: Path) -> None:
+    found = Contents.of(ran(tmp_path, lab.inject("server_error", "price")), where="logs/run")
+    assert found.headline.said == "1 of 1 judged trial was degraded, and said so"
+    assert summary.render(found.report).startswith("1 of 1 judged trial was degraded, and said so.\n")
+    assert found.worst is not None
+    (page,) = formats.files("markdown", found).values()
+    assert f"- worst: **p1.r1 degraded**: `{found.worst.why}` `chaoslab show logs/run --trial p1.r1`" in page
+
+
+def test_a_run_that_was_interrupted_is_no_good_one(tmp_path: Path) -> None:
+    history = ran(tmp_path, lab.inject("latency", "price", delay_s=0.1))
+    whole = Contents.of(history, where="logs/run")
+    assert (whole.headline.said, whole.headline.tone, whole.worst) == (
+        "All of 1 judged trial ended well",
+        Tone.GOOD,
+        None,
+    )
+    cut = History(
+        replace(record, event=replace(record.event, reason="interrupted"))
+        if isinstance(record.event, RunFinished)
+        else record
+        for record in history
+    )
+    head = Contents.of(cut, where="logs/run").headline
+    assert head.said == "The run ended early (interrupted): all of 1 judged trial ended well"
+    assert head.tone is Tone.OPEN
+
+
+def test_the_targets_where_a_fault_was_met_stand_first(tmp_path: Path) -> None:
+    def both(_prompt: str) -> str:
+        return f"{price(item='pen')['price']} and {stock(item='pen')['left']}"
+
+    faults = [lab.inject("latency", "stock", delay_s=0.1), lab.inject("latency", "price", delay_s=0.1, chance=0.0)]
+    lab.run(both, "Which?", reads=[price, stock], faults=faults, logs=tmp_path)
+    assert Contents.of(History.read(tmp_path / "latest"), where="x").matrix.targets == ("stock", "price")
