@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from chaoslab.core.events import FaultWitnessed, PromptFinished, ServiceResumed, ServiceStopped
+from chaoslab.core.events import Effect, FaultWitnessed, PromptFinished, ServiceResumed, ServiceStopped
 from tests.live.compose_parts import Stack
 
-ASKED = ["What is 17 times 24?", "What is the weather in Oslo?"]
-FAULTS = "service_down@calculator:1,service_paused@weather:1"
+ASKED = [
+    "What is 17 times 24?",
+    "What is the weather in Oslo?",
+    "Send a message to Ana saying that the meeting is at 3.",
+]
+FAULTS = "service_down@calculator:1,service_paused@weather:1,crash_after_effect@messaging:1"
 
 
 def test_the_callers_of_a_stopped_container_meet_it_and_all_come_back(stack: Stack) -> None:
@@ -19,9 +23,11 @@ def test_the_callers_of_a_stopped_container_meet_it_and_all_come_back(stack: Sta
     history = stack.history()
     assert len(list(history.of(PromptFinished))) == len(ASKED)
     assert [(record.trial, event.target, event.how) for record, event in history.of(ServiceStopped)] == [
-        ("p1.r1", "calculator", "killed"), ("p2.r1", "weather", "paused"),
+        ("p1.r1", "calculator", "killed"), ("p2.r1", "weather", "paused"), ("p3.r1", "messaging", "killed"),
     ]  # fmt: skip
-    assert [event.target for _, event in history.of(ServiceResumed)] == ["calculator", "weather"]
+    assert [event.target for _, event in history.of(ServiceResumed)] == ["calculator", "weather", "messaging"]
     met = {(r.trial, e.target, e.request, e.attempt): e.evidence for r, e in history.of(FaultWitnessed)}
     assert met["p1.r1", "calculator", 1, 1].endswith(", nothing was done")
     assert met["p2.r1", "weather", 1, 1].startswith("no answer within ")
+    assert met["p3.r1", "messaging", 1, 1].endswith(", the work was done")
+    assert [record.trial for record, event in history.of(Effect) if event.target == "messaging"] == ["p3.r1"]
