@@ -89,7 +89,7 @@ def graph(chosen: Settings, url: str, client: httpx.AsyncClient, toolbox: Toolbo
         api_key=SecretStr(chosen.groq_api_key or "offline"),
         base_url=url,
         temperature=0,
-        streaming=chosen.stream == "on",
+        streaming=chosen.streams,
         http_async_client=client,
         http_client=httpx.Client(transport=httpx.BaseTransport()),  # else Groq's own, which reads certificates, 20 ms
     )

@@ -99,7 +99,18 @@ def test_faults_of_streams_hit_the_model_and_need_a_stream() -> None:
     assert (stream.name, stream.layer, stream.chance, stream.targets) == ("stream", "stream", 0.4, (MODEL,))
     assert stream.choices == (Choice("stall", 2.0), Choice("cut", 1.0))
     with pytest.raises(SettingError, match="needs STREAM=on"):
-        plan(STREAM_PROB="0.4")
+        plan(STREAM_PROB="0.4", STREAM="off")
+
+
+@pytest.mark.parametrize(("given", "streams"), [
+    ({}, False), ({"FAULTS": "stale:0.2,cut:0.1"}, True), ({"FAULTS": "stale:0.2,cut:0"}, False),
+    ({"FAULTS": "stall@model:0.1"}, True), ({"STREAM_PROB": "0.1"}, True), ({"CHAOS_FAMILIES": "tool,stream"}, False),
+    ({"CHAOS_FAMILIES": "tool,stream", "CHAOS_LEVEL": "1"}, True), ({"STREAM": "on"}, True),
+])  # fmt: skip
+def test_the_answers_come_in_parts_if_faults_of_streams_are_asked_for(given: dict[str, str], streams: bool) -> None:
+    found = Settings().override(given)
+    assert found.streams is streams
+    assert any(i.layer == "stream" for i in from_settings(found).injections) is (streams and "STREAM" not in given)
 
 
 def test_a_budget_guards_every_call_and_names_only_the_limits_that_were_set() -> None:
@@ -146,14 +157,14 @@ def test_a_chance_of_0_switches_a_named_fault_off_as_in_a_sweep() -> None:
     ({"FAULTS": "unknown_tool@weather:0.1"}, "FAULTS names 'unknown_tool@weather', and unknown_tool needs the model"),
     ({"FAULTS": "stale@wether:0.1"}, "FAULTS names 'stale@wether': did you mean 'weather'?"),
     ({"FAULTS": "truncate_context@weather:0.1"}, "truncate_context needs the model"),
-    ({"FAULTS": "cut:0.1"}, "FAULTS names cut, which needs STREAM=on"),
+    ({"FAULTS": "cut:0.1", "STREAM": "off"}, "FAULTS names cut, which needs STREAM=on"),
     ({"FAULTS": "clock_skew:0.1"}, "FAULTS names clock_skew, which moves the clock of a function or of services="),
     ({"FAULTS": "budget:1"}, "FAULTS names budget, which has settings of its own: TOKEN_LIMIT"),
     ({"CHAOS_LEVEL": "3"}, "CHAOS_LEVEL=3 should be 0 or 0.25 or 0.5 or 1 or 2"),
     ({"CHAOS_LEVEL": "0.3"}, "CHAOS_LEVEL=0.3 should be 0 or 0.25 or 0.5 or 1 or 2"),
     ({"CHAOS_FAMILIES": "tool,tols"}, "CHAOS_FAMILIES=tool,tols should be some of network, tool, .*did you mean"),
     ({"CHAOS_FAMILIES": "tool,tool"}, "each once"),
-    ({"CHAOS_LEVEL": "1", "CHAOS_FAMILIES": "stream"}, "CHAOS_FAMILIES has stream, which needs STREAM=on"),
+    ({"CHAOS_LEVEL": "1", "CHAOS_FAMILIES": "stream", "STREAM": "off"}, "has stream, which needs STREAM=on"),
     ({"TOXICS": "latency:1,latency:2"}, "each once: latency is named twice"),
 ])  # fmt: skip
 def test_a_fault_or_level_that_makes_no_sense_is_said_in_a_line(given: dict[str, str], line: str) -> None:

@@ -34,10 +34,8 @@ def from_settings(settings: Settings) -> Plan:
         SettingError: a target that the table of services does not know, a plug-in's fault that cannot be used, or
             faults of streams where nothing is streamed.
     """
-    if settings.stream_prob and settings.stream == "off":
-        raise SettingError(
-            f"STREAM_PROB={settings.stream_prob:g} needs STREAM=on, since without it no answer is streamed"
-        )
+    if settings.stream_prob and not settings.streams:
+        raise SettingError(f"STREAM_PROB={settings.stream_prob:g} needs STREAM=on: with off, no answer is streamed")
     params: dict[str, dict[str, Any]] = {
         "latency": {"delay_s": settings.latency_ms / 1000, "jitter_s": settings.jitter_ms / 1000},
         "timeout": {"after_s": settings.timeout_ms / 1000},
@@ -104,8 +102,8 @@ def _named(settings: Settings, params: Params) -> Iterator[Injection]:
         of_model = layer in OF_MODEL or trait(cls, "of_model")
         if at and of_model and target != MODEL:
             raise SettingError(f"FAULTS names '{said}', and {fault} needs the model")
-        if layer == "stream" and settings.stream == "off":
-            raise SettingError(f"FAULTS names {fault}, which needs STREAM=on, since without it no answer is streamed")
+        if layer == "stream" and chance and not settings.streams:
+            raise SettingError(f"FAULTS names {fault}, which needs STREAM=on: with off, no answer is streamed")
         if trait(cls, "refuses_at") == "handshake" and target != MODEL:
             raise SettingError(f"FAULTS names '{said}', and the tools speak no TLS: name {fault}@{MODEL}")
         if trait(cls, "of_process") and target == MODEL:
@@ -119,8 +117,8 @@ def _named(settings: Settings, params: Params) -> Iterator[Injection]:
 def _level(settings: Settings, params: Params) -> Iterator[Injection]:
     """The injections of CHAOS_LEVEL, which hit the services and the model."""
     families = settings.chaos_families
-    if settings.chaos_level and "stream" in families and settings.stream == "off":
-        raise SettingError("CHAOS_FAMILIES has stream, which needs STREAM=on, since without it no answer is streamed")
+    if settings.chaos_level and "stream" in families and not settings.streams:
+        raise SettingError("CHAOS_FAMILIES has stream, which needs STREAM=on: with off, no answer is streamed")
     for targets, left_out in ((tuple(SERVICES), OF_MODEL), ((MODEL,), ("meaning",))):
         there = [name for name in families if name not in left_out]
         if there:

@@ -49,7 +49,9 @@ class Settings:
         "without.",
     )
     stream: str = _setting(
-        "off", parsers.one_of("off", "on"), "on: the model's answers come in parts, as its tokens are made."
+        "auto",
+        parsers.one_of("auto", "off", "on"),
+        "on: the model's answers come in parts, as its tokens are made. auto: on if faults of streams are asked for.",
     )
     model_token_ms: float = _setting(
         0.0, parsers.milliseconds, "Milliseconds between two parts of an offline answer that is streamed."
@@ -143,7 +145,7 @@ class Settings:
     stream_prob: float = _setting(
         0.0,
         parsers.chance,
-        "Chance that one attempt of a model call meets a fault of its stream. It needs STREAM=on.",
+        "Chance that one attempt of a model call meets a fault of its stream. STREAM=off leaves none.",
         group="Faults of streams",
     )
     stream_faults: parsers.Weights = _setting(
@@ -170,7 +172,7 @@ class Settings:
     chaos_families: tuple[str, ...] = _setting(
         ("network", "tool", "meaning", "model", "context"),
         parsers.some_of("network", "tool", "meaning", "model", "stream", "context"),
-        "The families that CHAOS_LEVEL draws from. stream needs STREAM=on.",
+        "The families that CHAOS_LEVEL draws from. stream needs STREAM=auto or on.",
     )
 
     token_limit: float | None = _setting(
@@ -277,6 +279,20 @@ class Settings:
     def environment(self) -> dict[str, str]:
         """The environment variables with which a child process loads these very settings."""
         return {f.name.upper(): as_text(getattr(self, f.name)) for f in fields(self)}
+
+    @property
+    def streams(self) -> bool:
+        """True if the model's answers come in parts."""
+        if self.stream != "auto":
+            return self.stream == "on"
+        if self.stream_prob or (self.chaos_level and "stream" in self.chaos_families):
+            return True
+        named = [said.partition("@")[0] for said, chance in self.faults if chance]
+        if not named:
+            return False
+        from chaoslab.base.registry import family
+
+        return not set(family("faults", "stream")).isdisjoint(named)
 
     @property
     def model_name(self) -> str:
