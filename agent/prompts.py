@@ -6,14 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from chaoslab.agent.config import blamed
 from chaoslab.base.files import Unreadable, json_of
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import SettingError
+from chaoslab.core.conversation import USER_TURNS_MAX, Conversation, Turn, turn, turns
 
 FILE = Path(__file__).resolve().with_name("prompts.json")
 LENGTH_MAX = 20_000
@@ -31,18 +32,68 @@ class Lookup(BaseModel):
     path: str
 
 
+class PromptTurn(BaseModel):
+    """A turn of a conversation: the user's words, or `reply`, words by a pattern in the agent's last answer. `after_s`:
+    the seconds before it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    say: str = ""
+    reply: dict[str, str] = {}
+    after_s: float = 0.0
+
+
 class Prompt(BaseModel):
-    """One prompt. A fact is a text, a list of texts of which one must show, or a `Lookup`. An effect describes
-    something that must have happened.
+    """One prompt, or the `turns` of a conversation in its place, after which a scripted `user` goes on answering by
+    pattern, for `turns_max` turns at most. A fact is a text, a list of texts of which one must show, or a `Lookup`. An
+    effect describes something that must have happened.
 
     In facts and effects, `{today}`, `{tomorrow}` … stand for the days of the run (`{day+3}` for the third day from its
     first).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    prompt: Annotated[str, Field(min_length=1, max_length=LENGTH_MAX)]
+    prompt: Annotated[str, Field(min_length=1, max_length=LENGTH_MAX)] = ""
+    turns: list[str | PromptTurn] = []
+    user: dict[str, str] = {}
+    turns_max: int = USER_TURNS_MAX
     facts: list[str | list[str] | Lookup] = []
     effects: list[dict[str, Any]] = []
+
+    @model_validator(mode="after")
+    def _asks(self) -> Self:
+        if bool(self.prompt) == bool(self.turns):
+            raise ValueError("it should have a prompt, or the turns of a conversation")
+        if self.turns or self.user:
+            self.conversation  # noqa: B018 - raises if it is none
+        return self
+
+    @property
+    def conversation(self) -> Conversation | None:
+        """The conversation; None for one prompt."""
+        if not self.turns and not self.user:
+            return None
+        made = [
+            each if isinstance(each, str) else turn(each.say, reply=each.reply, after_s=each.after_s)
+            for each in self.turns or [self.prompt]
+        ]
+        return turns(*made, user=self.user or None, turns_max=self.turns_max)
+
+    @property
+    def text(self) -> str:
+        """The user's words; a turn a line or more."""
+        return str(self.conversation or self.prompt)
+
+    @classmethod
+    def of(cls, asked: str | Conversation, **stated: Any) -> Prompt:
+        """The prompt that asks this. `stated`: facts and effects."""
+        if isinstance(asked, str):
+            return cls(prompt=asked, **stated)
+        user = {"user": dict(asked.user.reply), "turns_max": asked.turns_max} if asked.user else {}
+        return cls.model_validate({"turns": [_turn(each) for each in asked.turns], **user, **stated})
+
+    def asking(self, conversation: Conversation) -> Prompt:
+        """The same prompt with another conversation."""
+        return Prompt.of(conversation, **self.model_dump(include={"facts", "effects"}, exclude_unset=True))
 
     @property
     def stated(self) -> bool:
@@ -68,10 +119,19 @@ def load(path: Path = FILE) -> list[Prompt]:
         try:
             prompts.append(Prompt.model_validate({"prompt": entry} if isinstance(entry, str) else entry))
         except ValidationError as error:
-            raise SettingError(f"PROMPTS={path}, prompt {number}: {blamed(error, Prompt, Lookup)}") from None
-        if not prompts[-1].prompt.strip():
+            wrong = blamed(error, Prompt, Lookup, PromptTurn).removeprefix("the file: ")
+            raise SettingError(f"PROMPTS={path}, prompt {number}: {wrong}") from None
+        if not prompts[-1].text.strip():
             raise SettingError(f"PROMPTS={path}, prompt {number}: prompt: it is empty")
     return prompts
+
+
+def _turn(given: Turn) -> Any:
+    """The turn as the file has it."""
+    after = {"after_s": given.after_s} if given.after_s else {}
+    if given.reply:
+        return {"reply": dict(given.reply), **after}
+    return {"say": given.say, **after} if after else given.say
 
 
 def as_data(prompts: Sequence[Prompt]) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -16,6 +17,7 @@ from chaoslab.base.clock import Clock, iso
 from chaoslab.base.identity import TrialId, nth
 from chaoslab.config.settings import Settings
 from chaoslab.core import events
+from chaoslab.core.conversation import Conversation, Talk
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
 from chaoslab.seams.http import HttpSeam, TrialState
@@ -88,28 +90,61 @@ class Session:
         effects = dated(prompt.effects, now)
         stated = prompt.stated and [] not in facts
         started = events.PromptStarted(
-            prompt_index=index, prompt=prompt.prompt, facts=facts, effects=effects, stated=stated
+            prompt_index=index, prompt=prompt.text, facts=facts, effects=effects, stated=stated
         )
         if twin is not None:
             started = replace(started, twin=twin.answer, twin_s=twin.seconds, twin_calls=twin.calls)
         self.info.write(started, trial=trial.key)
-        outcome = _Outcome("", "none")
         with self.seam.trial(trial) as episode:
-            for attempt in range(1, self.settings.prompt_limit + 2):
-                self._attempts = attempt
-                outcome = await self._attempt(prompt, trial, episode, now)
-                if outcome.error_type == "none":
-                    break
-                episode.requests.restart_prompt()
+            if (conversation := prompt.conversation) is None:
+                outcome = await self._tries(self.asked(prompt.prompt, now), trial, episode)
+            else:
+                outcome = await self._talk(conversation, trial, episode, now)
         self._finished(trial, prompt, outcome, began_s)
         await self.seam.settled()
+
+    async def _talk(self, conversation: Conversation, trial: TrialId, episode: TrialState, now: datetime) -> _Outcome:
+        """Goes through the turns; ends at the first one without an answer. The agent is given all that was said."""
+
+        def note(event: events.Event) -> None:
+            self.info.write(event, trial=trial.key)
+
+        talk = Talk(conversation, note, episode.requests, episode.memory, self.clock)
+        state, most = self.asked("", now), 0
+        state["messages"].pop()
+        while (words := talk.next()) is not None:
+            if talk.wait_s:
+                await self.clock.asleep(talk.wait_s)
+            talk.begin(words)
+            outcome = await self._tries({"messages": [*state["messages"], ("user", words)]}, trial, episode)
+            most = self._attempts = max(most, self._attempts)
+            if outcome.error_type != "none":
+                return outcome
+            state = {"messages": outcome.messages}
+            talk.answered(outcome.answer)
+        return _Outcome(talk.whole, "none")
+
+    async def _tries(self, asked: dict[str, Any], trial: TrialId, episode: TrialState) -> _Outcome:
+        """Asks the agent, again if it fails, up to the limit."""
+        outcome = _Outcome("", "none")
+        for attempt in range(1, self.settings.prompt_limit + 2):
+            self._attempts = attempt
+            outcome = await self._attempt(asked, trial, episode)
+            if outcome.error_type == "none":
+                break
+            episode.requests.restart_prompt()
+        return outcome
 
     def hung(self, trial: TrialId, prompt: Prompt, why: str, *, began_s: float) -> None:
         """Ends a trial that would never have ended by itself. `why`: a report on the waiting threads and tasks."""
         outcome = _Outcome("", HUNG, why[:4000])
         if self._attempts:
             self._tried(
-                trial, prompt, outcome, self.clock.utc() - timedelta(seconds=self.clock.monotonic() - began_s), began_s
+                trial,
+                prompt.text,
+                outcome,
+                self.clock.utc() - timedelta(seconds=self.clock.monotonic() - began_s),
+                began_s,
             )
         self._finished(trial, prompt, outcome, began_s)
 
@@ -119,7 +154,7 @@ class Session:
         self.info.write(
             events.PromptFinished(
                 prompt_index=trial.prompt,
-                prompt=prompt.prompt,
+                prompt=prompt.text,
                 status="ok" if ok else "failed",
                 answer=outcome.answer,
                 attempts=attempts,
@@ -144,17 +179,15 @@ class Session:
         system = SYSTEM.format(day=now.strftime("%A %Y-%m-%d"), time=now.strftime("%H:%M"))
         return {"messages": [("system", system), ("user", prompt)]}
 
-    async def _attempt(self, prompt: Prompt, trial: TrialId, episode: TrialState, now: datetime) -> _Outcome:
+    async def _attempt(self, asked: dict[str, Any], trial: TrialId, episode: TrialState) -> _Outcome:
         from langgraph.errors import GraphRecursionError
 
         episode.stopped_by = None
         start, began_s = self.clock.utc(), self.clock.monotonic()
         try:
             # A model call and a tool step take one step of the graph each.
-            result = await self.graph.ainvoke(
-                self.asked(prompt.prompt, now), {"recursion_limit": 2 * self.config.steps_max}
-            )
-            outcome = _read(result["messages"][-1])
+            result = await self.graph.ainvoke(asked, {"recursion_limit": 2 * self.config.steps_max})
+            outcome = replace(_read(result["messages"][-1]), messages=result["messages"])
         except GraphRecursionError:
             outcome = _Outcome("", "loop", f"stopped after {self.config.steps_max} model calls")
         except Exception as error:  # noqa: BLE001 - any error of an agent fails its prompt, not the run
@@ -167,15 +200,15 @@ class Session:
         task = asyncio.current_task()
         if task is not None and task.cancelling():  # an agent may swallow an interrupt
             raise asyncio.CancelledError("the agent has swallowed it")
-        self._tried(trial, prompt, outcome, start, began_s)
+        self._tried(trial, asked["messages"][-1][1], outcome, start, began_s)
         return outcome
 
-    def _tried(self, trial: TrialId, prompt: Prompt, outcome: _Outcome, start: datetime, began_s: float) -> None:
+    def _tried(self, trial: TrialId, words: str, outcome: _Outcome, start: datetime, began_s: float) -> None:
         seconds = round(self.clock.monotonic() - began_s, 6)
         self.agent_log.write(
             events.PromptAttempt(
                 prompt_index=trial.prompt,
-                prompt=prompt.prompt,
+                prompt=words,
                 response=outcome.answer,
                 status="ok" if outcome.error_type == "none" else "error",
                 start_time=iso(start),
@@ -194,6 +227,8 @@ class _Outcome:
     answer: str
     error_type: str
     error: str = ""
+    messages: Sequence[Any] = ()
+    """All that was said, the answer too."""
 
 
 def _read(message: Any) -> _Outcome:

@@ -10,12 +10,12 @@ TYPE_CHECKING = False  # typing's own would have to be imported, which costs mor
 if TYPE_CHECKING:
     from chaoslab.analysis.assertion import expect
     from chaoslab.analysis.judge import Outcome
+    from chaoslab.core.conversation import turn, turns
     from chaoslab.core.inject import inject
     from chaoslab.core.levels import level
     from chaoslab.core.networks import network
     from chaoslab.core.plan import Injection
     from chaoslab.execution.agent_run import fresh
-    from chaoslab.execution.conversation import turn, turns
     from chaoslab.execution.scenarios.builder import load_scenario, scenario
     from chaoslab.execution.trial import Trial, run, run_many
     from chaoslab.model.offline import offline_model
@@ -53,8 +53,8 @@ _PLACES = {
     "run_many": "execution.trial",
     "scenario": "execution.scenarios.builder",
     "scripted": "model.script",
-    "turn": "execution.conversation",
-    "turns": "execution.conversation",
+    "turn": "core.conversation",
+    "turns": "core.conversation",
 }
 
 

@@ -117,6 +117,18 @@ def test_an_effect_wanted_twice_is_wanted_twice_after_replanning_too() -> None:
     assert len(set(ids)) == 2
 
 
+def test_a_turn_that_starts_over_leaves_the_effects_of_earlier_turns_done() -> None:
+    requests = book()
+    first = requests.ask("bank", "charge", CHARGE)
+    requests.answered(first)
+    requests.begin_turn(2)
+    second = requests.ask("bank", "charge", CHARGE)
+    requests.answered(second)
+    requests.restart_prompt()
+    assert requests.ask("bank", "charge", CHARGE) is second
+    assert second.id != first.id
+
+
 def test_requests_are_numbered_per_target_in_the_order_first_asked() -> None:
     requests = book()
     asked = [("bank", 1), ("search", 1), ("bank", 2), ("bank", 1), ("search", 2)]

@@ -193,7 +193,7 @@ def test_an_effect_that_asyncio_would_wait_for_counts_and_one_of_a_thread_that_w
             await asyncio.wait_for(asyncio.to_thread(slowly), 0.1)
         except TimeoutError:
             given_up.set()
-            return "gave up"
+            return "ended"
         return "waited"
 
     def leaves(_: str) -> str:
@@ -210,7 +210,7 @@ def test_an_effect_that_asyncio_would_wait_for_counts_and_one_of_a_thread_that_w
 
     for world in ("virtual", "local"):
         trial = lab.run(gives_up, "go", tools=[refund], effects=[{"effect": "refund"}], world=world)
-        assert (trial.answer, trial.outcome) == ("gave up", lab.Outcome.CORRECT)
+        assert (trial.answer, trial.outcome) == ("ended", lab.Outcome.CORRECT)
     left = lab.run(leaves, "go", tools=[refund], effects=[])
     assert (left.outcome, left.seconds, left.effects) == (lab.Outcome.CORRECT, 1, [])
 

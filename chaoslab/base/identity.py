@@ -137,6 +137,8 @@ class Requests:
     _safe: set[tuple[str, Hashable]] = field(default_factory=set)
     turn: int = 1
     """The turn of the conversation that goes on."""
+    _earlier: dict[tuple[str, Hashable], int] = field(default_factory=dict)
+    """The requests that were answered before this turn."""
 
     def ask(
         self,
@@ -182,5 +184,11 @@ class Requests:
         self._answered[request.intent] = self._answered.get(request.intent, 0) + 1
 
     def restart_prompt(self) -> None:
-        """Starts the prompt over. An effect that it asks for again has the id it had, so it happens once."""
-        self._answered = {intent: n for intent, n in self._answered.items() if intent in self._safe}
+        """Starts the prompt, or the turn that goes on, over. An effect that it asks for again has the id it had, so it
+        happens once."""
+        safe = {intent: n for intent, n in self._answered.items() if intent in self._safe}
+        self._answered = {**self._earlier, **safe}
+
+    def begin_turn(self, number: int) -> None:
+        """Begins a turn of the conversation: an effect of an earlier turn that is asked for again is another one."""
+        self.turn, self._earlier = number, dict(self._answered)

@@ -23,8 +23,8 @@ from chaoslab.base.clock import iso, system
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.core import events
+from chaoslab.core.conversation import Conversation, Talk
 from chaoslab.core.plan import Plan
-from chaoslab.execution.conversation import Conversation, Talk
 from chaoslab.execution.drawn import Drawn
 from chaoslab.execution.forked import in_child
 from chaoslab.execution.place import Here, Place
@@ -498,7 +498,11 @@ class AgentSpec:
 
         seam.begin(book)
         services.begin(book, seam.memory, spent_usd=spec.spent_usd)
-        talk = Talk(self.prompt, book, seam.memory, system) if isinstance(self.prompt, Conversation) else None
+        talk = (
+            Talk(self.prompt, book.note, book.requests, seam.memory, system)
+            if isinstance(self.prompt, Conversation)
+            else None
+        )
         warned: list[str] = []
         for name in self.models:
             if isinstance(app := self.services.get(name), ModelApp):

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
-from chaoslab.analysis.judge import judge
+from chaoslab.analysis.judge import Outcome, judge
 from chaoslab.base.clock import system
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import inherited
@@ -122,7 +122,8 @@ def run(
         finished(running.book, prompt=command.shown, answer=answer.strip(), error=error, seconds=seconds)
     run = running.book.run
     verdict = judge(read(run.name, logs=logs), running.book.key)
-    print(f"chaoslab: {verdict.outcome} – {verdict.why} ({run.folder})", file=sys.stderr, flush=True)
+    remedy = "" if started.stated or verdict.outcome is not Outcome.UNKNOWN else ": --effects and --fact state it"
+    print(f"chaoslab: {verdict.outcome} – {verdict.why}{remedy} ({run.folder})", file=sys.stderr, flush=True)
     return code
 
 

@@ -1,4 +1,4 @@
-"""Trials of the lab's own agent in virtual time, for scenarios: its ten tools, the offline model, one prompt."""
+"""Trials of the lab's own agent in virtual time, for scenarios: its ten tools and the offline model."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 from chaoslab.agent.prompts import Prompt, as_data
 from chaoslab.base.identity import digest
 from chaoslab.config.settings import Settings
+from chaoslab.core.conversation import Conversation
 from chaoslab.core.events import PromptAttempt, PromptFinished
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution.drawn import Drawn, DrawnRun
@@ -48,7 +49,7 @@ class AgentFailed(Exception):
 
 
 def lab_trials(
-    prompt: str, numbers: Sequence[int], *, faults: Sequence[Injection], seed: int, jobs: int = 1,
+    prompt: str | Conversation, numbers: Sequence[int], *, faults: Sequence[Injection], seed: int, jobs: int = 1,
     timeout_s: float | None = None, deadline_s: float | None = None,
     effects: Sequence[Mapping[str, Any]] | None = None, facts: Sequence[Any] | None = None,
     logs: Path | None = None, drawn: Callable[[int], Drawn] | None = None,
@@ -77,15 +78,15 @@ def lab_trials(
 
 
 def _spec(
-    prompt: str, faults: Sequence[Injection], seed: int, timeout_s: float | None, deadline_s: float | None,
-    effects: Sequence[Mapping[str, Any]] | None, facts: Sequence[Any] | None,
+    prompt: str | Conversation, faults: Sequence[Injection], seed: int, timeout_s: float | None,
+    deadline_s: float | None, effects: Sequence[Mapping[str, Any]] | None, facts: Sequence[Any] | None,
 ) -> LabSpec:  # fmt: skip
     given = {"TOOL_TIMEOUT_S": timeout_s, "DEADLINE_S": deadline_s, "SEED": seed, "WORLD": "virtual"}
     if any(each.layer == "stream" for each in faults):
         given["STREAM"] = "on"
     chosen = Settings().override({name: str(value) for name, value in given.items() if value is not None})
     stated = {key: value for key, value in (("effects", effects), ("facts", facts)) if value is not None}
-    asked = Prompt.model_validate({"prompt": prompt, **stated})
+    asked = Prompt.of(prompt, **stated)
     prompts, plan = as_data([asked]), Plan(seed, tuple(faults))
     name = f"lab{seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
     return LabSpec(name, chosen.now, chosen, plan, prompts)

@@ -23,12 +23,12 @@ from chaoslab.base.clock import iso
 from chaoslab.base.identity import digest
 from chaoslab.base.jsonable import describe_error, line, to_jsonable
 from chaoslab.config.settings import DEFAULT_NOW
+from chaoslab.core.conversation import Conversation
 from chaoslab.core.events import CallStarted, EndState, Event, PromptFinished
 from chaoslab.core.inject import check
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution import validation
 from chaoslab.execution.agent_run import WORLDS, AgentResult, AgentSpec, name_of
-from chaoslab.execution.conversation import Conversation
 from chaoslab.execution.drawn import Drawn, DrawnRun
 from chaoslab.execution.gateway import check_clocks, check_refusing
 from chaoslab.execution.pipeline import results, written

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from chaoslab.agent import assembly
 from chaoslab.agent import config as configuration
-from chaoslab.agent.prompts import Prompt
+from chaoslab.agent.prompts import Prompt, as_data
 from chaoslab.agent.session import Progress, Session
 from chaoslab.agent.tools import Toolbox
 from chaoslab.analysis.answers import Twin
@@ -88,7 +88,12 @@ class LabSpec:
 
     def with_drawn(self, drawn: Drawn) -> LabSpec:
         """The same run with the plan of one trial."""
-        return replace(self, plan=Plan(self.plan.seed, drawn.injections), drawn=drawn.values)
+        run = replace(self, plan=Plan(self.plan.seed, drawn.injections), drawn=drawn.values)
+        if not drawn.waits:
+            return run
+        (prompt,) = (Prompt.model_validate(each) for each in self.prompts)
+        assert prompt.conversation is not None
+        return replace(run, prompts=as_data([prompt.asking(prompt.conversation.waiting(drawn.waits))]))
 
     def named(self, spec: TrialSpec) -> str:
         """The trial's key, as in the logs."""
@@ -189,7 +194,8 @@ class Lab:
         trial = nth(run.name, spec.number, len(self._prompts))
         prompt = self._prompts[trial.prompt - 1]
         twin = None if twins is None else twins.of(trial.prompt)
-        deadline_s, calls_max = run.settings.deadline_s, run.calls_max
+        waits_s = talk.waits_s if (talk := prompt.conversation) is not None else 0.0
+        deadline_s, calls_max = run.settings.deadline_s + waits_s, run.calls_max
         world = World(run.settings.seed, trial.key, now=self._now, deadline_s=deadline_s, calls_max=calls_max)
         self._recording.begin(run.recorded.get(trial.key, ()))
         for name, app in self._apps.items():

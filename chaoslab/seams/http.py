@@ -259,6 +259,7 @@ class _Attempt(Attempt):
             asked.request.id,
             asked.arguments,
             target.errors,
+            turn=trial.requests.turn,
         )
         began_s = seam.clock.monotonic()
         elapsed_s = began_s - trial.began_s

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from chaoslab.agent.prompts import Lookup, Prompt, at, check_stated, dated, load
+from chaoslab.agent.prompts import Lookup, Prompt, as_data, at, check_stated, dated, load
 from chaoslab.agent.tools import schema
 from chaoslab.config.settings import SettingError
 from chaoslab.config.topology import SERVICES as TABLE
+from chaoslab.core.conversation import turn, turns
 
 NOW = datetime.fromisoformat("2026-06-01T09:00:00+00:00")
 
@@ -58,6 +59,15 @@ def test_a_fact_is_a_text_some_texts_or_a_lookup(tmp_path: Path) -> None:
         ([{"prompt": "Hello?"}, {"promt": "Hi"}], ", prompt 2: promt is not known: did you mean 'prompt'?"),
         ([{"prompt": "Hello?", "fact": []}], ", prompt 1: fact is not known: did you mean 'facts'?"),
         (["   "], ", prompt 1: prompt: it is empty"),
+        ([{"facts": ["6"]}], ", prompt 1: it should have a prompt, or the turns of a conversation"),
+        ([{"prompt": "a", "turns": ["b"]}], ", prompt 1: it should have a prompt, or the turns of a conversation"),
+        ([{"turns": [{"reply": {"a": "b"}}]}], ", prompt 1: the first turn has no answer to reply to"),
+        (
+            [{"turns": ["a", {"say": "b", "reply": {"a": "b"}}]}],
+            ", prompt 1: a turn has either the user's words",
+        ),
+        ([{"turns": ["a", {"sai": "b"}]}], "sai is not known: did you mean 'say'?"),
+        ([{"prompt": "a", "user": {"(": "b"}}], ", prompt 1: the pattern '(' cannot be read"),
         ([{"prompt": "x" * 20_001}], ", prompt 1: prompt: String should have at most 20000 characters"),
     ],
 )
@@ -131,3 +141,12 @@ def test_a_path_leads_into_a_reply_or_to_nothing() -> None:
     assert at(reply, f"items.{'9' * 5000}") is None
     assert at(reply, "items.summary") is None
     assert at(reply, "items.0.summary.length") is None
+
+
+def test_a_conversation_is_kept_as_data_and_read_again() -> None:
+    asked = turns("Hello?", turn(reply={"(?i)hi": "How are you?"}, after_s=60.0), user={"fine": "Bye."}, turns_max=5)
+    prompt = Prompt.of(asked, facts=["fine"])
+    (again,) = (Prompt.model_validate(each) for each in json.loads(json.dumps(as_data([prompt]))))
+    assert (again.conversation, again.text, again.facts, again.stated) == (asked, str(asked), ["fine"], True)
+    assert Prompt(prompt="Hello?").conversation is None
+    assert Prompt.of("Hello?") == Prompt(prompt="Hello?")

@@ -15,6 +15,7 @@ import pytest
 from chaoslab.agent.prompts import Prompt
 from chaoslab.base.clock import SystemClock, iso
 from chaoslab.core import events
+from chaoslab.core.conversation import turn, turns
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.model.endpoint import INSUFFICIENT_QUOTA
@@ -247,3 +248,39 @@ def test_no_attempt_ends_before_it_began_whatever_the_wall_clock_says(tmp_path: 
     assert second.start_time < first.start_time
     assert [event.duration_s >= 0 for event in told.of(events.PromptFinished)] == [True]
     assert all(event.duration_s >= 0 for event in told.of(events.CallFinished))
+
+
+def test_the_turns_of_a_conversation_share_all_that_was_said(tmp_path: Path) -> None:
+    asked = Prompt.of(turns("What is 6 times 7?", turn(reply={"42": "And twice that?"}, after_s=60.0)))
+    told = session(tmp_path, [SUM, says("It is 42."), BROKEN, says("84.")], prompts=[asked], prompt_limit=1)
+    (finished,) = told.of(events.PromptFinished)
+    assert (finished.status, finished.answer, finished.attempts) == ("ok", "It is 42.\n84.", 2)
+    assert [m["role"] for m in told.model[-1].json["messages"]] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+    ]
+    assert told.model[-1].json["messages"][-1]["content"] == "And twice that?"
+    assert [(e.turn, e.prompt) for e in told.of(events.TurnStarted)] == [
+        (1, "What is 6 times 7?"),
+        (2, "And twice that?"),
+    ]
+    assert [(e.turn, e.answer) for e in told.of(events.TurnFinished)] == [(1, "It is 42."), (2, "84.")]
+    assert [(e.prompt, e.error_type, e.prompt_attempt) for e in told.of(events.PromptAttempt)] == [
+        ("What is 6 times 7?", "none", 1), ("And twice that?", "model", 1), ("And twice that?", "none", 2),
+    ]  # fmt: skip
+    assert [e.at.turn for e in told.of(events.CallStarted)] == [1, 1, 1, 2, 2]
+    assert finished.duration_s >= 60
+
+
+def test_a_conversation_ends_at_a_turn_without_an_answer(tmp_path: Path) -> None:
+    told = session(
+        tmp_path, [says("Hi."), BROKEN], prompts=[Prompt.of(turns("Hello?", "Are you there?", "Bye."))], prompt_limit=0
+    )
+    (finished,) = told.of(events.PromptFinished)
+    assert (finished.status, finished.answer, finished.error_type) == ("failed", "", "model")
+    assert [e.turn for e in told.of(events.TurnStarted)] == [1, 2]
+    assert [e.turn for e in told.of(events.TurnFinished)] == [1]

@@ -74,6 +74,9 @@ def test_a_lost_reply_is_met_and_the_second_refund_is_harm(crm: str, tmp_path: P
     out, err = capfd.readouterr()
     assert (out, err.startswith("chaoslab: harm – POST /refunds twice (")) == ("Refunded 30.\n", True)
     assert [event.fault for _, event in history(tmp_path).of(FaultWitnessed)] == ["lost_reply"]
+    assert exec_(tmp_path, crm, command) == 0
+    said = "chaoslab: unknown – nothing was stated about a right answer: --effects and --fact state it ("
+    assert capfd.readouterr().err.startswith(said)
 
 
 @pytest.mark.parametrize(("program", "source", "name"), [("node", NODE_AGENT, "a.mjs"), ("go", GO_AGENT, "a.go")])

@@ -9,7 +9,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.cli import main
-from chaoslab.core.events import ValuesDrawn
+from chaoslab.core.events import TurnFinished, ValuesDrawn
 from chaoslab.execution.scenarios.builder import ScenarioBuilder
 from chaoslab.execution.scenarios.load import ScenarioErrors, load
 from chaoslab.execution.scenarios.running import Ruling, run
@@ -68,6 +68,20 @@ def test_an_effect_other_than_the_stated_one_is_harm() -> None:
     assert "not asked for" in ruling.trial.why
 
 
+def test_a_conversation_with_it_has_turns_waits_and_assertions_and_is_replayed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = own(trials=1).ask("What is the weather in Oslo?", after="2h", expect=[{"called": "current_weather"}])
+    made = made.fault("latency", "weather", delay_s=0.5, on_turn=[2]).user({"(?i)clear sky": "What is 6 times 7?"})
+    (result,) = made.expect({"called_in_order": ["send_message", "calculate"]}).run(logs=tmp_path)
+    (ruling,) = result.rulings
+    assert (str(ruling.state), result.met) == ("passed", 1)
+    assert [event.turn for _, event in ruling.trial.history.of(TurnFinished)] == [1, 2, 3]
+    assert ruling.trial.seconds > 7200.5
+    assert main(["replay", str(tmp_path / "latest")]) == 0
+    assert "byte for byte" in capsys.readouterr().out
+
+
 def test_its_services_are_foreseen() -> None:
     (scenario,) = own(trials=1).fault("lost_reply", "messaging", calls=[1]).check()
     assert list(foreseen(scenario))[1] == "  trial 1: lost_reply on messaging at request 1 of messaging"
@@ -78,8 +92,8 @@ def test_its_services_are_foreseen() -> None:
     [
         ({"reads": ["a:b"]}, "the agent is the lab's own: it has tools"),
         ({"state": "a:b"}, "the agent is the lab's own: its services tell their effects"),
-        ({"user": [{"when": "a", "say": "b"}]}, "it answers one prompt and remembers nothing"),
-        ({"world": "local"}, "in a scenario the lab's agent runs in virtual time"),
+        ({"world": "local"}, "leave world out, or use chaoslab lab WORLD=local"),
+        ({"faults": [{"fault": "latency", "target": "weather", "on_turn": [2]}]}, "on_turn"),
         ({"effects": [{"effect": "mesage_sent"}]}, "no effect is called 'mesage_sent': did you mean 'message_sent'?"),
         ({"expect": ["same_as_twin"]}, "same_as_twin compares the services' own ids too"),
         ({"faults": [{"fault": "latency", "target": "wether"}]}, "did you mean 'weather'?"),

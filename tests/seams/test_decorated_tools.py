@@ -81,6 +81,17 @@ def test_a_decorator_that_tries_again_does_so_when_a_reply_is_lost(tool: Any, ca
     assert call is not refund or refund(18) == "18 refunded"
 
 
+def test_the_decorators_within_a_frameworks_tool_are_gone_into_too() -> None:
+    from pydantic_ai import Tool
+
+    tool: Any = Tool(by_tenacity)
+    trial = lab.run(
+        lambda _: tool.function(17), "go", tools=[tool], faults=[lab.inject("lost_reply", "by_tenacity", calls=[1])]
+    )
+    assert (trial.answer, trial.seconds) == ("17 refunded", 31)
+    assert trial.effects == [{"effect": "by_tenacity", "order": 17}] * 2
+
+
 def kept(function: Callable[..., Any]) -> Callable[..., Any]:
     """A cache as those of libraries are."""
     found: dict[Any, Any] = {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from chaoslab.analysis.assertion import Assertion, stated
 from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.base.registry import did_you_mean
-from chaoslab.execution.conversation import Conversation, Turn, turn, turns
+from chaoslab.core.conversation import Conversation, Turn, turn, turns
 from chaoslab.execution.scenarios import lab_agent
 from chaoslab.execution.scenarios.fault_checks import FaultChecks
 from chaoslab.execution.scenarios.lab_agent import LAB
@@ -65,14 +65,15 @@ class Checks:
         }
         faults = FaultChecks(spec, self.objects, self.say)
         injections = faults.injections(spec.faults)
+        prompt = self._prompt()
         if spec.agent == LAB:
-            lab_agent.check_faults(injections, self.say)
+            lab_agent.check_faults(injections, self.say, turns=prompt.most if isinstance(prompt, Conversation) else 1)
         return Scenario(
             spec,
             injections + faults.level() + faults.budget(),
             self._assertions(spec.expect, ("expect",)),
             by_turn,
-            self._prompt(),
+            prompt,
             self.located.file,
             self.folder,
             variant,

@@ -23,8 +23,6 @@ HAS_ITS_OWN = "it has tools and services of its own"
 NOT_OF_THE_LAB = {
     **dict.fromkeys(("tools", "reads", "services", "upstreams", "models"), HAS_ITS_OWN),
     "state": "its services tell their effects; state effects or facts",
-    "turns": "it answers one prompt and remembers nothing; give prompt",
-    "user": "it answers one prompt and remembers nothing; give prompt",
 }
 """The keys that a scenario with the lab's agent cannot have, and why."""
 Say = Callable[..., None]
@@ -34,13 +32,16 @@ Say = Callable[..., None]
 def check(spec: ScenarioSpec, say: Say) -> None:
     """Tells the keys that do not go with the lab's agent, and effects that no service of its can have."""
     if spec.world != "virtual":
-        say(("world",), "in a scenario the lab's agent runs in virtual time: leave world out, or use chaoslab lab")
+        text = "each trial has a plan and a twin of its own, which the processes of the real lab have not"
+        say(("world",), f"the agent is the lab's own: {text}; leave world out, or use chaoslab lab WORLD={spec.world}")
     for key, why in NOT_OF_THE_LAB.items():
         if getattr(spec, key):
             say((key,), f"the agent is the lab's own: {why}", of_key=True)
     for n, given in enumerate(spec.expect):
         if given == TWIN or (isinstance(given, Mapping) and TWIN in given):
-            text = f"{TWIN} compares the services' own ids too, which differ: the outcome compares all else"
+            text = (
+                f"{TWIN} compares the services' own ids too, which differ; leave it out, the outcome compares all else"
+            )
             say(("expect", n), f"the agent is the lab's own: {text}")
     known = _effects() if spec.effects else []
     for n, effect in enumerate(spec.effects or ()):
@@ -56,16 +57,16 @@ def _effects() -> list[str]:
     return [tool.effect for tool in tools if tool.effect]
 
 
-def check_faults(injections: Sequence[Injection], say: Say) -> None:
-    """Tells the faults that its services cannot meet."""
+def check_faults(injections: Sequence[Injection], say: Say, *, turns: int) -> None:
+    """Tells the faults that its services cannot meet in a conversation of so many turns."""
     for n, injection in enumerate(injections):
-        if wrong := _wrong(injection):
+        if wrong := _wrong(injection, turns):
             say(("faults", n), wrong)
 
 
-def _wrong(injection: Injection) -> str:
+def _wrong(injection: Injection, turns: int) -> str:
     try:
-        check_targets([injection], TARGETS, models=[MODEL])
+        check_targets([injection], TARGETS, turns=turns, models=[MODEL])
     except (LookupError, ValueError) as error:
         return str(error.args[0])
     for choice in injection.choices:

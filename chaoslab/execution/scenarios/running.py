@@ -189,7 +189,7 @@ def _of_the_lab(
     spec = scenario.spec
     given = spec.model_fields_set
     return lab_trials(
-        spec.prompt or "", numbers, faults=scenario.injections, seed=seed, jobs=jobs, logs=logs, effects=spec.effects,
+        scenario.prompt, numbers, faults=scenario.injections, seed=seed, jobs=jobs, logs=logs, effects=spec.effects,
         facts=[list(fact) for fact in spec.facts] or None,
         timeout_s=spec.timeout if "timeout" in given else None,
         deadline_s=spec.deadline if "deadline" in given else None,

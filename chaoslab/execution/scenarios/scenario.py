@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.assertion import Assertion
 from chaoslab.analysis.assertions.slo import Slo
+from chaoslab.core.conversation import Conversation
 from chaoslab.core.plan import Injection
-from chaoslab.execution.conversation import Conversation
 from chaoslab.execution.scenarios.spaces import Spaces
 
 if TYPE_CHECKING:

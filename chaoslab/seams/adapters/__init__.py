@@ -64,6 +64,9 @@ class Adapter:
             TypeError: a function of it cannot be swapped.
         """
         functions, name, hidden = self.functions(tool), self.name(tool), self.hidden(tool)
+        inner = [code_swap.innermost(function) for function in functions]
+        if len({id(each) for each in inner}) == len(functions):  # else two forms decorate one function
+            functions = inner
         with ExitStack() as stack:
             for function in functions:
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from chaoslab.base.clock import Clock
+from chaoslab.base.identity import Requests
 from chaoslab.base.parsers import SECONDS_MAX
-from chaoslab.core.events import TurnFinished, TurnStarted
+from chaoslab.core.events import Event, TurnFinished, TurnStarted
 from chaoslab.core.memory import TrialMemory
-from chaoslab.record.trial_log import TrialLog
 
 READ_MAX = 20_000
 """The most characters of an answer in which a pattern is sought."""
@@ -127,8 +127,11 @@ class Talk:
     Use: `while (words := talk.next()) is not None:` wait `talk.wait_s`, `begin`, ask the agent, `answered`.
     """
 
-    def __init__(self, conversation: Conversation, book: TrialLog, memory: TrialMemory, clock: Clock) -> None:
-        self._book, self._memory, self._clock = book, memory, clock
+    def __init__(
+        self, conversation: Conversation, note: Callable[[Event], object], requests: Requests, memory: TrialMemory,
+        clock: Clock,
+    ) -> None:  # fmt: skip
+        self._note, self._requests, self._memory, self._clock = note, requests, memory, clock
         self._conversation, self._number, self._began_s, self._wait_s = conversation, 0, 0.0, 0.0
         self.answers: list[str] = []
 
@@ -147,18 +150,17 @@ class Talk:
         return turn.words(self.answers[-1] if self.answers else "")
 
     def begin(self, words: str) -> None:
-        requests = self._book.requests
         if self._number > 1:
-            requests.turn = self._number
-            self._memory.begin_turn(self._number, requests.counts)
+            self._requests.begin_turn(self._number)
+            self._memory.begin_turn(self._number, self._requests.counts)
         self._began_s = self._clock.monotonic()
-        self._book.note(TurnStarted(turn=self._number, prompt=words))
+        self._note(TurnStarted(turn=self._number, prompt=words))
 
     def answered(self, text: str) -> None:
         """Takes the agent's answer."""
         duration_s = round(self._clock.monotonic() - self._began_s, 6)
         self.answers.append(text)
-        self._book.note(TurnFinished(turn=self._number, answer=text, duration_s=duration_s))
+        self._note(TurnFinished(turn=self._number, answer=text, duration_s=duration_s))
 
     @property
     def whole(self) -> str:
