@@ -55,7 +55,9 @@ SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=tuple(SCRIPTS), help="bash, zsh or fish")
-    parser.add_argument("words", nargs="*", metavar="WORD", help="after --: list what completes the last of these")
+    parser.add_argument(
+        "words", nargs="*", default=[], metavar="WORD", help="after --: list what completes the last of these"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from chaoslab.base.commandline import as_json, refuse, whole
+from chaoslab.cli.ended import check_place, code_of
 
 HELP = "run a scenario at rising levels of chaos and tell where it breaks"
 EXAMPLE = "chaoslab stress refund.chaos.yml --iterations 200"
@@ -44,29 +45,26 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
 
     extras.check("chaoslab stress", "scenarios", "virtual", *(["charts"] if options.chart else []))
-    from chaoslab.cli.test import say_report
-    from chaoslab.execution.scenarios.load import ScenarioErrors
-    from chaoslab.execution.scenarios.located import ScenarioError
-    from chaoslab.execution.scenarios.stress import chart, plain, stress, told
-
     if options.chart and options.chart.suffix not in (".png", ".svg", ".html"):
         return refuse(ValueError(f"--chart {options.chart} should end in .png, .svg or .html"))
-    try:
-        steps = stress(
-            options.file, options.levels, options.iterations, seed=options.seed, jobs=options.jobs, logs=options.logs
-        )
-        found = []
-        for step in steps:
-            found.append(step)
-            if not options.quiet:
-                print(f"level {step.level:g}: {step.passed} of {step.judged} passed", file=sys.stderr, flush=True)
-            if options.logs:
-                say_report(options.logs)
-    except ScenarioErrors as error:
-        print(error, file=sys.stderr)
-        return 2
-    except ScenarioError as error:
-        return refuse(error)
+    return code_of(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    from chaoslab.cli.test import say_report
+    from chaoslab.execution.scenarios.stress import chart, plain, stress, told
+
+    check_place("--chart", options.chart)
+    steps = stress(
+        options.file, options.levels, options.iterations, seed=options.seed, jobs=options.jobs, logs=options.logs
+    )
+    found = []
+    for step in steps:
+        found.append(step)
+        if not options.quiet:
+            print(f"level {step.level:g}: {step.passed} of {step.judged} passed", file=sys.stderr, flush=True)
+        if options.logs:
+            say_report(options.logs)
     print(json.dumps(plain(found), indent=2) if options.json else told(found))
     if options.chart:
         try:

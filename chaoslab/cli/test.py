@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.commandline import as_json, print_json, refuse, whole
+from chaoslab.cli.ended import check_place, code_of
 
 if TYPE_CHECKING:
     from chaoslab.execution.scenarios.running import Result
@@ -31,6 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a value in place of the file's"
     )
+    parser.add_argument("--chaos-level", metavar="LEVEL", help="0, 0.25, 0.5, 1 or 2, in place of the file's")
     parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
     parser.add_argument("--logs", type=Path, help="write the runs' logs into this folder, with a report.html each")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write the results as JUnit XML, a case a variant")
@@ -42,18 +44,21 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
 
     extras.check("chaoslab test", "scenarios", "virtual")
-    from chaoslab.execution.scenarios.files import found
-    from chaoslab.execution.scenarios.load import ScenarioErrors, load
-    from chaoslab.execution.scenarios.located import ScenarioError
+    return code_of(lambda: _run(options))
 
+
+def _run(options: argparse.Namespace) -> int:
+    from chaoslab.execution.scenarios.files import found
+    from chaoslab.execution.scenarios.load import load
+
+    if options.chaos_level is not None:
+        options.set.append(f"chaos_level={options.chaos_level}")
+    check_place("--junit", options.junit)
     try:
         paths = found([Path(name) for name in options.files])
-        scenarios = [each for path in paths for each in load(path, changed=options.set)]
-    except ScenarioErrors as error:
-        print(error, file=sys.stderr)
-        return 2
-    except (LookupError, ScenarioError) as error:
+    except LookupError as error:
         return refuse(error)
+    scenarios = [each for path in paths for each in load(path, changed=options.set)]
     wanted = [each for each in scenarios if options.only in each.name]
     if not wanted:
         names = ", ".join(each.name for each in scenarios)
@@ -61,22 +66,16 @@ def run(options: argparse.Namespace) -> int:
     if options.dry_run:
         return _dry(wanted, options)
     results = []
-    try:
-        for scenario in wanted:
-            results.append(_tried(scenario, options))
-            if options.fail_fast and results[-1].state == "failed":
-                break
-    except ScenarioError as error:
-        return refuse(error)
+    for scenario in wanted:
+        results.append(_tried(scenario, options))
+        if options.fail_fast and results[-1].state == "failed":
+            break
     if options.junit:
         from chaoslab.execution.scenarios.junit import write
 
-        try:
-            write(results, options.junit)
-        except OSError as error:
-            return refuse(error)
+        write(results, options.junit, _given(options))
     if options.json:
-        print_json(scenarios=[_plain(result) for result in results])
+        print_json(scenarios=[_plain(result, options) for result in results])
     elif len(results) > 1:
         print(_sum(results))
     states = {str(result.state) for result in results}
@@ -114,13 +113,19 @@ def say_report(logs: Path) -> None:
 def _told(result: Result, options: argparse.Namespace) -> str:
     from chaoslab.execution.scenarios.tell import told
 
-    return told(result, trial=options.trial, seed=options.seed)
+    return told(result, trial=options.trial, given=_given(options))
 
 
-def _plain(result: Result) -> dict[str, Any]:
+def _plain(result: Result, options: argparse.Namespace) -> dict[str, Any]:
     from chaoslab.execution.scenarios.tell import plain
 
-    return plain(result)
+    return plain(result, _given(options))
+
+
+def _given(options: argparse.Namespace) -> list[str]:
+    """The options that a trial depends on."""
+    seed = ["--seed", str(options.seed)] if options.seed is not None else []
+    return [*seed, *(word for each in options.set for word in ("--set", each))]
 
 
 def _sum(results: list[Result]) -> str:

@@ -5,7 +5,8 @@ The lab is imported when a test uses it, since pytest loads this module in every
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,7 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from chaoslab.analysis.assertion import Assertion
     from chaoslab.core.plan import Injection
-    from chaoslab.execution.scenarios.running import Ruling
+    from chaoslab.execution.scenarios.running import Rules, Ruling
     from chaoslab.execution.scenarios.scenario import Scenario
     from chaoslab.execution.trial import Trial
 
@@ -59,16 +60,17 @@ class Chaos:
         mark = node.get_closest_marker("chaos")
         self._stated: dict[str, Any] = dict(mark.kwargs) if mark is not None else {}
         if mark is not None and mark.args:
-            raise pytest.UsageError("the mark chaos takes its arguments by name, as in chaos(faults=[…], trials=50)")
+            _refuse("the mark chaos takes its arguments by name, as in chaos(faults=[…], trials=50)")
         for name in self._stated:
             if name not in OF_MARK:
-                raise pytest.UsageError(f"the mark chaos has no '{name}': it takes {', '.join(OF_MARK)}")
+                _refuse(f"the mark chaos has no '{name}': it takes {', '.join(OF_MARK)}")
 
     def inject(self, fault: str, target: str | Sequence[str], **arguments: Any) -> Injection:
         """A fault, as `chaoslab.inject`."""
         from chaoslab.core.inject import inject
 
-        return inject(fault, target, **arguments)
+        with _one_line():
+            return inject(fault, target, **arguments)
 
     def run(
         self,
@@ -92,25 +94,29 @@ class Chaos:
         """
         from contextlib import closing
 
-        from chaoslab.analysis.assertion import Assertion
-        from chaoslab.execution.scenarios.checks import of_data
-        from chaoslab.execution.scenarios.running import Rules, State, ruled, write_opinions
+        from chaoslab.execution.scenarios.running import State, ruled, write_opinions
         from chaoslab.execution.trial import numbered
+        from chaoslab.execution.validation import check_number
 
         config = self._config.getoption
         count = _first(config("chaos_trials"), trials, self._stated.get("trials"), TRIALS)
         seed = _first(config("chaos_seed"), seed, self._stated.get("seed"), 1)
         only = config("chaos_trial")
-        stated = _first(expect, self._stated.get("expect"), ())
-        asserted = [each if isinstance(each, Assertion) else of_data(each) for each in stated]
-        rules = Rules(_first(accept, self._stated.get("accept"), Rules().accept), asserted)
         least = _first(pass_rate, self._stated.get("pass_rate"), 1.0)
-        injections = list(_first(faults, self._stated.get("faults"), ()))
         if config("chaos_logs") and "logs" not in options:
             options["logs"] = Path(config("chaos_logs")) / _slug(self._node.nodeid)
-        numbers = range(count) if only is None else [only - 1]
+        with _one_line():
+            check_number("trials", count, whole=True)
+            if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
+                raise ValueError(f"pass_rate is {least!r:.60}: it should be a number from 0 to 1")
+            rules = _rules(
+                _first(expect, self._stated.get("expect"), ()), _first(accept, self._stated.get("accept"), None)
+            )
+            injections = list(_first(faults, self._stated.get("faults"), ()))
+            numbers = range(count) if only is None else [only - 1]
+            trials_of = numbered(agent, prompt, numbers, seed=seed, faults=injections, **options)
         rulings: list[Ruling] = []
-        with closing(numbered(agent, prompt, numbers, seed=seed, faults=injections, **options)) as done:
+        with _one_line(run=True), closing(trials_of) as done:
             for number, trial in zip(numbers, done, strict=True):
                 rulings.append(ruled(rules, number + 1, trial))
                 if options.get("logs"):
@@ -136,13 +142,62 @@ class Chaos:
         lines += [f"trial {worst.number} {worst.state}: {reason}" for reason in worst.reasons]
         lines += [f"    {finding.text} ({finding.where})" for finding in worst.trial.verdict.evidence if finding.where]
         lines += ["", *story(worst), ""]
-        lines.append(f"again: pytest '{self._node.nodeid}' --chaos-seed={seed} --chaos-trial={worst.number}")
-        pytest.fail("\n".join(lines), pytrace=False)
+        lines.append(_again(self._node, seed, worst))
+        _refuse("\n".join(lines))
+
+
+def _refuse(text: str) -> NoReturn:
+    """Fails the test with this text alone."""
+    raise pytest.fail.Exception(text, pytrace=False) from None
+
+
+@contextmanager
+def _one_line(*, run: bool = False) -> Iterator[None]:
+    """Fails the test with the message alone if an argument is wrong, or if the trials cannot be run or written down.
+    `run`: the trials run in it."""
+    from chaoslab.core.fault import BrokenFault
+    from chaoslab.worlds.virtual.context import Unsupported
+
+    of_run, of_arguments = (BrokenFault, Unsupported, OSError), (LookupError, ValueError, TypeError)
+    wrong: tuple[type[BaseException], ...] = of_run if run else of_arguments
+    try:
+        yield
+    except wrong as error:
+        place = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else ""
+        _refuse(f"chaos: {place or (error.args[0] if error.args else error)}")
+
+
+def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> Rules:
+    """The requirements on each trial.
+
+    Raises:
+        LookupError, ValueError, TypeError: an assertion or an outcome is none.
+    """
+    from chaoslab.analysis.assertion import Assertion
+    from chaoslab.analysis.judge import Outcome
+    from chaoslab.base.registry import did_you_mean
+    from chaoslab.execution.scenarios.checks import of_data
+    from chaoslab.execution.scenarios.running import Rules
+
+    asserted = [each if isinstance(each, Assertion) else of_data(each) for each in expect]
+    if accept is None:
+        return Rules(expect=asserted)
+    known = [str(each) for each in Outcome]
+    for name in accept:
+        if name not in known:
+            raise ValueError(f"accept has {name!r:.60}: {did_you_mean(str(name), known)}")
+    return Rules(accept, asserted)
+
+
+def _again(node: pytest.Item, seed: int, ruling: Ruling) -> str:
+    """The line that runs this trial of the test again."""
+    quoted = node.nodeid.replace("'", "'\"'\"'")
+    return f"again: pytest '{quoted}' --chaos-seed={seed} --chaos-trial={ruling.number}"
 
 
 def _first(*values: Any) -> Any:
-    """The first value that is not None."""
-    return next(value for value in values if value is not None)
+    """The first value that is not None; None if there is none."""
+    return next((value for value in values if value is not None), None)
 
 
 def _met(ruling: Ruling) -> bool:
@@ -194,8 +249,9 @@ class ScenarioItem(pytest.Item):
         logs = Path(config("chaos_logs")) / _slug(self.nodeid) if config("chaos_logs") else None
         result = Result(self.scenario)
         given = {"trials": config("chaos_trials"), "seed": config("chaos_seed"), "only": config("chaos_trial")}
-        for ruling in run(self.scenario, logs=logs, **given):
-            result.add(ruling)
+        with _one_line(run=True):
+            for ruling in run(self.scenario, logs=logs, **given):
+                result.add(ruling)
         if result.state is not State.PASSED:
             raise NotHeld(self._told(result))
 
@@ -204,11 +260,12 @@ class ScenarioItem(pytest.Item):
         from chaoslab.execution.scenarios.tell import story, told
 
         worst = next((each for each in result.rulings if each.state is not State.PASSED), None)
-        lines = [told(result)]
+        own = self.config.getoption("chaos_seed")
+        lines = [told(result, given=[] if own is None else ["--seed", str(own)])]
         if worst is not None:
-            seed = _first(self.config.getoption("chaos_seed"), self.scenario.spec.seed)
+            seed = _first(own, self.scenario.spec.seed)
             lines += ["", *story(worst), ""]
-            lines.append(f"again: pytest '{self.nodeid}' --chaos-seed={seed} --chaos-trial={worst.number}")
+            lines.append(_again(self, seed, worst))
         return "\n".join(lines)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -264,3 +265,14 @@ def test_small_numbers_and_texts_that_look_like_them_are_written_as_they_are(suf
     path = lab.scenario("a").agent("a:b").ask("1e3").set(pass_rate=1e-7).to_file(tmp_path / f"a{suffix}")
     (scenario,) = load(path)
     assert (scenario.spec.prompt, scenario.spec.pass_rate) == ("1e3", 1e-7)
+
+
+def test_a_trial_of_a_scenario_in_python_is_run_again_by_its_number() -> None:
+    made = lab.scenario("a").fresh(shop_parts.naive).tools(shop_parts.refund).ask("Refund order 17.").set(trials=8)
+    made = made.fault("lost_reply", "refund", chance=0.4)
+    said = str(made.run(seed=2))
+    again = next(line for line in said.splitlines() if "again: " in line)
+    found = re.fullmatch(r"    again: \.test\(trial=(\d+), seed=2\)", again)
+    assert found is not None, again
+    with pytest.raises(AssertionError, match="harm: refund"):
+        made.test(trial=int(found[1]), seed=2)

@@ -357,11 +357,12 @@ def test_toml_is_checked_alike(text: str, said: str, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("name: a")
+    (tmp_path / "a.txt").write_text(GOOD)
     for path, said in (
         (tmp_path / "none.chaos.yaml", "it cannot be read: No such file or directory"),
-        (tmp_path / "*", "it cannot be read: No such file or directory"),
+        (tmp_path / "*", "there is no such file or folder"),
         (tmp_path / "a.txt", "a scenario's file ends in .yaml, .yml, .json or .toml"),
+        (tmp_path / "nowhere", "there is no such file or folder"),
     ):
         with pytest.raises(ScenarioError) as refused:
             load(path)
@@ -398,3 +399,14 @@ def test_the_place_of_a_key_and_of_a_value() -> None:
     assert str(found.error(("a", 0, "c"), "no", of_key=True)) == "f.yaml:3:5: no"
     assert str(found.error(("a", 0, "c", "deeper", 7), "no")) == "f.yaml:3:8: no"
     assert str(located.Located("f.toml", {}).error(("a",), "no")) == "f.toml: no"
+
+
+def test_a_changed_key_takes_the_place_of_the_one_that_excludes_it(tmp_path: Path) -> None:
+    path = written(tmp_path, GOOD)
+    (fresh,) = load(path, changed=["fresh=shop:make", "turns=[a, b]"])
+    assert (fresh.spec.agent, fresh.spec.fresh, fresh.spec.prompt, len(fresh.spec.turns)) == (
+        None,
+        "shop:make",
+        None,
+        2,
+    )

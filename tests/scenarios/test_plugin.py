@@ -161,6 +161,29 @@ variants: [{name: lost}, {name: calm, faults: []}]
 """
 
 
+def test_arguments_that_are_wrong_are_told_in_one_line(pytester: pytest.Pytester) -> None:
+    cases = {
+        "trials=0": "trials is 0: it should be a whole number from 1",
+        "trials='x'": "trials is 'x': it should be a whole number from 1",
+        "pass_rate=7": "pass_rate is 7: it should be a number from 0 to 1",
+        "accept=['corect']": "accept has 'corect': did you mean 'correct'?",
+        "expect=['max_cals']": "no assertion is called 'max_cals': did you mean 'max_calls'?",
+        "faults=[chaos.inject('lost_repl', 'refund')]": "no fault is called 'lost_repl': did you mean 'lost_reply'?",
+        "faults=[chaos.inject('lost_reply', 'refnd')]": "'lost_reply on refnd' has no function or service 'refnd'",
+        "logs='/proc/none'": "/proc/none: No such file or directory",
+    }
+    tests = [f"def test_{n}(chaos): chaos.run(agent, 'x', tools=[refund], {case})" for n, case in enumerate(cases)]
+    pytester.makepyfile("\n".join([SHOP, "agent = lab.fresh(careful)", *tests]))
+    ended = run(pytester)
+    ended.assert_outcomes(failed=len(cases))
+    told = [line for line in ended.outlines if line.startswith("chaos: ")]
+    assert [line.startswith(f"chaos: {said}") for line, said in zip(told, cases.values(), strict=True)] == [True] * len(
+        cases
+    ), told
+    assert "another exception" not in ended.stdout.str()
+    assert "Error" not in ended.stdout.str()
+
+
 def test_scenario_files_are_tests(pytester: pytest.Pytester) -> None:
     pytester.path.joinpath("test_refund.chaos.yaml").write_text(SCENARIO)
     pytester.path.joinpath("refund.chaos.yaml").write_text("not collected")

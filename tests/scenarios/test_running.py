@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -174,6 +175,52 @@ def test_what_does_not_fit_is_one_line(change: str, said: str, here: Path, capsy
     assert (code, out, err.count("\n")) == (2, "", 1), err
     assert err.startswith("refund.chaos.yaml: ")
     assert said in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--logs", "refund.chaos.yaml"], "refund.chaos.yaml: it should be a folder: rename it\n"),
+        (["--logs", "/proc/none"], "/proc/none: No such file or directory\n"),
+        (["--junit", "."], "--junit .: this is a folder; name a file in it\n"),
+        (["--junit", "none/out.xml"], "--junit none/out.xml: there is no folder none\n"),
+        (["--set", "trials="], "refund.chaos.yaml, --set trials=: trials is '': it should be a whole number\n"),
+        (["--chaos-level", "7"], "refund.chaos.yaml, --set chaos_level=7: chaos_level is 7: it should be 0 or 0.25 or"),
+        (["--set", "fresh=opens:make"], "refund.chaos.yaml: the host example.com (in opens.py, line 4, agent) is not"),
+        (["nowhere"], "nowhere: there is no such file or folder\n"),
+    ],
+    ids=str,
+)
+def test_what_keeps_a_run_from_its_end_is_one_line(arguments: list[str], said: str, here: Path, capsys: Said) -> None:
+    lines = [
+        "import socket",
+        "def make():",
+        "    def agent(prompt):",
+        '        socket.create_connection(("example.com", 80))',
+    ]
+    (here / "opens.py").write_text("\n".join([*lines, "    return agent"]))
+    put(here)
+    code, out, err = test(capsys, *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert err.startswith(said)
+    assert not (here / "none").exists()
+
+
+def test_the_line_that_runs_a_trial_again_has_all_that_it_depends_on(here: Path, capsys: Said) -> None:
+    put(here, "careful")
+    given = ("--set", "fresh=tests.scenarios.shop_parts:naive", "--seed", "3", "--chaos-level", "2")
+    code, said, _ = test(capsys, *given)
+    assert code == 1
+    again = next(line for line in said.splitlines() if "again: " in line).partition("again: ")[2]
+    words = shlex.split(again)
+    assert words[:2] == ["chaoslab", "test"]
+    assert words[-6:] == ["--seed", "3", "--set", given[1], "--set", "chaos_level=2"]
+    number = words[words.index("--trial") + 1]
+    code, alone, _ = test(capsys, *words[2:])
+    assert code == 1
+    told = said.splitlines()
+    at = next(n for n, line in enumerate(told) if f"again: {again}" in line)
+    assert told[at - 1] in alone.splitlines(), number
 
 
 @pytest.mark.parametrize(

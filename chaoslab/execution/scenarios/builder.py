@@ -158,10 +158,11 @@ class ScenarioBuilder:
         return checked(Located(where, _plain(self.data)), folder=self.folder, objects=self.objects)
 
     def run(
-        self, *, trials: int | None = None, seed: int | None = None, jobs: int = 1, logs: str | Path | None = None
-    ) -> Results:
+        self, *, trials: int | None = None, seed: int | None = None, jobs: int = 1, logs: str | Path | None = None,
+        trial: int | None = None,
+    ) -> Results:  # fmt: skip
         """Runs all trials of all variants. `trials`, `seed`: in place of the scenario's own. `logs`: a folder for the
-        runs' logs.
+        runs' logs. `trial`: this one alone, from 1.
 
         Raises:
             ScenarioError: a ValueError; something is wrong or cannot be imported.
@@ -171,10 +172,11 @@ class ScenarioBuilder:
         results = []
         for scenario in self.check():
             result = Result(scenario)
-            for ruling in run(scenario, trials=trials, seed=seed, jobs=jobs, logs=None if logs is None else Path(logs)):
+            place = None if logs is None else Path(logs)
+            for ruling in run(scenario, trials=trials, seed=seed, jobs=jobs, logs=place, only=trial):
                 result.add(ruling)
             results.append(result)
-        return Results(tuple(results))
+        return Results(tuple(results), () if seed is None else (f"seed={seed}",))
 
     def test(self, **options: Any) -> Results:
         """Runs it like `run`, for a test.
@@ -248,6 +250,8 @@ class Results:
     """The results of a scenario, one for each variant; prints as `chaoslab test` does."""
 
     results: tuple[Result, ...]
+    given: tuple[str, ...] = ()
+    """The arguments that the trials depend on."""
 
     @property
     def passed(self) -> bool:
@@ -265,7 +269,7 @@ class Results:
     def __str__(self) -> str:
         from chaoslab.execution.scenarios.tell import told
 
-        return "\n".join(map(told, self.results))
+        return "\n".join(told(each, given=self.given) for each in self.results)
 
 
 def scenario(name: str, *, description: str = "") -> ScenarioBuilder:

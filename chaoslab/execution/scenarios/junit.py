@@ -9,15 +9,16 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from chaoslab.execution.scenarios.running import Result, State
 from chaoslab.execution.scenarios.tell import told
+from chaoslab.reports.formats import put
 
 KINDS = {State.FAILED: "failure", State.INVALID: "error"}
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """The characters that XML has no place for."""
 
 
-def text_of(results: Sequence[Result]) -> str:
-    """The results as the text of a file. A scenario that proves nothing is an error, one that does not hold a
-    failure."""
+def text_of(results: Sequence[Result], given: Sequence[str] = ()) -> str:
+    """The results as the text of a file. A scenario that proves nothing is an error, one that does not hold a failure.
+    `given`: as in `told`."""
     suites = Element("testsuites")
     for place in dict.fromkeys((result.scenario.file, result.scenario.spec.name) for result in results):
         own = [result for result in results if (result.scenario.file, result.scenario.spec.name) == place]
@@ -25,22 +26,22 @@ def text_of(results: Sequence[Result]) -> str:
         for kind, state in (("failures", State.FAILED), ("errors", State.INVALID)):
             suite.set(kind, str(sum(result.state is state for result in own)))
         for result in own:
-            _case(suite, result)
+            _case(suite, result, given)
         suite.set("time", f"{sum(map(_seconds, own)):.6f}")
     indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
 
 
-def write(results: Sequence[Result], path: Path) -> None:
+def write(results: Sequence[Result], path: Path, given: Sequence[str] = ()) -> None:
     """Writes the file.
 
     Raises:
         OSError: it cannot be written.
     """
-    path.write_text(text_of(results), encoding="utf-8")
+    put(text_of(results, given), path)
 
 
-def _case(suite: Element, result: Result) -> None:
+def _case(suite: Element, result: Result, given: Sequence[str]) -> None:
     scenario, state = result.scenario, result.state
     name = scenario.variant or scenario.spec.name
     case = SubElement(
@@ -54,7 +55,7 @@ def _case(suite: Element, result: Result) -> None:
     for key, count in counts.items():
         SubElement(properties, "property", name=key, value=str(count))
     if state in KINDS:
-        head, _, rest = told(result).partition("\n")
+        head, _, rest = told(result, given=given).partition("\n")
         SubElement(case, KINDS[state], type=str(state), message=_clean(head)).text = _clean(f"\n{rest}\n")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,16 +44,18 @@ def load(path: Path, *, changed: Sequence[str] = ()) -> tuple[Scenario, ...]:
 def _changed(located: Located, changed: Sequence[str]) -> Located:
     if not changed or not isinstance(located.data, dict):
         return located
-    data, marks, keys = dict(located.data), dict(located.marks), dict(located.keys)
+    from chaoslab.execution.scenarios.spec import INSTEAD
+
+    data, given = dict(located.data), {}
+    instead = {one: other for pair in INSTEAD for one, other in (pair, pair[::-1])}
     for each in changed:
         name, equals, text = each.partition("=")
         if not equals or not name:
             raise ScenarioError(f"--set {each[:60]} should be a key and a value, as in trials=50")
+        data.pop(instead.get(name, ""), None)
         data[name] = parse(text or "''", f"--set {name}").data
-        for held in (marks, keys):
-            for path in [path for path in held if path[:1] == (name,)]:
-                del held[path]
-    return Located(located.file, data, marks, keys)
+        given[name] = f"{located.file}, --set {each[:60]}"
+    return replace(located, data=data, given=given)
 
 
 def checked(

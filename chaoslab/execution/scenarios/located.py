@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,16 +33,20 @@ class ScenarioError(ValueError):
 
 @dataclass(frozen=True)
 class Located:
-    """A file's data, and the line and column (from 1) of its values by their path. A column of 0 is not known."""
+    """A file's data, and the line and column (from 1) of its values by their path. A column of 0 is not known.
+    `given`: where the values of these keys come from, if not from the file."""
 
     file: str
     data: Any
     marks: dict[Path_, tuple[int, int]] = field(default_factory=dict)
     keys: dict[Path_, tuple[int, int]] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict)
 
     def error(self, path: Sequence[str | int], text: str, *, of_key: bool = False) -> ScenarioError:
         """The error about the value at this path, or about the nearest one around it. `of_key`: about its key."""
         here = tuple(path)
+        if here and here[0] in self.given:
+            return ScenarioError(f"{self.given[str(here[0])]}: {' '.join(text.split())}")
         while here and here not in self.marks:
             here = here[:-1]
         mark = self.keys.get(here) if of_key else None
@@ -58,7 +62,9 @@ def read(path: Path) -> Located:
         ScenarioError: it cannot be read, or is not what its suffix says.
     """
     shown = str(path)
-    if path.suffix not in SUFFIXES and path.exists():
+    if path.suffix not in SUFFIXES and not path.exists():
+        raise ScenarioError(f"{shown}: there is no such file or folder")
+    if path.suffix not in SUFFIXES:
         raise ScenarioError(f"{shown}: a scenario's file ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     try:
         if path.is_dir():

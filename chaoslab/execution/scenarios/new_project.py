@@ -107,8 +107,8 @@ def write(folder: Path, agent: str | None = None) -> list[Path]:
     try:
         for path, text in wanted.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
             done.append(path)
+            path.write_text(text, encoding="utf-8")
     except OSError:
         for path in done:
             path.unlink(missing_ok=True)

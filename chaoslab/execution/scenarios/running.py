@@ -20,12 +20,14 @@ from chaoslab.analysis.opinion import Opinion, Unjudged
 from chaoslab.base import extras
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.core.events import FaultWitnessed
+from chaoslab.core.fault import BrokenFault
 from chaoslab.execution.scenarios.command_agent import CommandAgent
 from chaoslab.execution.scenarios.lab_agent import LAB
 from chaoslab.execution.scenarios.located import ScenarioError
 from chaoslab.execution.scenarios.operations import Step, makes
 from chaoslab.execution.scenarios.scenario import BUDGET, Scenario
 from chaoslab.execution.trial import Trial, numbered
+from chaoslab.worlds.virtual.context import Unsupported
 
 if TYPE_CHECKING:
     from chaoslab.execution.scenarios.spec import CommandSpec
@@ -153,7 +155,8 @@ def run(
     own. `only`: this trial alone, from 1.
 
     Raises:
-        ScenarioError: something of the user's cannot be imported, or does not fit.
+        ScenarioError: something of the user's cannot be imported, does not fit, or did what no virtual world has.
+        OSError: the logs cannot be written.
     """
     spec = scenario.spec
     count = spec.trials if trials is None else trials
@@ -175,7 +178,7 @@ def run(
                 yield ruling
     except ScenarioError:
         raise
-    except (LookupError, ValueError, TypeError) as error:
+    except (LookupError, ValueError, TypeError, BrokenFault, Unsupported) as error:
         raise ScenarioError(f"{scenario.file or scenario.name}: {error}") from error
 
 

@@ -127,6 +127,7 @@ def chart(steps: Sequence[Step], path: Path) -> None:
 
         save_one(pass_rate(lines), path)
         return
+    from chaoslab.reports.formats import put
     from chaoslab.reports.formats.html import page
     from chaoslab.reports.svg import over_level
 
@@ -139,7 +140,7 @@ def chart(steps: Sequence[Step], path: Path) -> None:
         }
         for number, (line, own) in enumerate(zip(lines, by_scenario.values(), strict=True), 1)
     ]
-    path.write_text(page("levels.html", scenarios=scenarios), encoding="utf-8", errors="backslashreplace")
+    put(page("levels.html", scenarios=scenarios), path)
 
 
 def _row(step: Step) -> list[str]:

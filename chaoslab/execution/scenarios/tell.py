@@ -24,8 +24,8 @@ SHOWN = 5
 STORY_MAX = 30
 
 
-def told(result: Result, *, trial: int | None = None, seed: int | None = None) -> str:
-    """The result in words. `trial`, `seed`: what was given on the command line."""
+def told(result: Result, *, trial: int | None = None, given: Sequence[str] = ()) -> str:
+    """The result in words. `trial`: the only one. `given`: options that its trials depend on, as they were given."""
     state, scenario = result.state, result.scenario
     passed, judged = result.count(State.PASSED), result.count(State.PASSED) + result.count(State.FAILED)
     share = rate(passed, judged)
@@ -46,7 +46,7 @@ def told(result: Result, *, trial: int | None = None, seed: int | None = None) -
     for reasons, rulings in groups[:EXAMPLES]:
         lines.append(f"  {_numbers(rulings)}:")
         lines += [f"    {reason}" for reason in reasons]
-        lines.append(f"    again: {again(scenario, rulings[0], seed=seed)}")
+        lines.append(f"    again: {again(scenario, rulings[0], given)}")
     if left := sum(len(rulings) for _, rulings in groups[EXAMPLES:]):
         lines.append(f"  … and {left} more trials, in other ways")
     if trial is not None and result.rulings:
@@ -62,11 +62,11 @@ def _numbers(rulings: Sequence[Ruling]) -> str:
     return f"{len(numbers)} trials ({', '.join(numbers[:SHOWN])}{' …' if numbers[SHOWN:] else ''})"
 
 
-def again(scenario: Scenario, ruling: Ruling, *, seed: int | None = None) -> str:
-    """The command that runs this trial again."""
-    own = seed if seed is not None else None
-    words = ["chaoslab", "test", scenario.file or "SCENARIO", "--trial", str(ruling.number)]
-    words += ["--seed", str(own)] if own is not None else []
+def again(scenario: Scenario, ruling: Ruling, given: Sequence[str] = ()) -> str:
+    """The command that runs this trial again, with the options that were given; the call, if Python made it."""
+    if scenario.folder is None:
+        return f".test({', '.join([f'trial={ruling.number}', *given])})"
+    words = ["chaoslab", "test", scenario.file, "--trial", str(ruling.number), *given]
     words += ["-k", scenario.variant] if scenario.variant else []
     return shlex.join(words)
 
@@ -80,8 +80,8 @@ def story(ruling: Ruling) -> list[str]:
     return [*lines[: half - 1], f"… {len(lines) - STORY_MAX + 1} lines …", *lines[-half:]]
 
 
-def plain(result: Result) -> dict[str, Any]:
-    """The result as JSON values."""
+def plain(result: Result, given: Sequence[str] = ()) -> dict[str, Any]:
+    """The result as JSON values. `given`: as in `told`."""
     return {
         "name": result.scenario.name,
         "file": result.scenario.file,
@@ -105,7 +105,7 @@ def plain(result: Result) -> dict[str, Any]:
                 "state": str(ruling.state),
                 "outcome": str(ruling.trial.outcome),
                 "reasons": ruling.reasons,
-                "again": again(result.scenario, ruling),
+                "again": again(result.scenario, ruling, given),
             }
             for ruling in result.rulings
             if ruling.state is not State.PASSED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -20,7 +21,7 @@ def expanded(located: Located, wrong: list[str]) -> Iterator[tuple[str, Located]
     variants is added to `wrong`."""
     data = {key: value for key, value in located.data.items() if key != "variants"}
     given = located.data.get("variants")
-    base = Located(located.file, data, located.marks, located.keys)
+    base = replace(located, data=data)
     if given is None or given in ([], {}):
         yield "", base
         return
@@ -89,7 +90,10 @@ class _Changes:
 
     def applied(self, changes: Sequence[Change]) -> Located | None:
         """The data with these changes, whose errors name the place of the change; None if one fits nowhere."""
-        made = Located(self.base.file, _copy(self.base.data), dict(self.base.marks), dict(self.base.keys))
+        made = replace(
+            self.base, data=_copy(self.base.data), marks=dict(self.base.marks), keys=dict(self.base.keys),
+            given={name: each for name, each in self.base.given.items() if name not in {key for key, *_ in changes}},
+        )  # fmt: skip
         fits = True
         for key, value, where in changes:
             path = self._path(key, made.data, where)

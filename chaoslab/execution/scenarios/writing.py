@@ -38,7 +38,9 @@ def write(data: Mapping[str, Any], path: Path) -> None:
     Raises:
         ScenarioError: the format cannot hold a value. OSError: the file cannot be written.
     """
-    path.write_bytes(text_of(data, path.suffix).encode())
+    from chaoslab.reports.formats import put
+
+    put(text_of(data, path.suffix), path)
 
 
 def plain_data(value: Any, where: str) -> Any:

@@ -1,0 +1,45 @@
+"""The end of the commands that run scenarios: one line and an exit code for whatever keeps them from their end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from chaoslab.base.commandline import LAB_DOWN, refuse
+
+
+def code_of(work: Callable[[], int]) -> int:
+    """The exit code of `work`: 2 if something of the user's is wrong, 3 if the lab failed; both are told."""
+    from chaoslab.execution.scenarios.located import ScenarioError
+    from chaoslab.execution.workers import WorkerLost
+    from chaoslab.record.log import LogLost
+
+    try:
+        return work()
+    except ScenarioError as error:  # several lines if several things are wrong
+        print(error, file=sys.stderr)
+        return 2
+    except (WorkerLost, LogLost) as error:
+        print(f"the lab is down: {error}", file=sys.stderr)
+        return LAB_DOWN
+    except OSError as error:
+        if error.filename is None:  # what is printed cannot be written
+            raise
+        return refuse(error)
+
+
+def check_place(option: str, path: Path | None) -> None:
+    """Checks that a file could be written there, before anything runs.
+
+    Raises:
+        ScenarioError: it could not.
+    """
+    from chaoslab.execution.scenarios.located import ScenarioError
+
+    if path is None:
+        return
+    if path.is_dir():
+        raise ScenarioError(f"{option} {path}: this is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise ScenarioError(f"{option} {path}: there is no folder {path.parent}")
