@@ -294,9 +294,9 @@ class Manager:
                 restarted = isinstance(error, ToxiproxyDown) or self._standing.epoch != epoch
                 if stands and restarted and left:
                     continue
-                self._arming.trouble = "" if isinstance(error, ToxiproxyDown) else str(error)
-                why = self._standing.gone or f"a fault could not be armed: {error}"
-                control.reply(row.id, Answer("failed", rolled=rolled, error=why))
+                why = f"a fault could not be armed: {error}"  # /health may tell the caller before its row does
+                self._arming.trouble = "" if isinstance(error, ToxiproxyDown) else why
+                control.reply(row.id, Answer("failed", rolled=rolled, error=self._standing.gone or why))
                 return
         took_s = round(self._clock.monotonic() - began_s, 6)
         with self._lock:

@@ -32,6 +32,7 @@ from tests.proxy_manager.manager_parts import (
 
 MET = {"latency": seen(0.06), "refused": seen(0.001, error="refused")}
 """The observation of a caller that met the fault."""
+UNARMED = "a fault could not be armed: no (HTTP 500)"
 PARAMS: dict[str, dict[str, object]] = {"latency": SLOW, "refused": {}}
 
 
@@ -62,9 +63,9 @@ def gives_away(lab: Bench) -> ToxiproxyError:
         ([], "armed", 1, ""),
         ([cut, cut], "armed", 3, ""),
         ([cut, cut, cut], "a fault could not be armed: the connection was cut", 3, ""),
-        ([refuses], "a fault could not be armed: no (HTTP 500)", 1, "no (HTTP 500)"),
+        ([refuses], UNARMED, 1, UNARMED),
         ([forgets], "armed", 2, ""),
-        ([forgets, refuses], "a fault could not be armed: no (HTTP 500)", 2, "no (HTTP 500)"),
+        ([forgets, refuses], UNARMED, 2, UNARMED),
         ([gives_away], "'weather' on the Toxiproxy at ", 1, ""),
     ],
 )

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate
 from statistics import NormalDist, fmean, stdev
 
@@ -62,6 +62,7 @@ def wilson(count: int, total: int, *, confidence: float = CONFIDENCE) -> Interva
     return Interval(0.0 if count == 0 else middle - half, 1.0 if count == total else middle + half)
 
 
+@lru_cache(maxsize=4096)
 def clopper_pearson(count: int, total: int, *, confidence: float = CONFIDENCE) -> Interval | None:
     """The exact binomial interval; None for a total of 0."""
     if total == 0:

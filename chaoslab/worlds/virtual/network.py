@@ -55,7 +55,7 @@ class End:
     """One end of a connection."""
 
     __slots__ = (
-        "_inbox", "_unread", "address", "closed", "ended", "error", "machine", "peer", "peer_address", "receiver",
+        "_inbox", "_sent", "_sent_at", "_unread", "address", "closed", "ended", "error", "machine", "peer", "peer_address", "receiver",
         "sent_end", "tls", "watcher",
     )  # fmt: skip
 
@@ -73,16 +73,22 @@ class End:
         self.closed = False
         self._inbox: deque[bytes | memoryview] = deque()
         self._unread = 0  # bytes that this end has sent and the other has not read
+        self._sent: list[bytes] = []
+        self._sent_at = -1.0
 
     def write(self, data: bytes) -> None:
-        """Sends bytes. Raises OSError if the connection is over."""
+        """Sends bytes, those of one moment together. Raises OSError if the connection is over."""
         if self.error is not None:
             raise self._told()
         if self.sent_end or self.closed:
             raise _broken()
         if data:
             self._unread += len(data)
-            self.machine.after(TRIP_S, self.peer._arrive, bytes(data))
+            if self._sent_at == self.machine.now:
+                self._sent.append(bytes(data))
+            else:
+                self._sent, self._sent_at = [bytes(data)], self.machine.now
+                self.machine.after(TRIP_S, self.peer._arrive, self._sent)
 
     @property
     def full(self) -> bool:
@@ -154,17 +160,17 @@ class End:
         self._inbox.clear()
         self.ended, self.error, self.receiver, self.watcher = True, _broken(), None, None
 
-    def _arrive(self, data: bytes | None) -> None:
+    def _arrive(self, sent: list[bytes] | None) -> None:
         if self.error is not None:
             return
         if self.closed:
-            if data:
+            if sent:
                 self._reset_peer()
             return
-        if data is None:
+        if sent is None:
             self.ended = True
         else:
-            self._inbox.append(data)
+            self._inbox.append(sent[0] if len(sent) == 1 else b"".join(sent))
         if self.receiver is not None:
             self.receiver.arrived()
 
