@@ -32,6 +32,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
+from sys import intern
 
 from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.intervals import Spell
@@ -105,7 +106,7 @@ def incidents(history: History) -> list[Incident]:
     first: dict[tuple[str, str], tuple[Record, FaultWitnessed]] = {}
     for record, fault, at in history.placed(FaultWitnessed):
         if record.trial is not None and (record.trial, at[1]) not in first and told.noticeable(fault, at):
-            first[record.trial, at[1]] = record, fault
+            first[intern(record.trial), at[1]] = record, fault
     found = [told.incident(trial, record.t, fault) for (trial, _), (record, fault) in first.items()]
     return sorted(found, key=in_order)
 
@@ -167,9 +168,9 @@ class _Told:
         elif _repeated(e for t, e in self.effects.get((trial, fault.target), ()) if opened_t <= t <= closed_t):
             ending = Ending.HARM
         duration_s, noticed_after_s = (round(max(0.0, t - opened_t), 6) for t in (closed_t, noticed_t))
+        target, name, injection = intern(fault.target), intern(fault.fault), intern(fault.injection)
         return Incident(
-            trial, fault.target, fault.request, fault.fault, fault.injection, opened_t, duration_s, ending,
-            noticed_after_s,
+            trial, target, fault.request, name, injection, opened_t, duration_s, ending, noticed_after_s
         )  # fmt: skip
 
     def _ending(self, fault: FaultWitnessed, tries: list[tuple[float, CallFinished]]) -> tuple[float | None, Ending]:
