@@ -11,8 +11,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from sys import intern
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from chaoslab.analysis import end_state, ledger
 from chaoslab.analysis.answers import Likeness, compare, denies, denying, shows, tokens
@@ -100,7 +101,7 @@ class _Seen:
 
     def of(self, kind: type[E]) -> Sequence[tuple[Record, E]]:
         """The events of one kind, each with its line's envelope."""
-        return cast(Sequence[tuple[Record, E]], self.by_kind.get(kind, ()))
+        return self.by_kind.get(kind, ())  # type: ignore[return-value]
 
     def first(self, kind: type[E]) -> tuple[Record, E] | None:
         found = self.of(kind)
@@ -192,13 +193,13 @@ def verdicts(history: History) -> dict[str, Verdict]:
     """The verdict on each trial of a run, in the order in which they began."""
     trials = {trial: _Seen() for trial in history.trials}
     for kind in JUDGED:
+        parts: dict[str | None, list[tuple[Record, Event]]] = {}
         for found in history.of(kind):
-            of = trials.get(found[0].trial)  # type: ignore[arg-type]
-            if of is not None:
-                if kind in of.by_kind:
-                    of.by_kind[kind].append(found)
-                else:
-                    of.by_kind[kind] = [found]
+            if kind is not CallFinished or found[1].error == "cancelled":
+                parts.setdefault(found[0].trial, []).append(found)
+        for trial, events in parts.items():
+            if trial in trials:
+                trials[trial].by_kind[kind] = events
     return {trial: _judged(seen) for trial, seen in trials.items()}
 
 
@@ -252,7 +253,7 @@ def _weigh(trial: _Trial) -> Verdict:
         outcome = Outcome.HARM if harm else Outcome.FALSE_SUCCESS
         return _found(outcome, [*harm, *lost, *unsaid, *lacking, *other], [*harm, *lost] if unsaid else harm)
     effects = [effect for _, effect in trial.done]
-    undone = {str(wish.get("effect")) for wish in ledger.lacking(started.effects or (), effects)}
+    undone = {str(wish.get("effect")) for wish in ledger.lacking(started.effects or (), effects)} if lost else set()
     false = next((d for d in trial.done if d[1].effect not in undone and _falsely(trial, d[1].effect)), None)
     if false is not None and not (twin is not None and denies(twin, false[1].effect)):
         told = ledger.told_of(false[1].effect, false[1].content)
@@ -283,7 +284,13 @@ def _weigh(trial: _Trial) -> Verdict:
     if started.incomparable:
         which = f"{_effects(started)}its answer" if twin is None else "its answer is its twin's, but its effects"
         return Verdict(Outcome.UNKNOWN, f"{which} cannot be judged: {started.incomparable}")
-    return Verdict(Outcome.CORRECT, _holds(started) + (f" ({beside.said})" if beside is not None else ""))
+    return _correct(_holds(started) + (f" ({beside.said})" if beside is not None else ""))
+
+
+@lru_cache(maxsize=64)
+def _correct(why: str) -> Verdict:
+    """The verdict on most trials, made and kept once."""
+    return Verdict(Outcome.CORRECT, why)
 
 
 def _falsely(trial: _Trial, effect: str) -> bool:

@@ -42,6 +42,8 @@ class Kind(StrEnum):
     DISTURBED = "disturbed"
 
 
+_APART = ("effect", IDEMPOTENCY_KEY)
+"""The keys of a wish that are not compared with an effect's content."""
 LINES_MAX = 6
 """The most lines of one writer that a finding shows."""
 
@@ -182,7 +184,10 @@ def _place(
 
 
 def _matches(wish: Mapping[str, Any], effect: Effect) -> bool:
-    return wish.get("effect") == effect.effect and not _differing(wish, effect)
+    if wish.get("effect") != effect.effect:
+        return False
+    content = effect.content
+    return all(key in _APART or _same(key, value, content.get(key)) for key, value in wish.items())
 
 
 def _nearly(wish: Mapping[str, Any], effect: Effect) -> bool:
@@ -191,8 +196,7 @@ def _nearly(wish: Mapping[str, Any], effect: Effect) -> bool:
 
 def _differing(wish: Mapping[str, Any], effect: Effect) -> list[str]:
     """The keys in which the effect differs. A repetition under another idempotency key is still a repetition."""
-    apart = ("effect", IDEMPOTENCY_KEY)
-    return [key for key, value in wish.items() if key not in apart and not _same(key, value, effect.content.get(key))]
+    return [key for key, value in wish.items() if key not in _APART and not _same(key, value, effect.content.get(key))]
 
 
 def _difference(wish: Mapping[str, Any], effect: Effect) -> str:

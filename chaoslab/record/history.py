@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from sys import intern
 from typing import TypeVar, cast
@@ -157,7 +157,7 @@ class History:
     @cached_property
     def made(self) -> set[Place]:
         """The attempts at calls."""
-        return {at for kind in (CallStarted, CallFinished) for _, _, at in self.placed(kind)}
+        return {*map(_place, self.placed(CallStarted)), *map(_place, self.placed(CallFinished))}
 
     @cached_property
     def _placed(self) -> dict[type[Event], Sequence[tuple[Record, Event, Place]]]:
@@ -183,6 +183,7 @@ def of_functions(run: RunStarted) -> bool:
 
 
 _event = attrgetter("event")
+_place = itemgetter(2)
 
 
 def place_in_time(record: Record) -> tuple[float, str, int]:

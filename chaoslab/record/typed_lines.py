@@ -37,12 +37,12 @@ class TypedLines(Generic[R]):
         outer = _Class.of(envelope, without=held)
         for name, kind in kinds.items():
             inner = _Class.of(kind)
-            rows = {**inner.rows(), **outer.rows()}.values()  # `trial` is in both, and required
+            rows = {**outer.rows(), **inner.rows(), **outer.rows()}.values()  # `trial` is in both, and required
             make = _maker(outer, held, inner, once)
             parts = {part: property(of.maker(once)) for part, of in inner.inner.items()}
             more = {held: property(_itself), "of": kind, "whole": make, **parts}
             struct = msgspec.defstruct(
-                kind.__name__, sorted(rows, key=len), tag_field="kind", tag=name, gc=False, forbid_unknown_fields=True,
+                kind.__name__, list(rows), kw_only=True, tag_field="kind", tag=name, gc=False, forbid_unknown_fields=True,
                 namespace=more,
             )  # fmt: skip  # a field that it skips may hold anything but UTF-8
             self._make[struct] = make

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from sys import intern
+from typing import NamedTuple
 
 from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.record.history import History, Place
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One attempt. `t`: its end. `faults`: the names of those witnessed on it. A duration of NaN is unknown.
 
     `first_byte_s` and `last_byte_s` tell when a streamed reply's first and last part reached the caller; None for any
