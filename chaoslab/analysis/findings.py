@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Any, Generic, Protocol, TypeVar
 
 from chaoslab.analysis.judge import Verdict, verdicts
@@ -104,8 +105,8 @@ class Findings:
 
     def take(self, history: History) -> None:
         """Adds a batch, or a whole run."""
-        if not self.name and history.records:
-            self.name = history.records[0].run
+        if not self.name:
+            self.name = history.run
         self.started = self.started or history.first(RunStarted)
         self.finished = self.finished or history.first(RunFinished)
         self._kinds |= history.kinds
@@ -115,7 +116,7 @@ class Findings:
         self.stated = self.stated or any(event.stated for _, event in history.of(PromptStarted))
         self.trials += history.trials
         self.warnings += [(record.writer, event.message) for record, event in history.of(LabWarning)]
-        self.met.update(record.trial for record, _ in history.of(FaultWitnessed) if record.trial is not None)
+        self.met.update(intern(record.trial) for record, _ in history.of(FaultWitnessed) if record.trial is not None)
         judged = verdicts(history)
         self.verdicts |= judged
         self.rows.take(history, {trial: str(verdict.outcome) for trial, verdict in judged.items()})

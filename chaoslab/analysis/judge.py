@@ -8,10 +8,12 @@ counts as degraded, whatever else it claims.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from functools import lru_cache
+from sys import intern
+from typing import Any, TypeVar
 
 from chaoslab.analysis import end_state, ledger
 from chaoslab.analysis.answers import Likeness, compare, denies, denying, shows, tokens
@@ -26,6 +28,7 @@ from chaoslab.core.events import (
     CallFinished,
     Effect,
     EndState,
+    Event,
     FaultArmed,
     FaultHealed,
     FaultInjected,
@@ -37,6 +40,8 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
+
+E = TypeVar("E", bound=Event)
 
 
 class Outcome(StrEnum):
@@ -70,7 +75,6 @@ JUDGED = (
     FaultWitnessed, PromptAttempt, PromptFinished, PromptStarted,
 )  # fmt: skip
 """The kinds of events that a verdict depends on."""
-_JUDGED = frozenset(JUDGED)
 
 RAISED = 200
 """The most characters of an agent's exception that a verdict shows."""
@@ -91,36 +95,57 @@ class Verdict:
     evidence: tuple[Finding, ...] = ()
 
 
+class _Seen:
+    """The events of one trial that a verdict depends on, by kind and in time order."""
+
+    def __init__(self) -> None:
+        self.by_kind: dict[type[Event], list[tuple[Record, Event]]] = {}
+
+    def of(self, kind: type[E]) -> Sequence[tuple[Record, E]]:
+        """The events of one kind, each with its line's envelope."""
+        return self.by_kind.get(kind, ())  # type: ignore[return-value]
+
+    def first(self, kind: type[E]) -> tuple[Record, E] | None:
+        found = self.of(kind)
+        return found[0] if found else None
+
+
 def judge(history: History, trial: str) -> Verdict:
     """The verdict on one trial; unknown if it cannot be judged.
 
     Raises:
         LookupError: the history has no such trial.
     """
-    started = next((event for _, event in history.of(PromptStarted, trial=trial)), None)
-    if started is None:
+    seen = _Seen()
+    for kind in JUDGED:
+        if found := list(history.of(kind, trial=trial)):
+            seen.by_kind[kind] = found
+    if not seen.of(PromptStarted):
         raise LookupError(f"no trial is called '{trial}'; there are {', '.join(history.trials[:8]) or 'none'}")
+    return _judged(seen)
+
+
+def _judged(seen: _Seen) -> Verdict:
     return guarded(
-        lambda: _judge(history, trial, started),
+        lambda: _judge(seen),
         lambda why: Verdict(Outcome.UNKNOWN, f"it could not be judged ({why})", broken=True),
     )
 
 
-def _judge(history: History, trial: str, started: PromptStarted) -> Verdict:
-    finished = next((found for found in history.of(PromptFinished, trial=trial)), None)
+def _judge(seen: _Seen) -> Verdict:
+    _, started = seen.of(PromptStarted)[0]
+    finished = seen.first(PromptFinished)
     ended = finished[1] if finished else None
-    done = ledger.done_in(history, trial)
+    done = ledger.done(seen.of(Effect))
     found = ledger.compare(started.effects, done) if started.stated and started.effects is not None else []
-    found += _of_state(history, trial, started)
+    found += _of_state(seen, started)
     harm, lost = [f for f in found if f.kind is not Kind.LOST], [f for f in found if f.kind is Kind.LOST]
     if ended is None:
         # An unfinished trial failed at nothing, and a fault that it did not reach is no error of the lab.
         return _ended(Outcome.UNFINISHED, harm, Finding(Kind.NO_ANSWER, "the run ended before it did"))
     # A trial that hangs on an armed lane has met its fault, though no end of the call could witness it.
     hung = ended.error_type == HUNG
-    spoilt = _disturbed(history, trial) or (
-        None if hung else _armed_in_vain(history, trial) or _unreached(history, trial)
-    )
+    spoilt = _disturbed(seen) or (None if hung else _armed_in_vain(seen) or _unreached(seen))
     if spoilt:
         return _ended(Outcome.INVALID, harm, spoilt)
     if ended.status == UNTOLD:
@@ -128,36 +153,36 @@ def _judge(history: History, trial: str, started: PromptStarted) -> Verdict:
     silent = not ended.answer.strip() or (ended.answer == "null" and (started.twin or "null") != "null")
     if hung or ended.status != "ok" or silent:
         if hung:
-            outcome, why = Outcome.HUNG, _waiting(history, trial)
+            outcome, why = Outcome.HUNG, _waiting(seen)
         elif ended.status != "ok":
-            outcome, why = Outcome.FAILED, f"no answer: {_ended_by(history, trial, ended.error_type)}"
+            outcome, why = Outcome.FAILED, f"no answer: {_ended_by(seen, ended.error_type)}"
         else:
             outcome, why = Outcome.FAILED, "the answer is empty"
         record = finished[0] if finished else None
-        lines = ((record.writer, record.seq),) if record else ()
+        lines = (_line(record),) if record else ()
         return _ended(Outcome.HARM if harm else outcome, harm, Finding(Kind.NO_ANSWER, why, lines))
-    if unseen := _unseen(history, trial):
+    if unseen := _unseen(seen):
         return _ended(Outcome.INVALID, harm, unseen)
     if not started.stated:
         return Verdict(Outcome.UNKNOWN, started.incomparable or "nothing was stated about a right answer")
     assert finished is not None
-    hit = frozenset(event.at.target for _, event in history.of(FaultWitnessed, trial=trial))
-    state = next((event for _, event in history.of(EndState, trial=trial)), None)
-    return _weigh(_Trial(started, finished, done, harm, lost, _unread(history, trial), hit, state))
+    hit = frozenset(event.target for _, event in seen.of(FaultWitnessed))
+    state = next((event for _, event in seen.of(EndState)), None)
+    return _weigh(_Trial(started, finished, done, harm, lost, _unread(seen), hit, state))
 
 
-def _of_state(history: History, trial: str, started: PromptStarted) -> list[Finding]:
+def _of_state(seen: _Seen, started: PromptStarted) -> list[Finding]:
     """The differences of the end state to the twin's, if both were read."""
-    seen = next((found for found in history.of(EndState, trial=trial)), None)
-    if seen is None or started.state is None or seen[1].error:
+    found = seen.first(EndState)
+    if found is None or started.state is None or found[1].error:
         return []
-    record, state = seen
-    return end_state.compare(state.before, started.state, state.after, line=(record.writer, record.seq))
+    record, state = found
+    return end_state.compare(state.before, started.state, state.after, line=_line(record))
 
 
-def _unread(history: History, trial: str) -> str:
+def _unread(seen: _Seen) -> str:
     """The reason why the end state could not be read; empty if it was, or was not wanted."""
-    return next((event.error for _, event in history.of(EndState, trial=trial)), "")
+    return next((event.error for _, event in seen.of(EndState)), "")
 
 
 def _ended(outcome: Outcome, harm: Sequence[Finding], end: Finding) -> Verdict:
@@ -168,11 +193,18 @@ def _ended(outcome: Outcome, harm: Sequence[Finding], end: Finding) -> Verdict:
 
 def verdicts(history: History) -> dict[str, Verdict]:
     """The verdict on each trial of a run, in the order in which they began."""
-    parts: dict[str, list[Record]] = {trial: [] for trial in history.trials}
-    for record in history.records:
-        if record.trial in parts and type(record.event) in _JUDGED:
-            parts[record.trial].append(record)
-    return {trial: judge(History(records, ordered=True), trial) for trial, records in parts.items()}
+    trials = {trial: _Seen() for trial in history.trials}
+    for kind in JUDGED:
+        parts: dict[str | None, list[tuple[Record, Event]]] = {}
+        found: Iterable[tuple[Record, Event]] = history.of(kind)
+        if kind is CallFinished:  # most calls end well, and say nothing to a verdict
+            found = ((record, event) for record, event in history.of(CallFinished) if event.error or not event.ok)
+        for record, event in found:
+            parts.setdefault(record.trial, []).append((record, event))
+        for trial, events in parts.items():
+            if trial in trials:
+                trials[trial].by_kind[kind] = events
+    return {trial: _judged(seen) for trial, seen in trials.items()}
 
 
 def judgeable(history: History) -> bool:
@@ -202,7 +234,7 @@ class _Trial:
     def of_answer(self, kind: Kind, text: str, *more: ledger.Done) -> Finding:
         """A finding that the answer's line shows, and the lines of these effects."""
         records = [self.finished[0], *(record for record, _ in more)]
-        return Finding(kind, text, tuple((record.writer, record.seq) for record in records))
+        return Finding(kind, text, tuple(_line(record) for record in records))
 
 
 def _weigh(trial: _Trial) -> Verdict:
@@ -225,7 +257,7 @@ def _weigh(trial: _Trial) -> Verdict:
         outcome = Outcome.HARM if harm else Outcome.FALSE_SUCCESS
         return _found(outcome, [*harm, *lost, *unsaid, *lacking, *other], [*harm, *lost] if unsaid else harm)
     effects = [effect for _, effect in trial.done]
-    undone = {str(wish.get("effect")) for wish in ledger.lacking(started.effects or (), effects)}
+    undone = {str(wish.get("effect")) for wish in ledger.lacking(started.effects or (), effects)} if lost else set()
     false = next((d for d in trial.done if d[1].effect not in undone and _falsely(trial, d[1].effect)), None)
     if false is not None and not (twin is not None and denies(twin, false[1].effect)):
         told = ledger.told_of(false[1].effect, false[1].content)
@@ -256,7 +288,13 @@ def _weigh(trial: _Trial) -> Verdict:
     if started.incomparable:
         which = f"{_effects(started)}its answer" if twin is None else "its answer is its twin's, but its effects"
         return Verdict(Outcome.UNKNOWN, f"{which} cannot be judged: {started.incomparable}")
-    return Verdict(Outcome.CORRECT, _holds(started) + (f" ({beside.said})" if beside is not None else ""))
+    return _correct(_holds(started) + (f" ({beside.said})" if beside is not None else ""))
+
+
+@lru_cache(maxsize=64)
+def _correct(why: str) -> Verdict:
+    """The verdict on most trials, made and kept once."""
+    return Verdict(Outcome.CORRECT, why)
 
 
 def _falsely(trial: _Trial, effect: str) -> bool:
@@ -325,23 +363,23 @@ def _holds(started: PromptStarted) -> str:
     return f"{'the effect' if len(effects) == 1 else f'{len(effects)} effects'} and the answer are its twin's"
 
 
-def _disturbed(history: History, trial: str) -> Finding | None:
-    for record, event in history.of(CallDisturbed, trial=trial):
+def _disturbed(seen: _Seen) -> Finding | None:
+    for record, event in seen.of(CallDisturbed):
         text = f"the lab itself got in the way of {event.target} {event.request}.{event.attempt}: {event.why}"
-        return Finding(Kind.DISTURBED, text, ((record.writer, record.seq),))
+        return Finding(Kind.DISTURBED, text, (_line(record),))
     return None
 
 
-def _waiting(history: History, trial: str) -> str:
+def _waiting(seen: _Seen) -> str:
     """The calls that a hung trial waits for, in one line."""
-    told = [event.error for _, event in history.of(PromptAttempt, trial=trial) if event.error_type == HUNG]
+    told = [event.error for _, event in seen.of(PromptAttempt) if event.error_type == HUNG]
     return "; ".join(told[-1].splitlines()) if told else "it would never have ended"
 
 
-def _ended_by(history: History, trial: str, error_type: str) -> str:
+def _ended_by(seen: _Seen, error_type: str) -> str:
     """The cause of a missing answer, as part of a line: the agent's exception, the lab's limit, or only the kind of
     error."""
-    attempts = [event for _, event in history.of(PromptAttempt, trial=trial)]
+    attempts = [event for _, event in seen.of(PromptAttempt)]
     words = " ".join(attempts[-1].error.split()).removesuffix(":") if attempts else ""
     words = words if len(words) <= RAISED else f"{words[: RAISED - 1]}…"
     if error_type == BUDGET:
@@ -351,42 +389,55 @@ def _ended_by(history: History, trial: str, error_type: str) -> str:
 
 def failed_in_outages(history: History, trial: str) -> set[AttemptRef]:
     """The attempts that failed since the process of their service was stopped: no fault of a lane can show on them."""
-    struck = {e.at for _, e in history.of(FaultWitnessed, trial=trial) if traits.of_process(e.fault)}
-    return {e.at for _, e in history.of(CallFinished, trial=trial) if not e.ok and e.at in struck} if struck else struck
+    return _in_outages(history.of(FaultWitnessed, trial=trial), history.of(CallFinished, trial=trial))
 
 
-def _armed_in_vain(history: History, trial: str) -> Finding | None:
+def _in_outages(
+    met: Iterable[tuple[Record, FaultWitnessed]], calls: Iterable[tuple[Record, CallFinished]]
+) -> set[AttemptRef]:
+    struck = {event.at for _, event in met if traits.of_process(event.fault)}
+    return {event.at for _, event in calls if not event.ok and event.at in struck} if struck else struck
+
+
+def _armed_in_vain(seen: _Seen) -> Finding | None:
     def where(event: FaultArmed | FaultWitnessed | FaultHealed) -> tuple[str, str, str, int, int]:
         return event.fault, event.injection, event.target, event.request, event.attempt
 
-    met = {where(event) for _, event in history.of(FaultWitnessed, trial=trial)}
-    met |= {where(event) for _, event in history.of(FaultHealed, trial=trial) if event.masked_by or event.idle}
-    for record, event in history.of(FaultArmed, trial=trial):
-        if where(event) not in met and event.at not in failed_in_outages(history, trial):
-            text = f"{event.fault} was armed on {event.target} {event.request}.{event.attempt} and not witnessed"
-            return Finding(Kind.NOT_MET, text, ((record.writer, record.seq),))
+    met = {where(event) for _, event in seen.of(FaultWitnessed)}
+    met |= {where(event) for _, event in seen.of(FaultHealed) if event.masked_by or event.idle}
+    for record, event in seen.of(FaultArmed):
+        if where(event) in met or event.at in _in_outages(seen.of(FaultWitnessed), seen.of(CallFinished)):
+            continue
+        text = f"{event.fault} was armed on {event.target} {event.request}.{event.attempt} and not witnessed"
+        return Finding(Kind.NOT_MET, text, (_line(record),))
     return None
 
 
-def _unseen(history: History, trial: str) -> Finding | None:
+def _unseen(seen: _Seen) -> Finding | None:
     """A fault that was injected into a call whose caller was gone before it met the fault."""
-    gone = {event.at for _, event in history.of(CallFinished, trial=trial) if event.error == "cancelled"}
-    met = {(event.injection, event.at) for _, event in history.of(FaultWitnessed, trial=trial)} if gone else set()
-    for record, event in history.of(FaultInjected, trial=trial) if gone else ():
+    injected = seen.of(FaultInjected)
+    gone = {event.at for _, event in seen.of(CallFinished) if event.error == "cancelled"} if injected else set()
+    met = {(event.injection, event.at) for _, event in seen.of(FaultWitnessed)} if gone else set()
+    for record, event in injected if gone else ():
         if event.at in gone and (event.injection, event.at) not in met:
             where = f"{event.at.target} {event.at.request}.{event.at.attempt}"
             text = f"{event.fault} was injected on {where}, and the call was over before its caller met it"
-            return Finding(Kind.NOT_MET, text, ((record.writer, record.seq),))
+            return Finding(Kind.NOT_MET, text, (_line(record),))
     return None
 
 
-def _unreached(history: History, trial: str) -> Finding | None:
-    for record, event in history.of(FaultUnreached, trial=trial):
+def _unreached(seen: _Seen) -> Finding | None:
+    for record, event in seen.of(FaultUnreached):
         never = event.request > event.made
         why = f"and there were {event.made}" if never else "which another fault took first"
         text = f"'{event.injection}' is for request {event.request} of {event.target}, {why}"
-        return Finding(Kind.NOT_MET, text, ((record.writer, record.seq),))
+        return Finding(Kind.NOT_MET, text, (_line(record),))
     return None
+
+
+def _line(record: Record) -> tuple[str, int]:
+    """The line of a log that a finding shows."""
+    return intern(record.writer), record.seq
 
 
 def _missing_fact(spellings: Sequence[str]) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from sys import intern
 from typing import Any
 
 from chaoslab.analysis.answers import shows, tokens
@@ -41,6 +42,8 @@ class Kind(StrEnum):
     DISTURBED = "disturbed"
 
 
+_APART = ("effect", IDEMPOTENCY_KEY)
+"""The keys of a wish that are not compared with an effect's content."""
 LINES_MAX = 6
 """The most lines of one writer that a finding shows."""
 
@@ -77,9 +80,14 @@ Done = tuple[Record, Effect]
 
 def done_in(history: History, trial: str) -> list[Done]:
     """The services' effects in a trial with their records; lines with the same request id are one effect."""
-    effects: dict[tuple[str, str], Done] = {}
-    for nth, (record, event) in enumerate(history.of(Effect, trial=trial)):
-        effects.setdefault((event.target, event.request_id or f"without an id, {nth}"), (record, event))
+    return done(history.of(Effect, trial=trial))
+
+
+def done(found: Iterable[Done]) -> list[Done]:
+    """The effects of one trial; lines with the same request id are one effect."""
+    effects: dict[tuple[str, str | int], Done] = {}
+    for nth, (record, event) in enumerate(found):
+        effects.setdefault((event.target, event.request_id or nth), (record, event))
     return list(effects.values())
 
 
@@ -100,11 +108,11 @@ def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done]) -> list[F
         if number in pairs:
             continue
         told = told_of(effect.effect, effect.content)
-        here = (record.writer, record.seq)
+        here = (intern(record.writer), record.seq)
         wish = next((wish for wish in stated if _matches(wish, effect)), None)
         near = next((wish for wish in left if _nearly(wish, effect)), None)
         if wish is not None:
-            alike = [(r.writer, r.seq) for r, other in done if _matches(wish, other)]
+            alike = [(intern(r.writer), r.seq) for r, other in done if _matches(wish, other)]
             wanted = sum(other == wish for other in stated)
             instead = f" instead of {_times(wanted)}" if wanted > 1 else ""
             excess.append(Finding(Kind.DUPLICATE, f"{told} {_times(len(alike))}{instead}", tuple(alike)))
@@ -176,7 +184,10 @@ def _place(
 
 
 def _matches(wish: Mapping[str, Any], effect: Effect) -> bool:
-    return wish.get("effect") == effect.effect and not _differing(wish, effect)
+    if wish.get("effect") != effect.effect:
+        return False
+    content = effect.content
+    return all(key in _APART or _same(key, value, content.get(key)) for key, value in wish.items())
 
 
 def _nearly(wish: Mapping[str, Any], effect: Effect) -> bool:
@@ -185,8 +196,7 @@ def _nearly(wish: Mapping[str, Any], effect: Effect) -> bool:
 
 def _differing(wish: Mapping[str, Any], effect: Effect) -> list[str]:
     """The keys in which the effect differs. A repetition under another idempotency key is still a repetition."""
-    apart = ("effect", IDEMPOTENCY_KEY)
-    return [key for key, value in wish.items() if key not in apart and not _same(key, value, effect.content.get(key))]
+    return [key for key, value in wish.items() if key not in _APART and not _same(key, value, effect.content.get(key))]
 
 
 def _difference(wish: Mapping[str, Any], effect: Effect) -> str:

@@ -2,21 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from heapq import merge
+from itertools import chain, pairwise
 from pathlib import Path
+from typing import cast
 
-from chaoslab.core.events import AttemptEvent, Effect, PromptFinished, PromptStarted
-from chaoslab.record.history import History, place_in_time, unread
-from chaoslab.record.lines import Record, lines_of, log_files, parse_line
+from chaoslab.core.events import AttemptEvent, Effect, Event, PromptFinished, PromptStarted
+from chaoslab.record.history import A_, E_, History, Place, place_in_time, unread
+from chaoslab.record.lines import Record, kind_of, log_files, records_of, whole
 
 BATCH = 4096
 """The fewest events of a batch, but for the last."""
+_WITHOUT_END = (AttemptEvent, Effect)
 
 
 class Unordered(Exception):
     """The logs cannot be cut into batches: a line is out of order, or a trial goes on after a later one began. The run
     has to be read as one history."""
+
+
+class Batch(History):
+    """The history of whole trials, whose events are looked at and not kept: `of` and `placed` give structs that stand
+    for most records and for their events (`lines.records_of`)."""
+
+    def __init__(self, lines: Sequence[Record], by_kind: dict[type[Event], list[Record]], *, plain: bool) -> None:
+        """`lines`: records, and what stands for them. `by_kind`: the same, by the kind of the event. `plain`: none is a
+        record."""
+        self.lines, self._of_kind, self._plain = lines, by_kind, plain
+        self.cut_lines, self.unknown, self.notes = {}, frozenset(), ()
+
+    @cached_property
+    def records(self) -> list[Record]:  # type: ignore[override]
+        return [whole(line) for line in self.lines]
+
+    @property
+    def run(self) -> str:
+        return self.lines[0].run if self.lines else ""
+
+    def of(self, kind: type[E_], *, trial: str | None = None) -> Iterator[tuple[Record, E_]]:
+        found = self._of_kind.get(kind, ())
+        if not self._plain or trial is not None or (not found and "kind" not in vars(kind)):
+            return super().of(kind, trial=trial)
+        return zip(found, cast(Sequence[E_], found), strict=True)
+
+    def placed(self, kind: type[A_]) -> Sequence[tuple[Record, A_, Place]]:
+        found = self._placed.get(kind)
+        if found is None:
+            found = self._placed[kind] = [
+                (record, event, (record.trial, event.target, event.request, event.attempt))
+                for record, event in self.of(kind)
+            ]
+        return cast(Sequence[tuple[Record, A_, Place]], found)
+
+    def first(self, kind: type[E_]) -> E_ | None:
+        """The first event of a kind, which may be kept."""
+        return next((whole(record).event for record, _ in self.of(kind)), None)  # type: ignore[return-value]
 
 
 class Batches:
@@ -34,7 +76,7 @@ class Batches:
     def notes(self) -> tuple[str, ...]:
         return tuple(unread(name, numbers) for name, numbers in sorted(self._cut.items()))
 
-    def __iter__(self) -> Iterator[History]:
+    def __iter__(self) -> Iterator[Batch]:
         """The batches.
 
         Raises:
@@ -45,39 +87,47 @@ class Batches:
         if not paths:
             raise FileNotFoundError(f"no logs in {self._folder}")
         self._cut.clear()
-        writers = [self._records(path) for path in paths]
+        writers = [chain.from_iterable(self._records(path)) for path in paths]
         return self._whole(writers[0] if len(writers) == 1 else merge(*writers, key=place_in_time))
 
-    def _records(self, path: Path) -> Iterator[Record]:
-        """The records of one log, which are in order."""
+    def _records(self, path: Path) -> Iterator[Sequence[Record]]:
+        """The records of one log, which are in order, in lists."""
         before: Record | None = None
-        for number, line in enumerate(lines_of(path), 1):
-            record = parse_line(line)
-            if record is not None:
-                if before is not None and record.t <= before.t and place_in_time(record) < place_in_time(before):
-                    raise Unordered(f"{path.name}: line {number} is earlier than the one before")
-                before = record
-                yield record
-            elif line.strip():
-                self._cut.setdefault(path.name, []).append(number)
+        for records in records_of(path, cut=lambda number: self._cut.setdefault(path.name, []).append(number)):
+            if records:
+                if not _ordered(records if before is None else [before, *records]):
+                    raise Unordered(f"{path.name}: a line is earlier than the one before")
+                before = records[-1]
+                yield records
 
-    def _whole(self, records: Iterable[Record]) -> Iterator[History]:
+    def _whole(self, records: Iterable[Record]) -> Iterator[Batch]:
         """The records, cut where no trial is under way."""
         batch: list[Record] = []
+        by_kind: dict[type[Event], list[Record]] = {}
+        plain = True
+        kinds: dict[type, type[Event]] = {}
         here: set[str] = set()
         past: set[str] = set()
         under_way: set[str | None] = set()
+        last: str | None = None
         for record in records:
-            kind, trial = type(record.event), record.trial
+            kind = kinds.get(type(record))
+            if kind is None:
+                kind = kind_of(record)
+                if type(record) is Record:
+                    plain = False
+                else:
+                    kinds[type(record)] = kind
+            trial = record.trial
             if trial is None:
-                if issubclass(kind, AttemptEvent | Effect):
+                if issubclass(kind, _WITHOUT_END):
                     under_way.add(None)  # its parts are joined by number, and no event tells its end
-            else:
+            elif trial != last or kind is PromptStarted or kind is PromptFinished:
                 if kind is PromptStarted:
                     if len(batch) >= self._least and not under_way:
-                        yield History(batch, ordered=True)
+                        yield Batch(batch, by_kind, plain=plain)
                         past |= here
-                        batch, here = [], set()
+                        batch, by_kind, plain, here = [], {}, type(record) is not Record, set()
                     under_way.add(trial)
                 elif kind is PromptFinished:
                     under_way.discard(trial)
@@ -85,5 +135,21 @@ class Batches:
                     if trial in past:
                         raise Unordered(f"trial {trial} goes on after others began")
                     here.add(trial)
+                last = trial
             batch.append(record)
-        yield History(batch, ordered=True)
+            if kind in by_kind:
+                by_kind[kind].append(record)
+            else:
+                by_kind[kind] = [record]
+        yield Batch(batch, by_kind, plain=plain)
+
+
+def _ordered(records: Sequence[Record]) -> bool:
+    """True if the records of one log are in the order of a history."""
+    times = [record.t for record in records]
+    if times != sorted(times):
+        return False
+    seqs = [record.seq for record in records]
+    if seqs == sorted(seqs) and len({record.writer for record in records}) == 1:
+        return True
+    return all(one.t < other.t or place_in_time(one) <= place_in_time(other) for one, other in pairwise(records))

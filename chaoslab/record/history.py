@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
+from sys import intern
 from typing import TypeVar, cast
 
 from chaoslab.base.clock import Clock, system
@@ -64,7 +65,7 @@ class History:
         return iter(self.records)
 
     def __repr__(self) -> str:
-        run, trials = self.records[0].run if self.records else "none", len(self.trials)
+        run, trials = self.run or "none", len(self.trials)
         return f"History(run {run}: {trials} {'trial' if trials == 1 else 'trials'}, {len(self.records)} events)"
 
     @classmethod
@@ -128,6 +129,11 @@ class History:
             return False
         return kind not in UNSEEN or not self.of_functions or next(self.of(kind), None) is not None
 
+    @property
+    def run(self) -> str:
+        """The run's name; empty without any event."""
+        return self.records[0].run if self.records else ""
+
     def first(self, kind: type[E_]) -> E_ | None:
         return next((event for _, event in self.of(kind)), None)
 
@@ -151,7 +157,7 @@ class History:
     @cached_property
     def made(self) -> set[Place]:
         """The attempts at calls."""
-        return {at for kind in (CallStarted, CallFinished) for _, _, at in self.placed(kind)}
+        return {*map(_place, self.placed(CallStarted)), *map(_place, self.placed(CallFinished))}
 
     @cached_property
     def _placed(self) -> dict[type[Event], Sequence[tuple[Record, Event, Place]]]:
@@ -168,7 +174,7 @@ class History:
     @property
     def trials(self) -> list[str]:
         """The trials in the order in which they began."""
-        return [record.trial for record, _ in self.of(PromptStarted) if record.trial is not None]
+        return [intern(record.trial) for record, _ in self.of(PromptStarted) if record.trial is not None]
 
 
 def of_functions(run: RunStarted) -> bool:
@@ -177,6 +183,7 @@ def of_functions(run: RunStarted) -> bool:
 
 
 _event = attrgetter("event")
+_place = itemgetter(2)
 
 
 def place_in_time(record: Record) -> tuple[float, str, int]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from sys import intern
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 from chaoslab.base.shapes import DEPTH_MAX, Shape, Within, deeper
 from chaoslab.core.events import LASTS_MAX_S, Count, Event
 from chaoslab.record.typed_lines import TypedLines
 
+CHUNK = 1 << 15
+"""The bytes of a log that are parsed at once: about a hundred lines."""
 LINE_MAX = 1 << 26
 """The most bytes of a line. The longest line that a run writes holds a reply of 4 MiB."""
 
@@ -43,10 +45,15 @@ def lines_of(path: Path) -> Iterator[bytes]:
         OSError: the file cannot be read.
     """
     with path.open("rb") as file:
-        while line := file.readline(LINE_MAX):
-            yield line
-            while len(line) == LINE_MAX and not line.endswith(b"\n"):
-                line = file.readline(LINE_MAX)
+        yield from _lines_in(file)
+
+
+def _lines_in(file: BinaryIO) -> Iterator[bytes]:
+    while line := file.readline(LINE_MAX):
+        rest = line
+        while len(rest) == LINE_MAX and not rest.endswith(b"\n"):
+            rest = file.readline(LINE_MAX)
+        yield line
 
 
 _OFTEN = ("run", "trial", "writer", "target", "request_id", "tool", "fault", "injection", "via", "error")
@@ -77,11 +84,71 @@ def _typed(kinds: int) -> TypedLines[Record]:  # noqa: ARG001 - a package may ad
 def parse_line(line: bytes) -> Record | None:
     """The record of a line. None if the line is cut or foreign, if its kind is unknown, or if a field is not of its
     type or out of its range (`events`). A reader of records need not check any of that again."""
-    if len(line) <= 2 * DEPTH_MAX or line.count(b"[") + line.count(b"{") <= DEPTH_MAX:
+    if not _may_be_deep(line):
         found = _typed(len(Event.kinds)).read(line)
         if found is not None:
             return found
     return _parsed(line)
+
+
+def records_of(path: Path, *, cut: Callable[[int], None]) -> Iterator[list[Record]]:
+    """The records of a log, in lists. `cut` is called with the number of each line that cannot be read.
+
+    Most stand for a record and are none: structs with the attributes of the record and of its event. Their `event` is
+    the struct itself. `whole` makes the record.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    number = 0
+    with path.open("rb") as file:
+        while True:
+            begin = file.tell()
+            lines = file.read(CHUNK)
+            lines += file.readline(LINE_MAX)
+            found = _structs(lines)
+            if found is not None:
+                number += len(found)
+                yield found
+                continue
+            end, records = begin + len(lines), []
+            file.seek(begin)
+            for line in _lines_in(file):
+                number += 1
+                record = parse_line(line)
+                if record is not None:
+                    records.append(record)
+                elif line.strip():
+                    cut(number)
+                if file.tell() >= end:
+                    break
+            else:
+                return
+            yield records
+
+
+def _structs(lines: bytes) -> list[Any] | None:
+    """The structs of whole lines; None if any of them has to be read in the general way."""
+    brackets = lines.count(b"[") + lines.count(b"{")
+    if brackets - lines.count(b"\n") >= DEPTH_MAX and any(map(_may_be_deep, lines.split(b"\n"))):
+        return None  # else no line has more than that, since each has one
+    return _typed(len(Event.kinds)).structs(lines)
+
+
+def whole(record: Record) -> Record:
+    """The record that a struct stands for."""
+    made: Record = record if type(record) is Record else record.whole()  # type: ignore[attr-defined]
+    return made
+
+
+def kind_of(record: Record) -> type[Event]:
+    """The kind of the event of a record, or of a struct that stands for one."""
+    kind: type[Event] = type(record.event) if type(record) is Record else type(record).of  # type: ignore[attr-defined]
+    return kind
+
+
+def _may_be_deep(line: bytes) -> bool:
+    return len(line) > 2 * DEPTH_MAX and line.count(b"[") + line.count(b"{") > DEPTH_MAX
 
 
 def _parsed(line: bytes) -> Record | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from sys import intern
 
 from chaoslab.core.events import CallStarted, FaultWitnessed
 from chaoslab.record.history import History
@@ -60,7 +61,9 @@ class Sent:
         met = {at[:3] for _, _, at in history.placed(FaultWitnessed)}
         for request, attempts in Counter([at[:3] for _, _, at in history.placed(CallStarted)]).items():
             trial, target, number = request
-            found = self.targets.setdefault(target, _Sent())
+            found = self.targets.get(target)
+            if found is None:
+                found = self.targets[intern(target)] = _Sent()
             found.requests += 1
             found.attempts += attempts
             if attempts > found.most:

@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from chaoslab.analysis.measures.trials import NO_TIME, Prompt, Trial, Trials
 from chaoslab.record.history import History
@@ -101,6 +102,7 @@ SCALE = 1080
 """The smallest float is 2**-1074, and a median halves a sum of two."""
 
 
+@lru_cache(maxsize=4096)
 def _exact(amount: float | Fraction) -> int:
     """The amount in units of 2**-SCALE: a float is a whole number of them."""
     if type(amount) is int:

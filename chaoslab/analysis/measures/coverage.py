@@ -73,7 +73,7 @@ class Reached:
     def take(self, history: History) -> None:
         """Adds a batch. The owner of `delivered` gives it the same."""
         self.started = self.started or history.first(RunStarted)
-        self.called.update([event.at.target for _, event in history.of(CallStarted)])
+        self.called.update([event.target for _, event in history.of(CallStarted)])
 
     def result(self) -> Coverage | None:
         run, rolled = self.started, self.delivered.eligible

@@ -84,13 +84,13 @@ class Delivery:
     def take(self, history: History) -> None:
         if self.chances is None and history.first(RunStarted):
             self.chances = _chances(history)
-        rolled = Counter([(event.at.target, *event.rolled) for _, event in history.of(CallFinished)])
+        rolled = Counter([(event.target, *event.rolled) for _, event in history.of(CallFinished)])
         for (target, *names), count in rolled.items():
             for name in names:
                 self.eligible[name, target] += count
         kinds: tuple[type[FaultEvent], ...] = (FaultScheduled, FaultArmed, FaultInjected, FaultWitnessed)
         for counts, kind in zip(self.stages, kinds, strict=True):
-            counts.update([(event.injection, event.fault, event.at.target) for _, event in history.of(kind)])
+            counts.update([(event.injection, event.fault, event.target) for _, event in history.of(kind)])
 
     @property
     def scheduled(self) -> int:

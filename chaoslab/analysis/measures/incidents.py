@@ -32,6 +32,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
+from sys import intern
+from typing import NamedTuple
 
 from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.intervals import Spell
@@ -63,8 +65,7 @@ class Ending(StrEnum):
 RECOVERED = (Ending.RETRY, Ending.FALLBACK, Ending.LATE)
 
 
-@dataclass(frozen=True, slots=True)
-class Incident:
+class Incident(NamedTuple):
     """One outage of a target in one trial.
 
     `opened_t`: the start of the attempt that met the fault. `duration_s`: from there to the right result, or to the
@@ -105,7 +106,7 @@ def incidents(history: History) -> list[Incident]:
     first: dict[tuple[str, str], tuple[Record, FaultWitnessed]] = {}
     for record, fault, at in history.placed(FaultWitnessed):
         if record.trial is not None and (record.trial, at[1]) not in first and told.noticeable(fault, at):
-            first[record.trial, at[1]] = record, fault
+            first[intern(record.trial), at[1]] = record, fault
     found = [told.incident(trial, record.t, fault) for (trial, _), (record, fault) in first.items()]
     return sorted(found, key=in_order)
 
@@ -126,6 +127,7 @@ class _Told:
         self.corrupts, self.lasts = cache(traits.corrupts), cache(traits.lasts)
         met = history.placed(FaultWitnessed)
         hit = {at[:3] for _, _, at in met}
+        targets = {at[:2] for at in hit}
         self.corrupted: set[Place] = {at for _, e, at in met if self.corrupts(e.fault)}
         self.ends = {record.trial: record.t for record, _ in history.of(PromptFinished)}
         self.began: dict[Place, float] = {
@@ -137,7 +139,8 @@ class _Told:
                 self.calls.setdefault(at[:3], []).append((record.t, call))
         self.effects: dict[tuple[str | None, str], list[tuple[float, Effect]]] = {}
         for record, effect in history.of(Effect):
-            self.effects.setdefault((record.trial, effect.target), []).append((record.t, effect))
+            if (where := (record.trial, effect.target)) in targets:
+                self.effects.setdefault(where, []).append((record.t, effect))
 
     @cached_property
     def last(self) -> dict[str | None, float]:
@@ -159,17 +162,16 @@ class _Told:
         noticed_t, met = next(((t, c) for t, c in tries if c.attempt == fault.attempt), (witnessed_t, None))
         lasted_s = met.duration_s if met and not math.isnan(met.duration_s) else 0.0
         opened_t = min(self.began.get(place, noticed_t - lasted_s), noticed_t)
-        closed_t, ending = self._ending(
-            fault, [(t, c) for t, c in tries if (*place[:3], c.attempt) not in self.corrupted]
-        )
+        right = [(t, c) for t, c in tries if (*place[:3], c.attempt) not in self.corrupted] if self.corrupted else tries
+        closed_t, ending = self._ending(fault, right)
         if closed_t is None:
             closed_t = self.ends[trial] if trial in self.ends else self.last[trial]
         elif _repeated(e for t, e in self.effects.get((trial, fault.target), ()) if opened_t <= t <= closed_t):
             ending = Ending.HARM
         duration_s, noticed_after_s = (round(max(0.0, t - opened_t), 6) for t in (closed_t, noticed_t))
+        target, name, injection = intern(fault.target), intern(fault.fault), intern(fault.injection)
         return Incident(
-            trial, fault.target, fault.request, fault.fault, fault.injection, opened_t, duration_s, ending,
-            noticed_after_s,
+            trial, target, fault.request, name, injection, opened_t, duration_s, ending, noticed_after_s
         )  # fmt: skip
 
     def _ending(self, fault: FaultWitnessed, tries: list[tuple[float, CallFinished]]) -> tuple[float | None, Ending]:

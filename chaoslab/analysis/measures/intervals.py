@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import accumulate
 from statistics import NormalDist, fmean, stdev
 
@@ -68,8 +68,9 @@ def clopper_pearson(count: int, total: int, *, confidence: float = CONFIDENCE) -
     if total == 0:
         return None
     tail = (1 - confidence) / 2
-    low = 0.0 if count == 0 else _bisect(lambda p: _at_least(count, total, p) - tail)
-    high = 1.0 if count == total else _bisect(lambda p: tail - (1 - _at_least(count + 1, total, p)))
+    at_least, more = _AtLeast(count, total), _AtLeast(count + 1, total)
+    low = 0.0 if count == 0 else _bisect(lambda p: at_least(p) - tail)
+    high = 1.0 if count == total else _bisect(lambda p: tail - (1 - more(p)))
     return Interval(low, high)
 
 
@@ -82,16 +83,30 @@ def plausible(count: int, total: int, chance: float, *, confidence: float = CONF
 
 
 def _at_least(count: int, total: int, chance: float) -> float:
-    """P(X ≥ count) for X ~ Binomial(total, chance), summed over the shorter tail."""
-    if not 0 < chance < 1:
-        return float(chance >= 1 or count <= 0)
-    upper = total - count < count
-    terms = range(count, total + 1) if upper else range(count)
-    fixed = math.lgamma(total + 1)
-    log_p, log_q = math.log(chance), math.log1p(-chance)
-    logs = (fixed - math.lgamma(k + 1) - math.lgamma(total - k + 1) + k * log_p + (total - k) * log_q for k in terms)
-    share = math.fsum(math.exp(x) for x in logs)
-    return share if upper else 1 - share
+    """P(X ≥ count) for X ~ Binomial(total, chance)."""
+    return _AtLeast(count, total)(chance)
+
+
+class _AtLeast:
+    """P(X ≥ count) for X ~ Binomial(total, chance), by the chance, summed over the shorter tail."""
+
+    def __init__(self, count: int, total: int) -> None:
+        self._count, self._total = count, total
+        self._upper = total - count < count
+
+    @cached_property
+    def _terms(self) -> list[tuple[int, float]]:
+        """Each k of the tail with the logarithm of its binomial coefficient."""
+        total, fixed = self._total, math.lgamma(self._total + 1)
+        tail = range(self._count, total + 1) if self._upper else range(self._count)
+        return [(k, fixed - math.lgamma(k + 1) - math.lgamma(total - k + 1)) for k in tail]
+
+    def __call__(self, chance: float) -> float:
+        if not 0 < chance < 1:
+            return float(chance >= 1 or self._count <= 0)
+        total, log_p, log_q = self._total, math.log(chance), math.log1p(-chance)
+        share = math.fsum([math.exp(log + k * log_p + (total - k) * log_q) for k, log in self._terms])
+        return share if self._upper else 1 - share
 
 
 def _bisect(rising: Callable[[float], float]) -> float:
@@ -99,6 +114,8 @@ def _bisect(rising: Callable[[float], float]) -> float:
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
+        if middle in (low, high):
+            break  # no number lies between them
         low, high = (middle, high) if rising(middle) < 0 else (low, middle)
     return (low + high) / 2
 
@@ -112,8 +129,7 @@ def bootstrap_mean(values: Sequence[float], *, seed: int = 0, resamples: int = 1
     if len(values) > MANY:
         mean, half = fmean(values), _z() * stdev(values) / math.sqrt(len(values))
         return Interval(max(min(values), mean - half), min(max(values), mean + half))
-    dice = Dice(seed, "bootstrap", len(values))
-    size, uniform = len(values), dice.uniform
+    size, uniform = len(values), Dice(seed, "bootstrap", len(values)).stream().random
     means = sorted(math.fsum([values[int(uniform() * size)] for _ in values]) / size for _ in range(resamples))
     cut = round(resamples * (1 - CONFIDENCE) / 2)
     return Interval(means[cut], means[-cut - 1])

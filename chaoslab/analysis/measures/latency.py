@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from sys import intern
+from typing import NamedTuple
 
 from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.record.history import History, Place
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One attempt. `t`: its end. `faults`: the names of those witnessed on it. A duration of NaN is unknown.
 
     `first_byte_s` and `last_byte_s` tell when a streamed reply's first and last part reached the caller; None for any
@@ -68,15 +69,14 @@ class Attempts:
         for _, met, at in history.placed(FaultWitnessed):
             before = faults.get(at, ())
             if met.fault not in before:
-                faults[at] = (*before, met.fault)
+                faults[at] = (*before, intern(met.fault))
         found = self.found
         for record, e, at in history.placed(CallFinished):
             if at not in disturbed:
                 last_s = None if e.first_byte_s is None else e.last_byte_s
                 names = faults.get(at, ())
-                found.append(
-                    Attempt(at[0] or "", at[1], record.t, e.duration_s, e.ok, e.via, names, e.first_byte_s, last_s)
-                )
+                trial, target, via = intern(at[0] or ""), intern(at[1]), intern(e.via)
+                found.append(Attempt(trial, target, record.t, e.duration_s, e.ok, via, names, e.first_byte_s, last_s))
 
 
 def every_attempt(history: History) -> list[Attempt]:

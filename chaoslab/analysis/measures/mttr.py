@@ -10,7 +10,7 @@ Kaplan–Meier's curve: it lasted at least so long.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -102,9 +102,10 @@ def mttr(history: History) -> Mttr:
 
 def recovery(found: Sequence[Incident]) -> Recovery:
     """The figures of some incidents."""
-    counts = {ending: sum(i.ending is ending for i in found) for ending in Ending}
-    durations = [i.duration_s for i in found if i.recovered]
-    noticed = [i for i in found if i.recovered and i.since_notice_s is not None]
+    counts = Counter([i.ending for i in found])
+    recovered = [i for i in found if i.recovered]
+    durations = [i.duration_s for i in recovered]
+    noticed = [(i.noticed_after_s, after_s) for i in recovered if (after_s := i.since_notice_s) is not None]
     curve = kaplan_meier([i.spell for i in found]) if len(found) >= ENOUGH else None
     return Recovery(
         n=len(found),
@@ -114,8 +115,8 @@ def recovery(found: Sequence[Incident]) -> Recovery:
         harmed=counts[Ending.HARM],
         censored=counts[Ending.CENSORED],
         mean_s=fmean(durations) if durations else None,
-        detected_s=fmean(i.noticed_after_s for i in noticed) if noticed else None,
-        since_notice_s=fmean(i.since_notice_s or 0.0 for i in noticed) if noticed else None,
+        detected_s=fmean([noticed_s for noticed_s, _ in noticed]) if noticed else None,
+        since_notice_s=fmean([after_s for _, after_s in noticed]) if noticed else None,
         mean_interval=bootstrap_mean(durations) if curve else None,
         median=curve.median if curve else None,
         restricted_mean=curve.restricted_mean if curve else None,

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from operator import itemgetter
 from statistics import median
 from typing import Protocol, TypeVar
 
@@ -103,11 +104,11 @@ class Trials:
         for key, faults in met.items():
             row(key).met = self._same(tuple(faults.items()))
         called: dict[str | None, set[str]] = defaultdict(set)
-        for trial, target in {(place[0], place[1]) for place in history.made}:
+        for trial, target in set(map(itemgetter(0, 1), history.made)):
             called[trial].add(target)
         for at, there in called.items():
             row(at).called |= there
-        for at, count in Counter([place[0] for place in history.made]).items():
+        for at, count in Counter(map(itemgetter(0), history.made)).items():
             row(at).attempts += count
         for at, count in Counter([record.trial for record, _ in history.of(CallStarted)]).items():
             row(at).calls += count

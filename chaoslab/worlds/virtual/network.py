@@ -55,8 +55,8 @@ class End:
     """One end of a connection."""
 
     __slots__ = (
-        "_inbox", "_sent", "_sent_at", "_unread", "address", "closed", "ended", "error", "machine", "peer", "peer_address", "receiver",
-        "sent_end", "tls", "watcher",
+        "_inbox", "_sent", "_sent_at", "_unread", "address", "closed", "ended", "error", "machine", "peer",
+        "peer_address", "receiver", "sent_end", "tls", "watcher",
     )  # fmt: skip
 
     def __init__(self, machine: Machine, address: Address, peer_address: Address) -> None:
