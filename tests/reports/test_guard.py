@@ -9,7 +9,8 @@ from collections.abc import Mapping
 import pytest
 from matplotlib.text import Text
 
-from chaoslab.analysis import ledger, run_report
+from chaoslab.analysis import judge as judging
+from chaoslab.analysis import run_report
 from chaoslab.analysis.judge import Outcome, judge, verdicts
 from chaoslab.analysis.measures import faults
 from chaoslab.analysis.measures.budgets import Limits
@@ -20,6 +21,7 @@ from chaoslab.analysis.measures.response import Ended
 from chaoslab.analysis.measures.throughput import Ends
 from chaoslab.analysis.measures.usage import Bill
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.core.events import PromptStarted
 from chaoslab.record.history import History
 from chaoslab.reports import charts, show, summary
 from chaoslab.reports.charts import errors as errors_chart
@@ -126,12 +128,12 @@ def test_a_trial_that_cannot_be_judged_is_unknown_and_passes_no_gate(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = verdicts(history)
-    real = ledger.done_in
+    real = judging._of_state
 
-    def done_in(of: History, trial: str) -> object:
-        return raises() if trial == "p3.r1" else real(of, trial)
+    def of_state(seen: judging._Seen, started: PromptStarted) -> object:
+        return raises() if seen.of(PromptStarted)[0][0].trial == "p3.r1" else real(seen, started)
 
-    monkeypatch.setattr(ledger, "done_in", done_in)
+    monkeypatch.setattr(judging, "_of_state", of_state)
     judged = verdicts(history)
     assert {trial for trial in judged if judged[trial] != whole[trial]} == {"p3.r1"}
     assert judged["p3.r1"].outcome is Outcome.UNKNOWN

@@ -863,7 +863,7 @@ def test_the_bytes_of_requests_that_are_sent_together_are_told_apart() -> None:
         with socket.create_connection(("shop", 80), timeout=1) as sock:
             sock.sendall(b"HEAD /orders" + HEAD + b"GET /orders" + HEAD + b"GET /orders?page=2" + HEAD)
             time.sleep(0.5)
-            return str(len(sock.recv(65536) + sock.recv(65536) + sock.recv(65536)))
+            return str(len(sock.recv(65536)))
 
     trial = lab.run(agent, "go", services={"shop": shop}, effects=[])
     calls = [call for _, call in trial.history.of(CallFinished)]
