@@ -29,6 +29,7 @@ MODULES = (
     "set_order",
     "sockets",
     "certificates",
+    "collector",
     "refusals",
 )
 _ABSENT = object()

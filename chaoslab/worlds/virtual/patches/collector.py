@@ -1,0 +1,36 @@
+"""The callbacks of the garbage collector. They are called at moments that depend on the process, so those that were
+there before a world see none: what they ask of the clock or of chance would count as the program's."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from chaoslab.worlds.virtual.context import within
+from chaoslab.worlds.virtual.patches import Patch
+
+
+def patches() -> Iterable[Patch]:
+    """Nothing: the callbacks are a list."""
+    return ()
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """A context in which the callbacks that are there now are called outside of any world."""
+    outside = {id(stand_in := _outside(real)): (stand_in, real) for real in gc.callbacks}
+    gc.callbacks[:] = [stand_in for stand_in, _ in outside.values()]
+    try:
+        yield
+    finally:
+        gc.callbacks[:] = [outside[id(each)][1] if id(each) in outside else each for each in gc.callbacks]
+
+
+def _outside(real: Callable[..., Any]) -> Callable[..., Any]:
+    def called(phase: str, info: dict[str, int]) -> None:
+        with within(None):
+            real(phase, info)
+
+    return called

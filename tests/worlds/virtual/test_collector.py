@@ -1,0 +1,39 @@
+"""Callbacks of the garbage collector in a virtual world."""
+
+from __future__ import annotations
+
+import gc
+from contextlib import nullcontext
+
+import pytest
+
+from chaoslab.worlds.virtual.context import here
+from chaoslab.worlds.virtual.patches import Patches
+from tests.worlds.virtual.machine_parts import a_world
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_callback_that_was_there_before_sees_no_world_and_is_there_afterwards(raises: bool) -> None:
+    seen: list[bool] = []
+
+    def watching(_phase: str, _info: dict[str, int]) -> None:
+        seen.append(here.world is None)
+
+    def of_the_program(_phase: str, _info: dict[str, int]) -> None: ...
+
+    def story() -> None:
+        gc.callbacks.append(of_the_program)
+        gc.collect()
+        assert here.world is not None
+        if raises:
+            raise KeyError("story")
+
+    before = list(gc.callbacks)
+    gc.callbacks.append(watching)
+    try:
+        with Patches(), pytest.raises(KeyError) if raises else nullcontext():
+            a_world().run(story)
+        assert set(seen) == {True}
+        assert gc.callbacks == [*before, watching, of_the_program]
+    finally:
+        gc.callbacks[:] = before
