@@ -25,7 +25,9 @@ from chaoslab.execution.delivery_calls import SEAMS
 
 CALLS = 20_000
 """The calls of each fault through each seam, shared among the chances."""
-CHANCES = (0.02, 0.2, 1.0)
+SHARES = {0.02: 0.4, 0.2: 0.4, 1.0: 0.2}
+"""Chance → its share of the calls. Where each call is hit, one that is not is proof enough."""
+CHANCES = tuple(SHARES)
 ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "budget": {"calls": 10.0},
     "flapping": {"up_s": 0.15, "down_s": 0.15},
@@ -33,7 +35,7 @@ ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "overflow_context": {"tokens": 200},
 }
 """The parameters of a fault that does nothing without them, or whose size only makes the check slower."""
-PROBED, FEW = 56, 700
+PROBED, FEW = 56, 728
 """The calls that tell if a fault finds anything to change at a seam, and those of a cell in which it does not:
 multiples of the requests that differ."""
 
@@ -46,12 +48,11 @@ def cells(faults: Sequence[str] = (), *, calls: int = CALLS, seed: int = 1) -> l
     """
     for fault in faults:
         load(fault)
-    each = max(1, calls // len(CHANCES))
     return [
-        Cell(fault, seam, chance, each, seed)
+        Cell(fault, seam, chance, max(1, round(calls * share)), seed)
         for fault in faults or names(GROUP)
         for seam in SEAMS
-        for chance in CHANCES
+        for chance, share in SHARES.items()
     ]  # fmt: skip
 
 

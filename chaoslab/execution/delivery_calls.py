@@ -30,6 +30,8 @@ TIMEOUT_S = 2.0
 STEP_S = 0.1
 QUESTIONS = {False: "Order 17 teas.", True: "Thanks."}
 """Streamed or not → a request that the offline model answers in few words, and in a whole answer with a number."""
+WHOLE_OF_STREAMED = 3
+"""The whole answers for each streamed one, which takes three times as long, of a fault that is met in both."""
 ANSWERS_MAX = 1_000
 """The most answers of the model that a trial remembers: some faults make each request another."""
 SHOP, MODEL = "shop.test", "api.openai.com"
@@ -104,7 +106,7 @@ def _model(cell: Cell, fault: Injection) -> Trial:
     fault_class = load(cell.fault)
     whole = fault_class.layer != "stream"
     streams = not whole or trait(fault_class, "of_model")
-    ways = [stream for stream, there in ((False, whole), (True, streams)) if there]
+    ways = [False] * WHOLE_OF_STREAMED * whole + [True] * streams
     long = fault_class.layer == "context"
     bodies = [_chat(stream=stream, tools=tools, long=long) for stream in ways for tools in (True, False)]
     return _trial(_agent(cell, asking), cell, fault, services={MODEL: _RememberingModel(_at_work(cell))})
