@@ -1,7 +1,7 @@
 """The order of the tests, and the state of the process that all of them run in.
 
 - The collected tests and what they import are some million objects that no garbage collection has to look at: there is
-  none before all are there.
+  none before all are there. The same holds for the libraries that a file's tests have loaded.
 - An example of a property has no deadline: on a busy machine it would be the machine that is tested.
 - A file is one worker's alone, so that its fixtures are made once. The longest files come first: the last one that is
   begun decides when the suite ends.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,12 +24,25 @@ settings.load_profile("untimed")
 
 
 gc.disable()
+MANY = 100
+"""So many new modules are worth a collection."""
+_left_alone = {"modules": 0}
 
 
 def pytest_collection_finish() -> None:
+    _leave_alone()
+    gc.enable()
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    if nextitem is not None and nextitem.path != item.path and len(sys.modules) > _left_alone["modules"] + MANY:
+        _leave_alone()
+
+
+def _leave_alone() -> None:
     gc.collect()
     gc.freeze()
-    gc.enable()
+    _left_alone["modules"] = len(sys.modules)
 
 
 ROOT = Path(__file__).parent
