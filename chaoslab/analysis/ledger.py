@@ -99,6 +99,8 @@ def effects_of(history: History, trial: str) -> list[Effect]:
 def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done]) -> list[Finding]:
     """The surplus, altered and lost effects, in this order. Equal texts are one finding with all its lines."""
     effects = [effect for _, effect in done]
+    if len(effects) == len(stated) and all(map(_matches, stated, effects)):
+        return []  # most trials: each wish in its turn
     pairs = _pair(stated, effects)
     left = _left(stated, pairs)
     excess: list[Finding] = []
