@@ -159,15 +159,20 @@ class Requests:
         intent = (tool, spelt if spelt or (spelt is not None and spelt != "") else canonical(arguments))
         if safe:
             self._safe.add(intent)
+        return self.numbered(target, intent, instead)
+
+    def numbered(self, target: str, intent: tuple[str, Hashable], instead: Request | None = None) -> Request:
+        """The request with this intent (tool, a value that is the same for the same arguments), as `ask` gives it."""
         nth = self._answered.get(intent, 0) + 1
         key: Hashable = intent if nth == 1 else (intent, nth)
         request = self._known.get(key)
-        if request is None and instead is not None:
-            instead.intent, instead.nth = intent, nth
-            request = self._known[key] = instead
         if request is None:
-            self._count[target] = number = self._count.get(target, 0) + 1
-            request = self._known[key] = Request(self.trial, target, tool, number, intent, nth)
+            if instead is not None:
+                instead.intent, instead.nth = intent, nth
+                request = self._known[key] = instead
+            else:
+                self._count[target] = number = self._count.get(target, 0) + 1
+                request = self._known[key] = Request(self.trial, target, intent[0], number, intent, nth)
         return request
 
     def made(self, target: str) -> int:

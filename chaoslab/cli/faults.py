@@ -83,7 +83,7 @@ def _check(options: argparse.Namespace, names: list[str]) -> int:
     if not silent:
         print(fault_check.head(delivery.CHANCES), flush=True)
     found: list[Delivered] = []
-    results = executor(options.jobs).map(delivery.Check(), cells)
+    results = executor(options.jobs, chunk_max=len(delivery.CHANCES)).map(delivery.Check(), cells)
     for _, there in groupby(results, lambda result: (result.cell.fault, result.cell.seam)):
         group = list(there)
         found += group

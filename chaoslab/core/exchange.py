@@ -50,7 +50,7 @@ class Call:
     answered_with: Callable[[Any], Reply] = field(default=json_reply, repr=False, compare=False)
     turn: int = 1
 
-    @property
+    @cached_property
     def at(self) -> AttemptRef:
         """The attempt's name in the log."""
         return AttemptRef(

@@ -95,7 +95,11 @@ def is_done(event: bytes) -> bool:
 
 def data_of(event: bytes) -> bytes:
     """The data of an event; empty for `[DONE]`, and for an event without data."""
-    data = b"\n".join(line[5:].strip() for line in event.splitlines() if line.startswith(b"data:"))
+    end = len(event) - 2
+    if event.startswith(b"data:") and event.find(b"\n") == event.find(b"\n\n") == end and b"\r" not in event:
+        data = event[5:].strip()  # the usual case
+    else:
+        data = b"\n".join(line[5:].strip() for line in event.splitlines() if line.startswith(b"data:"))
     return b"" if data == b"[DONE]" else data
 
 

@@ -55,9 +55,11 @@ class NotPicklable(TypeError):
         )
 
 
-def executor(jobs: int, *, tell: Callable[[str], None] = lambda _: None, heard: Heard = nullcontext) -> Executor:
-    """An executor with `jobs` processes; 1 is this process. `tell`, `heard`: see the executors."""
-    return InProcess(heard) if jobs <= 1 else Processes(jobs, tell=tell, heard=heard)
+def executor(
+    jobs: int, *, tell: Callable[[str], None] = lambda _: None, heard: Heard = nullcontext, chunk_max: int = CHUNK_MAX
+) -> Executor:
+    """An executor with `jobs` processes; 1 is this process. `tell`, `heard`, `chunk_max`: see the executors."""
+    return InProcess(heard) if jobs <= 1 else Processes(jobs, tell=tell, heard=heard, chunk_max=chunk_max)
 
 
 @dataclass(frozen=True)
@@ -81,13 +83,15 @@ class Processes:
 
     `method`: the start method (fork, spawn, forkserver). By default it is fork where possible, since forked workers
     need not load everything again. `tell` is called with a line if a worker died. `heard` surrounds each wait: an
-    interrupt does no harm there, and results that are ready are still yielded before it is raised.
+    interrupt does no harm there, and results that are ready are still yielded before it is raised. `chunk_max`: the
+    most units that one process is handed at once.
     """
 
     jobs: int
     method: str | None = None
     tell: Callable[[str], None] = lambda _: None
     heard: Heard = nullcontext
+    chunk_max: int = CHUNK_MAX
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
         """See `Executor.map`. All specs are read before anything is done.
@@ -98,7 +102,7 @@ class Processes:
         """
         todo: Sequence[S] = list(specs)
         jobs, method = max(1, min(self.jobs, len(todo))), self.method or _default_method()
-        size = max(1, min(CHUNK_MAX, len(todo) // (jobs * 4)))
+        size = max(1, min(self.chunk_max, len(todo) // (jobs * 4)))
         left = deque(todo[begin : begin + size] for begin in range(0, len(todo), size))
         out: deque[tuple[Sequence[S], Future[Came[R]] | None]] = deque()  # without a future: to be run one at a time
         with _Workers(work, jobs, method) as workers, _Workers(work, 1, method) as lone:

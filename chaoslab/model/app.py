@@ -15,7 +15,7 @@ from chaoslab.base.clock import system
 from chaoslab.base.phrases import phrase
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.chat import Reply
-from chaoslab.model.formats import format_of, shape_of
+from chaoslab.model.formats import TELLING, format_of, shape_of
 from chaoslab.model.formats.common import Answer, Chat, Format, Refused, spelt
 from chaoslab.model.prices import OTHERS, PRICES
 
@@ -24,6 +24,8 @@ COUNTING = ("/count_tokens", ":countTokens")
 """The ends of the paths that count a request's tokens, as Anthropic and Google have them."""
 Answered = tuple[int, list[tuple[str, str]], Iterable[bytes]]
 """Status, headers and the parts of the body."""
+_TELLING = [(name, f"HTTP_{name.upper().replace('-', '_')}") for name in TELLING]
+"""The headers that tell a format, with their names in WSGI."""
 StartResponse = Callable[[str, list[tuple[str, str]]], object]
 
 
@@ -67,8 +69,7 @@ class ModelApp(ABC):
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
-        headers = {key[5:].lower().replace("_", "-"): text for key, text in environ.items() if key.startswith("HTTP_")}
-        shape = shape_of(path, headers)
+        shape = shape_of(path, [name for name, field in _TELLING if field in environ])
         try:
             length = int(environ.get("CONTENT_LENGTH") or 0)
             if length > BODY_BYTES_MAX:

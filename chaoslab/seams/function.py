@@ -249,9 +249,9 @@ class CallRecord:
 
     def asked(self, requests: Requests) -> tuple[int, int, int]:
         """Numbers the call and returns its place."""
-        self.request = request = requests.ask(self.name, self.name, None, spelt=self._spelt())
-        self.place = request.number, request.next_attempt(), request.nth
-        return self.place
+        self.request = request = requests.numbered(self.name, (self.name, self._spelt()))
+        self.place = place = request.number, request.next_attempt(), request.nth
+        return place
 
     def _spelt(self) -> Hashable:
         """An equal value for the same arguments alone: texts and whole numbers themselves, which costs less than

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from math import inf, isinf
 from typing import Any, Literal, Protocol
@@ -20,6 +20,7 @@ from chaoslab.base.jsonable import line, line_of, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt, AttemptFaults
 from chaoslab.core.chain import ActiveFault, at_once, chain, play
+from chaoslab.core.dialog import CHAT
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.fault import load, trait
@@ -388,15 +389,6 @@ class ServiceAttempt(Attempt):
         book.calls += 1
         seam.asked_of.add(name)
         number, attempt = self.asked.number, self.asked.next_attempt()
-        errors: Mapping[int, ErrorReply] = ERRORS
-        if host is not None:
-            errors = host.errors_of(request.path, {key.decode("latin-1").lower(): "" for key, _ in request.headers})
-        shown: Any = self.value
-        turn = book.requests.turn
-        call = Call(name, self.tool, book.key, number, attempt, self.asked.id, self.value, errors, turn=turn)
-        if self.chat is not None:
-            call, shown = replace(call, dialog=self.chat.format.dialog), self.chat.shown(self.value)
-        book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=to_jsonable(shown)))
         held = seam.outages.held(name)
         reach, decisions = seam.reach(name, chat=self.chat is not None)[0], Decisions()
         if held is not None:
@@ -404,6 +396,17 @@ class ServiceAttempt(Attempt):
         if reach:
             occasion = seam.memory.occasion(name, self.tool, number, attempt, elapsed_s=elapsed_s, arguments=self.value)
             decisions = seam.memory.decide(reach, occasion)
+        self.hit = decisions.hit or held is not None
+        """True if a fault hits it: `play` answers it then, else the application, through `answering`."""
+        errors: Mapping[int, ErrorReply] = ERRORS
+        if self.hit and host is not None:
+            errors = host.errors_of(request.path, {key.decode("latin-1").lower() for key, _ in request.headers})
+        call = Call(
+            name, self.tool, book.key, number, attempt, self.asked.id, self.value, errors,
+            CHAT if self.chat is None else self.chat.format.dialog, turn=book.requests.turn,
+        )  # fmt: skip
+        shown = self.value if self.chat is None else self.chat.shown(self.value)
+        book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=to_jsonable(shown)))
         super().__init__(
             call,
             seam.memory,
@@ -422,8 +425,6 @@ class ServiceAttempt(Attempt):
             self._stories.insert(0, lambda _: held)
         self._broken_by: Current | None = None
         self._stopped = False
-        self.hit = decisions.hit or held is not None
-        """True if a fault hits it: `play` answers it then, else the application, through `answering`."""
         self.rolled: list[str] = self.faults.rolled if self.hit else list(decisions.asked)
         if attempt == 1 or self.asked is refused:
             self.rolled += seam.let_pass(name, number, attempt)

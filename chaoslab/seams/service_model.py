@@ -5,7 +5,7 @@ The formats themselves are the model's room; here stands what a seam needs of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -14,6 +14,7 @@ from chaoslab.core import events
 from chaoslab.core.dialog import Dialog
 from chaoslab.core.exchange import Call, Reply
 from chaoslab.core.service_spec import ErrorReply
+from chaoslab.core.stream import EVENT_STREAM
 from chaoslab.seams.replied import replied
 from chaoslab.seams.service_http import HttpRequest
 
@@ -50,8 +51,11 @@ class Format(Protocol):
     def asked(self, path: str, body: bytes) -> str:
         """A digest of what a request asks for."""
 
-    def read(self, body: bytes, content_type: str) -> Heard:
-        """Reads a reply."""
+    def read_whole(self, value: Any) -> Heard:
+        """Reads a whole reply by its JSON."""
+
+    def read_stream(self, body: bytes) -> Heard:
+        """Reads a streamed reply."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class ModelHost:
     """
 
     format_of: Callable[[str], Format | None]
-    errors_of: Callable[[str, Mapping[str, str]], Mapping[int, ErrorReply]]
+    errors_of: Callable[[str, Container[str]], Mapping[int, ErrorReply]]
     delivered: Callable[[str, bytes], object] = lambda path, body: None  # noqa: ARG005
     recorded: bool = False
 
@@ -119,7 +123,8 @@ class ModelRequest:
 
     def read(self, reply: Reply) -> Heard:
         kind = next((text for name, text in reply.headers.items() if name.lower() == "content-type"), "")
-        return self.format.read(reply.body, kind)
+        streamed = kind.startswith(EVENT_STREAM)
+        return self.format.read_stream(reply.body) if streamed else self.format.read_whole(reply.value)
 
     def recorded(self, call: Call, reply: Reply) -> Iterator[events.Replied]:
         """The event for the model's own reply, if the log is to keep it."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import chaoslab as lab
 from chaoslab.core.answers import halves, pieces
+from chaoslab.core.exchange import Reply
 from chaoslab.core.service_spec import CONTEXT_LENGTH
 from chaoslab.core.stream import EVENT_STREAM
 from chaoslab.model.app import BODY_BYTES_MAX, ModelApp
@@ -59,7 +60,8 @@ def test_an_answer_is_read_back_whole_and_streamed(path: str) -> None:
     streamed = (path, {**body, "stream": True}) if path != GEMINI else (STREAM, body)
     _, stream_fields, parts = asked(model, *streamed, query="alt=sse")
     assert stream_fields["Content-Type"] == EVENT_STREAM
-    read = [format_.read(whole, fields["Content-Type"]), format_.read(parts, EVENT_STREAM)]
+    assert not fields["Content-Type"].startswith(EVENT_STREAM)
+    read = [format_.read_whole(json.loads(whole)), format_.read_stream(parts)]
     for heard in read:
         assert heard.said == 'Both now. calls f({"a": 1}), g({"b": "é"})'
         assert heard.finished
@@ -76,7 +78,7 @@ def test_a_part_of_a_stream_is_read_as_far_as_it_came(path: str, cut: int) -> No
     streamed = (path, {**HELLO[path], "stream": True}) if path != GEMINI else (STREAM, HELLO[path])
     parts = asked(lab.scripted(["one two three four"]), *streamed, query="alt=sse")[2]
     part = parts[: len(parts) * cut // 100]
-    heard = format_.read(part, EVENT_STREAM)
+    heard = format_.read_stream(part)
     assert "one two three four".startswith(heard.text)
     assert not heard.finished or heard.text == "one two three four"
 
@@ -84,8 +86,7 @@ def test_a_part_of_a_stream_is_read_as_far_as_it_came(path: str, cut: int) -> No
 @pytest.mark.parametrize("body", [b"", b"<html>", b"{}", b"[]", b"null", b"7", b'{"choices": [7]}', b"[" * 99999])
 def test_an_answer_that_is_none_says_nothing(body: bytes) -> None:
     for format_ in FORMATS:
-        for kind in ("application/json", EVENT_STREAM):
-            heard = format_.read(b"data: " + body + b"\n\n" if kind == EVENT_STREAM else body, kind)
+        for heard in format_.read_whole(Reply(200, {}, body).value), format_.read_stream(b"data: " + body + b"\n\n"):
             assert (heard.said, heard.finished, heard.tokens_in) == ("", False, None)
 
 
@@ -149,7 +150,7 @@ def test_tools_that_are_switched_off_are_not_called() -> None:
         said = asked(model, path, {**HELLO[path], **more})[2]
         format_ = format_of(path)
         assert format_ is not None
-        assert not format_.read(said, "application/json").calls
+        assert not format_.read_whole(json.loads(said)).calls
 
 
 # Errors.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.formats.anthropic_messages import AnthropicMessages
@@ -20,18 +20,23 @@ def format_of(path: str) -> Format | None:
     return next((each for each in FORMATS if each.serves(path)), None)
 
 
-def shape_of(path: str, headers: Mapping[str, str]) -> Format:
-    """The format for all else at a model's API, such as its list of models. `headers`: by name in small letters."""
+TELLING = ("anthropic-version", "x-goog-api-key")
+"""The headers that tell a format."""
+
+
+def shape_of(path: str, headers: Container[str]) -> Format:
+    """The format for all else at a model's API, such as its list of models. `headers`: the names of those in `TELLING`
+    that the request has, in small letters, and of any others."""
     if (found := format_of(path)) is not None:
         return found
-    if "anthropic-version" in headers:
+    if TELLING[0] in headers:
         return _ANTHROPIC
-    if path.startswith(("/v1beta", "/v1alpha")) or "x-goog-api-key" in headers:
+    if path.startswith(("/v1beta", "/v1alpha")) or TELLING[1] in headers:
         return _GEMINI
     return _GROQ if path.startswith("/openai/v1/") else _OPENAI
 
 
-def errors_of(path: str, headers: Mapping[str, str]) -> Mapping[int, ErrorReply]:
+def errors_of(path: str, headers: Container[str]) -> Mapping[int, ErrorReply]:
     """The error replies of the model's API at this path."""
     return shape_of(path, headers).errors
 

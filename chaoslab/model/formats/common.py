@@ -6,6 +6,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,11 +15,13 @@ from chaoslab.base.identity import digest, parsed
 from chaoslab.base.phrases import phrase
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.core.stream import EVENT_STREAM, Events, data_of
+from chaoslab.core.stream import Events, data_of
 from chaoslab.model.chat import Reply, text_of
 from chaoslab.model.completion import tokens
 
 spelt = json.JSONEncoder(ensure_ascii=False).encode
+UNREAD = (ValueError, RecursionError, LookupError, TypeError, AttributeError)
+"""What reading an answer raises that has another form."""
 QUOTA = 402
 """The status under which a format keeps its reply for an account without credit, whatever that reply's own status."""
 
@@ -202,23 +205,23 @@ class Format(ABC):
     def known_errors(self) -> Mapping[int, ErrorReply]:
         """The error replies for which the service has words of its own."""
 
-    def read(self, body: bytes, content_type: str) -> Heard:
-        """Reads a reply. One that cannot be read says nothing."""
+    def read_whole(self, value: Any) -> Heard:
+        """Reads a whole reply by its JSON. One that cannot be read says nothing."""
         heard = Heard()
-        if content_type.startswith(EVENT_STREAM):
-            for event in Events().feed(body):
-                self._take(self.hear_event, heard, data_of(event))
-        else:
-            self._take(self.hear, heard, body)
+        with suppress(*UNREAD):
+            self.hear(heard, value)
         return heard
 
-    @staticmethod
-    def _take(hear: Any, heard: Heard, data: bytes) -> None:
-        try:
-            if data:
-                hear(heard, json.loads(data))
-        except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-            return  # its reader gets it as it is
+    def read_stream(self, body: bytes) -> Heard:
+        """Reads a streamed reply. An event of it that cannot be read says nothing."""
+        heard = Heard()
+        for event in Events().feed(body):
+            if data := data_of(event):
+                try:
+                    self.hear_event(heard, json.loads(data.decode()))
+                except UNREAD:
+                    continue  # its reader gets it as it is
+        return heard
 
 
 def objects(where: str, value: Any) -> list[Mapping[str, Any]]:

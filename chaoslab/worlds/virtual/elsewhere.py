@@ -104,9 +104,9 @@ def _unknown() -> OSError:
 def _asked_by(packages: tuple[str, ...]) -> bool:
     """True if a module of one of the packages is among the callers, or if there are no packages."""
     frame: FrameType | None = sys._getframe(1)
+    inside = tuple(f"{package}." for package in packages)
     while frame is not None and packages:
-        name = str(frame.f_globals.get("__name__", ""))
-        if any(name == package or name.startswith(f"{package}.") for package in packages):
+        if f"{frame.f_globals.get('__name__', '')}.".startswith(inside):
             return True
         frame = frame.f_back
     return not packages
