@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import chain as chain_of
 from math import inf, isinf
 from typing import Any, Literal, Protocol
 
@@ -438,16 +439,16 @@ class ServiceAttempt(Attempt):
             self._hold()
             if first:
                 first = False
-                self._began(started)
+                self._began(started, part)
             yield part
         if first:
-            self._began(started)
+            self._began(started, b"")
 
-    def _began(self, started: Started) -> None:
+    def _began(self, started: Started, part: bytes) -> None:
         if not started:
             return
         status, fields = started[0]
-        self._note_effects(int(status[:3]), fields, self.request, self.value)
+        self._note_effects(int(status[:3]), fields, self.request, self.value, part)
         if self.seam.will_refuse(self.name):
             started[0] = status, [*fields, ("Connection", "close")]
 
@@ -513,14 +514,17 @@ class ServiceAttempt(Attempt):
         answer = self.line.application(request)
         self._hold()
         if is_stream(answer.fields):
-            self._note_effects(answer.status, answer.fields, request, value)
+            own, first = answer.parts(), b""
+            if service_mcp.effects_of(value):
+                first = next(own, b"")  # which tells if the tool failed
+            self._note_effects(answer.status, answer.fields, request, value, first)
             self._fields = answer.fields
-            parts = self._kept([(str(answer.status), answer.fields)], answer.parts())
+            parts = self._kept([(str(answer.status), answer.fields)], chain_of((first,), own) if first else own)
             return Reply(answer.status, dict(answer.fields), stream=_Parts(parts))
         status, fields, body = answer.whole()
         if service_mcp.lists(self.value):
             self.seam.lists_tools(self.name, body)
-        self._note_effects(status, fields, request, value)
+        self._note_effects(status, fields, request, value, body)
         served = Served(status, fields, body)
         self._record(served)
         return served
@@ -586,8 +590,11 @@ class ServiceAttempt(Attempt):
 
     # The record.
 
-    def _note_effects(self, status: int, fields: Fields, request: HttpRequest, value: Mapping[str, Any]) -> None:
-        """Notes what the application did, by its own words or by the request's method and the reply's status."""
+    def _note_effects(
+        self, status: int, fields: Fields, request: HttpRequest, value: Mapping[str, Any], body: bytes
+    ) -> None:
+        """Notes what the application did, by its own words or by the request's method and the reply's status. `body`:
+        that of the reply, as far as it is known: a tool of MCP that failed says so in it."""
         said = next((text for name, text in fields if name.lower() == EFFECT.lower()), None)
         done: Sequence[tuple[str, Mapping[str, Any]]] = ()
         if said is not None:
@@ -600,7 +607,7 @@ class ServiceAttempt(Attempt):
                 said = None
         if said is None and request.method not in SAFE and not self.of_model and 200 <= status < 300:
             of_mcp = service_mcp.effects_of(value, self.seam.only_read(self.name))
-            done = ((self.tool, value),) if of_mcp is None else of_mcp
+            done = ((self.tool, value),) if of_mcp is None else () if service_mcp.failed(body) else of_mcp
             self.book.served.update(tool for tool, _ in of_mcp or ())
         named = self._effect_id(request)
         for nth, (effect, content) in enumerate(done):

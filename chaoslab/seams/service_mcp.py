@@ -1,6 +1,7 @@
 """The messages of MCP over HTTP, all of which are POST requests: a call of a tool is an effect, and no other is.
 
-A tool that only reads has none. The server says so of it in its list of tools, as `readOnlyHint`.
+A tool that only reads has none: the server says so of it in its list of tools, as `readOnlyHint`. Nor has a call that
+failed, as a function has none that raises.
 """
 
 from __future__ import annotations
@@ -51,6 +52,17 @@ def only_reads(tool: Any) -> bool:
     """True if a tool in a list says that it only reads."""
     notes = tool.get("annotations") if isinstance(tool, dict) and "name" in tool else None
     return isinstance(notes, dict) and notes.get("readOnlyHint") is True
+
+
+def failed(body: bytes) -> bool:
+    """True if an answer says that the call failed: by an error, or by a result that says it is one."""
+    for message in _messages(body):
+        result = message.get("result") if isinstance(message, dict) else None
+        if (isinstance(message, dict) and "error" in message) or (
+            isinstance(result, dict) and result.get("isError") is True
+        ):
+            return True
+    return False
 
 
 def _messages(body: bytes) -> Iterator[Any]:

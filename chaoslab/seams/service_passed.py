@@ -86,7 +86,7 @@ class PassedAttempt(ServiceAttempt):
         if service_mcp.lists(self.value):
             self.seam.lists_tools(self.name, body)
         if self.request.method not in SAFE or _EFFECT in said:
-            self._note_effects(status, fields, self.request, self.value)
+            self._note_effects(status, fields, self.request, self.value, body)
 
     def ended(self, seen: Seen) -> None:
         if self.over:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.seams.service_mcp import effects_of, read_only
+from chaoslab.seams.service_mcp import effects_of, failed, read_only
 
 CALL = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 17}}}
 
@@ -72,3 +73,41 @@ def test_a_services_effects_are_the_calls_of_its_tools() -> None:
     trial = lab.run(agent, "go", services={"shop": lambda request: {"asked": request.path}}, effects=[])
     assert [effect["effect"] for effect in trial.effects] == ["refund", "POST /mcp"]
     assert trial.effects[0] == {"effect": "refund", "order": 17}
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ({"result": {"content": [], "isError": True}}, True),
+        ({"error": {"code": -32602, "message": "no such tool"}}, True),
+        ({"result": {"content": [], "isError": False}}, False),
+        ({"result": {"content": [], "isError": "true"}}, False),
+        ({"result": ["isError"]}, False),
+        (["error"], False),
+    ],
+)
+def test_a_failed_call_is_known_by_its_answer(answer: Any, says: bool) -> None:
+    body = json.dumps(answer).encode()
+    assert failed(body) is says
+    assert failed(b"event: message\r\ndata: " + body + b"\r\n\r\n") is says
+    assert not failed(body[:-1])
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("faults", [[], [lab.inject("latency", "shop")]])
+def test_a_call_that_failed_is_no_effect(streamed: bool, faults: list[Any]) -> None:
+    def shop(environ: Any, start_response: Any) -> Any:
+        asked = json.loads(environ["wsgi.input"].read())
+        body = json.dumps({"jsonrpc": "2.0", "result": {"content": [], "isError": asked["id"] == 3}}).encode()
+        kind = "text/event-stream" if streamed else "application/json"
+        start_response("200 OK", [("Content-Type", kind)])
+        return [b"data: " + body + b"\n\n"] if streamed else [body]
+
+    def agent(_: str) -> str:
+        with httpx.Client(base_url="http://shop") as client:
+            for number in (3, 4):
+                client.post("/mcp", json={**CALL, "id": number}).read()
+        return "done"
+
+    trial = lab.run(agent, "go", services={"shop": shop}, effects=[], faults=faults)
+    assert [effect["effect"] for effect in trial.effects] == ["refund"]
