@@ -143,13 +143,13 @@ def test_few_calls_tell_that_there_is_nothing_to_change(monkeypatch: pytest.Monk
 
 
 def test_the_check_fires_through_each_seam_and_all_arrive(capsys: pytest.CaptureFixture[str]) -> None:
-    text = said(capsys, "check", "refused", "cut", "--calls", "150", "--jobs", "1")
+    text = said(capsys, "check", "refused", "cut", "--calls", "200", "--jobs", "1")
     rows = r"^(refused|cut) +(\w+) +[\d.]+ .* of .*|^(cut) +(function)  not there"
     assert re.findall(rows, text, flags=re.MULTILINE) == [
         ("refused", "function", "", ""), ("refused", "service", "", ""), ("refused", "model", "", ""),
         ("", "", "cut", "function"), ("cut", "service", "", ""), ("cut", "model", "", ""),
     ]  # fmt: skip
-    assert re.search(r"^2 faults, 750 calls, (\d+) faults injected, \1 witnessed\nall rates are as", text, re.MULTILINE)
+    assert re.search(r"^2 faults, 1,000 calls, (\d+) faults injected, \1 witnessed\nall rates are as", text, re.MULTILINE)
 
 
 def test_a_fault_that_nobody_witnesses_fails_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

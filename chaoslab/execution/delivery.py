@@ -25,7 +25,7 @@ from chaoslab.execution.delivery_calls import SEAMS
 
 CALLS = 20_000
 """The calls of each fault through each seam, shared among the chances."""
-SHARES = {0.02: 0.4, 0.2: 0.4, 1.0: 0.2}
+SHARES = {0.02: 0.45, 0.2: 0.45, 1.0: 0.1}
 """Chance → its share of the calls. Where each call is hit, one that is not is proof enough."""
 CHANCES = tuple(SHARES)
 ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
@@ -35,7 +35,7 @@ ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "overflow_context": {"tokens": 200},
 }
 """The parameters of a fault that does nothing without them, or whose size only makes the check slower."""
-PROBED, FEW = 56, 728
+PROBED, FEW = 112, 784
 """The calls that tell if a fault finds anything to change at a seam, and those of a cell in which it does not:
 multiples of the requests that differ."""
 

@@ -30,8 +30,8 @@ TIMEOUT_S = 2.0
 STEP_S = 0.1
 QUESTIONS = {False: "Order 17 teas.", True: "Thanks."}
 """Streamed or not → a request that the offline model answers in few words, and in a whole answer with a number."""
-WHOLE_OF_STREAMED = 3
-"""The whole answers for each streamed one, which takes three times as long, of a fault that is met in both."""
+WHOLE_OF_STREAMED = 7
+"""The whole answers for each streamed one, which takes twice as long, of a fault that is met in both."""
 ANSWERS_MAX = 1_000
 """The most answers of the model that a trial remembers: some faults make each request another."""
 SHOP, MODEL = "shop.test", "api.openai.com"
