@@ -393,15 +393,15 @@ def test_calls_are_one_request_exactly_if_their_arguments_are_one_text_in_json(r
     assert len({number for numbers in found.values() for number in numbers}) == len(found) > len(ODD)
 
 
-@pytest.mark.parametrize("place", ["ask", "answered"])
+@pytest.mark.parametrize("place", ["numbered", "answered"])
 def test_no_two_threads_are_ever_numbered_at_once(place: str) -> None:
     """Two calls with one number would be two attempts of one request, and one of them a retry that nobody made."""
     meeting = threading.Barrier(2)
 
     class Crossing(Requests):
-        def ask(self, *args: Any, **options: Any) -> Request:
-            self._cross("ask")
-            return super().ask(*args, **options)
+        def numbered(self, *args: Any, **options: Any) -> Request:
+            self._cross("numbered")
+            return super().numbered(*args, **options)
 
         def answered(self, request: Request) -> None:
             self._cross("answered")

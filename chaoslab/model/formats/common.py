@@ -21,7 +21,7 @@ from chaoslab.model.completion import tokens
 
 spelt = json.JSONEncoder(ensure_ascii=False).encode
 UNREAD = (ValueError, RecursionError, LookupError, TypeError, AttributeError)
-"""What reading an answer raises that has another form."""
+"""The errors that reading an answer of another form raises."""
 QUOTA = 402
 """The status under which a format keeps its reply for an account without credit, whatever that reply's own status."""
 
