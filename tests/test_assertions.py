@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -117,9 +118,9 @@ CASES: list[tuple[Any, str, str]] = [
     (E.max_retries(0), "twice", "refund 1 was tried again 1 times, at most 0 were allowed"),
     (E.max_retries(0, tool="look"), "twice", ""),
     (E.recovered_within(3), "slow", ""),
-    (E.recovered_within(1), "slow", "look took 3 s to recover from latency, at most 1 s were allowed"),
-    (E.recovered_within(60), "honest", "refund never recovered from timeout_before_effect (censored)"),
-    (E.recovered_within(60), "twice", "refund never recovered from lost_reply (harm)"),
+    (E.recovered_within(1), "slow", "request 1 to look took 3 s to recover from latency, at most 1 s were allowed"),
+    (E.recovered_within(60), "honest", "refund never recovered from timeout_before_effect"),
+    (E.recovered_within(60), "twice", "request 1 to refund recovered from lost_reply only after an effect was repeated"),
     (E.recovered_within(60), "calm", "no fault was met that anything could recover from"),
     (E.called("refund"), "calm", ""),
     (E.called("refund", times=1), "twice", ""),
@@ -320,3 +321,26 @@ def test_a_fault_on_a_lane_to_a_process_that_is_down_was_ended_by_its_outage() -
     assert E.every_fault_witnessed().check(Seen(History(records), "p1.r1", verdict)) is None
     undone = Seen(History(records[:3]), "p1.r1", verdict)
     assert E.every_fault_witnessed().check(undone) is not None
+
+
+def test_a_first_fault_that_did_no_harm_hides_no_later_one() -> None:
+    """Two requests to one target: the first is only late, the second never succeeds."""
+
+    def stock(*, item: str) -> int:
+        return len(item)
+
+    def agent(_prompt: str) -> str:
+        stock(item="pen")
+        with suppress(Exception):
+            stock(item="ink")
+        return "There are 3."
+
+    faults = [lab.inject("latency", "stock", calls=[1], delay_s=0.1), lab.inject("timeout", "stock", calls=[2])]
+    trial = lab.run(agent, "How many?", reads=[stock], faults=faults)
+    assert [(one.request, one.fault, one.recovered) for one in trial.incidents] == [
+        (1, "latency", True), (2, "timeout", False)
+    ]  # fmt: skip
+    assert trial.recovery["stock"].fault == "timeout"
+    missed = E.recovered_within(60).check(Seen(trial.history, trial.key, trial.verdict))
+    assert missed is not None
+    assert missed.text == "request 2 to stock never recovered from timeout"
