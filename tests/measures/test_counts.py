@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from chaoslab.analysis.measures import faults
-from chaoslab.analysis.measures.latency import attempts, latency, percentile
+from chaoslab.analysis.measures.latency import attempts, by_fault, every_attempt, latency, percentile
 from chaoslab.analysis.measures.success import success
 from chaoslab.analysis.measures.throughput import WIDTHS_S, throughput
 from chaoslab.analysis.measures.usage import usage
 from chaoslab.core.events import (
+    UNTOLD_S,
     AttemptRef,
     CallDisturbed,
     CallFinished,
@@ -36,8 +37,11 @@ def history(*events: Event) -> History:
     return History(Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events))
 
 
-def call(attempt: int = 1, *, ok: bool = True, via: str = "proxy", **more: Any) -> CallFinished:
-    return CallFinished(**call_at("search", "search_web", 1, attempt, "id"), ok=ok, duration_s=0.5, via=via, **more)
+def call(
+    attempt: int = 1, *, ok: bool = True, via: str = "proxy", duration_s: float = 0.5, **more: Any
+) -> CallFinished:
+    at = call_at("search", "search_web", 1, attempt, "id")
+    return CallFinished(**at, ok=ok, duration_s=duration_s, via=via, **more)
 
 
 def plan(chance: float, calls: tuple[int, ...] = ()) -> RunStarted:
@@ -211,6 +215,13 @@ def test_an_attempt_knows_its_faults_and_one_that_never_left_is_none() -> None:
     )
     assert (first.faults, second.faults) == (("latency",), ())
     assert (first.trial, first.target, first.t, second.t) == ("p1.r1", "search", 0.0, 1.0)
+
+
+def test_a_fault_has_the_durations_of_its_attempts_even_where_the_target_was_not_asked() -> None:
+    met = [FaultWitnessed(**fault_at("timeout", "mine", "search", 1, n, "id")) for n in (2, 3)]
+    calls = [call(1, duration_s=0.5), call(2, via="none", ok=False, duration_s=5.0)]
+    calls += [call(3, via="none", ok=False, duration_s=UNTOLD_S), call(4, via="none", ok=False, duration_s=1.0)]
+    assert by_fault(every_attempt(history(*calls, *met))) == {"search": ([0.5], [5.0])}
 
 
 def test_a_call_of_no_trial_is_an_attempt_of_an_empty_one() -> None:

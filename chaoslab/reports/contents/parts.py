@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,7 +14,7 @@ from chaoslab.analysis.measures.durations import duration, span
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.impact import Impact
 from chaoslab.analysis.measures.intervals import Estimate, Rate
-from chaoslab.analysis.measures.latency import latency
+from chaoslab.analysis.measures.latency import by_fault, latency
 from chaoslab.analysis.measures.mttr import Recovery
 from chaoslab.analysis.measures.recovery_quality import WEIGHTS
 from chaoslab.analysis.measures.reliability import WEIGHTS as RELIABILITY_WEIGHTS
@@ -148,16 +148,12 @@ def _calls(report: RunReport) -> Part:
 
 
 def _latencies(report: RunReport) -> list[list[str]]:
-    durations: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for attempt in report.attempts.value:
-        if attempt.timed or (attempt.faults and not math.isnan(attempt.duration_s)):
-            met = ("with one" if attempt.faults else "without") if report.knows_faults else "not known"
-            durations[attempt.target, met].append(attempt.duration_s)
     rows = []
-    for target, met in sorted(durations, key=lambda place: (place[0], place[1] != "without")):
-        if found := latency(durations[target, met]):
-            times = map(duration, (found.p50_s, found.p90_s, found.p99_s, found.longest_s))
-            rows.append([target, met, str(found.n), *times])
+    for target, both in sorted(by_fault(report.attempts.value).items()):
+        for met, durations in zip(("without", "with one"), both, strict=True):
+            if found := latency(durations):
+                times = map(duration, (found.p50_s, found.p90_s, found.p99_s, found.longest_s))
+                rows.append([target, met if report.knows_faults else "not known", str(found.n), *times])
     return rows
 
 
