@@ -75,7 +75,7 @@ def history(folder: Path, *, chance: float = 0.3, prompts: int = 60, targets: di
 def rich(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
     """The charts of a usual run, to look at; its prompts are asked once each, so the costs come from elsewhere."""
     spent = Spending(trials=3, seconds=Fraction(5), calls=Fraction(2))
-    costs = Costs({"latency": spent, "timeout": spent}, spent, spent, Spending(), Spending(), spent)
+    costs = Costs({"latency": spent, "timeout": spent}, spent, spent, spent, Spending(), Spending(), spent)
     return draw(replace(RunReport.of(history(tmp_path_factory.mktemp("rich"))), costs=Section(costs)))
 
 

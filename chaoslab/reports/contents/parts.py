@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -179,27 +179,36 @@ def _cost(report: RunReport) -> Part | None:
         said = "beside the same trial without faults, or the median of the trials of its prompt that met none"
         tables.append(Table(f"Cost of each fault to a trial that met it, {said}", header, table, names=2))
     if (spent_on := report.costs.value) is not None:
-        tables.append(_spent(spent_on))
+        tables.append(_spent(spent_on, _unknown_amounts(report)))
     return Part("Cost", (), tables) if tables else None
 
 
-def _spent(found: Costs) -> Table:
+def _unknown_amounts(report: RunReport) -> Collection[str]:
+    """The amounts of `Spending` that the run's log does not tell."""
+    if not report.knows_usage:
+        return ("tokens", "usd")
+    spent = report.usage.value
+    return ("usd",) if spent is not None and spent.cost_usd is None else ()
+
+
+def _spent(found: Costs, unknown: Collection[str]) -> Table:
     """The cost of chaos by fault, with the rows that make the sum whole."""
     others = {
-        "several faults at once": found.shared, "no fault": found.no_fault, "no comparison": found.no_comparison,
-        "outside of trials": found.outside,
+        "the same trials without faults": found.matched, "trials that met no fault": found.no_fault,
+        "no comparison": found.no_comparison, "outside of trials": found.outside, ALL: found.total,
     }  # fmt: skip
-    rows = [[one_line(name, SAID), *_amounts(of, "+")] for name, of in found.by_fault.items()]
-    rows += [[name, *_amounts(of)] for name, of in others.items() if of != Spending()]
-    rows.append([ALL, *_amounts(found.total)])
+    added = {**found.by_fault, "several faults at once": found.shared}
+    rows = [[one_line(name, SAID), *_amounts(of, unknown, "+")] for name, of in added.items() if of != Spending()]
+    rows += [[name, *_amounts(of, unknown)] for name, of in others.items() if of != Spending()]
     header = ["spent on", "trials", "tokens", "dollars", "calls", "effects", "seconds"]
     return Table("Cost of chaos: what each fault added to its trials; the rows add up to the run", header, rows)
 
 
-def _amounts(of: Spending, sign: str = "") -> list[str]:
-    whole = (f"{float(amount):{sign},.10g}" for amount in (of.tokens, of.calls, of.effects))
-    tokens, calls, effects = whole
-    return [str(of.trials), tokens, f"{float(of.usd):{sign}.4f}", calls, effects, f"{float(of.seconds):{sign}.2f}"]
+def _amounts(of: Spending, unknown: Collection[str], sign: str = "") -> list[str]:
+    forms = {"tokens": ",.10g", "usd": ".4f", "calls": ",.10g", "effects": ",.10g", "seconds": ".2f"}
+    amounts = {name: None if name in unknown else getattr(of, name) for name in forms}
+    said = [NONE if amount is None else f"{float(amount):{sign}{forms[name]}}" for name, amount in amounts.items()]
+    return [str(of.trials) if of.trials else NONE, *said]
 
 
 def _impact(fault: str, target: str, of: Impact) -> list[str]:
