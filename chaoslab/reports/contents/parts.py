@@ -128,9 +128,9 @@ def _calls(report: RunReport) -> Part:
     rows = [["attempts at calls", str(found.made)]]
     if report.knows_usage or not report.of_functions:
         rows.append(["of these to the model", str(found.to_model)])
-    rows += [["failed", str(found.failed)], ["further attempts at a call already made", str(found.again)]]
+    rows += [["failed", str(found.failed)], ["retries: further attempts at a call already made", str(found.retries)]]
     if not report.of_functions:
-        rows += [["retries", str(found.retries)], ["fallbacks", str(found.fallbacks)]]
+        rows.append(["fallbacks", str(found.fallbacks)])
     tables = [Table("Calls of the run", ["calls", "number"], rows)]
     if more := [each for each in report.amplification.value if each.attempts > each.requests]:
         header = ["target", "requests", "attempts", "for each request", "for each that met a fault", "most", "in"]

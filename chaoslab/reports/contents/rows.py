@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.measures.calls import retries
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished, PromptStarted, Retry
+from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished, PromptStarted
 from chaoslab.record.history import History
 from chaoslab.reports.contents.outcomes import SEVERITY
 from chaoslab.reports.contents.text import visible
@@ -38,8 +39,8 @@ class Evidence:
 @dataclass(frozen=True)
 class Row:
     """One trial. `seconds`: its duration in its world's time, None if it is not known. `calls`, `failed`: attempts at
-    calls, and those that failed. `retries`: attempts after the first of a request. `met`: each fault that was
-    witnessed, with its target."""
+    calls, and those that failed. `retries`: attempts after the first of a request, without fallbacks. `met`: each fault
+    that was witnessed, with its target."""
 
     trial: str
     prompt: str
@@ -61,13 +62,10 @@ def rows(history: History, report: RunReport) -> tuple[Row, ...]:
     ends = {record.trial: event for record, event in history.of(PromptFinished)}
     calls: Counter[str | None] = Counter()
     failed: Counter[str | None] = Counter()
-    again: Counter[str | None] = Counter()
+    again = Counter(trial for trial, _, _, _ in retries(history))
     for record, call in history.of(CallFinished):
         calls[record.trial] += 1
         failed[record.trial] += not call.ok
-        again[record.trial] += call.attempt > 1
-    if history.has(Retry) and not report.of_functions:
-        again = Counter(record.trial for record, _ in history.of(Retry))
     met: dict[str | None, dict[tuple[str, str], None]] = {}
     for record, fault in history.of(FaultWitnessed):
         met.setdefault(record.trial, {})[visible(fault.fault, PROMPT), visible(fault.target, PROMPT)] = None
