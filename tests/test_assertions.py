@@ -81,6 +81,7 @@ MADE: dict[str, Callable[[], lab.Trial]] = {
     "calm": lambda: trial(support(3, HONEST)),
     "slow": lambda: trial(support(3, HONEST), lab.inject("latency", "look", delay_s=3)),
     "twice": lambda: trial(support(3, HONEST), LOST),
+    "thrice": lambda: trial(support(3, HONEST), lab.inject("lost_reply", "refund")),
     "patient": lambda: trial(
         support(3, HONEST, wait_s=1), lab.inject("timeout_before_effect", "refund", attempts=[1, 2])
     ),
@@ -144,6 +145,7 @@ CASES: list[tuple[Any, str, str]] = [
     (E.backed_off(), "calm", "no call was tried again, so nothing could wait"),
     (E.no_duplicate_effects(), "calm", ""),
     (E.no_duplicate_effects(), "twice", "refund twice"),
+    (E.no_duplicate_effects(), "thrice", "refund 3 times"),
     (E.no_duplicate_effects("cancel"), "twice", ""),
     (E.effects_equal([{"effect": "refund", "order": 17}]), "calm", ""),
     (E.effects_equal([]), "calm", "refund, which was not asked for"),
@@ -227,10 +229,10 @@ def test_each_assertion_is_tried_both_ways() -> None:
 
 
 def test_a_miss_names_the_lines_that_show_it() -> None:
-    found = E.no_duplicate_effects().check(seen("twice"))
+    found = E.no_duplicate_effects().check(seen("thrice"))
     assert found is not None
-    kinds = {record.seq: record.event.kind for record in seen("twice").history.records}
-    assert [kinds[number] for _, number in found.lines] == ["effect", "effect"]
+    kinds = {record.seq: record.event.kind for record in seen("thrice").history.records}
+    assert [kinds[number] for _, number in found.lines] == ["effect"] * 3
 
 
 def test_a_turn_is_looked_at_alone() -> None:

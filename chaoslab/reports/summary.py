@@ -169,7 +169,7 @@ def _calls(report: RunReport) -> list[str]:
         made = f"{found.made} of functions{' and of models' if report.knows_usage else ''}"
         asked = "" if report.knows_usage else ", and what it asks of a model,"
         return wrapped(
-            f"calls: {made}; {found.failed} failed; {found.again} were further attempts at a call already made. "
+            f"calls: {made}; {found.failed} failed; {found.retries} were further attempts at a call already made. "
             f"How long the agent waits before one{asked} is not known."
         )
     models = f"{found.to_model} to the model" if report.knows_usage else "those to the model are not known"

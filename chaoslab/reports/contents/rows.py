@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.measures.calls import retries
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.analysis.standing import Standing
-from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished, PromptStarted, Retry
+from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished, PromptStarted
 from chaoslab.record.history import History
 from chaoslab.record.rulings import TrialRuling
 from chaoslab.reports.contents.outcomes import SEVERITY
@@ -40,8 +41,8 @@ class Evidence:
 @dataclass(frozen=True)
 class Row:
     """One trial. `seconds`: its duration in its world's time, None if it is not known. `calls`, `failed`: attempts at
-    calls, and those that failed. `retries`: attempts after the first of a request. `met`: each fault that was
-    witnessed, with its target. `ruling`: the scenario's, if one ran it."""
+    calls, and those that failed. `retries`: attempts after the first of a request, without fallbacks. `met`: each fault
+    that was witnessed, with its target. `ruling`: the scenario's, if one ran it."""
 
     trial: str
     prompt: str
@@ -71,13 +72,10 @@ def rows(history: History, report: RunReport) -> tuple[Row, ...]:
     ends = {record.trial: event for record, event in history.of(PromptFinished)}
     calls: Counter[str | None] = Counter()
     failed: Counter[str | None] = Counter()
-    again: Counter[str | None] = Counter()
+    again = Counter(trial for trial, _, _, _ in retries(history))
     for record, call in history.of(CallFinished):
         calls[record.trial] += 1
         failed[record.trial] += not call.ok
-        again[record.trial] += call.attempt > 1
-    if history.has(Retry) and not report.of_functions:
-        again = Counter(record.trial for record, _ in history.of(Retry))
     met: dict[str | None, dict[tuple[str, str], None]] = {}
     for record, fault in history.of(FaultWitnessed):
         met.setdefault(record.trial, {})[visible(fault.fault, PROMPT), visible(fault.target, PROMPT)] = None
