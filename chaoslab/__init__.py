@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from chaoslab.core.plan import Injection
     from chaoslab.execution.agent_run import fresh
     from chaoslab.execution.scenarios.builder import load_scenario, scenario
-    from chaoslab.execution.trial import Trial, run, run_many
+    from chaoslab.execution.trial import NothingHit, Trial, run, run_many
     from chaoslab.model.offline import offline_model
     from chaoslab.model.recorded import recorded
     from chaoslab.model.script import call, scripted
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Injection", "Outcome", "ToolError", "Trial", "call", "expect", "frame", "fresh", "inject", "level", "load",
-    "load_scenario", "mcp_tool", "network", "offline_model", "recorded", "run", "run_many", "scenario", "scripted",
-    "turn", "turns",
+    "Injection", "NothingHit", "Outcome", "ToolError", "Trial", "call", "expect", "frame", "fresh", "inject", "level",
+    "load", "load_scenario", "mcp_tool", "network", "offline_model", "recorded", "run", "run_many", "scenario",
+    "scripted", "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {
     "Injection": "core.plan",
+    "NothingHit": "execution.trial",
     "Outcome": "analysis.judge",
     "ToolError": "seams.native_errors",
     "Trial": "execution.trial",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import os
+import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from typing import Any, NoReturn, TypedDict, Unpack
 from weakref import WeakSet
 
 from chaoslab.analysis.answers import Likeness, Twin, compare
+from chaoslab.analysis.idle import Idle, idle
 from chaoslab.analysis.judge import Outcome, Verdict, judge
 from chaoslab.analysis.ledger import effects_of
 from chaoslab.analysis.measures.durations import duration
@@ -138,8 +140,8 @@ class Trial:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about the trial, such as functions that could not be watched."""
-        return tuple(self._result.warnings)
+        """Warnings about the trial, such as functions that could not be watched, or faults that hit nothing."""
+        return (*self._result.warnings, *idle(self.history, self.plan.injections))
 
     def __str__(self) -> str:
         """The outcome and its reason in one line; `story` has the details."""
@@ -267,14 +269,23 @@ def run(
     Raises:
         ValueError, LookupError, TypeError: an argument is invalid; the message is one line.
         RuntimeError: another trial is under way in this process.
+
+    Warns:
+        NothingHit: a fault hit nothing, as in `Trial.warnings`.
     """
-    (trial,) = run_many(
-        agent, prompt, trials=1, tools=tools, reads=reads, faults=faults, seed=seed, world=world,
+    (trial,) = numbered(
+        agent, prompt, range(1), tools=tools, reads=reads, faults=faults, seed=seed, world=world,
         timeout_s=timeout_s, deadline_s=deadline_s, calls_max=calls_max, services=services, models=models,
         elsewhere=elsewhere, effects=effects, facts=facts, twin=twin, logs=logs, ignore=ignore, raises=raises,
         isolate=isolate, upstreams=upstreams, state=state,
     )  # fmt: skip
+    for said in idle(trial.history, trial.plan.injections):
+        warnings.warn(said, NothingHit, stacklevel=2)
     return trial
+
+
+class NothingHit(UserWarning):
+    """A fault that had to hit has hit nothing in any trial, such as one whose `tool=` fits no call."""
 
 
 def run_many(
@@ -291,7 +302,18 @@ def run_many(
     """
     validation.check_number("trials", trials, whole=True)
     validation.check_number("jobs", jobs, whole=True)
-    return numbered(agent, prompt, range(trials), jobs=jobs, **options)
+    return _watched(numbered(agent, prompt, range(trials), jobs=jobs, **options))
+
+
+def _watched(trials: Generator[Trial, None, None]) -> Generator[Trial, None, None]:
+    """The trials, with a warning after the last about each fault that hit nothing in all of them."""
+    found = Idle()
+    with closing(trials):
+        for trial in trials:
+            found.take(trial.history, trial.plan.injections)
+            yield trial
+    for said in found.told(called=True):
+        warnings.warn(said, NothingHit, stacklevel=2)
 
 
 def numbered(

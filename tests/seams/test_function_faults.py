@@ -262,7 +262,8 @@ def test_parallel_calls_meet_each_their_own_fault() -> None:
 def test_what_an_outer_fault_masks_is_never_rolled() -> None:
     faults = [lab.inject("tool_error", "refund"), lab.inject("latency", "refund")]
     _, trial = met_by(refund, faults[0])
-    both = lab.run(lambda _: refund(1), "go", tools=[refund], faults=faults, effects=[])
+    with pytest.warns(lab.NothingHit, match="'latency on refund' hit nothing"):
+        both = lab.run(lambda _: refund(1), "go", tools=[refund], faults=faults, effects=[])
     for history in (trial.history, both.history):
         assert [event.rolled for _, event in history.of(CallFinished)] == [["tool_error on refund"]]
 

@@ -383,9 +383,10 @@ def test_the_context_of_a_request_that_has_none_is_left_alone() -> None:
         client = openai.OpenAI(base_url=f"http://{OPENAI}/v1", api_key="none")
         return f"{len(list(client.models.list())) > 3} {client.models.retrieve('gpt-4o').id}"
 
-    trial = lab.run(
-        agent, PROMPT, services={OPENAI: lab.offline_model()}, faults=[lab.inject("truncate_context", OPENAI)]
-    )
+    with pytest.warns(lab.NothingHit, match="the calls to api.openai.com were GET /v1/models, GET /v1/models/gpt-4o"):
+        trial = lab.run(
+            agent, PROMPT, services={OPENAI: lab.offline_model()}, faults=[lab.inject("truncate_context", OPENAI)]
+        )
     assert (trial.answer, trial.outcome) == ("True gpt-4o", lab.Outcome.CORRECT)
 
 

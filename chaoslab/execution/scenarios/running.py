@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.assertion import Assertion, Miss, Seen
 from chaoslab.analysis.assertions.slo import Slo
+from chaoslab.analysis.idle import Idle
 from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.opinion import Opinion, Unjudged
 from chaoslab.base import extras
@@ -92,6 +93,8 @@ class Result:
     rulings: list[Ruling] = field(default_factory=list)
     met: int = 0
     """The trials in which a fault was witnessed."""
+    idle: Idle = field(default_factory=Idle)
+    """The faults that have hit nothing so far."""
     calls: dict[Slo, tuple[int, int]] = field(default_factory=dict)
     """The good calls and all calls, by objective; those of trials that prove nothing are left out."""
 
@@ -100,6 +103,7 @@ class Result:
         history = ruling.trial.history
         names = {event.injection for _, event in history.of(FaultWitnessed)}
         self.met += bool(names - {BUDGET} if self.scenario.faults else names)
+        self.idle.take(history, [each for each in ruling.trial.plan.injections if each.name != BUDGET])
         for each in self.scenario.slo if ruling.state is not State.INVALID else ():
             ended = [event for _, event in Seen(history, ruling.trial.key, ruling.trial.verdict).finished(each.tool)]
             good, all_ = self.calls.get(each, (0, 0))

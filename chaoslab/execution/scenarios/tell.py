@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from chaoslab.analysis.idle import conditions
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.base.identity import nth
 from chaoslab.core.memory import TrialMemory
@@ -38,6 +39,7 @@ def told(result: Result, *, trial: int | None = None, given: Sequence[str] = ())
     if state is State.INVALID:
         lines.append(f"  it proves nothing: {result.invalid}")
     lines += [f"  {text}" for text in result.below]
+    lines += [f"  note: {text}" for text in result.idle.told()]
     poor = [ruling for ruling in result.rulings if ruling.state is State.FAILED]
     poor = poor or [ruling for ruling in result.rulings if ruling.state is State.INVALID]
     alike: dict[tuple[str, ...], list[Ruling]] = {}
@@ -93,6 +95,7 @@ def plain(result: Result, given: Sequence[str] = ()) -> dict[str, Any]:
         "failed": result.count(State.FAILED),
         "invalid": result.count(State.INVALID),
         "met_a_fault": result.met,
+        "hit_nothing": result.idle.told(),
         "slo": [
             {"tool": each.tool, "share": each.share, "within_s": each.within_s, "good": good, "calls": calls}
             for each, (good, calls) in result.calls.items()
@@ -122,25 +125,40 @@ def foreseen(
     yield f"{scenario.name}: {hits['trials']} trials, seed {hits['seed']}; nothing is run"
     for number, there in hits["hits"].items():
         with_ = "".join(f", {name} = {value}" for name, value in hits["drawn"][number].items())
-        yield f"  trial {number}: {'; '.join(there) or 'no fault'}{with_}"
+        open_ = hits["depends"][number]
+        yield f"  trial {number}: {'; '.join([*there, *open_]) or 'no fault'}{with_}"
 
 
 def foreseen_hits(
     scenario: Scenario, *, trials: int | None = None, seed: int | None = None, only: int | None = None
 ) -> dict[str, Any]:
-    """The first requests that would be hit if the agent made them with no wait, as JSON values: by trial, from 1."""
+    """The first requests that would be hit if the agent made them with no wait, as JSON values: by trial, from 1.
+    `depends`: the faults of which only the calls themselves can tell, since they ask for tools or arguments."""
     spec = scenario.spec
     count = spec.trials if trials is None else trials
     plan = Plan(spec.seed if seed is None else seed, scenario.injections)
     names = [*scenario.functions, *spec.services, *spec.upstreams]
     names += lab_agent.TARGETS if spec.agent == lab_agent.LAB else ()
-    concerned = {name: [each for each in plan.injections if each.covers(name)] for name in names}
+
+    def foreseeable(injections: Sequence[Injection]) -> dict[str, list[Injection]]:
+        return {
+            name: [each for each in injections if each.covers(name) and not _depends(each, name, scenario.functions)]
+            for name in names
+        }
+
+    concerned = foreseeable(plan.injections)
     found: dict[int, list[str]] = {}
+    open_: dict[int, list[str]] = {}
     drawn: dict[int, Mapping[str, Any]] = {}
     for number in range(count) if only is None else [only - 1]:
         own = scenario.drawn(plan.seed, number)
         if own.values:
-            concerned = {name: [each for each in own.injections if each.covers(name)] for name in names}
+            concerned = foreseeable(own.injections)
+        open_[number + 1] = [
+            f"{each.name} at the calls that fit {conditions(each)}{_at_chance(each)}"
+            for each in own.injections
+            if each.may_hit and any(each.covers(name) and _depends(each, name, scenario.functions) for name in names)
+        ]
         memory = TrialMemory(replace(plan, injections=own.injections), nth("", number, 1).key)
         drawn[number + 1] = own.values
         found[number + 1] = [
@@ -150,7 +168,23 @@ def foreseen_hits(
             for injection, decision in _decided(memory, there, name, request)
             if decision in HITS
         ]
-    return {"scenario": scenario.name, "trials": count, "seed": plan.seed, "hits": found, "drawn": drawn}
+    return {
+        "scenario": scenario.name,
+        "trials": count,
+        "seed": plan.seed,
+        "hits": found,
+        "depends": open_,
+        "drawn": drawn,
+    }
+
+
+def _depends(injection: Injection, target: str, functions: Sequence[str]) -> bool:
+    """True if only a call itself tells whether it would be hit. A function is the one tool of its target."""
+    return "when" in injection.triggers or ("tool" in injection.triggers and target not in functions)
+
+
+def _at_chance(injection: Injection) -> str:
+    return f", each with a chance of {injection.chance:g}" if injection.chance < 1 else ""
 
 
 def _decided(
