@@ -27,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from chaoslab.execution import exec_agent
-    from chaoslab.execution.gateway import check_bases, plan_of, ports_of
+    from chaoslab.execution.gateway import check_bases, plan_of, ports_of, warn_of_unreached
     from chaoslab.seams.gateway.routes import routes
 
     try:
@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
             exec_agent.stated(options.effects),
         )
         ports = ports_of(options.port_of, known)
+        warn_of_unreached(known)
         return exec_agent.run(
             command, known, plan, logs=options.logs, port=options.port, ports=ports, timeout_s=options.timeout
         )

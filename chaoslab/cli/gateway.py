@@ -49,7 +49,7 @@ def of_plan(parser: argparse.ArgumentParser, target: str, like: str) -> None:
 def run(options: argparse.Namespace) -> int:
     from chaoslab.base.clock import system
     from chaoslab.core.events import PromptStarted
-    from chaoslab.execution.gateway import finished, gateway, plan_of, ports_of
+    from chaoslab.execution.gateway import finished, gateway, plan_of, ports_of, warn_of_unreached
     from chaoslab.seams.gateway.routes import routes
 
     try:
@@ -68,6 +68,7 @@ def run(options: argparse.Namespace) -> int:
         ) as running:
             for name, route in known.items():
                 print(f"{name}: {running.url(name)} leads to {route.url}", flush=True)
+            warn_of_unreached(known)
             print(f"ready: gateway on {running.address}, logs in {running.book.run.folder}", flush=True)
             over.wait()
             running.end()

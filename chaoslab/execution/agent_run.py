@@ -313,9 +313,22 @@ class AgentSpec:
                 ask, of_coroutine, unheld = self._anew(pairs), False, ()
 
             def do(spec: TrialSpec) -> AgentResult:
+                self._check_upstreams()
                 return self._trial(spec, seam, services, new, hung, ask, of_coroutine, unheld)
 
             yield in_child(do, self.named) if self.isolate else do
+
+    def _check_upstreams(self) -> None:
+        """Checks that there are services to break: an agent that meets none is at most degraded, which proves nothing.
+
+        Raises:
+            LookupError: one cannot be reached.
+        """
+        if self.upstreams:
+            from chaoslab.seams.gateway.upstream import check_reached
+
+            for route in self.upstreams.values():
+                check_reached(route)
 
     @contextmanager
     def _gateway(self, services: ServiceSeam) -> Iterator[None]:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -33,6 +34,7 @@ from chaoslab.seams.gateway.connection import serve
 from chaoslab.seams.gateway.loop import Loop
 from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.gateway.shared import Gateway
+from chaoslab.seams.gateway.upstream import check_reached
 from chaoslab.seams.service import ServiceSeam, refuses
 from chaoslab.seams.service_model import ModelHost
 
@@ -107,6 +109,15 @@ def ports_of(texts: Sequence[str], routes: Mapping[str, Route]) -> dict[str, int
             raise ValueError(f"{said} gives the route {route} a second port: it has {found[route]}")
         found[route] = int(number)
     return found
+
+
+def warn_of_unreached(routes: Mapping[str, Route]) -> None:
+    """Says on stderr which services on this machine take no connection now. A program may need none of them."""
+    for route in routes.values():
+        try:
+            check_reached(route, only_here=True)
+        except LookupError as error:
+            print(f"warning: {error.args[0]}", file=sys.stderr, flush=True)
 
 
 def plan_of(faults: Sequence[str], file: Path | None, seed: int | None, routes: Mapping[str, Route] | None) -> Plan:

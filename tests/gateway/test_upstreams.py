@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -78,3 +80,23 @@ def test_a_mistake_is_one_line(given: dict[str, Any], line: str) -> None:
     with pytest.raises((ValueError, TypeError, LookupError)) as told:
         lab.run(agent, "go", **{"world": "local", **given})
     assert str(told.value.args[0]).startswith(line)
+
+
+def test_an_upstream_that_is_down_is_named_before_a_trial_and_proves_nothing(tmp_path: Path) -> None:
+    """The agent would say that it could do nothing, which is honest, and true of no fault."""
+    given: dict[str, Any] = {"world": "local", "upstreams": {"crm": "http://127.0.0.1:1"}, "effects": WANTED}
+    with pytest.raises(
+        LookupError, match=r"^the upstream crm \(http://127.0.0.1:1\) cannot be reached: .*start it first$"
+    ):
+        lab.run(lambda _: "I could not do it.", "go", faults=[lab.inject("lost_reply", "crm")], logs=tmp_path, **given)
+
+
+def test_an_upstream_that_dies_between_two_trials_ends_the_run() -> None:
+    with ExitStack() as stack:
+        server = stack.enter_context(shop())
+        given: dict[str, Any] = {"world": "local", "upstreams": {"crm": server.url}, "effects": WANTED}
+        trials = lab.run_many(agent, "go", trials=2, **given)
+        assert next(trials).outcome is lab.Outcome.CORRECT
+        stack.close()
+        with pytest.raises(LookupError, match="cannot be reached"):
+            next(trials)

@@ -37,6 +37,21 @@ class Broken(Exception):
         self.status, self.words = status, words
 
 
+def check_reached(route: Route, *, only_here: bool = False) -> None:
+    """Checks that the route's service takes connections. `only_here`: if it is on this machine, and by loopback.
+
+    Raises:
+        LookupError: it takes none.
+    """
+    if only_here and not (route.host in ("localhost", "::1") or route.host.startswith("127.")):
+        return
+    try:
+        socket.create_connection((route.host, route.port), CONNECT_S).close()
+    except OSError as error:
+        why = "it did not answer" if isinstance(error, TimeoutError) else error.strerror or error
+        raise LookupError(f"the upstream {route.name} ({route.url}) cannot be reached: {why}: start it first") from None
+
+
 @cache
 def _context() -> ssl.SSLContext:
     return ssl.create_default_context()
