@@ -419,15 +419,23 @@ def _armed_in_vain(seen: _Seen) -> Finding | None:
 
 
 def _unseen(seen: _Seen) -> Finding | None:
-    """A fault that was injected into a call whose caller was gone before it met the fault."""
+    """A fault that was injected into a call, and that its caller did not meet: it was gone before, or saw nothing of
+    it. A call that met another fault shows no more than that one."""
     injected = seen.of(FaultInjected)
-    gone = {event.at for _, event in seen.of(CallFinished) if event.error == "cancelled"} if injected else set()
-    met = {(event.injection, event.at) for _, event in seen.of(FaultWitnessed)} if gone else set()
-    for record, event in injected if gone else ():
-        if event.at in gone and (event.injection, event.at) not in met:
+    if not injected:
+        return None
+    ended = {event.at: event for _, event in seen.of(CallFinished)}
+    met = {event.at for _, event in seen.of(FaultWitnessed)}
+    own = {(event.injection, event.at) for _, event in seen.of(FaultWitnessed)}
+    for record, event in injected:
+        end = ended.get(event.at)
+        if end is None or (event.injection, event.at) in own:
+            continue
+        gone = end.error == "cancelled"
+        if gone or event.at not in met:
             where = f"{event.at.target} {event.at.request}.{event.at.attempt}"
-            text = f"{event.fault} was injected on {where}, and the call was over before its caller met it"
-            return Finding(Kind.NOT_MET, text, (_line(record),))
+            why = "the call was over before its caller met it" if gone else "its caller saw nothing of it"
+            return Finding(Kind.NOT_MET, f"{event.fault} was injected on {where}, and {why}", (_line(record),))
     return None
 
 

@@ -209,3 +209,8 @@ class Observation:
     changed_reply: Reply | None = None
     streamed: Streamed | None = None
     told: str = ""
+
+    @property
+    def body_bytes(self) -> int:
+        """The bytes of the answer, of a streamed one without the frames of its parts."""
+        return self.bytes if self.streamed is None else self.streamed.size

@@ -20,8 +20,7 @@ from chaoslab.base.clock import system
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.core.fault import load, trait
 from chaoslab.core.plan import Injection
-from chaoslab.execution.trial import Trial
-from chaoslab.execution.trial import run as run_trial
+from chaoslab.execution.trial import Trial, numbered
 from chaoslab.model.app import Answered
 from chaoslab.model.formats.common import Format
 from chaoslab.model.offline import OfflineModel
@@ -48,10 +47,11 @@ TIMED = frozenset({"clock_skew"})
 
 
 def _trial(agent: Callable[[str], str], cell: Cell, fault: Injection, **world: Any) -> Trial:
-    return run_trial(
-        agent, "check", faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S, deadline_s=SECONDS_MAX,
+    (trial,) = numbered(
+        agent, "check", range(1), faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S, deadline_s=SECONDS_MAX,
         calls_max=10**9, **world,
     )  # fmt: skip
+    return trial
 
 
 def _function(cell: Cell, fault: Injection) -> Trial:

@@ -57,7 +57,8 @@ def test_a_name_is_not_found_and_the_next_lookup_finds_it() -> None:
 
 def test_a_client_that_asks_by_address_looks_up_nothing() -> None:
     fault = lab.inject("dns_failure", "shop", chance=1.0)
-    trial = lab.run(by_address, "go", services={"shop": shop}, faults=[fault], twin=False)
+    with pytest.warns(lab.NothingHit, match="'dns_failure on shop' hit nothing"):
+        trial = lab.run(by_address, "go", services={"shop": shop}, faults=[fault], twin=False)
     assert trial.answer == 200
     assert not list(trial.history.of(FaultWitnessed))
 

@@ -92,6 +92,7 @@ def test_a_client_that_checks_no_certificate_does_not_meet_it(url: str) -> None:
         return httpx.get(url, timeout=5, verify=context).status_code
 
     fault = lab.inject("tls_failure", "shop", chance=1.0)
-    trial = lab.run(agent, "go", services={"shop": shop}, faults=[fault], twin=False)
+    with pytest.warns(lab.NothingHit, match="'tls_failure on shop' hit nothing"):
+        trial = lab.run(agent, "go", services={"shop": shop}, faults=[fault], twin=False)
     assert trial.answer == 200
     assert not list(trial.history.of(FaultWitnessed))

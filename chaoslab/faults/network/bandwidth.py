@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic, Wait
 from chaoslab.core.fault import Fault
+from chaoslab.core.pipe import Line, Paced
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 
 HEAD_LEAST = len("HTTP/1.1 200 OK\r\n\r\n")
@@ -32,7 +33,7 @@ class Bandwidth(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
         yield Wait(self._takes_s(reply.wire_bytes))
-        return reply
+        return reply.through(Line(Paced(self._takes_s)))
 
     def toxics(self) -> Sequence[Toxic]:
         return (Toxic("bandwidth", "downstream", {"rate_kb_s": self.rate_kb_s}),)
@@ -40,7 +41,7 @@ class Bandwidth(Fault):
     def witnessed(self, seen: Observation) -> str | None:
         if seen.error == "timed_out":
             return f"the answer was not whole after {seen.duration_s:.3f} s"
-        least_s = self._takes_s(max(seen.bytes, HEAD_LEAST))
+        least_s = self._takes_s(max(seen.body_bytes, HEAD_LEAST))
         if seen.error or seen.status is None or not TIMER_SLACK_S < least_s <= seen.duration_s + TIMER_SLACK_S:
             return None
-        return f"took {seen.duration_s:.3f} s for {seen.bytes} bytes, at most {self.rate_kb_s} kB/s were armed"
+        return f"took {seen.duration_s:.3f} s for {seen.body_bytes} bytes, at most {self.rate_kb_s} kB/s were armed"

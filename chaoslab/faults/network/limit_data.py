@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Failure, Flow, Observation, Reply, Toxic
 from chaoslab.core.fault import Fault
+from chaoslab.core.pipe import Line, Signal, Timed
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class LimitData(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
         if reply.wire_bytes <= self.bytes:
-            return reply
+            return reply.through(Line(_Law(self.bytes - reply.wire_bytes), room_bytes=0))
         raise Failure("closed")
 
     def toxics(self) -> Sequence[Toxic]:
@@ -43,3 +44,18 @@ class LimitData(Fault):
         if seen.error is not None or seen.status is None or seen.bytes > self.bytes:
             return ""
         return f"nothing to cut: the answer has {seen.bytes} bytes, and {self.bytes} are let through"
+
+
+class _Law:
+    """Lets so many bytes of a stream's body pass, then breaks it off."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    def __call__(self, timed: Timed, start: float) -> Iterable[Timed]:
+        item = timed.item
+        if isinstance(item, Signal) or len(item) <= self._left:
+            self._left -= 0 if isinstance(item, Signal) else len(item)
+            return (Timed(start, item),)
+        head = [Timed(start, item[: self._left])] if self._left else []
+        return (*head, Timed(start, Signal.RESET))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic, Wait
 from chaoslab.core.fault import Fault
+from chaoslab.core.pipe import Line, Paced
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 
 
@@ -33,10 +34,13 @@ class Slicer(Fault):
         """The pauses of the fewest pieces that so many bytes can have."""
         return max(1, size // (self.average_bytes + self.variation_bytes)) * self.pause_s
 
+    def _takes_s(self, size: int) -> float:
+        return -(-size // self.average_bytes) * self.pause_s
+
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
-        yield Wait(-(-reply.wire_bytes // self.average_bytes) * self.pause_s)
-        return reply
+        yield Wait(self._takes_s(reply.wire_bytes))
+        return reply.through(Line(Paced(self._takes_s)))
 
     def toxics(self) -> Sequence[Toxic]:
         params = {name: getattr(self, name) for name in ("average_bytes", "variation_bytes", "pause_s")}
@@ -45,7 +49,9 @@ class Slicer(Fault):
     def witnessed(self, seen: Observation) -> str | None:
         if seen.error == "timed_out":
             return f"the answer was not whole after {seen.duration_s:.3f} s"
-        least_s = self._least_s(seen.bytes)
+        least_s = self._least_s(seen.body_bytes)
         if seen.error or seen.status is None or least_s <= TIMER_SLACK_S or seen.duration_s < least_s - TIMER_SLACK_S:
             return None
-        return f"took {seen.duration_s:.3f} s for {seen.bytes} bytes in pieces, at least {least_s:.3f} s were armed"
+        return (
+            f"took {seen.duration_s:.3f} s for {seen.body_bytes} bytes in pieces, at least {least_s:.3f} s were armed"
+        )
