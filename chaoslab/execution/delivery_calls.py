@@ -48,8 +48,8 @@ TIMED = frozenset({"clock_skew"})
 
 def _trial(agent: Callable[[str], str], cell: Cell, fault: Injection, **world: Any) -> Trial:
     (trial,) = numbered(
-        agent, "check", range(1), faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S, deadline_s=SECONDS_MAX,
-        calls_max=10**9, **world,
+        agent, "check", range(1), faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S,
+        deadline_s=SECONDS_MAX, calls_max=10**9, **world,
     )  # fmt: skip
     return trial
 
