@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -80,6 +81,7 @@ MADE: dict[str, Callable[[], lab.Trial]] = {
     "calm": lambda: trial(support(3, HONEST)),
     "slow": lambda: trial(support(3, HONEST), lab.inject("latency", "look", delay_s=3)),
     "twice": lambda: trial(support(3, HONEST), LOST),
+    "thrice": lambda: trial(support(3, HONEST), lab.inject("lost_reply", "refund")),
     "patient": lambda: trial(
         support(3, HONEST, wait_s=1), lab.inject("timeout_before_effect", "refund", attempts=[1, 2])
     ),
@@ -117,9 +119,9 @@ CASES: list[tuple[Any, str, str]] = [
     (E.max_retries(0), "twice", "refund 1 was tried again 1 times, at most 0 were allowed"),
     (E.max_retries(0, tool="look"), "twice", ""),
     (E.recovered_within(3), "slow", ""),
-    (E.recovered_within(1), "slow", "look took 3 s to recover from latency, at most 1 s were allowed"),
-    (E.recovered_within(60), "honest", "refund never recovered from timeout_before_effect (censored)"),
-    (E.recovered_within(60), "twice", "refund never recovered from lost_reply (harm)"),
+    (E.recovered_within(1), "slow", "request 1 to look took 3 s to recover from latency, at most 1 s were allowed"),
+    (E.recovered_within(60), "honest", "refund never recovered from timeout_before_effect"),
+    (E.recovered_within(60), "twice", "request 1 to refund recovered from lost_reply only after an effect was repeated"),
     (E.recovered_within(60), "calm", "no fault was met that anything could recover from"),
     (E.called("refund"), "calm", ""),
     (E.called("refund", times=1), "twice", ""),
@@ -143,6 +145,7 @@ CASES: list[tuple[Any, str, str]] = [
     (E.backed_off(), "calm", "no call was tried again, so nothing could wait"),
     (E.no_duplicate_effects(), "calm", ""),
     (E.no_duplicate_effects(), "twice", "refund twice"),
+    (E.no_duplicate_effects(), "thrice", "refund 3 times"),
     (E.no_duplicate_effects("cancel"), "twice", ""),
     (E.effects_equal([{"effect": "refund", "order": 17}]), "calm", ""),
     (E.effects_equal([]), "calm", "refund, which was not asked for"),
@@ -226,10 +229,10 @@ def test_each_assertion_is_tried_both_ways() -> None:
 
 
 def test_a_miss_names_the_lines_that_show_it() -> None:
-    found = E.no_duplicate_effects().check(seen("twice"))
+    found = E.no_duplicate_effects().check(seen("thrice"))
     assert found is not None
-    kinds = {record.seq: record.event.kind for record in seen("twice").history.records}
-    assert [kinds[number] for _, number in found.lines] == ["effect", "effect"]
+    kinds = {record.seq: record.event.kind for record in seen("thrice").history.records}
+    assert [kinds[number] for _, number in found.lines] == ["effect"] * 3
 
 
 def test_a_turn_is_looked_at_alone() -> None:
@@ -320,3 +323,26 @@ def test_a_fault_on_a_lane_to_a_process_that_is_down_was_ended_by_its_outage() -
     assert E.every_fault_witnessed().check(Seen(History(records), "p1.r1", verdict)) is None
     undone = Seen(History(records[:3]), "p1.r1", verdict)
     assert E.every_fault_witnessed().check(undone) is not None
+
+
+def test_a_first_fault_that_did_no_harm_hides_no_later_one() -> None:
+    """Two requests to one target: the first is only late, the second never succeeds."""
+
+    def stock(*, item: str) -> int:
+        return len(item)
+
+    def agent(_prompt: str) -> str:
+        stock(item="pen")
+        with suppress(Exception):
+            stock(item="ink")
+        return "There are 3."
+
+    faults = [lab.inject("latency", "stock", calls=[1], delay_s=0.1), lab.inject("timeout", "stock", calls=[2])]
+    trial = lab.run(agent, "How many?", reads=[stock], faults=faults)
+    assert [(one.request, one.fault, one.recovered) for one in trial.incidents] == [
+        (1, "latency", True), (2, "timeout", False)
+    ]  # fmt: skip
+    assert trial.recovery["stock"].fault == "timeout"
+    missed = E.recovered_within(60).check(Seen(trial.history, trial.key, trial.verdict))
+    assert missed is not None
+    assert missed.text == "request 2 to stock never recovered from timeout"

@@ -14,7 +14,8 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.assertion import Seen
 from chaoslab.analysis.opinion import Unjudged
-from chaoslab.execution.scenarios.running import Rules, State, ruled, write_opinions
+from chaoslab.execution.scenarios.running import Book, Rules, ruled
+from chaoslab.record.rulings import State
 
 YES, NO = '{"holds": true, "why": "It says when."}', 'Well: {"holds": false, "why": "It names no day."}'
 
@@ -119,7 +120,8 @@ def test_no_answer_is_a_miss_and_nobody_is_asked(judge: type[Judge]) -> None:
 
 def test_prompt_and_verdict_are_written_down(judge: type[Judge], tmp_path: Path) -> None:
     judge.says = NO
-    write_opinions(ruled(Rules(expect=[STATED]), 1, trial(logs=tmp_path)), tmp_path)
+    ruling = ruled(Rules(expect=[STATED]), 1, trial(logs=tmp_path))
+    Book(tmp_path, "a scenario", Rules(), 1).add(ruling, "")
     (text,) = (tmp_path / "latest" / "judge.jsonl").read_text().splitlines()
     said = json.loads(text)
     assert (said["trial"], said["holds"], said["reply"], said["model"]) == ("p1.r1", False, NO, "a-judge")

@@ -272,11 +272,11 @@ def _weigh(trial: _Trial) -> Verdict:
         spoken = [] if other and not confesses else [trial.of_answer(Kind.ADMISSION, said)]
         return _found(outcome, [*lost, *lacking, *other, *spoken])
     if plainly(admitted):
-        said = f"{_holds(started)}, but the answer says that something could not be done"
+        said = f"{_so_far(started)}the answer says that something could not be done"
         return _found(Outcome.DEGRADED, [trial.of_answer(Kind.ADMISSION, said)])
     unclear = beside is not None and beside.likeness is Likeness.UNCLEAR
     if trial.hit and (contrast := wavers(answer, twin)):
-        return Verdict(Outcome.UNKNOWN, f"{_holds(started)}, but it is not clear what is meant by '{contrast}'")
+        return Verdict(Outcome.UNKNOWN, f"{_so_far(started)}it is not clear what is meant by '{contrast}'")
     if trial.unread:
         return Verdict(Outcome.UNKNOWN, f"its end state cannot be judged: {trial.unread}")
     if beside is not None and unclear and started.facts:
@@ -350,6 +350,11 @@ def _found(outcome: Outcome, evidence: Sequence[Finding], harm: Sequence[Finding
 def _effects(started: PromptStarted) -> str:
     """The first half of a verdict whose second half is unknown."""
     return "its effects are as they should be, but " if started.effects else ""
+
+
+def _so_far(started: PromptStarted) -> str:
+    """The first half of a verdict on a trial whose answer is not its twin's."""
+    return _effects(started) if started.twin is not None and not started.facts else f"{_holds(started)}, but "
 
 
 def _holds(started: PromptStarted) -> str:

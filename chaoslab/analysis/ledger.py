@@ -116,8 +116,8 @@ def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done]) -> list[F
         if wish is not None:
             alike = [(intern(r.writer), r.seq) for r, other in done if _matches(wish, other)]
             wanted = sum(other == wish for other in stated)
-            instead = f" instead of {_times(wanted)}" if wanted > 1 else ""
-            excess.append(Finding(Kind.DUPLICATE, f"{told} {_times(len(alike))}{instead}", tuple(alike)))
+            instead = f" instead of {how_often(wanted)}" if wanted > 1 else ""
+            excess.append(Finding(Kind.DUPLICATE, f"{told} {how_often(len(alike))}{instead}", tuple(alike)))
         elif near is not None:
             left.remove(near)
             excess.append(Finding(Kind.ALTERED, f"{told}, but {_difference(near, effect)}", (here,)))
@@ -125,7 +125,7 @@ def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done]) -> list[F
             unasked[told] += 1
             shown.setdefault(told, []).append(here)
     for told, times in unasked.items():
-        text = f"{told}{f' {_times(times)}' if times > 1 else ''}, which was not asked for"
+        text = f"{told}{f' {how_often(times)}' if times > 1 else ''}, which was not asked for"
         excess.append(Finding(Kind.PHANTOM, text, tuple(shown[told])))
     excess += [Finding(Kind.LOST, f"missing: {told_of(str(wish.get('effect')), wish)}") for wish in left]
     return _once(excess)
@@ -157,7 +157,8 @@ def told_of(effect: str, content: Mapping[str, Any]) -> str:
     return f"{effect.replace('_', ' ')} '{whom}'" if whom else effect.replace("_", " ")
 
 
-def _times(count: int) -> str:
+def how_often(count: int) -> str:
+    """A number of times in words."""
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 

@@ -30,10 +30,12 @@ from chaoslab.analysis.measures.surface import Point, point
 from chaoslab.analysis.measures.throughput import Throughput
 from chaoslab.analysis.measures.usage import Spent
 from chaoslab.analysis.section import Section
+from chaoslab.analysis.standing import Standing, Standings
 from chaoslab.base.garbage import no_garbage
 from chaoslab.core.events import Effect, FaultWitnessed, RunFinished, RunStarted, Usage
 from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History
+from chaoslab.record.rulings import Rulings
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,10 @@ class RunReport:
     knows_effects: bool
     knows_usage: bool
     verdicts: Mapping[str, Verdict]
+    rulings: Rulings | None
+    """Those of the scenario that ran it, if one did."""
+    standings: Mapping[str, Standing]
+    """The standing of each trial: whether it ended well."""
     met: frozenset[str]
     """The trials in which a fault was witnessed."""
     success: Section[Success]
@@ -118,7 +124,7 @@ class RunReport:
         """The report on a run's history."""
         found = Findings(history.unknown)
         found.take(history)
-        return cls._of(found, history.notes)
+        return cls._of(found, history.notes, history.rulings)
 
     @classmethod
     @no_garbage()
@@ -135,12 +141,13 @@ class RunReport:
                 found.take(history)
         except Unordered:
             return cls.of(History.read(folder))
-        return cls._of(found, batches.notes)
+        return cls._of(found, batches.notes, batches.rulings)
 
     @classmethod
-    def _of(cls, found: Findings, notes: Sequence[str]) -> RunReport:
+    def _of(cls, found: Findings, notes: Sequence[str], rulings: Rulings | None) -> RunReport:
         outcomes = [str(verdict.outcome) for verdict in found.verdicts.values()]
         rows, stated = found.rows, found.stated
+        standings = Standings(stated, rulings.by_trial if rulings is not None else {})
         recovery = found.recovery.section(lambda taken: taken.result())
         alike = rows.section(lambda trials: consistency(trials.passed))
         attempts = found.attempts.section(lambda taken: taken.found)
@@ -157,13 +164,15 @@ class RunReport:
             knows_effects=found.has(Effect),
             knows_usage=found.has(Usage),
             verdicts=found.verdicts,
+            rulings=rulings,
+            standings={key: standings.of(key, str(verdict.outcome)) for key, verdict in found.verdicts.items()},
             met=frozenset(found.met),
             success=Section.of(lambda: success(outcomes, judgeable=stated)),
             delivered=found.delivery.section(lambda taken: Delivered(taken.by_injection(), taken.by_fault)),
             not_met=found.not_met.section(lambda taken: NotMet(taken.result(), found.delivery.measure.scheduled)),
             disturbance=found.disturbances.section(lambda taken: taken.result()),
             uninjected=found.uninjected.section(lambda taken: taken.result()),
-            impacts=rows.section(lambda trials: impacts_of(trials, judgeable=stated)),
+            impacts=rows.section(lambda trials: impacts_of(trials, standings)),
             recovery=recovery,
             calls=found.calls.section(lambda taken: taken.result()),
             attempts=attempts,
@@ -177,7 +186,9 @@ class RunReport:
             amplification=found.amplification.section(lambda taken: taken.result()),
             consistency=alike,
             reliability=rows.section(
-                lambda trials: reliability_of(trials, recovery.value.overall, alike.value) if stated else None
+                lambda trials: (
+                    reliability_of(trials, standings, recovery.value.overall, alike.value) if stated else None
+                )
             ),
             recovery_quality=found.quality.section(lambda taken: taken.result(rows.measure) if stated else None),
             costs=rows.section(costs_of),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,11 +84,14 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _tried(scenario: Scenario, options: argparse.Namespace) -> Result:
-    from chaoslab.execution.scenarios.running import Result, State, run
+    from chaoslab.execution.scenarios.running import Result, run
+    from chaoslab.execution.scenarios.tell import again
+    from chaoslab.record.rulings import State
 
     result = Result(scenario)
     given = {"trials": options.trials, "seed": options.seed, "jobs": options.jobs, "only": options.trial}
-    for ruling in run(scenario, logs=options.logs, **given):
+    command = partial(again, scenario, given=_given(options))
+    for ruling in run(scenario, logs=options.logs, again=command, **given):
         result.add(ruling)
         if options.fail_fast and ruling.state is State.FAILED:
             break

@@ -208,7 +208,7 @@ class CallFinished(AttemptEvent):
     bytes: Count = 0
     via: str = "proxy"
     """proxy (clean), lane (poisoned), direct (around the proxy), function (in this process), service (on the virtual
-    network) or none (never left)."""
+    network) or none (it did not reach its target)."""
     rolled: list[str] = field(default_factory=list)
     """The injections whose dice were rolled for this attempt."""
     replayed: bool = False

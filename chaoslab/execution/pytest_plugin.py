@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -110,9 +111,10 @@ class Chaos:
         self.used = True
         from contextlib import closing
 
-        from chaoslab.execution.scenarios.running import State, ruled, write_opinions
+        from chaoslab.execution.scenarios.running import Book, ruled
         from chaoslab.execution.trial import numbered
         from chaoslab.execution.validation import check_number
+        from chaoslab.record.rulings import State
 
         config = self._config.getoption
         count = _first(config("chaos_trials"), trials, self._stated.get("trials"), TRIALS)
@@ -132,26 +134,34 @@ class Chaos:
             numbers = range(count) if only is None else [only - 1]
             trials_of = numbered(agent, prompt, numbers, seed=seed, faults=injections, **options)
         rulings: list[Ruling] = []
+        logs = options.get("logs")
+        book = Book(Path(logs), self._node.name, rules, len(numbers)) if logs else None
         with _one_line(run=True), closing(trials_of) as done:
             for number, trial in zip(numbers, done, strict=True):
                 rulings.append(ruled(rules, number + 1, trial))
-                if options.get("logs"):
-                    write_opinions(rulings[-1], Path(options["logs"]))
+                if book is not None:
+                    book.add(rulings[-1], _again(self._node, seed, rulings[-1]))
                 if rulings[-1].state is not State.PASSED and least == 1.0:
-                    self._fail(rulings, seed)
+                    break
+        state, why = State.PASSED, ""
         passed = sum(ruling.state is State.PASSED for ruling in rulings)
         if passed < least * len(rulings):
-            self._fail(rulings, seed, f"{passed} of {len(rulings)} trials passed, {least:.0%} should have")
-        if injections and only is None and not any(_met(ruling) for ruling in rulings):
+            state = rulings[-1].state if least == 1.0 else State.FAILED
+            why = "" if least == 1.0 else f"{passed} of {len(rulings)} trials passed, {least:.0%} should have"
+        elif injections and only is None and not any(_met(ruling) for ruling in rulings):
             names = ", ".join(each.name for each in injections)
-            pytest.fail(
-                f"invalid: none of {len(rulings)} trials met a fault ({names}), so this proves nothing", pytrace=False
-            )
+            state, why = State.INVALID, f"none of {len(rulings)} trials met a fault ({names}), so this proves nothing"
+        if book is not None:
+            book.end(state, [why] if why else [])
+        if passed < least * len(rulings):
+            self._fail(rulings, seed, why)
+        if state is State.INVALID:
+            pytest.fail(f"invalid: {why}", pytrace=False)
         return [ruling.trial for ruling in rulings]
 
     def _fail(self, rulings: Sequence[Ruling], seed: int, head: str = "") -> NoReturn:
-        from chaoslab.execution.scenarios.running import State
         from chaoslab.execution.scenarios.tell import story
+        from chaoslab.record.rulings import State
 
         worst = next(ruling for ruling in rulings if ruling.state is not State.PASSED)
         lines = [head] if head else []
@@ -259,21 +269,23 @@ class ScenarioItem(pytest.Item):
     scenario: Scenario
 
     def runtest(self) -> None:
-        from chaoslab.execution.scenarios.running import Result, State, run
+        from chaoslab.execution.scenarios.running import Result, run
+        from chaoslab.record.rulings import State
 
         config = self.config.getoption
         logs = Path(config("chaos_logs")) / _slug(self.nodeid) if config("chaos_logs") else None
         result = Result(self.scenario)
         given = {"trials": config("chaos_trials"), "seed": config("chaos_seed"), "only": config("chaos_trial")}
+        seed = _first(given["seed"], self.scenario.spec.seed)
         with _one_line(run=True):
-            for ruling in run(self.scenario, logs=logs, **given):
+            for ruling in run(self.scenario, logs=logs, again=partial(_again, self, seed), **given):
                 result.add(ruling)
         if result.state is not State.PASSED:
             raise NotHeld(self._told(result))
 
     def _told(self, result: Any) -> str:
-        from chaoslab.execution.scenarios.running import State
         from chaoslab.execution.scenarios.tell import story, told
+        from chaoslab.record.rulings import State
 
         worst = next((each for each in result.rulings if each.state is not State.PASSED), None)
         own = self.config.getoption("chaos_seed")

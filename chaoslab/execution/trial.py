@@ -18,7 +18,7 @@ from chaoslab.analysis.answers import Likeness, Twin, compare
 from chaoslab.analysis.judge import Outcome, Verdict, judge
 from chaoslab.analysis.ledger import effects_of
 from chaoslab.analysis.measures.durations import duration
-from chaoslab.analysis.measures.mttr import Incident, incidents
+from chaoslab.analysis.measures.incidents import Incident, how_bad, incidents
 from chaoslab.base.clock import iso
 from chaoslab.base.identity import digest
 from chaoslab.base.jsonable import describe_error, line, to_jsonable
@@ -127,8 +127,14 @@ class Trial:
 
     @property
     def recovery(self) -> dict[str, Incident]:
-        """The incident of each target that met a fault, with its time, its duration and its ending."""
-        return {incident.target: incident for incident in incidents(self.history)}
+        """The incident of each target that met a fault, with its time, its duration and its ending. Of several it is
+        the worst: one with harm, then one that never recovered, then the longest."""
+        return {incident.target: incident for incident in sorted(self.incidents, key=how_bad)}
+
+    @property
+    def incidents(self) -> list[Incident]:
+        """An incident for each request that met a fault, in the order in which they began."""
+        return incidents(self.history)
 
     @property
     def warnings(self) -> tuple[str, ...]:

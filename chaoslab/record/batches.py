@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import cast
 
 from chaoslab.core.events import AttemptEvent, Effect, Event, PromptFinished, PromptStarted
-from chaoslab.record.history import A_, E_, History, Place, place_in_time, unread
+from chaoslab.record.history import A_, E_, History, Place, cut_of, place_in_time, unread
 from chaoslab.record.lines import Record, kind_of, log_files, records_of, whole
+from chaoslab.record.rulings import Rulings
 
 BATCH = 4096
 """The fewest events of a batch, but for the last."""
@@ -31,7 +32,7 @@ class Batch(History):
         """`lines`: records, and what stands for them. `by_kind`: the same, by the kind of the event. `plain`: none is a
         record."""
         self.lines, self._of_kind, self._plain = lines, by_kind, plain
-        self.cut_lines, self.unknown, self.notes = {}, frozenset(), ()
+        self.cut_lines, self.unknown, self.notes, self.rulings = {}, frozenset(), (), None
 
     @cached_property
     def records(self) -> list[Record]:  # type: ignore[override]
@@ -72,9 +73,19 @@ class Batches:
         self._folder, self._least = folder, least
         self._cut: dict[str, list[int]] = {}
 
+    @cached_property
+    def rulings(self) -> Rulings | None:
+        """The rulings of the scenario that ran it.
+
+        Raises:
+            OSError: they cannot be read.
+        """
+        return Rulings.read(self._folder)
+
     @property
     def notes(self) -> tuple[str, ...]:
-        return tuple(unread(name, numbers) for name, numbers in sorted(self._cut.items()))
+        found = {**self._cut, **cut_of(self.rulings)}
+        return tuple(unread(name, numbers) for name, numbers in sorted(found.items()))
 
     def __iter__(self) -> Iterator[Batch]:
         """The batches.

@@ -24,6 +24,8 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.follow import follow
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
+from chaoslab.record.rulings import FILE as RULINGS
+from chaoslab.record.rulings import Rulings
 
 E_ = TypeVar("E_", bound=Event)
 A_ = TypeVar("A_", bound=AttemptEvent)
@@ -42,7 +44,8 @@ class History:
     """All events of a run, merged by (time, writer, sequence).
 
     `cut_lines`: the numbers of the unreadable lines, by file name. `unknown`: the kinds that another lab's log has no
-    place for, so their absence says nothing. `notes`: lines for the user on how the log was read.
+    place for, so their absence says nothing. `notes`: lines for the user on how the log was read. `rulings`: of the
+    scenario that ran it, if one did.
     """
 
     def __init__(
@@ -53,11 +56,13 @@ class History:
         unknown: Iterable[type[Event]] = (),
         notes: Iterable[str] = (),
         ordered: bool = False,
+        rulings: Rulings | None = None,
     ) -> None:
         """Merges the records. `ordered`: they are in order already."""
         self.records = list(records) if ordered else sorted(records, key=place_in_time)
         self.cut_lines = {name: tuple(numbers) for name, numbers in (cut or {}).items()}
         self.unknown = frozenset(unknown)
+        self.rulings = rulings
         self.notes = (*notes, *(unread(name, numbers) for name, numbers in sorted(self.cut_lines.items())))
 
     def __iter__(self) -> Iterator[Record]:
@@ -80,6 +85,7 @@ class History:
             raise FileNotFoundError(f"no logs in {folder}")
         records: list[Record] = []
         cut: dict[str, list[int]] = {}
+        rulings = Rulings.read(folder)
         with no_garbage():
             for path in paths:
                 for number, line in enumerate(lines_of(path), 1):
@@ -88,7 +94,7 @@ class History:
                         records.append(record)
                     elif line.strip():
                         cut.setdefault(path.name, []).append(number)
-            return cls(records, cut=cut)
+            return cls(records, cut={**cut, **cut_of(rulings)}, rulings=rulings)
 
     @staticmethod
     def follow(folder: Path, *, clock: Clock = system) -> Iterator[Record]:
@@ -189,6 +195,11 @@ _place = itemgetter(2)
 def place_in_time(record: Record) -> tuple[float, str, int]:
     """The place of a record in a history: by time, writer and sequence."""
     return record.t, record.writer, record.seq
+
+
+def cut_of(rulings: Rulings | None) -> dict[str, Sequence[int]]:
+    """The numbers of the unreadable lines of rulings, by file name."""
+    return {RULINGS: rulings.cut_lines} if rulings is not None and rulings.cut_lines else {}
 
 
 def unread(name: str, numbers: Sequence[int]) -> str:

@@ -39,7 +39,7 @@ class Column(NamedTuple):
 
 
 _WHERE = (
-    Column("trial", "string", "the trial's key, as in p3.r1"),
+    Column("trial", "string", "the trial's key, as in p3.r1; missing outside of trials"),
     Column("turn", "Int64", "the turn of the conversation, from 1"),
     Column("target", "string", "the service or function"),
     Column("tool", "string", "the tool, or a request's method and path"),
@@ -53,28 +53,28 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("prompt", "string", "the user's words"),
         Column("outcome", "string", "correct, degraded, wrong, false_success, harm, failed, hung, unknown, invalid …"),
         Column("why", "string", "the reason for the outcome, in one line"),
-        Column("harms", "Int64", "the number of things that are wrong on the ledger or in the end state"),
-        Column("answer", "string", "the agent's answer; missing if it gave none"),
+        Column("harms", "Int64", "things wrong on the ledger or in the end state; missing if the log knows no effects"),
+        Column("answer", "string", "the agent's answer; missing if it gave none, or an empty one"),
         Column("began_s", "Float64", "its start, in seconds since the run began"),
         Column("duration_s", "Float64", "its duration in seconds of its world's time; missing if it did not end"),
         Column("twin_s", "Float64", "the duration of the trial without faults, in seconds; missing without one"),
         Column("calls", "Int64", "attempts at calls"),
-        Column("faults", "Int64", "faults that were witnessed"),
-        Column("effects", "Int64", "effects on the services' ledgers, as many lines as there are"),
+        Column("faults", "Int64", "faults that were witnessed; missing if the log knows none"),
+        Column("effects", "Int64", "lines on the services' ledgers; missing if the log knows none"),
         Column("tokens", "Int64", "tokens to the model and from it; missing if the log knows none"),
         Column("cost_usd", "Float64", "dollars for the model; missing if a price is not known"),
     ),
     "calls": (
         *_WHERE,
-        Column("request_id", "string", "the same for each attempt of a request"),
+        Column("request_id", "string", "the same for each attempt of a request; missing if the log knows none"),
         Column("began_s", "Float64", "its start, in seconds since the run began"),
         Column("duration_s", "Float64", "its duration in seconds; missing if it did not end"),
         Column("ok", "boolean", "the answer looked right to the caller; missing if it did not end"),
         Column("status", "Int64", "the HTTP status; missing if there was none"),
         Column("error", "string", "timed_out, refused, reset, closed … or the service's own words; missing if none"),
-        Column("via", "string", "the way it went"),
-        Column("bytes", "Int64", "the size of the answer"),
-        Column("faults", "string", "the faults that were witnessed at it, with commas; empty if none"),
+        Column("via", "string", "the way it went; missing if it did not end"),
+        Column("bytes", "Int64", "the size of the answer; missing if it did not end, or the log knows none"),
+        Column("faults", "string", "the faults witnessed at it, with commas; empty if none, missing if not known"),
     ),
     "faults": (
         *(column for column in _WHERE if column.name != "tool"),
@@ -87,25 +87,25 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("params", "string", "its parameters as JSON"),
     ),
     "effects": (
-        Column("trial", "string", "the trial's key"),
+        Column("trial", "string", "the trial's key; missing outside of trials"),
         Column("t_s", "Float64", "the moment, in seconds since the run began"),
         Column("target", "string", "the service or function"),
         Column("tool", "string", "the tool"),
         Column("effect", "string", "the effect's name"),
-        Column("request_id", "string", "the id of its request; lines with one id are one effect"),
+        Column("request_id", "string", "its request's id, missing if it has none; lines with one id are one effect"),
         Column("content", "string", "the content as JSON"),
     ),
     "usage": (
-        Column("trial", "string", "the trial's key"),
+        Column("trial", "string", "the trial's key; missing outside of trials"),
         Column("t_s", "Float64", "the moment, in seconds since the run began"),
-        Column("model", "string", "the model's name"),
+        Column("model", "string", "the model's name; missing if its answer has none"),
         Column("request", "Int64", "the number of the request to the model"),
         Column("prompt_tokens", "Int64", "tokens to the model"),
         Column("completion_tokens", "Int64", "tokens from the model"),
         Column("cost_usd", "Float64", "dollars; missing if the price is not known"),
     ),
 }  # fmt: skip
-"""Table → its columns. A missing value is pandas' NA."""
+"""Table → its columns."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Frames:
 
 def load(run: str = "latest") -> Frames:
     """A run's log as pandas DataFrames: `lab.load("logs/latest").trials`, `.calls`, `.faults`, `.effects` and `.usage`.
-    `run`: a folder, or the name of a run in logs/.
+    A missing value is `pd.NA`. `run`: a folder, or the name of a run in logs/.
 
     Raises:
         LookupError, FileNotFoundError: there is no such run. Incomplete: pandas is not installed.
@@ -191,8 +191,8 @@ def _trials(history: History) -> Iterator[dict[str, Any]]:
             "prompt": started.prompt,
             "outcome": str(verdict.outcome),
             "why": verdict.why,
-            "harms": len(verdict.harm),
-            "answer": end.answer if end is not None and end.status == "ok" else None,
+            "harms": len(verdict.harm) if history.has(Effect) else None,
+            "answer": end.answer or None if end is not None and end.status == "ok" else None,
             "began_s": record.t,
             "duration_s": None if end is None else end.duration_s,
             "twin_s": started.twin_s,
@@ -205,8 +205,10 @@ class _Counted:
 
     def __init__(self, history: History) -> None:
         self._sums: dict[str | None, dict[str, Any]] = {}
-        self._knows_usage = history.has(Usage)
         fields: Mapping[type[Event], str] = {CallStarted: "calls", FaultWitnessed: "faults", Effect: "effects"}
+        self._calm: dict[str, Any] = {name: 0 for kind, name in fields.items() if history.has(kind)}
+        if history.has(Usage):
+            self._calm |= {"tokens": 0, "cost_usd": 0.0}
         for record in history.records:
             event = record.event
             if (name := fields.get(type(event))) is not None:
@@ -219,10 +221,7 @@ class _Counted:
                 sums["cost_usd"] = None if before is None or event.cost_usd is None else before + event.cost_usd
 
     def of(self, trial: str) -> dict[str, Any]:
-        calm: dict[str, Any] = {"calls": 0, "faults": 0, "effects": 0}
-        if self._knows_usage:
-            calm |= {"tokens": 0, "cost_usd": 0.0}
-        return {**calm, **self._sums.get(trial, {})}
+        return {**self._calm, **self._sums.get(trial, {})}
 
 
 def _place(record: Record, event: Any) -> dict[str, Any]:
@@ -239,6 +238,7 @@ def _key(record: Record, event: Any) -> tuple[Any, ...]:
 def _calls(history: History) -> Iterator[dict[str, Any]]:
     ends = {_key(record, event): event for record, event in history.of(CallFinished)}
     met: dict[tuple[Any, ...], list[str]] = {}
+    knows_faults, foreign = history.has(FaultWitnessed), bool(history.unknown)
     for record, fault in history.of(FaultWitnessed):
         met.setdefault(_key(record, fault), []).append(fault.fault)
     for record, started in history.of(CallStarted):
@@ -246,15 +246,15 @@ def _calls(history: History) -> Iterator[dict[str, Any]]:
         yield {
             **_place(record, started),
             "tool": started.tool,
-            "request_id": started.at.request_id,
+            "request_id": started.at.request_id or None,
             "began_s": record.t,
             "duration_s": None if end is None else end.duration_s,
             "ok": None if end is None else end.ok,
             "status": None if end is None else end.status,
-            "error": None if end is None else end.error,
+            "error": None if end is None else end.error or None,
             "via": None if end is None else end.via,
-            "bytes": None if end is None else end.bytes,
-            "faults": ", ".join(met.get(_key(record, started), [])),
+            "bytes": None if end is None or foreign else end.bytes,
+            "faults": ", ".join(met.get(_key(record, started), [])) if knows_faults else None,
         }
 
 
@@ -282,14 +282,15 @@ def _effects(history: History) -> Iterator[dict[str, Any]]:
     for record, event in history.of(Effect):
         yield {
             "trial": record.trial, "t_s": record.t, "target": event.target, "tool": event.tool, "effect": event.effect,
-            "request_id": event.request_id, "content": json.dumps(event.content, ensure_ascii=False, sort_keys=True),
+            "request_id": event.request_id or None,
+            "content": json.dumps(event.content, ensure_ascii=False, sort_keys=True),
         }  # fmt: skip
 
 
 def _usage(history: History) -> Iterator[dict[str, Any]]:
     for record, event in history.of(Usage):
         yield {
-            "trial": record.trial, "t_s": record.t, "model": event.model, "request": event.request,
+            "trial": record.trial, "t_s": record.t, "model": event.model or None, "request": event.request,
             "prompt_tokens": event.prompt_tokens, "completion_tokens": event.completion_tokens,
             "cost_usd": event.cost_usd,
         }  # fmt: skip

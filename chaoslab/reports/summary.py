@@ -10,6 +10,7 @@ from chaoslab.analysis.judge import Outcome, Verdict
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.latency import latency
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.record.rulings import State
 from chaoslab.reports import summary_faults, summary_recovery
 from chaoslab.reports.contents.headline import verdict
 from chaoslab.reports.page import count, percent, percents, section, share, table, wrapped
@@ -29,7 +30,8 @@ WORST = (
 def render(report: RunReport) -> str:
     """The summary as plain text in lines of at most 80 columns."""
     parts = [
-        section("verdict", lambda: wrapped(verdict(report, tuple(report.verdicts.values()))[0] + ".")),
+        section("verdict", lambda: wrapped(verdict(report)[0] + ".")),
+        section("scenario", lambda: _ruled(report)),
         section("run", lambda: _head(report)),
         section("prompts", lambda: _prompts(report)),
         section("harm", lambda: [*_harm(report), *_once_more(report)]),
@@ -40,6 +42,20 @@ def render(report: RunReport) -> str:
         section("warnings", lambda: _strange(report)),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
+
+
+def _ruled(report: RunReport) -> list[str]:
+    """The scenario, and why trials have not passed it."""
+    rulings = report.rulings
+    if rulings is None:
+        return []
+    lines = wrapped(f"scenario {rulings.scenario}, which asks for {'; '.join(rulings.asked)}")
+    poor = {trial: ruling for trial, ruling in rulings.by_trial.items() if ruling.state is not State.PASSED}
+    alike = _alike((f"{ruling.state}: {'; '.join(ruling.reasons)}", trial) for trial, ruling in poor.items())
+    for why, trials in alike[:FEW]:
+        lines += _example(f"{len(trials)} trials" if trials[1:] else trials[0], why, trials)
+        lines += wrapped(f"again: {poor[trials[0]].again}", indent="    ") if poor[trials[0]].again else []
+    return lines + _more(len(alike), FEW)
 
 
 def _head(report: RunReport) -> list[str]:
@@ -153,7 +169,7 @@ def _calls(report: RunReport) -> list[str]:
         made = f"{found.made} of functions{' and of models' if report.knows_usage else ''}"
         asked = "" if report.knows_usage else ", and what it asks of a model,"
         return wrapped(
-            f"calls: {made}; {found.failed} failed; {found.again} were further attempts at a call already made. "
+            f"calls: {made}; {found.failed} failed; {found.retries} were further attempts at a call already made. "
             f"How long the agent waits before one{asked} is not known."
         )
     models = f"{found.to_model} to the model" if report.knows_usage else "those to the model are not known"
@@ -215,5 +231,5 @@ def _strange(report: RunReport) -> list[str]:
     return [part for line in lines for part in wrapped(line)] + _more(len(told))
 
 
-def _more(number: int) -> list[str]:
-    return [f"  … and {number - SOME} more"] if number > SOME else []
+def _more(number: int, most: int = SOME) -> list[str]:
+    return [f"  … and {number - most} more"] if number > most else []

@@ -113,7 +113,7 @@ def led_to(report: RunReport) -> list[str]:
     found = report.impacts.value
     if not found.by_fault:
         return []
-    bad = "not correct" if report.judgeable else "failed, hung or did harm"
+    bad = "did not end well" if report.judgeable else "failed, hung or did harm"
     said = (
         f"bad: {bad}, of those that could be judged; without: the same of the prompts that called the same targets "
         "and did not meet it"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 
 import pytest
@@ -14,14 +14,20 @@ from hypothesis import strategies as st
 import chaoslab as lab
 from chaoslab.analysis.measures.cost import Costs, Spending, costs
 from chaoslab.analysis.measures.usage import usage
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.core.events import AttemptRef, CallStarted, Event, FaultWitnessed, PromptFinished, PromptStarted, Usage
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
+from chaoslab.reports.contents.parts import parts
 
 FAULTS = ("latency", "lost_reply", "timeout")
 
 
-def log(*trials: tuple[set[str], list[tuple[int, float | None]], float], twin_s: float | None = None) -> History:
+def log(
+    *trials: tuple[set[str], list[tuple[int, float | None]], float],
+    twin_s: float | None = None,
+    outside_usd: float | None = 0.1,
+) -> History:
     """A log of trials of one prompt: the faults met, the tokens and dollars of each answer, and the duration."""
     records: list[Record] = []
 
@@ -42,12 +48,13 @@ def log(*trials: tuple[set[str], list[tuple[int, float | None]], float], twin_s:
         add(
             trial, PromptFinished(prompt_index=1, prompt="x", status="ok", answer="", attempts=1, duration_s=duration_s)
         )
-    add(None, Usage(model="m", request=1, prompt_tokens=5, completion_tokens=2, cost_usd=0.1))
+    add(None, Usage(model="m", request=1, prompt_tokens=5, completion_tokens=2, cost_usd=outside_usd))
     return History(records)
 
 
 def rows(found: Costs) -> list[Spending]:
-    return [*found.by_fault.values(), found.shared, found.no_fault, found.no_comparison, found.outside]
+    others = [found.shared, found.matched, found.no_fault, found.no_comparison, found.outside]
+    return [*found.by_fault.values(), *others]
 
 
 def floats(row: Spending) -> list[float]:
@@ -65,7 +72,7 @@ def test_values_worked_out_by_hand() -> None:
         "timeout": Spending(1, Fraction(60), Fraction(1, 4), Fraction(1), Fraction(0), Fraction(7))
     }
     assert found.shared == Spending(1, Fraction(-100), Fraction(-1, 2), Fraction(-1), Fraction(0), Fraction(-2))
-    assert floats(found.no_fault) == [2, 400, 2, 4, 0, 12]
+    assert floats(found.no_fault) == floats(found.matched) == [2, 200, 1, 2, 0, 6]
     assert floats(found.outside) == [0, 7, 0.1, 0, 0, 0]
     assert floats(found.total) == [4, 367, pytest.approx(1.85), 4, 0, 17]
 
@@ -93,12 +100,12 @@ def test_the_rows_add_up_to_the_ledger_exactly(
     assert found is not None
     for unit in fields(Spending):
         if unit.name != "trials":
-            assert sum(getattr(row, unit.name) for row in rows(found)) == getattr(found.total, unit.name)
+            assert sum(getattr(row, unit.name) or 0 for row in rows(found)) == getattr(found.total, unit.name)
     spent = usage(history)
     assert spent is not None
     assert found.total.tokens == spent.prompt_tokens + spent.completion_tokens
-    assert float(found.total.usd) == spent.cost_usd
-    assert float(found.total.seconds) == math.fsum(s for _, _, s in trials)
+    assert float(found.total.usd or 0) == spent.cost_usd
+    assert float(found.total.seconds or 0) == math.fsum(s for _, _, s in trials)
 
 
 def price(*, item: str) -> int:
@@ -119,6 +126,41 @@ def test_a_real_run_is_compared_with_its_twin() -> None:
     found = costs(trial.history, {})
     assert found is not None
     cost = found.by_fault["server_error"]
-    assert floats(cost) == [1, 0, 0, 1, 0, pytest.approx(3)]
-    assert floats(found.total)[3] == 2
+    assert (cost.tokens, cost.usd) == (None, None), "a twin's tokens are not in the log"
+    assert cost.seconds == pytest.approx(Fraction(3))
+    assert cost == Spending(1, None, None, Fraction(1), Fraction(0), cost.seconds)
+    assert found.matched == replace(found.matched, tokens=None, usd=None, calls=Fraction(1))
+    assert found.total.calls == 2
+    assert found.no_fault == Spending()
     assert floats(found.no_comparison) == [0, 0, 0, 0, 0, 0]
+
+
+def test_a_trial_with_nothing_to_compare_it_with_adds_no_amount_to_its_fault() -> None:
+    found = costs(log(({"timeout"}, [(99, 0.5)], 10.0)), {})
+    assert found is not None
+    assert found.by_fault == {"timeout": Spending(1, None, None, None, None, None)}
+    assert found.matched == Spending(0, None, None, None, None, None)
+    assert floats(found.no_comparison) == [1, 100, 0.5, 1, 0, 10]
+
+
+def spent(history: History) -> list[list[str]]:
+    """The rows of the report's table."""
+    (part,) = (part for part in parts(RunReport.of(history)) if part.title == "Cost")
+    (table,) = (table for table in part.tables if table.caption.startswith("Cost of chaos"))
+    return [list(map(str, row)) for row in table.rows]
+
+
+def test_each_row_of_the_table_tells_of_its_own_trials_and_no_data_is_no_zero() -> None:
+    trial = lab.run(patient, "x", reads=[price], faults=[lab.inject("server_error", "price", calls=[1])])
+    assert spent(trial.history) == [
+        ["server_error", "1", "–", "–", "+1", "+0", "+3.00"],
+        ["the same trials without faults", "1", "–", "–", "1", "0", "0.00"],
+        ["all", "1", "–", "–", "2", "0", "3.00"],
+    ]
+    assert spent(log((set(), [(9, None)], 2.0), ({"timeout"}, [(9, None)], 5.0), outside_usd=None)) == [
+        ["timeout", "1", "+0", "–", "+0", "+0", "+3.00"],
+        ["the same trials without faults", "1", "10", "–", "1", "0", "2.00"],
+        ["trials that met no fault", "1", "10", "–", "1", "0", "2.00"],
+        ["outside of trials", "–", "7", "–", "0", "0", "0.00"],
+        ["all", "2", "27", "–", "2", "0", "7.00"],
+    ]

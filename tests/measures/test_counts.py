@@ -7,15 +7,20 @@ from typing import Any
 import pytest
 
 from chaoslab.analysis.measures import faults
-from chaoslab.analysis.measures.latency import attempts, latency, percentile
+from chaoslab.analysis.measures.calls import calls
+from chaoslab.analysis.measures.incidents import Ending, incidents
+from chaoslab.analysis.measures.latency import attempts, by_fault, every_attempt, latency, percentile
 from chaoslab.analysis.measures.success import success
 from chaoslab.analysis.measures.throughput import WIDTHS_S, throughput
 from chaoslab.analysis.measures.usage import usage
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.core.events import (
+    UNTOLD_S,
     AttemptRef,
     CallDisturbed,
     CallFinished,
     Event,
+    Fallback,
     FaultArmed,
     FaultHealed,
     FaultInjected,
@@ -24,11 +29,13 @@ from chaoslab.core.events import (
     LabDisturbed,
     PromptFinished,
     PromptStarted,
+    Retry,
     RunStarted,
     Usage,
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
+from chaoslab.reports.contents.rows import rows
 from tests.event_parts import call_at, fault_at
 
 
@@ -36,8 +43,11 @@ def history(*events: Event) -> History:
     return History(Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events))
 
 
-def call(attempt: int = 1, *, ok: bool = True, via: str = "proxy", **more: Any) -> CallFinished:
-    return CallFinished(**call_at("search", "search_web", 1, attempt, "id"), ok=ok, duration_s=0.5, via=via, **more)
+def call(
+    attempt: int = 1, *, ok: bool = True, via: str = "proxy", duration_s: float = 0.5, **more: Any
+) -> CallFinished:
+    at = call_at("search", "search_web", 1, attempt, "id")
+    return CallFinished(**at, ok=ok, duration_s=duration_s, via=via, **more)
 
 
 def plan(chance: float, calls: tuple[int, ...] = ()) -> RunStarted:
@@ -213,9 +223,35 @@ def test_an_attempt_knows_its_faults_and_one_that_never_left_is_none() -> None:
     assert (first.trial, first.target, first.t, second.t) == ("p1.r1", "search", 0.0, 1.0)
 
 
+def test_a_fault_has_the_durations_of_its_attempts_even_where_the_target_was_not_asked() -> None:
+    met = [FaultWitnessed(**fault_at("timeout", "mine", "search", 1, n, "id")) for n in (2, 3)]
+    calls = [call(1, duration_s=0.5), call(2, via="none", ok=False, duration_s=5.0)]
+    calls += [call(3, via="none", ok=False, duration_s=UNTOLD_S), call(4, via="none", ok=False, duration_s=1.0)]
+    assert by_fault(every_attempt(history(*calls, *met))) == {"search": ([0.5], [5.0])}
+
+
 def test_a_call_of_no_trial_is_an_attempt_of_an_empty_one() -> None:
     (found,) = attempts(History([Record("", 1.0, "run", None, "info", 1, call())]))
     assert found.trial == ""
+
+
+def test_a_retry_is_counted_as_recovery_takes_it_whoever_made_it() -> None:
+    """The model's SDK, or a new plan, leaves no `Retry` in the log: only the tools of the lab's agent do."""
+    again = Retry(**call_at("search", "search_web", 1, 1, "id"), wait_s=1.0, reason="no answer")
+    around = Fallback(**call_at("search", "search_web", 1, 3, "id"), address="http://127.0.0.1:5000")
+    ends: dict[Ending, tuple[list[Event], tuple[int, int]]] = {
+        Ending.RETRY: ([call(2)], (1, 0)),
+        Ending.FALLBACK: ([again, call(2, ok=False), around, call(3, via="direct")], (1, 1)),
+    }
+    for ending, (events, counted) in ends.items():
+        found = history(call(ok=False), FaultWitnessed(**fault_at(*PLACE)), *events)
+        (incident,) = incidents(found)
+        assert incident.ending is ending
+        assert (calls(found).retries, calls(found).fallbacks) == counted
+        begun = PromptStarted(prompt_index=1, prompt="?")
+        with_trial = history(begun, *(record.event for record in found))
+        (row,) = rows(with_trial, RunReport.of(with_trial))
+        assert row.retries == counted[0]
 
 
 def test_ends_are_counted_in_stretches_of_a_round_width() -> None:

@@ -90,8 +90,8 @@ def test_trials_attempts_and_outcomes_of_those_that_met_it() -> None:
 def test_the_share_of_bad_ones_is_held_against_those_that_called_the_target_and_did_not_meet_it() -> None:
     found = impacts(history(), OUTCOMES)
     assert shares(found.by_target["timeout", "search"]) == ((1, 2), (1, 2))  # r1 and r2 called search
-    assert shares(found.by_target["refused", "movies"]) == ((1, 2), (1, 1))  # the hung one called movies
-    assert shares(found.by_fault["timeout"]) == ((2, 3), (2, 3))
+    assert shares(found.by_target["refused", "movies"]) == ((0, 2), (1, 1))  # the hung one called movies
+    assert shares(found.by_fault["timeout"]) == ((2, 3), (1, 3))
 
 
 def test_nobody_to_hold_it_against_is_no_data_and_what_cannot_be_judged_is_left_out() -> None:

@@ -192,7 +192,7 @@ def test_another_request_or_target_closes_nothing() -> None:
     assert only(story) == (Ending.CENSORED, 3.1, 3.0)
 
 
-def test_a_trial_has_one_incident_per_target() -> None:
+def test_a_trial_has_an_incident_for_each_request_that_met_a_fault() -> None:
     story = history(
         call(1, 1, ok=False),
         witnessed(1, "timeout"),
@@ -206,6 +206,7 @@ def test_a_trial_has_one_incident_per_target() -> None:
     assert [(i.target, i.fault, i.ending) for i in incidents(story)] == [
         ("search", "timeout", Ending.RETRY),
         ("movies", "tool_error", Ending.CENSORED),
+        ("search", "refused", Ending.CENSORED),
     ]
 
 

@@ -44,6 +44,7 @@ from chaoslab.record.lines import Record
 from chaoslab.reports import charts
 from chaoslab.reports.charts import draw, main, overlay, save
 from chaoslab.reports.charts.errors import errors
+from chaoslab.reports.charts.latency_by_fault import latency_by_fault
 from chaoslab.reports.charts.mttr import mttr
 from chaoslab.reports.charts.network_latency import network_latency
 from chaoslab.reports.charts.palette import FAULTS, LONE, OUTCOMES
@@ -52,6 +53,7 @@ from chaoslab.reports.charts.streams import streams
 from chaoslab.reports.charts.style import POINTS
 from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.charts.tool_latency import tool_latency
+from chaoslab.reports.svg import latency
 from tests.event_parts import call_at
 from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, stated
 
@@ -73,7 +75,7 @@ def history(folder: Path, *, chance: float = 0.3, prompts: int = 60, targets: di
 def rich(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
     """The charts of a usual run, to look at; its prompts are asked once each, so the costs come from elsewhere."""
     spent = Spending(trials=3, seconds=Fraction(5), calls=Fraction(2))
-    costs = Costs({"latency": spent, "timeout": spent}, spent, spent, Spending(), Spending(), spent)
+    costs = Costs({"latency": spent, "timeout": spent}, spent, spent, spent, Spending(), Spending(), spent)
     return draw(replace(RunReport.of(history(tmp_path_factory.mktemp("rich"))), costs=Section(costs)))
 
 
@@ -257,7 +259,7 @@ def test_an_attempt_that_met_two_faults_failed_by_the_one_that_fails() -> None:
 
 @pytest.mark.parametrize("longest_s", [0.02, 30.0], ids=["linear", "logarithmic"])
 def test_what_took_no_time_or_is_not_told_is_drawn_at_the_edge_and_counted(longest_s: float) -> None:
-    """A refused call never left the agent."""
+    """A refused call never reached its target."""
     calls = [call("search", n, ok=True, duration_s=longest_s if n == 3 else 0.01) for n in range(1, 4)]
     refused = [call("search", n, error="refused", via="none") for n in (4, 5)]
     met = [
@@ -277,8 +279,25 @@ def test_what_took_no_time_or_is_not_told_is_drawn_at_the_edge_and_counted(longe
         smallest = [float(p[across]) for c in axes.collections for p in np.asarray(c.get_offsets()) if c is not marks]
         assert max(edge) < sorted(smallest)[1], "only the untold one is at the edge too"
         assert "0 or not told" in said(figure)
-        assert "2 more never left" in said(figure) or "2 attempts never left" in said(figure)
+        assert "2 more never reached their target" in said(figure) or "2 attempts never reached it" in said(figure)
+        assert "agent" not in said(figure), "a service's seam refuses what has left the agent"
         assert "of 1 the log tells no duration" in said(figure)
+
+
+def test_a_fault_that_answers_in_place_of_its_target_has_its_line_beside_the_others() -> None:
+    """The caller waited for the end of these calls, though the target was not asked."""
+    calm = [call("crm", n, ok=True, duration_s=0.01, via="service") for n in (1, 2)]
+    hung = call("crm", 3, error="timed_out", duration_s=5.0, via="none")
+    met = FaultWitnessed(
+        fault="timeout", injection="mine", at=AttemptRef(target="crm", request=3, attempt=1, request_id="")
+    )
+    report = RunReport.of(told(*calm, hung, met, call("crm", 4, error="budget", via="none")))
+    figure = latency_by_fault(report)
+    assert "crm (2, 1)" in said(figure), "what no fault refused has no duration of the target's"
+    assert "met a fault" in said(figure)
+    picture = latency.draw(report)
+    assert picture is not None
+    assert "crm (2 without, 1 with)" in str(picture)
 
 
 def test_prompts_that_took_no_time_are_drawn_too() -> None:

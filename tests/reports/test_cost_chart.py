@@ -18,8 +18,9 @@ from tests.reports.test_charts import check_legible, said
 NONE = Spending()
 
 
-def spending(trials: int, **amounts: float) -> Spending:
-    return Spending(trials=trials, **{name: Fraction(value) for name, value in amounts.items()})
+def spending(trials: int, **amounts: float | None) -> Spending:
+    known = {name: None if value is None else Fraction(value) for name, value in amounts.items()}
+    return Spending(trials=trials, **known)
 
 
 def report(costs: Costs | None) -> RunReport:
@@ -27,7 +28,7 @@ def report(costs: Costs | None) -> RunReport:
 
 
 def of(no_fault: Spending, shared: Spending = NONE, no_comparison: Spending = NONE, **faults: Spending) -> RunReport:
-    return report(Costs(faults, shared, no_fault, no_comparison, NONE, NONE))
+    return report(Costs(faults, shared, NONE, no_fault, no_comparison, NONE, NONE))
 
 
 def test_each_fault_has_a_bar_as_long_as_its_sum_dearest_first_and_several_at_once_last() -> None:
@@ -58,6 +59,8 @@ def test_an_amount_that_nothing_can_be_compared_by_has_no_figure() -> None:
     (row,) = added(run)
     assert row.amounts == {"calls": 1.0}
     assert apart(run) == ""
+    other = of(calm, latency=spending(3, calls=1, tokens=None), cut=spending(1, calls=None), jitter=spending(1))
+    assert [(row.fault, row.amounts) for row in added(other)] == [("latency", {"calls": 1.0}), ("jitter", {"calls": 0})]
     (axes,) = cost_of_chaos(run).axes
     assert axes.get_xlabel().startswith("added calls (sum")
 

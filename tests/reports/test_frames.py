@@ -12,6 +12,8 @@ import chaoslab as lab
 from chaoslab.record.history import History
 from chaoslab.reports.frames import COLUMNS, Frames
 
+FIRST_LAB = Path(__file__).parent / "first_lab"
+
 
 def refund(order: int) -> str:
     return f"refunded {order}"
@@ -75,6 +77,28 @@ def test_what_is_not_known_is_missing(frames: Frames) -> None:
     assert frames.trials.cost_usd.isna().all()
     assert frames.calls.status.isna().all()
     assert len(frames.usage) == 0
+
+
+EMPTY = {("trials", "prompt"), ("calls", "faults")}
+"""The columns in which nothing is a value of its own."""
+
+
+def test_a_string_that_is_not_there_is_missing_and_not_empty(frames: Frames) -> None:
+    silent = lab.run(lambda _: str(bool(refund(17)))[4:], "Refund order 17.", tools=[refund])
+    for held in (frames, Frames(silent.history), lab.load(str(FIRST_LAB))):
+        for name, columns in COLUMNS.items():
+            texts = [column.name for column in columns if column.dtype == "string" and (name, column.name) not in EMPTY]
+            assert {text for text in texts if (getattr(held, name)[text] == "").any()} == set()
+    assert frames.effects.request_id.isna().all(), "the agent gave no idempotency key"
+    assert frames.calls.request_id.notna().all()
+    assert Frames(silent.history).trials.answer.isna().all()
+
+
+def test_what_another_labs_log_has_no_place_for_is_missing_and_not_0() -> None:
+    held = lab.load(str(FIRST_LAB))
+    assert len(held.calls) > 0
+    for table, names in (("trials", ("harms", "faults", "effects", "tokens")), ("calls", ("bytes", "faults"))):
+        assert [getattr(held, table)[name].isna().all() for name in names] == [True] * len(names)
 
 
 def test_tokens_are_those_of_the_usage() -> None:

@@ -133,7 +133,7 @@ def with_costs(report: RunReport) -> RunReport:
         return Spending(trials=trials, seconds=Fraction(seconds), calls=Fraction(trials))
 
     faults = {"latency": of_fault(2, 6), "cut": of_fault(1, -2)}
-    found = Costs(faults, Spending(), of_fault(9, 9), Spending(), Spending(), Spending())
+    found = Costs(faults, Spending(), Spending(), of_fault(9, 9), Spending(), Spending(), Spending())
     return replace(report, costs=Section(found))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chaoslab.analysis.assertion import Assertion, Miss, Seen
-from chaoslab.analysis.ledger import told_of
+from chaoslab.analysis.ledger import how_often, told_of
 from chaoslab.base.identity import IDEMPOTENCY_KEY, canonical
+from chaoslab.core.events import Effect
 from chaoslab.record.lines import Record
 
 
@@ -19,11 +20,12 @@ class NoDuplicateEffects(Assertion):
     example = "{effect: refund}"
 
     def check(self, seen: Seen) -> Miss | None:
-        first: dict[str, Record] = {}
+        alike: dict[str, list[tuple[Record, Effect]]] = {}
         for record, event in seen.effects(self.effect):
             content = {key: value for key, value in event.content.items() if key not in (IDEMPOTENCY_KEY, "id")}
-            key = canonical([event.target, event.effect, content])
-            if key in first:
-                return Miss.at(f"{told_of(event.effect, event.content)} twice", first[key], record)
-            first[key] = record
+            alike.setdefault(canonical([event.target, event.effect, content]), []).append((record, event))
+        for made in alike.values():
+            if len(made) > 1:
+                told = told_of(made[0][1].effect, made[0][1].content)
+                return Miss.at(f"{told} {how_often(len(made))}", *(record for record, _ in made))
         return None

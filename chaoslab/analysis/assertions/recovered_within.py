@@ -1,4 +1,4 @@
-"""Each outage is over in time."""
+"""Each request that met a fault recovers in time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from fnmatch import fnmatchcase
 from typing import ClassVar
 
 from chaoslab.analysis.assertion import Assertion, Bounds, Miss, Seen
-from chaoslab.analysis.measures.incidents import incidents
+from chaoslab.analysis.measures.incidents import Ending, how_bad, incidents
 
 
 @dataclass(frozen=True)
 class RecoveredWithin(Assertion):
-    """Each target that met a fault gives a right result at most `seconds` after that attempt began, without a repeated
+    """Each request that met a fault gets a right result at most `seconds` after that attempt began, without a repeated
     effect."""
 
     seconds: float
@@ -24,10 +24,13 @@ class RecoveredWithin(Assertion):
         found = [each for each in incidents(seen.history) if fnmatchcase(each.target, self.tool)]
         if not found:
             return Miss("no fault was met that anything could recover from")
-        for each in found:
+        for each in sorted(found, key=how_bad, reverse=True):
+            request = f"request {each.request} to {each.target}"
+            if each.ending is Ending.HARM:
+                return Miss(f"{request} recovered from {each.fault} only after an effect was repeated")
             if not each.recovered:
-                return Miss(f"{each.target} never recovered from {each.fault} ({each.ending})")
+                return Miss(f"{request} never recovered from {each.fault}")
             if each.duration_s > self.seconds:
-                took = f"{each.target} took {each.duration_s:g} s to recover from {each.fault}"
+                took = f"{request} took {each.duration_s:g} s to recover from {each.fault}"
                 return Miss(f"{took}, at most {self.seconds:g} s were allowed")
         return None

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab.core.events import CallFinished, Fallback, Retry
-from chaoslab.record.history import History
+from chaoslab.core.events import CallFinished, Fallback
+from chaoslab.record.history import History, Place
 
 
 @dataclass(frozen=True)
 class Calls:
-    """Counts of attempts: `made` in all, `to_model`, `failed`, and `again` for all but the first of a request.
-    `retries`, `fallbacks`: as the lab's agent recorded them."""
+    """Counts of attempts: `made` in all, `to_model`, `failed`, `retries`, and `fallbacks`: those that the lab's agent
+    made around the proxy."""
 
     made: int
     to_model: int
     failed: int
-    again: int
     retries: int
     fallbacks: int
 
@@ -28,20 +27,25 @@ class CallCount:
     made: int = 0
     to_model: int = 0
     failed: int = 0
-    again: int = 0
     retries: int = 0
     fallbacks: int = 0
 
     def take(self, history: History) -> None:
         self.made += len(history.made)
         self.to_model += sum([target == "model" for _, target, _, _ in history.made])
-        self.again += sum([attempt > 1 for _, _, _, attempt in history.made])
         self.failed += sum([not event.ok for _, event in history.of(CallFinished)])
-        self.retries += sum(1 for _ in history.of(Retry))
+        self.retries += len(retries(history))
         self.fallbacks += sum(1 for _ in history.of(Fallback))
 
     def result(self) -> Calls:
-        return Calls(self.made, self.to_model, self.failed, self.again, self.retries, self.fallbacks)
+        return Calls(self.made, self.to_model, self.failed, self.retries, self.fallbacks)
+
+
+def retries(history: History) -> list[Place]:
+    """The attempts at a request after its first, by the SDK, the tool, the agent or a new plan; without fallbacks.
+    Recovery takes the same ones for retries (`incidents`)."""
+    around = {at for _, _, at in history.placed(Fallback)}
+    return [at for at in history.made if at[3] > 1 and at not in around]
 
 
 def calls(history: History) -> Calls:

@@ -2,10 +2,10 @@
 
 The rule: each trial's amounts are split into those of its match and the rest. The match is the trial's twin where the
 log has its figure (`PromptStarted.twin_s`, `twin_calls`; for effects those that were asked for), else the median of the
-trials of the same prompt that met no fault. The amounts of the match, and of trials that met no fault, are of "no
-fault". The rest is the fault's if the trial met one alone, and is *shared* if it met several. An amount without a
-match, and all amounts of a trial that hung, is invalid or is unfinished, has *no comparison*. What was spent outside of
-trials is *outside*.
+trials of the same prompt that met no fault. The amounts of the matches are one row, *matched*, and those of the trials
+that met no fault another. The rest is the fault's if the trial met one alone, and is *shared* if it met several. An
+amount without a match, and all amounts of a trial that hung, is invalid or is unfinished, has *no comparison*. What was
+spent outside of trials is *outside*.
 
 So every token, dollar, call, effect and second is in one row, and the rows add up to the run's ledger exactly: they are
 fractions, not floats. An answer of a model without a price adds no dollars, as in `usage`.
@@ -30,23 +30,25 @@ UNITS = ("tokens", "usd", "calls", "effects", "seconds")
 class Spending:
     """The sums over `trials` trials. `tokens`: to and from models. `usd`: dollars of known price. `calls`: attempts.
     `effects`: those on the ledgers; lines with one request id are one. `seconds`: of the world's time. A negative
-    number was saved."""
+    number was saved. None: no trial has a match to tell it by."""
 
     trials: int = 0
-    tokens: Fraction = NONE
-    usd: Fraction = NONE
-    calls: Fraction = NONE
-    effects: Fraction = NONE
-    seconds: Fraction = NONE
+    tokens: Fraction | None = NONE
+    usd: Fraction | None = NONE
+    calls: Fraction | None = NONE
+    effects: Fraction | None = NONE
+    seconds: Fraction | None = NONE
 
 
 @dataclass(frozen=True)
 class Costs:
-    """The rows, which add up to `total`. `by_fault`: the additional amounts of the trials that met this fault alone.
-    `trials` in a row are those that it took amounts of; `no_fault` and `no_comparison` may have parts of one trial."""
+    """The rows, which add up to `total`. `by_fault`: the additional amounts of the trials that met this fault alone;
+    `shared`: of those that met several. `matched`: the amounts of the matches of both. `no_fault`: those of the trials
+    that met none. `trials`: those of the row; `no_comparison` may have parts of others."""
 
     by_fault: Mapping[str, Spending]
     shared: Spending
+    matched: Spending
     no_fault: Spending
     no_comparison: Spending
     outside: Spending
@@ -83,13 +85,14 @@ def costs_of(trials: Trials) -> Costs | None:
                 of_twin if of_twin is not None else of_calm
                 for of_twin, of_calm in zip(_twin(trial), matches.get(trial.prompt, NOTHING), strict=True)
             ]
-            rows["no_fault"].add(0, match)
-            alone = [amount if other is None else None for amount, other in zip(amounts, match, strict=True)]
+            rows["matched"].add(int(match != NOTHING), match)
+            alone = [amount if other is None else 0 for amount, other in zip(amounts, match, strict=True)]
             if None in match:
                 rows["no_comparison"].add(int(match == NOTHING), alone)
             more = [None if other is None else amount - other for amount, other in zip(amounts, match, strict=True)]
             (rows["shared"] if len(names) > 1 else faults[next(iter(names))]).add(1, more)
-    parts = {name: rows[name].spending for name in ("shared", "no_fault", "no_comparison", "outside")}
+    others = ("shared", "matched", "no_fault", "no_comparison", "outside")
+    parts = {name: rows[name].spending if name in rows else Spending() for name in others}
     return Costs({name: faults[name].spending for name in sorted(faults)}, total=total.spending, **parts)
 
 
@@ -115,17 +118,18 @@ class _Sums:
     """Sums of amounts by UNITS."""
 
     def __init__(self) -> None:
-        self.trials, self.sums = 0, [0] * len(UNITS)
+        self.trials, self.sums = 0, list[int | None]([None] * len(UNITS))
 
     def add(self, trials: int, amounts: Known) -> None:
         self.trials += trials
         for nth, amount in enumerate(amounts):
-            if amount:
-                self.sums[nth] += amount
+            if amount is not None:
+                self.sums[nth] = amount + (self.sums[nth] or 0)
 
     @property
     def spending(self) -> Spending:
-        return Spending(self.trials, *(Fraction(amount, 1 << SCALE) for amount in self.sums))
+        known = (None if amount is None else Fraction(amount, 1 << SCALE) for amount in self.sums)
+        return Spending(self.trials, *known)
 
 
 def _own(trial: Trial) -> Amounts:

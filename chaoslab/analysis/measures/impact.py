@@ -4,8 +4,7 @@
 so the rows do not add up, and no row proves that its fault was the only cause. Compare with the share of bad outcomes
 `without`: among the trials that called the same target and did not meet the fault there.
 
-*Bad*: every outcome but correct. The share is of the trials that could be judged. If nothing was stated about right
-answers, a trial is bad if it failed, hung or did harm, and only invalid and unfinished trials are left out.
+*Bad*: the trials that did not end well (`standing.py`). The share is of the trials that allow a conclusion.
 
 *Lost*: the additional cost of a trial compared with one without faults, in seconds of its world and in attempts at
 calls, as a mean over the trials that met the fault. It is negative if a trial gave up early. A trial is compared with
@@ -22,8 +21,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from chaoslab.analysis.measures.intervals import Rate, rate
-from chaoslab.analysis.measures.success import UNJUDGED
 from chaoslab.analysis.measures.trials import Trial, Trials
+from chaoslab.analysis.standing import Standing, Standings
 from chaoslab.record.history import History
 
 
@@ -55,12 +54,12 @@ class Impacts:
 def impacts(history: History, outcomes: Mapping[str, str], *, judgeable: bool = True) -> Impacts:
     """The impacts of a run's faults. `outcomes`: the outcome of each trial, from `judge`. `judgeable`: something was
     stated about right answers."""
-    return impacts_of(Trials.of(history, outcomes), judgeable=judgeable)
+    return impacts_of(Trials.of(history, outcomes), Standings(judgeable))
 
 
-def impacts_of(trials: Trials, *, judgeable: bool) -> Impacts:
+def impacts_of(trials: Trials, standings: Standings) -> Impacts:
     """The impacts over these trials."""
-    told = _Told(trials, judgeable=judgeable)
+    told = _Told(trials, standings)
     targets: dict[str, set[str]] = defaultdict(set)
     for name, target in told.met:
         targets[name].add(target)
@@ -76,9 +75,8 @@ Lost = tuple[float | None, float | None, bool]
 class _Told:
     """The facts about the trials that the impacts need."""
 
-    def __init__(self, trials: Trials, *, judgeable: bool) -> None:
-        self.unjudged = UNJUDGED if judgeable else tuple(name for name in UNJUDGED if name != "unknown")
-        self.good = ("correct",) if judgeable else ("correct", "unknown")
+    def __init__(self, trials: Trials, standings: Standings) -> None:
+        self.standing = {trial.trial: standings.of(trial.trial, trial.outcome) for trial in trials.rows}
         self.met: dict[tuple[str, str], dict[str, tuple[Trial, int]]] = defaultdict(dict)
         for trial in trials.rows:
             for place, count in trial.met:
@@ -88,7 +86,9 @@ class _Told:
             for trial, beside in trials.beside_calm
             if beside is not None
         }
-        self.alike = Counter((t.called, frozenset(place for place, _ in t.met), t.outcome) for t in trials.rows)
+        self.alike = Counter(
+            (t.called, frozenset(place for place, _ in t.met), self.standing[t.trial]) for t in trials.rows
+        )
 
     def impact(self, places: Collection[tuple[str, str]]) -> Impact:
         """The impact of a fault at these places, each a fault and a target."""
@@ -99,10 +99,10 @@ class _Told:
                 met[key] = trial
                 attempts += count
         there, here = {target for _, target in places}, set(places)
-        others = Counter[str | None]()
-        for (called, faults, outcome), count in self.alike.items():
+        others = Counter[Standing]()
+        for (called, faults, standing), count in self.alike.items():
             if not called.isdisjoint(there) and faults.isdisjoint(here):
-                others[outcome] += count
+                others[standing] += count
         lost = [self.lost[key] for key in met if key in self.lost]
         seconds = [s for s, _, _ in lost if s is not None]
         calls = [c for _, c, _ in lost if c is not None]
@@ -111,17 +111,18 @@ class _Told:
             trials=len(met),
             attempts=attempts,
             outcomes=Counter({outcome: count for outcome, count in outcomes.items() if outcome is not None}),
-            bad=self._bad(outcomes),
-            without=self._bad(others),
+            bad=_bad(Counter(map(self.standing.__getitem__, met))),
+            without=_bad(others),
             lost_s=fmean(seconds) if seconds else None,
             lost_calls=fmean(calls) if calls else None,
             beside_twin=sum(twin for _, _, twin in lost),
             beside_median=sum(not twin for _, _, twin in lost),
         )
 
-    def _bad(self, outcomes: Mapping[str | None, int]) -> Rate | None:
-        judged = {name: count for name, count in outcomes.items() if name is not None and name not in self.unjudged}
-        return rate(sum(count for name, count in judged.items() if name not in self.good), sum(judged.values()))
+
+def _bad(found: Mapping[Standing, int]) -> Rate | None:
+    bad = found.get(Standing.BAD, 0)
+    return rate(bad, bad + found.get(Standing.WELL, 0))
 
 
 def _more(took: float | None, other: float | None) -> float | None:

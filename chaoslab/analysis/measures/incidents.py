@@ -1,9 +1,12 @@
-"""The incidents of each trial: an outage of a target, with its beginning, its notice and its end.
+"""The incidents of each trial: a request that met a fault, with its beginning, its notice and its end.
 
 An *incident* opens at the start of the first attempt that meets a fault at a target. It closes at the first right
-result of that same request: an attempt that is ok and met no fault that corrupts. There is one incident per trial and
-target, so that incidents are independent of each other; it has the name of the fault that opened it. It is *noticed* at
-the end of that attempt, when its fault is witnessed.
+result of that same request: an attempt that is ok and met no fault that corrupts. There is one incident per request,
+with the name of the fault that opened it; further faults of its attempts belong to it. It is *noticed* at the end of
+that attempt, when its fault is witnessed.
+
+Intervals take incidents as independent of each other. Where one outage hits several requests they are not, and the
+intervals are too narrow.
 
 Some faults open none, since nothing can recover from them: those that corrupt a value silently, and those that last
 until the trial ends. The fault's class defines this (`traits`). Nor does a fault open one at an attempt that was
@@ -66,7 +69,7 @@ RECOVERED = (Ending.RETRY, Ending.FALLBACK, Ending.LATE)
 
 
 class Incident(NamedTuple):
-    """One outage of a target in one trial.
+    """One request that met a fault.
 
     `opened_t`: the start of the attempt that met the fault. `duration_s`: from there to the right result, or to the
     trial's end. `noticed_after_s`: from there to the end of that attempt.
@@ -103,17 +106,25 @@ def incidents(history: History) -> list[Incident]:
     if not history.has(FaultWitnessed):
         return sorted([*_of_tools(history), *_of_prompts(history)], key=in_order)
     told = _Told(history)
-    first: dict[tuple[str, str], tuple[Record, FaultWitnessed]] = {}
+    first: dict[tuple[str, str, int], tuple[Record, FaultWitnessed]] = {}
     for record, fault, at in history.placed(FaultWitnessed):
-        if record.trial is not None and (record.trial, at[1]) not in first and told.noticeable(fault, at):
-            first[intern(record.trial), at[1]] = record, fault
-    found = [told.incident(trial, record.t, fault) for (trial, _), (record, fault) in first.items()]
+        if record.trial is None:
+            continue
+        request = (intern(record.trial), at[1], at[2])
+        if request not in first and told.noticeable(fault, at):
+            first[request] = record, fault
+    found = [told.incident(trial, record.t, fault) for (trial, _, _), (record, fault) in first.items()]
     return sorted(found, key=in_order)
 
 
-def in_order(incident: Incident) -> tuple[float, str, str]:
-    """The place of an incident among others: by its opening, trial and target."""
-    return incident.opened_t, incident.trial, incident.target
+def in_order(incident: Incident) -> tuple[float, str, str, int]:
+    """The place of an incident among others: by its opening, trial, target and request."""
+    return incident.opened_t, incident.trial, incident.target, incident.request
+
+
+def how_bad(incident: Incident) -> tuple[bool, bool, float]:
+    """The place of an incident among others by how it went: harm, then no recovery, then the duration."""
+    return incident.ending is Ending.HARM, not incident.recovered, incident.duration_s
 
 
 @dataclass

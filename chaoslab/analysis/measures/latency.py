@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from sys import intern
 from typing import NamedTuple
@@ -99,6 +99,16 @@ def streamed(found: Sequence[Attempt]) -> Streamed | None:
     first = latency([a.first_byte_s for a in found if a.first_byte_s is not None])
     last = latency([a.last_byte_s for a in found if a.last_byte_s is not None])
     return Streamed(first, last) if first is not None and last is not None else None
+
+
+def by_fault(found: Iterable[Attempt]) -> dict[str, tuple[list[float], list[float]]]:
+    """The known durations of each target's attempts, without a fault and with one. A fault's own count too: the caller
+    waits for an answer, or for the end of a call, whether or not the target is asked."""
+    durations: dict[str, tuple[list[float], list[float]]] = {}
+    for attempt in found:
+        if attempt.timed or (attempt.faults and not math.isnan(attempt.duration_s)):
+            durations.setdefault(attempt.target, ([], []))[bool(attempt.faults)].append(attempt.duration_s)
+    return durations
 
 
 def latency(durations_s: Sequence[float]) -> Latency | None:

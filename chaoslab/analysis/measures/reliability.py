@@ -1,7 +1,6 @@
 """Reliability: the share of trials that ended well, the nines that are proven, error budgets, MTBF and one score.
 
-A trial *ended well* if its outcome is correct or degraded: the agent did what it could and said nothing untrue. Trials
-that allow no conclusion are left out.
+`standing.py` says which trials ended well. Those that allow no conclusion are left out.
 
 - *Nines*: the nines of the one-sided lower bound at 95 % of that share (Clopper and Pearson 1934). So 99.9 % is claimed
   from 2,995 trials on, all of which ended well; with k bad ones it takes more.
@@ -24,11 +23,10 @@ from statistics import fmean
 from chaoslab.analysis.measures.consistency import Consistency
 from chaoslab.analysis.measures.intervals import Rate, clopper_pearson, rate
 from chaoslab.analysis.measures.mttr import Recovery
-from chaoslab.analysis.measures.success import UNJUDGED
 from chaoslab.analysis.measures.trials import Beside, Trials
+from chaoslab.analysis.standing import Standing, Standings
 from chaoslab.record.history import History
 
-WELL = ("correct", "degraded")
 OBJECTIVES = (0.9, 0.95, 0.99, 0.999)
 """The objectives (SLOs) whose budgets are told: the share of trials that should end well."""
 WEIGHTS = {"availability": 0.30, "error handling": 0.25, "latency": 0.20, "recovery": 0.15, "consistency": 0.10}
@@ -76,14 +74,17 @@ def reliability(
     history: History, outcomes: Mapping[str, str], recovered: Recovery, alike: Consistency | None
 ) -> Reliability | None:
     """The reliability over a run's trials; None if none was judged."""
-    return reliability_of(Trials.of(history, outcomes), recovered, alike)
+    return reliability_of(Trials.of(history, outcomes), Standings(), recovered, alike)
 
 
-def reliability_of(trials: Trials, recovered: Recovery, alike: Consistency | None) -> Reliability | None:
+def reliability_of(
+    trials: Trials, standings: Standings, recovered: Recovery, alike: Consistency | None
+) -> Reliability | None:
     """The reliability over these trials."""
-    judged = [trial for trial in trials.rows if trial.outcome is not None and trial.outcome not in UNJUDGED]
-    handled = [trial.outcome in WELL for trial in judged if trial.met]
-    available = rate(sum(trial.outcome in WELL for trial in judged), len(judged))
+    found = [(trial, standings.of(trial.trial, trial.outcome)) for trial in trials.rows]
+    judged = [(trial, standing is Standing.WELL) for trial, standing in found if standing is not Standing.OPEN]
+    handled = [well for trial, well in judged if trial.met]
+    available = rate(sum(well for _, well in judged), len(judged))
     if available is None:
         return None
     failed = available.total - available.count

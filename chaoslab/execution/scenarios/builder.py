@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from chaoslab.execution.scenarios.running import Result, State
+    from chaoslab.execution.scenarios.running import Result
     from chaoslab.execution.scenarios.scenario import Scenario
+    from chaoslab.record.rulings import State
 
 Time = float | str | Mapping[str, Any]
 """Seconds, a duration as in "2h", or the range or choices that each trial draws from, as in {"from": 1, "to": "2h"}."""
@@ -168,15 +170,18 @@ class ScenarioBuilder:
             ScenarioError: a ValueError; something is wrong or cannot be imported.
         """
         from chaoslab.execution.scenarios.running import Result, run
+        from chaoslab.execution.scenarios.tell import again
 
         results = []
+        given = () if seed is None else (f"seed={seed}",)
         for scenario in self.check():
             result = Result(scenario)
             place = None if logs is None else Path(logs)
-            for ruling in run(scenario, trials=trials, seed=seed, jobs=jobs, logs=place, only=trial):
+            command = partial(again, scenario, given=given)
+            for ruling in run(scenario, trials=trials, seed=seed, jobs=jobs, logs=place, only=trial, again=command):
                 result.add(ruling)
             results.append(result)
-        return Results(tuple(results), () if seed is None else (f"seed={seed}",))
+        return Results(tuple(results), given)
 
     def test(self, **options: Any) -> Results:
         """Runs it like `run`, for a test.

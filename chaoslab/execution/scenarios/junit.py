@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from chaoslab.execution.scenarios.running import Result, State
+from chaoslab.execution.scenarios.running import Result
 from chaoslab.execution.scenarios.tell import told
+from chaoslab.record.rulings import State
 from chaoslab.reports.formats import put
 
 KINDS = {State.FAILED: "failure", State.INVALID: "error"}

@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +26,7 @@ from chaoslab.execution.scenarios.located import ScenarioError
 from chaoslab.execution.scenarios.operations import Step, makes
 from chaoslab.execution.scenarios.scenario import BUDGET, Scenario
 from chaoslab.execution.trial import Trial, numbered
+from chaoslab.record.rulings import RulingsFile, State, TrialRuling
 from chaoslab.worlds.virtual.context import Unsupported
 
 if TYPE_CHECKING:
@@ -34,15 +34,6 @@ if TYPE_CHECKING:
 
 WHY = 300
 """The most characters of a reason."""
-
-
-class State(StrEnum):
-    """The ruling on a trial or a scenario. INVALID: it proves nothing, since a fault was not met or nothing could be
-    judged."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    INVALID = "invalid"
 
 
 @dataclass(frozen=True)
@@ -53,6 +44,12 @@ class Rules:
     accept: Sequence[str] = ("correct", "degraded")
     expect: Sequence[Assertion] = ()
     by_turn: Mapping[int, Sequence[Assertion]] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> list[str]:
+        """The requirements as texts."""
+        of_turns = [f"{each} in turn {turn}" for turn, asserted in self.by_turn.items() for each in asserted]
+        return [f"outcome: {' or '.join(self.accept)}", *map(str, self.expect), *of_turns]
 
 
 @dataclass(frozen=True)
@@ -109,6 +106,18 @@ class Result:
             self.calls[each] = (good + sum(map(each.good, ended)), all_ + len(ended))
 
     @property
+    def reasons(self) -> list[str]:
+        """The reasons why the whole has not passed, one line each."""
+        state = self.state
+        if state is not State.FAILED:
+            return [self.invalid] if state is State.INVALID else []
+        failed, passed = self.count(State.FAILED), self.count(State.PASSED)
+        least = self.scenario.spec.pass_rate
+        asked = f"{least:.4g} of them should" if least < 1 else "all should"
+        short = [f"{passed} of {passed + failed} trials passed, {asked}"] if passed < least * (passed + failed) else []
+        return [*short, *self.below]
+
+    @property
     def below(self) -> list[str]:
         """The objectives that were missed, one line each."""
         found = []
@@ -149,10 +158,10 @@ class Result:
 
 def run(
     scenario: Scenario, *, trials: int | None = None, seed: int | None = None, jobs: int = 1, only: int | None = None,
-    logs: Path | None = None,
+    logs: Path | None = None, again: Callable[[Ruling], str] | None = None,
 ) -> Iterator[Ruling]:  # fmt: skip
     """Runs the trials of a scenario, each when the iterator is advanced. `trials`, `seed`: in place of the scenario's
-    own. `only`: this trial alone, from 1.
+    own. `only`: this trial alone, from 1. `again`: the command that runs a trial again, for the logs.
 
     Raises:
         ScenarioError: something of the user's cannot be imported, does not fit, or did what no virtual world has.
@@ -164,6 +173,8 @@ def run(
     rules = Rules(spec.accept, scenario.expect, scenario.by_turn)
     seed = spec.seed if seed is None else seed
     drawn = partial(scenario.drawn, seed) if scenario.spaces else None
+    result = Result(scenario)
+    book = Book(logs, scenario.name, rules, len(numbers), asked=map(str, scenario.slo)) if logs is not None else None
     try:
         if spec.agent == LAB:
             done = _of_the_lab(scenario, numbers, seed=seed, jobs=jobs, logs=logs)
@@ -173,13 +184,17 @@ def run(
         with closing(done):
             for number, trial in zip(numbers, done, strict=True):
                 ruling = ruled(rules, number + 1, trial)
-                if logs is not None:
-                    write_opinions(ruling, logs)
+                if book is not None:
+                    result.add(ruling)
+                    book.add(ruling, again(ruling) if again is not None else "")
                 yield ruling
     except ScenarioError:
         raise
     except (LookupError, ValueError, TypeError, BrokenFault, Unsupported) as error:
         raise ScenarioError(f"{scenario.file or scenario.name}: {error}") from error
+    finally:
+        if book is not None and result.rulings:
+            book.end(result.state, result.reasons)
 
 
 def _of_the_lab(
@@ -233,12 +248,33 @@ def missing(rules: Rules, trial: Trial, opinions: list[Opinion]) -> Iterator[Mis
                 yield Missed(assertion, miss, turn)
 
 
-def write_opinions(ruling: Ruling, logs: Path) -> None:
-    """Adds a line of JSON for each opinion to `judge.jsonl` in the newest run of the folder: prompt and verdict."""
-    with suppress(FileNotFoundError):
+class Book:
+    """Writes the rulings on the newest run of a folder beside its logs, with the opinions that they rest on."""
+
+    def __init__(self, logs: Path, name: str, rules: Rules, trials: int, *, asked: Iterable[str] = ()) -> None:
+        """`trials`: the number of trials to come. `asked`: what is required of all of them together."""
+        self._logs = logs
+        self._file = RulingsFile(logs, name, [*rules.asked, *asked], trials)
+
+    def add(self, ruling: Ruling, again: str) -> None:
+        """Adds the ruling on a trial. `again`: the command that runs it again.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        again = "" if ruling.state is State.PASSED else again
+        self._file.add(ruling.trial.key, TrialRuling(ruling.state, tuple(ruling.reasons), again))
         for opinion in ruling.opinions:
-            with (logs / "latest" / "judge.jsonl").open("a", encoding="utf-8") as file:
+            with (self._logs / "latest" / "judge.jsonl").open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"trial": ruling.trial.key, **vars(opinion)}, ensure_ascii=False) + "\n")
+
+    def end(self, state: State, reasons: Sequence[str]) -> None:
+        """Adds the ruling on the whole.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self._file.end(state, reasons)
 
 
 def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.core.levels import LEVELS
 from chaoslab.execution.scenarios.load import load
-from chaoslab.execution.scenarios.running import Result, State, run
+from chaoslab.execution.scenarios.running import Result, run
+from chaoslab.execution.scenarios.tell import again
+from chaoslab.record.rulings import State
 
 BAR = 30
 """The width of a full bar, in characters."""
@@ -54,7 +57,9 @@ def stress(
     for level in levels:
         for scenario in load(path, changed=[f"chaos_level={level:g}"]):
             result = Result(scenario)
-            for ruling in run(scenario, trials=trials, seed=seed, jobs=jobs, logs=logs):
+            own = [] if seed is None else ["--seed", str(seed)]
+            command = partial(again, scenario, given=[*own, "--set", f"chaos_level={level:g}"])
+            for ruling in run(scenario, trials=trials, seed=seed, jobs=jobs, logs=logs, again=command):
                 result.add(ruling)
             passed, failed = result.count(State.PASSED), result.count(State.FAILED)
             yield Step(

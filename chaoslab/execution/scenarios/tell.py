@@ -12,8 +12,9 @@ from chaoslab.base.identity import nth
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Decision, Injection, Plan
 from chaoslab.execution.scenarios import lab_agent
-from chaoslab.execution.scenarios.running import Result, Ruling, State
+from chaoslab.execution.scenarios.running import Result, Ruling
 from chaoslab.execution.scenarios.scenario import Scenario
+from chaoslab.record.rulings import State
 
 EXAMPLES = 3
 """The most trials of a scenario that are told."""

@@ -15,9 +15,10 @@ from enum import StrEnum
 from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.measures.paired import mcnemar
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.standing import Standing
 from chaoslab.core.events import RunStarted
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.outcomes import UNSTATED, is_bad, is_judged
+from chaoslab.reports.contents.outcomes import UNSTATED
 from chaoslab.reports.contents.rows import Row
 from chaoslab.reports.levels import PassRate, level_of, pooled
 from chaoslab.reports.page import count
@@ -69,7 +70,7 @@ class Changes:
     def of(cls, then: Contents, now: Contents) -> Changes:
         """The changes from one run to another."""
         before, after = _keyed(then), _keyed(now)
-        pairs = [_change(then, before[key], now, row) for key, row in after.items() if key in before]
+        pairs = [_change(before[key], now, row) for key, row in after.items() if key in before]
         order = list(Way)
         return cls(
             then=then.where,
@@ -152,13 +153,14 @@ def _keyed(contents: Contents) -> dict[tuple[str, str, int], Row]:
     return found
 
 
-def _change(then: Contents, before: Row, now: Contents, after: Row) -> Change:
-    was, is_ = (then.report.judgeable, before.outcome), (now.report.judgeable, after.outcome)
-    judged = all(is_judged(outcome, judgeable=stated) for stated, outcome in (was, is_))
-    bad_then, bad_now = (is_bad(outcome, judgeable=stated) for stated, outcome in (was, is_))
-    ranks = [-1 if outcome is UNSTATED else list(Outcome).index(outcome) for _, outcome in (was, is_)]
+def _change(before: Row, now: Contents, after: Row) -> Change:
+    standings = (before.standing, after.standing)
+    new, fixed = standings == (Standing.WELL, Standing.BAD), standings == (Standing.BAD, Standing.WELL)
+    ranks = [-1 if row.outcome is UNSTATED else list(Outcome).index(row.outcome) for row in (before, after)]
     way = Way.OPEN
-    if judged:
+    if new or fixed:
+        way = Way.WORSE if new else Way.BETTER
+    elif Standing.OPEN not in standings:
         way = Way.WORSE if ranks[1] > max(ranks[0], 0) else Way.BETTER if max(ranks[1], 0) < ranks[0] else Way.SAME
     return Change(
         trial=after.trial,
@@ -166,8 +168,8 @@ def _change(then: Contents, before: Row, now: Contents, after: Row) -> Change:
         then=before.outcome,
         now=after.outcome,
         way=way,
-        new=judged and bad_now and not bad_then,
-        fixed=judged and bad_then and not bad_now,
-        why=after.why,
+        new=new,
+        fixed=fixed,
+        why=after.told,
         replay=now.replay(after.trial),
     )

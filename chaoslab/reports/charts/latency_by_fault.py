@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.latency import percentile
+from chaoslab.analysis.measures.latency import by_fault, percentile
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.palette import CLEAN, MET
 from chaoslab.reports.charts.style import canvas, legend, nothing, scale, short, unmet
@@ -22,10 +22,7 @@ def latency_by_fault(report: RunReport) -> Figure:
     """Two lines per target, without and with a fault: the median as a point, from the 10th to the 90th percentile.
     Percentiles by type 7 of Hyndman and Fan."""
     title = "Latency with and without faults"
-    durations: dict[str, tuple[list[float], list[float]]] = {}
-    for attempt in report.attempts.value:
-        if attempt.timed:
-            durations.setdefault(attempt.target, ([], []))[bool(attempt.faults)].append(attempt.duration_s)
+    durations = by_fault(report.attempts.value)
     if not durations or not report.knows_faults:
         figure, axes = canvas(title)
         nothing(axes, unmet(report) if not report.knows_faults else "no data: no call with a duration in this run")

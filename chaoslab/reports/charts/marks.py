@@ -87,9 +87,9 @@ def said(found: Sequence[Attempt]) -> str:
     here = sum(not a.left for a in found)
     if here:
         parts.append(
-            f"{here:,} more never left the agent"
+            f"{here:,} more never reached their target"
             if figures
-            else f"{counted(here, 'attempt')}, none of which left the agent"
+            else f"{counted(here, 'attempt')}, none of which reached its target"
         )
     untold = sum(a.left and not a.timed for a in found)
     if untold:

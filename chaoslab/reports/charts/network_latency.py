@@ -19,7 +19,7 @@ TITLE = "Network latency of each attempt"
 
 def network_latency(report: RunReport) -> Figure:
     """A point per attempt, with a colour and a shape for each witnessed fault, and a band where a fault lasted.
-    Attempts that never left the agent, or without a known duration, are at the lower edge."""
+    Attempts that never reached their target, or without a known duration, are at the lower edge."""
     found = report.attempts.value
     told = report.knows_faults
     if not any(a.timed or not a.left for a in found):

@@ -25,7 +25,7 @@ WHISKER = 1.5
 
 
 def tool_latency(report: RunReport) -> Figure:
-    """A row per service, with a point per attempt, and a box if eight or more left the agent."""
+    """A row per service, with a point per attempt, and a box if eight or more reached the service."""
     found = report.attempts.value
     told = report.knows_faults
     if not any(a.timed or not a.left for a in found):
@@ -39,8 +39,8 @@ def tool_latency(report: RunReport) -> Figure:
         rows.setdefault(attempt.target, []).append(attempt)
     names = sorted(rows)
     here, untold = sum(not a.left for a in found), sum(a.left and not a.timed for a in found)
-    note = "point: one attempt; box: quartiles and median of those that left (8 or more)"
-    note += f"; {counted(here, 'attempt')} never left the agent" if here else ""
+    note = "point: one attempt; box: quartiles and median of those that reached the service (8 or more)"
+    note += f"; {counted(here, 'attempt')} never reached it" if here else ""
     note += f"; of {untold:,} the log tells no duration" if untold else ""
     figure, axes = canvas("Latency by service", note, height_in=1.9 + 0.42 * len(rows))
     scaled = scale(axes, [a.duration_s for a in found], axis="x")

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 
 from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.standing import Standing
 from chaoslab.base.jsonable import line
 from chaoslab.record.history import History
 from chaoslab.reports.contents.advice import Advice, advice
 from chaoslab.reports.contents.headline import Harm, Headline, harms, headline
 from chaoslab.reports.contents.matrix import Matrix, matrix
-from chaoslab.reports.contents.outcomes import is_bad, is_judged
 from chaoslab.reports.contents.parts import Part, parts
 from chaoslab.reports.contents.rows import Row, rows
+from chaoslab.reports.contents.text import visible
 
-NAME = 200
-"""The most characters of a run's name or folder."""
+NAME, ASKED = 200, 1000
+"""The most characters of a run's name or folder, and of what a scenario asks for."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Contents:
             history=history,
             report=report,
             where=line(where, NAME),
-            headline=headline(report, found),
+            headline=headline(report),
             harms=harms(found) if report.knows_effects else (),
             matrix=matrix(report),
             rows=found,
@@ -60,6 +61,11 @@ class Contents:
         """The run's seed, world, model and end, as texts by name."""
         run, end = self.report.started, self.report.finished
         found = {"run": self.name, "folder": self.where}
+        if (rulings := self.report.rulings) is not None:
+            found |= {
+                "scenario": visible(rulings.scenario, NAME),
+                "asked for": visible("; ".join(rulings.asked), ASKED),
+            }
         if run is not None:
             found |= {
                 "seed": "not known" if run.seed is None else str(run.seed),
@@ -75,10 +81,9 @@ class Contents:
     def worst(self) -> Row | None:
         """The worst trial, unless it ended well."""
         row = self.rows[0] if self.rows else None
-        if row is None or row.harm or row.outcome is Outcome.DEGRADED:
+        if row is None or row.standing is not Standing.WELL:
             return row
-        stated = self.report.judgeable
-        return row if is_bad(row.outcome, judgeable=stated) or not is_judged(row.outcome, judgeable=stated) else None
+        return row if row.ruling is None and (row.harm or row.outcome is Outcome.DEGRADED) else None
 
     @property
     def unit(self) -> str:
@@ -87,6 +92,9 @@ class Contents:
         return f"seconds ({world})" if world else "seconds"
 
     def replay(self, trial: str) -> str:
-        """The command that runs the trial again, or shows it where the log does not hold the agent's program."""
+        """The command that runs the trial again, or shows it where nothing in the run's folder leads to its program."""
+        ruling = self.report.rulings.by_trial.get(trial) if self.report.rulings is not None else None
+        if ruling is not None and ruling.again:
+            return ruling.again
         verb = "show" if self.report.of_functions or self.history.unknown else "replay"
         return f"chaoslab {verb} {self.where} --trial {trial}"

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from chaoslab.analysis.judge import Outcome, Verdict
+from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.ledger import Kind
 from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.reports.contents.outcomes import is_bad, is_judged
+from chaoslab.analysis.standing import Standing
+from chaoslab.record.rulings import Rulings, State
 from chaoslab.reports.contents.rows import Row
 from chaoslab.reports.page import count
 
@@ -73,33 +74,32 @@ class Headline:
     delivery: Delivery | None
 
 
-def headline(report: RunReport, rows: Sequence[Row]) -> Headline:
+def headline(report: RunReport) -> Headline:
     """The verdict on a run, with its numbers."""
-    said, tone = verdict(report, rows)
-    judged, bad, harmed = _counted(report, rows)
+    said, tone = verdict(report)
+    judged, bad, harmed = _counted(report)
     correct = report.success.value.correct
-    return Headline(said, tone, len(rows), judged, len(report.met), bad, correct, harmed, delivery(report))
+    return Headline(said, tone, len(report.verdicts), judged, len(report.met), bad, correct, harmed, delivery(report))
 
 
-def _counted(report: RunReport, rows: Sequence[Row | Verdict]) -> tuple[int, Rate | None, Rate | None]:
+def _counted(report: RunReport) -> tuple[int, Rate | None, Rate | None]:
     """The number of trials that could be judged, and the shares of bad and of harmed ones."""
-    stated = report.judgeable
-    judged = [row for row in rows if is_judged(row.outcome, judgeable=stated)]
-    bad = rate(sum(is_bad(row.outcome, judgeable=stated) for row in judged), len(judged))
-    return len(judged), bad, rate(sum(bool(row.harm) for row in rows), len(rows))
+    bad, well = (list(report.standings.values()).count(each) for each in (Standing.BAD, Standing.WELL))
+    harmed = rate(sum(bool(found.harm) for found in report.verdicts.values()), len(report.verdicts))
+    return bad + well, rate(bad, bad + well), harmed
 
 
-def verdict(report: RunReport, rows: Sequence[Row | Verdict]) -> tuple[str, Tone]:
-    """The verdict on a run as a sentence without its full stop. `rows`: its trials, or the verdicts on them."""
-    judged, bad, harmed = _counted(report, rows)
-    if not rows:
+def verdict(report: RunReport) -> tuple[str, Tone]:
+    """The verdict on a run as a sentence without its full stop. If a scenario ran it, its ruling is the verdict."""
+    judged, bad, harmed = _counted(report)
+    all_ = len(report.verdicts)
+    if not all_:
         return "No conclusion: no trial was started", Tone.OPEN
-    of = count(len(rows), "trial")
+    if report.rulings is not None:
+        return _ruled(report.rulings, harmed)
+    of = count(all_, "trial")
     if harmed and harmed.count:
         return f"Harm was done in {harmed.count} of {of}", Tone.BAD
-    degraded = sum(row.outcome is Outcome.DEGRADED for row in rows)
-    if bad and bad.count and degraded == bad.count:
-        return f"{degraded} of {count(judged, 'judged trial')} {_was(degraded)} degraded, and said so", Tone.BAD
     if bad and bad.count:
         return f"{bad.count} of {count(judged, 'judged trial')} did not end well", Tone.BAD
     if bad is None:
@@ -108,12 +108,34 @@ def verdict(report: RunReport, rows: Sequence[Row | Verdict]) -> tuple[str, Tone
         return f"No conclusion about faults: none was witnessed in {of}", Tone.OPEN
     if not report.judgeable:
         return f"None of {of} failed; nothing was stated about right answers", Tone.OPEN
-    left = f"; {len(rows) - judged} could not be judged" if judged < len(rows) else ""
-    well = f"ll of {count(judged, 'judged trial')} ended well{left}"
+    degraded = sum(found.outcome is Outcome.DEGRADED for found in report.verdicts.values())
+    if degraded == judged:
+        return f"{degraded} of {count(judged, 'judged trial')} {_was(degraded)} degraded, and said so", Tone.OPEN
+    left = f"; {all_ - judged} could not be judged" if judged < all_ else ""
+    honest = f", {degraded} of them degraded, and said so" if degraded else ""
+    well = f"ll of {count(judged, 'judged trial')} ended well{honest}{left}"
     reason = report.finished.reason if report.finished else "done"
     if reason != "done":
         return f"The run ended early ({reason.replace('_', ' ')}): a{well}", Tone.OPEN
     return f"A{well}", Tone.GOOD
+
+
+def _ruled(rulings: Rulings, harmed: Rate | None) -> tuple[str, Tone]:
+    """The ruling of the scenario as a sentence."""
+    found = Counter(ruling.state for ruling in rulings.by_trial.values())
+    failed, passed = found[State.FAILED], found[State.PASSED]
+    of = count(failed + passed, "judged trial")
+    harm = f"; harm was done in {harmed.count}" if harmed and harmed.count else ""
+    if rulings.state is State.FAILED or (rulings.state is None and failed):
+        few = f"{failed} of {of} failed" if failed else "; ".join(rulings.why) or "it says no reason"
+        return f"The scenario does not hold: {few}{harm}", Tone.BAD
+    if rulings.state is None or found.total() < rulings.trials:
+        early = f"{passed} of {count(rulings.trials, 'trial')} passed before it ended"
+        return f"No conclusion: the scenario ended early, {early}{harm}", Tone.OPEN
+    if rulings.state is State.INVALID:
+        return f"The scenario proves nothing: {'; '.join(rulings.why) or 'it says no reason'}{harm}", Tone.OPEN
+    all_ = f"all of {of} passed" if not failed else f"{passed} of {of} passed, as many as it asks for"
+    return f"The scenario holds: {all_}{harm}", Tone.GOOD
 
 
 def _was(number: int) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.measures.intervals import Rate
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.standing import ENDED_WELL
 from chaoslab.reports.contents.outcomes import SEVERITY
 
 
@@ -37,6 +38,11 @@ class Cell:
     attempts: int = 0
     worst: Outcome | None = None
     bad: Rate | None = None
+
+    @property
+    def refused(self) -> bool:
+        """True if each outcome is a good one, and a scenario let a trial fail all the same."""
+        return bool(self.bad and self.bad.count) and str(self.worst) in ENDED_WELL
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,8 @@ from chaoslab.analysis.judge import Outcome
 from chaoslab.reports.charts.palette import OUTCOMES
 from chaoslab.reports.trials import WORST_FIRST
 
-BEST = Outcome.CORRECT
 UNSTATED = Outcome.UNKNOWN
 """The outcome of a trial that ended well where nothing was stated about right answers."""
-ENDLESS = Outcome.HUNG
-NO_CONCLUSION = frozenset({Outcome.UNKNOWN, Outcome.INVALID, Outcome.UNFINISHED})
 SEVERITY = (*WORST_FIRST, *(outcome for outcome in reversed(Outcome) if outcome not in WORST_FIRST))
 """Every outcome, worst first."""
 GLYPHS = {
@@ -18,16 +15,6 @@ GLYPHS = {
 }  # fmt: skip
 """The shapes of the charts as characters."""
 LIGHT, DARK = "#ffffff", "#000000"
-
-
-def is_judged(outcome: Outcome, *, judgeable: bool) -> bool:
-    """True if the trial allows a conclusion. `judgeable`: something was stated about right answers."""
-    return outcome not in NO_CONCLUSION or (outcome is UNSTATED and not judgeable)
-
-
-def is_bad(outcome: Outcome, *, judgeable: bool) -> bool:
-    """True if the trial allows a conclusion and the conclusion is not the best."""
-    return is_judged(outcome, judgeable=judgeable) and outcome not in (BEST, UNSTATED)
 
 
 def word(outcome: Outcome) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -14,7 +14,7 @@ from chaoslab.analysis.measures.durations import duration, span
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.impact import Impact
 from chaoslab.analysis.measures.intervals import Estimate, Rate
-from chaoslab.analysis.measures.latency import latency
+from chaoslab.analysis.measures.latency import by_fault, latency
 from chaoslab.analysis.measures.mttr import Recovery
 from chaoslab.analysis.measures.recovery_quality import WEIGHTS
 from chaoslab.analysis.measures.reliability import WEIGHTS as RELIABILITY_WEIGHTS
@@ -128,9 +128,9 @@ def _calls(report: RunReport) -> Part:
     rows = [["attempts at calls", str(found.made)]]
     if report.knows_usage or not report.of_functions:
         rows.append(["of these to the model", str(found.to_model)])
-    rows += [["failed", str(found.failed)], ["further attempts at a call already made", str(found.again)]]
+    rows += [["failed", str(found.failed)], ["retries: further attempts at a call already made", str(found.retries)]]
     if not report.of_functions:
-        rows += [["retries", str(found.retries)], ["fallbacks", str(found.fallbacks)]]
+        rows.append(["fallbacks", str(found.fallbacks)])
     tables = [Table("Calls of the run", ["calls", "number"], rows)]
     if more := [each for each in report.amplification.value if each.attempts > each.requests]:
         header = ["target", "requests", "attempts", "for each request", "for each that met a fault", "most", "in"]
@@ -148,16 +148,12 @@ def _calls(report: RunReport) -> Part:
 
 
 def _latencies(report: RunReport) -> list[list[str]]:
-    durations: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for attempt in report.attempts.value:
-        if attempt.timed or (attempt.faults and not math.isnan(attempt.duration_s)):
-            met = ("with one" if attempt.faults else "without") if report.knows_faults else "not known"
-            durations[attempt.target, met].append(attempt.duration_s)
     rows = []
-    for target, met in sorted(durations, key=lambda place: (place[0], place[1] != "without")):
-        if found := latency(durations[target, met]):
-            times = map(duration, (found.p50_s, found.p90_s, found.p99_s, found.longest_s))
-            rows.append([target, met, str(found.n), *times])
+    for target, both in sorted(by_fault(report.attempts.value).items()):
+        for met, durations in zip(("without", "with one"), both, strict=True):
+            if found := latency(durations):
+                times = map(duration, (found.p50_s, found.p90_s, found.p99_s, found.longest_s))
+                rows.append([target, met if report.knows_faults else "not known", str(found.n), *times])
     return rows
 
 
@@ -183,27 +179,36 @@ def _cost(report: RunReport) -> Part | None:
         said = "beside the same trial without faults, or the median of the trials of its prompt that met none"
         tables.append(Table(f"Cost of each fault to a trial that met it, {said}", header, table, names=2))
     if (spent_on := report.costs.value) is not None:
-        tables.append(_spent(spent_on))
+        tables.append(_spent(spent_on, _unknown_amounts(report)))
     return Part("Cost", (), tables) if tables else None
 
 
-def _spent(found: Costs) -> Table:
+def _unknown_amounts(report: RunReport) -> Collection[str]:
+    """The amounts of `Spending` that the run's log does not tell."""
+    if not report.knows_usage:
+        return ("tokens", "usd")
+    spent = report.usage.value
+    return ("usd",) if spent is not None and spent.cost_usd is None else ()
+
+
+def _spent(found: Costs, unknown: Collection[str]) -> Table:
     """The cost of chaos by fault, with the rows that make the sum whole."""
     others = {
-        "several faults at once": found.shared, "no fault": found.no_fault, "no comparison": found.no_comparison,
-        "outside of trials": found.outside,
+        "the same trials without faults": found.matched, "trials that met no fault": found.no_fault,
+        "no comparison": found.no_comparison, "outside of trials": found.outside, ALL: found.total,
     }  # fmt: skip
-    rows = [[one_line(name, SAID), *_amounts(of, "+")] for name, of in found.by_fault.items()]
-    rows += [[name, *_amounts(of)] for name, of in others.items() if of != Spending()]
-    rows.append([ALL, *_amounts(found.total)])
+    added = {**found.by_fault, "several faults at once": found.shared}
+    rows = [[one_line(name, SAID), *_amounts(of, unknown, "+")] for name, of in added.items() if of != Spending()]
+    rows += [[name, *_amounts(of, unknown)] for name, of in others.items() if of != Spending()]
     header = ["spent on", "trials", "tokens", "dollars", "calls", "effects", "seconds"]
     return Table("Cost of chaos: what each fault added to its trials; the rows add up to the run", header, rows)
 
 
-def _amounts(of: Spending, sign: str = "") -> list[str]:
-    whole = (f"{float(amount):{sign},.10g}" for amount in (of.tokens, of.calls, of.effects))
-    tokens, calls, effects = whole
-    return [str(of.trials), tokens, f"{float(of.usd):{sign}.4f}", calls, effects, f"{float(of.seconds):{sign}.2f}"]
+def _amounts(of: Spending, unknown: Collection[str], sign: str = "") -> list[str]:
+    forms = {"tokens": ",.10g", "usd": ".4f", "calls": ",.10g", "effects": ",.10g", "seconds": ".2f"}
+    amounts = {name: None if name in unknown else getattr(of, name) for name in forms}
+    said = [NONE if amount is None else f"{float(amount):{sign}{forms[name]}}" for name, amount in amounts.items()]
+    return [str(of.trials) if of.trials else NONE, *said]
 
 
 def _impact(fault: str, target: str, of: Impact) -> list[str]:

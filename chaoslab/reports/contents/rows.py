@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.measures.calls import retries
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished, PromptStarted, Retry
+from chaoslab.analysis.standing import Standing
+from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished, PromptStarted
 from chaoslab.record.history import History
+from chaoslab.record.rulings import TrialRuling
 from chaoslab.reports.contents.outcomes import SEVERITY
 from chaoslab.reports.contents.text import visible
 
@@ -38,13 +41,15 @@ class Evidence:
 @dataclass(frozen=True)
 class Row:
     """One trial. `seconds`: its duration in its world's time, None if it is not known. `calls`, `failed`: attempts at
-    calls, and those that failed. `retries`: attempts after the first of a request. `met`: each fault that was
-    witnessed, with its target."""
+    calls, and those that failed. `retries`: attempts after the first of a request, without fallbacks. `met`: each fault
+    that was witnessed, with its target. `ruling`: the scenario's, if one ran it."""
 
     trial: str
     prompt: str
     outcome: Outcome
+    standing: Standing
     why: str
+    ruling: TrialRuling | None
     harm: tuple[str, ...]
     evidence: tuple[Evidence, ...]
     answer: str
@@ -54,20 +59,23 @@ class Row:
     retries: int
     met: tuple[tuple[str, str], ...]
 
+    @property
+    def told(self) -> str:
+        """The reason why the scenario did not let it pass; else the reason for its outcome."""
+        return "; ".join(self.ruling.reasons) if self.ruling is not None and self.ruling.reasons else self.why
+
 
 def rows(history: History, report: RunReport) -> tuple[Row, ...]:
-    """All trials, worst first, then those that met a fault, and else in the order in which they began."""
+    """All trials, worst first, then those that met a fault, and else in the order in which they began. Where a scenario
+    ruled on them, those that failed come first."""
     prompts = {record.trial: event.prompt for record, event in history.of(PromptStarted)}
     ends = {record.trial: event for record, event in history.of(PromptFinished)}
     calls: Counter[str | None] = Counter()
     failed: Counter[str | None] = Counter()
-    again: Counter[str | None] = Counter()
+    again = Counter(trial for trial, _, _, _ in retries(history))
     for record, call in history.of(CallFinished):
         calls[record.trial] += 1
         failed[record.trial] += not call.ok
-        again[record.trial] += call.attempt > 1
-    if history.has(Retry) and not report.of_functions:
-        again = Counter(record.trial for record, _ in history.of(Retry))
     met: dict[str | None, dict[tuple[str, str], None]] = {}
     for record, fault in history.of(FaultWitnessed):
         met.setdefault(record.trial, {})[visible(fault.fault, PROMPT), visible(fault.target, PROMPT)] = None
@@ -79,6 +87,8 @@ def rows(history: History, report: RunReport) -> tuple[Row, ...]:
             trial=trial,
             prompt=visible(prompts.get(trial, ""), PROMPT),
             outcome=verdict.outcome,
+            standing=report.standings[trial],
+            ruling=_shown(report.rulings.by_trial.get(trial) if report.rulings else None),
             why=visible(verdict.why, WHY),
             harm=tuple(visible(text, WHY) for text in verdict.harm),
             evidence=tuple(
@@ -93,7 +103,18 @@ def rows(history: History, report: RunReport) -> tuple[Row, ...]:
             met=tuple(met.get(trial, ())),
         )
 
-    return tuple(sorted(map(row, report.trials), key=lambda one: (SEVERITY.index(one.outcome), not one.met)))
+    def place(one: Row) -> tuple[bool, int, bool]:
+        passed = one.ruling is None or one.standing is not Standing.BAD
+        return passed, SEVERITY.index(one.outcome), not one.met
+
+    return tuple(sorted(map(row, report.trials), key=place))
+
+
+def _shown(ruling: TrialRuling | None) -> TrialRuling | None:
+    """The ruling with texts that are safe to show."""
+    if ruling is None:
+        return None
+    return replace(ruling, reasons=tuple(visible(text, WHY) for text in ruling.reasons))
 
 
 def lines(found: Iterable[tuple[str, int]]) -> tuple[Line, ...]:

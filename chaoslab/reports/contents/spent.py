@@ -18,7 +18,7 @@ AMOUNTS = {"seconds": "s", "calls": "calls", "tokens": "tokens", "usd": "USD", "
 @dataclass(frozen=True)
 class Added:
     """A row. `trials`: those that met the fault alone. `amounts`: the sums that it added to them, by the names in
-    AMOUNTS; negative if it saved."""
+    AMOUNTS, of those that are known; negative if it saved."""
 
     fault: str
     trials: int
@@ -27,21 +27,22 @@ class Added:
 
 def added(report: RunReport) -> Sequence[Added]:
     """A row per fault, dearest first, and one of several faults at once. No row if nothing was added, or nothing can be
-    compared; an amount that none added is left out."""
+    compared; an amount that none added is left out, and so is a row whose first amount is not known."""
     found = report.costs.value
     names = _compared(found) if found else []
     if found is None or not names:
         return ()
-    rows = [*found.by_fault.items(), (SEVERAL, found.shared)]
-    made = [Added(fault, of.trials, {name: float(getattr(of, name)) for name in names}) for fault, of in rows]
-    return sorted(
-        (row for row in made if row.trials), key=lambda row: (row.fault == SEVERAL, -row.amounts[names[0]], row.fault)
-    )
+    rows = [
+        Added(fault, of.trials, {name: float(known) for name in names if (known := getattr(of, name)) is not None})
+        for fault, of in (*found.by_fault.items(), (SEVERAL, found.shared))
+        if of.trials
+    ]
+    made = [row for row in rows if names[0] in row.amounts]
+    return sorted(made, key=lambda row: (row.fault == SEVERAL, -row.amounts[names[0]], row.fault))
 
 
 def _compared(found: Costs) -> list[str]:
-    """The amounts that differ from the match of some trial. One that is 0 in all rows may have had no match, so it is
-    no figure."""
+    """The amounts that differ from the match of some trial."""
     rows = (found.shared, *found.by_fault.values())
     return [name for name in AMOUNTS if any(getattr(of, name) for of in rows)]
 

@@ -8,10 +8,14 @@ from typing import Any
 from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.ledger import Kind
 from chaoslab.analysis.measures.intervals import Rate
-from chaoslab.reports.contents import Contents
+from chaoslab.analysis.standing import Standing
+from chaoslab.record.rulings import Rulings
+from chaoslab.record.rulings import State as Ruled
+from chaoslab.reports.contents import NAME, Contents
 from chaoslab.reports.contents.headline import Tone
 from chaoslab.reports.contents.matrix import State
 from chaoslab.reports.contents.rows import Row
+from chaoslab.reports.contents.text import visible
 
 FILE = "report.json"
 VERSION = 1
@@ -40,6 +44,7 @@ def value(contents: Contents) -> dict[str, Any]:
             "harmed": _rate(head.harmed),
             "faults": vars(head.delivery) if head.delivery else None,
         },
+        "scenario": _scenario(contents.report.rulings),
         "outcomes": {name: _rate(found) for name, found in contents.report.success.value.by_outcome.items()},
         "harm": [
             {"kind": str(harm.kind), "findings": harm.findings, "trials": list(harm.trials)} for harm in contents.harms
@@ -89,12 +94,26 @@ def _rate(rate: Rate | None) -> dict[str, float] | None:
     return {"count": rate.count, "total": rate.total, "low": rate.interval.low, "high": rate.interval.high}
 
 
+def _scenario(rulings: Rulings | None) -> dict[str, Any] | None:
+    if rulings is None:
+        return None
+    return {
+        "name": visible(rulings.scenario, NAME),
+        "asked": [visible(text, NAME) for text in rulings.asked],
+        "trials": rulings.trials,
+        "state": None if rulings.state is None else str(rulings.state),
+        "why": [visible(text, NAME) for text in rulings.why],
+    }
+
+
 def _trial(contents: Contents, row: Row) -> dict[str, Any]:
     return {
         "trial": row.trial,
         "prompt": row.prompt,
         "outcome": str(row.outcome),
+        "standing": str(row.standing),
         "why": row.why,
+        "ruling": None if row.ruling is None else {"state": str(row.ruling.state), "reasons": list(row.ruling.reasons)},
         "harm": list(row.harm),
         "evidence": [
             {"kind": one.kind, "text": one.text, "lines": [vars(line) for line in one.lines]} for one in row.evidence
@@ -147,6 +166,9 @@ SCHEMA: dict[str, Any] = {
             harmed=_maybe(_RATE),
             faults=_maybe(_object(scheduled=_COUNT, armed=_COUNT, injected=_COUNT, witnessed=_COUNT)),
         ),
+        scenario=_maybe(
+            _object(name=_TEXT, asked=_list(_TEXT), trials=_COUNT, state=_maybe(_words(Ruled)), why=_list(_TEXT))
+        ),
         outcomes={"type": "object", "propertyNames": _words(Outcome), "additionalProperties": _RATE},
         harm=_list(_object(kind=_words(Kind), findings=_COUNT, trials=_list(_TEXT))),
         matrix=_list(
@@ -174,7 +196,9 @@ SCHEMA: dict[str, Any] = {
                 trial=_TEXT,
                 prompt=_TEXT,
                 outcome=_words(Outcome),
+                standing=_words(Standing),
                 why=_TEXT,
+                ruling=_maybe(_object(state=_words(Ruled), reasons=_list(_TEXT))),
                 harm=_list(_TEXT),
                 evidence=_list(
                     _object(

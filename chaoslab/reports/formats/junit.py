@@ -1,7 +1,7 @@
 """A run's report as JUnit XML for CI systems: a suite per run and a case per trial.
 
 A trial that did not end well is a failure, one that its lab spoilt or cut off an error. One of which nothing was stated
-is skipped, so a run without statements passes nothing in silence.
+is skipped, so a run without statements passes nothing in silence. A scenario that ran them is a case of its own.
 """
 
 from __future__ import annotations
@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.standing import Standing
+from chaoslab.record.rulings import Rulings
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.outcomes import UNSTATED, is_bad, is_judged, word
+from chaoslab.reports.contents.headline import Tone
+from chaoslab.reports.contents.outcomes import UNSTATED, word
 from chaoslab.reports.contents.rows import Row
 
 FILE = "report.xml"
+_KINDS = {Standing.BAD: "failure", Standing.OPEN: "error"}
 
 
 def files(contents: Contents) -> dict[str, str]:
@@ -26,6 +31,8 @@ def files(contents: Contents) -> dict[str, str]:
     for name, text in {**contents.facts, "verdict": contents.headline.said}.items():
         SubElement(properties, "property", name=name, value=text)
     kinds = [_case(suite, contents, row) for row in rows]
+    if contents.report.rulings is not None:
+        kinds.append(_whole(suite, contents, contents.report.rulings))
     return {FILE: finished(suites, suite, kinds, time_s=sum(row.seconds or 0.0 for row in rows))}
 
 
@@ -51,14 +58,25 @@ def _case(suite: Element, contents: Contents, row: Row) -> str:
     case = SubElement(
         suite, "testcase", classname=contents.name, name=f"{row.trial} {row.prompt}", time=f"{row.seconds or 0.0:.6f}"
     )
-    judged = is_judged(row.outcome, judgeable=contents.report.judgeable)
-    if row.outcome is UNSTATED:
+    if row.outcome is UNSTATED and row.ruling is None:
         SubElement(case, "skipped", message=row.why)
         return "skipped"
-    kind = "error" if not judged else "failure" if is_bad(row.outcome, judgeable=contents.report.judgeable) else ""
+    kind = _KINDS.get(row.standing, "")
     if kind:
-        found = SubElement(case, kind, type=str(row.outcome), message=f"{word(row.outcome)}: {row.why}")
+        found = SubElement(case, kind, type=str(row.outcome), message=f"{word(row.outcome)}: {row.told}")
         found.text = "\n".join(["", *_said(row), f"answer: {row.answer or 'none'}", contents.replay(row.trial), ""])
+    elif row.outcome is Outcome.DEGRADED:
+        SubElement(case, "system-out").text = f"{word(row.outcome)}: {row.why}"
+    return kind
+
+
+def _whole(suite: Element, contents: Contents, rulings: Rulings) -> str:
+    """Adds the scenario as a case; returns the kind of its result, empty if it holds."""
+    case = SubElement(suite, "testcase", classname=contents.name, name=f"scenario {rulings.scenario}", time="0.000000")
+    kind = {Tone.GOOD: "", Tone.BAD: "failure", Tone.OPEN: "error"}[contents.headline.tone]
+    if kind:
+        found = SubElement(case, kind, type=str(rulings.state or "unfinished"), message=contents.headline.said)
+        found.text = "\n".join(["", *rulings.why, *(f"asked for: {text}" for text in rulings.asked), ""])
     return kind
 
 

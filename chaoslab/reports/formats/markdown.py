@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from chaoslab.analysis.standing import Standing
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.headline import Tone
 from chaoslab.reports.contents.matrix import Cell, State
-from chaoslab.reports.contents.outcomes import is_bad, is_judged, word
+from chaoslab.reports.contents.outcomes import word
 from chaoslab.reports.contents.parts import told
 from chaoslab.reports.contents.rows import Row
 from chaoslab.reports.contents.text import one_line
@@ -56,7 +57,7 @@ def _verdict(contents: Contents) -> str:
             f"wire, {found.injected} injected); {head.met} of {count(head.trials, 'trial')} met one"
         )
     if worst := contents.worst:
-        story = f"**{worst.trial} {word(worst.outcome)}**: {code(worst.why)}"
+        story = f"**{worst.trial} {word(worst.outcome)}**: {code(worst.told)}"
         lines.append(f"- worst: {story} {code(contents.replay(worst.trial))}")
     if contents.advice:
         lines.append(f"- change first: **{contents.advice[0].do}**")
@@ -95,7 +96,7 @@ def _matrix(contents: Contents) -> str:
 def _cell(cell: Cell) -> str:
     if cell.state is State.MET:
         figures = f"{cell.bad.count}/{cell.bad.total} ({percents(cell.bad.interval)})" if cell.bad else "none judged"
-        return f"{figures}<br>{word(cell.worst) if cell.worst else ''}"
+        return f"{figures}<br>{'failed it' if cell.refused else word(cell.worst) if cell.worst else ''}"
     return {State.UNMET: "not witnessed", State.NOT_RUN: "·", State.NOT_PLANNED: "–"}[cell.state]
 
 
@@ -108,12 +109,7 @@ def _advice(contents: Contents) -> str:
 
 
 def _failures(contents: Contents) -> str:
-    stated = contents.report.judgeable
-    rows = [
-        row
-        for row in contents.rows
-        if row.harm or is_bad(row.outcome, judgeable=stated) or not is_judged(row.outcome, judgeable=stated)
-    ]
+    rows = [row for row in contents.rows if row.standing is not Standing.WELL or (row.harm and row.ruling is None)]
     if not rows:
         return ""
     lines = ["### Trials that did not end well", ""]
@@ -125,7 +121,7 @@ def _failures(contents: Contents) -> str:
 
 
 def _trial(contents: Contents, row: Row) -> Iterable[str]:
-    yield f"- **{row.trial} {word(row.outcome)}**: {code(row.why)}"
+    yield f"- **{row.trial} {word(row.outcome)}**: {code(row.told)}"
     if row.met:
         yield f"  - met {', '.join(code(f'{fault} on {target}') for fault, target in row.met)}"
     for one in row.evidence:

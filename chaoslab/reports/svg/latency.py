@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaoslab.analysis.measures.durations import duration
-from chaoslab.analysis.measures.latency import percentile
+from chaoslab.analysis.measures.latency import by_fault, percentile
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.contents.text import one_line
 from chaoslab.reports.svg.parts import Picture, axis, durations, el, picture, share
@@ -20,10 +20,7 @@ QUANTILES = (0.1, 0.5, 0.9)
 def draw(report: RunReport) -> Picture | None:
     """Two lines per target, from the 10th to the 90th percentile with a mark at the median (type 7 of Hyndman and Fan).
     None if the log tells of no fault or no duration."""
-    found: dict[str, tuple[list[float], list[float]]] = {}
-    for attempt in report.attempts.value:
-        if attempt.timed:
-            found.setdefault(attempt.target, ([], []))[bool(attempt.faults)].append(attempt.duration_s)
+    found = by_fault(report.attempts.value)
     if not found or not report.knows_faults or not any(met for _, met in found.values()):
         return None
     ranked = sorted(found, key=lambda name: (-len(found[name][1]), -len(found[name][0]), name))

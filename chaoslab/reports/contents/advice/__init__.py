@@ -16,9 +16,9 @@ from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.standing import Standing
 from chaoslab.record.history import History
 from chaoslab.reports.contents.attempts import Again, tried_again
-from chaoslab.reports.contents.outcomes import is_bad, is_judged
 from chaoslab.reports.contents.rows import Row
 
 
@@ -50,11 +50,11 @@ class Seen:
     @cached_property
     def judged(self) -> list[Row]:
         """The trials that allow a conclusion."""
-        return [row for row in self.rows if is_judged(row.outcome, judgeable=self.report.judgeable)]
+        return [row for row in self.rows if row.standing is not Standing.OPEN]
 
-    def bad(self, row: Row) -> bool:
-        """True if the trial allows a conclusion and did not end well."""
-        return is_bad(row.outcome, judgeable=self.report.judgeable)
+    def short(self, row: Row) -> bool:
+        """True if the trial allows a conclusion, and either did not end well or its agent could not do all."""
+        return row.standing is Standing.BAD or (row.standing is Standing.WELL and row.outcome is Outcome.DEGRADED)
 
     def misled(self, row: Row) -> bool:
         """True if the trial ended with an answer that claims what is not so, or with harm."""

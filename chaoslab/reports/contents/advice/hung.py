@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from chaoslab.analysis.judge import Outcome
 from chaoslab.reports.contents.advice import Advice, Seen
-from chaoslab.reports.contents.outcomes import ENDLESS
 
 
 def advise(seen: Seen) -> list[Advice]:
     """Advice to bound each wait."""
     return seen.beside_faults(
-        lambda row: row.outcome is ENDLESS,
+        lambda row: row.outcome is Outcome.HUNG,
         "Give every call a deadline, for the connection and for each read of it, and one to the whole task.",
         "The agent would never have ended in {size} judged trials that met {fault}.",
     )

@@ -9,7 +9,7 @@ from chaoslab.reports.contents.advice import Advice, Seen
 def advise(seen: Seen) -> list[Advice]:
     """Advice to keep the task outside of the conversation."""
     return seen.beside_faults(
-        seen.bad,
+        seen.short,
         "Keep the task and the results of its steps outside of the conversation, and check the answer against them.",
         "The trial did not end well after its conversation was disturbed in {size} judged trials that met {fault}.",
         of=lambda fault: layer(fault) == "context",

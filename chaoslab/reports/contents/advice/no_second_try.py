@@ -1,4 +1,4 @@
-"""A call failed in a way that may pass, was not tried again, and the trial did not end well."""
+"""A call failed in a way that may pass, was not tried again, and the trial did not end as it should have."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ def advise(seen: Seen) -> list[Advice]:
     """Advice to retry."""
     given_up = _given_up(seen)
     return seen.beside_faults(
-        lambda row: seen.bad(row) and row.trial in given_up,
-        "Try such a call again, after a short wait that grows, where repeating it does no harm.",
-        "A call that timed out, broke off or met a 429 or 5xx was not tried again, and the trial did not end well, in "
-        "{size} judged trials that met {fault}.",
+        lambda row: seen.short(row) and row.trial in given_up,
+        "Try such a call again, after a short wait that grows. Before one that changes something, look whether it was "
+        "done, or send the same Idempotency-Key with both.",
+        "A call that timed out, broke off or met a 429 or 5xx was not tried again, and the trial fell short, in {size} "
+        "judged trials that met {fault}.",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chaoslab.analysis.measures.intervals import rate
+from chaoslab.analysis.standing import Standing
 from chaoslab.reports.contents.advice import Advice, Seen
 
 POSSIBLE = 0.1
@@ -14,7 +15,7 @@ def advise(seen: Seen) -> list[Advice]:
     found = []
     for name in sorted({fault for row in seen.judged for fault, _ in row.met}):
         met = [row for row in seen.judged if any(fault == name for fault, _ in row.met)]
-        size = rate(sum(map(seen.bad, met)), len(met))
+        size = rate(sum(row.standing is Standing.BAD for row in met), len(met))
         if size and not size.count and size.interval.high > POSSIBLE:
             said = (
                 f"None of {size.total} judged trials that met {name} ended badly, and up to "

@@ -9,9 +9,10 @@ from importlib.resources import files as resources
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.standing import Standing
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.matrix import State
-from chaoslab.reports.contents.outcomes import color, glyph, ink_on, is_bad, word
+from chaoslab.reports.contents.outcomes import color, glyph, ink_on, word
 from chaoslab.reports.formats.html.timelines import embedded, stories
 from chaoslab.reports.page import count, percent, percents, share
 from chaoslab.reports.svg import pictures
@@ -46,7 +47,7 @@ def files(contents: Contents) -> dict[str, str]:
         State=State,
         pictures=pictures(contents.report),
         examples=EXAMPLES,
-        bad=lambda outcome: is_bad(outcome, judgeable=contents.report.judgeable),
+        Standing=Standing,
         word=word,
         glyph=glyph,
         share=share,

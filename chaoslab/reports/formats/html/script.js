@@ -258,7 +258,8 @@
       ` ${words[trial.outcome]}`);
     const title = document.getElementById("trial-h");
     title.replaceChildren(`Trial ${key} `, chip);
-    const parts = [make("p", { class: "why" }, words[trial.why]), ...evidence(trial)];
+    const ruled = words[trial.ruled] ? [make("p", { class: "why" }, words[trial.ruled])] : [];
+    const parts = [...ruled, make("p", { class: "why" }, words[trial.why]), ...evidence(trial)];
     parts.push(make("h3", {}, "Prompt"), make("div", { class: "quote" }, words[trial.prompt]));
     parts.push(make("h3", {}, "Answer"), make("div", { class: "quote" }, words[trial.answer] || "none"));
     parts.push(make("h3", {}, "Timeline"));

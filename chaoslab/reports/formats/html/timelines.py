@@ -21,6 +21,7 @@ from chaoslab.core.events import (
     Usage,
 )
 from chaoslab.record.lines import Record
+from chaoslab.record.rulings import State
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.outcomes import glyph, word
 from chaoslab.reports.contents.rows import Row
@@ -86,12 +87,21 @@ def _trial(contents: Contents, row: Row, words: _Words) -> dict[str, Any]:
         "mark": words.of(glyph(row.outcome)),
         "look": str(row.outcome),
         "why": words.of(row.why),
+        "ruled": words.of(_ruled(row)),
         "prompt": words.of(row.prompt),
         "answer": words.of(row.answer),
         "evidence": evidence,
         "replay": contents.replay(row.trial),
         "show": f"chaoslab show {contents.where} --trial {row.trial}",
     }
+
+
+def _ruled(row: Row) -> str:
+    """The scenario's ruling in words; empty without one."""
+    if row.ruling is None:
+        return ""
+    why = f": {'; '.join(row.ruling.reasons)}" if row.ruling.reasons else ""
+    return f"By the scenario it {row.ruling.state if row.ruling.state is not State.INVALID else 'proves nothing'}{why}"
 
 
 def _events(records: Sequence[Record], words: _Words, *, foreign: bool) -> Iterator[list[Any]]:

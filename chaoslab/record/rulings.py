@@ -1,0 +1,147 @@
+"""The rulings of a scenario on the trials of a run, as lines of JSON in the run's folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from chaoslab.base.jsonable import line
+from chaoslab.record.lines import lines_of
+
+FILE = "rulings.jsonl"
+TEXT = 300
+"""The most characters of a text that is read."""
+
+
+class State(StrEnum):
+    """The ruling on a trial or a scenario. INVALID: it proves nothing, since a fault was not met or nothing could be
+    judged."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True)
+class TrialRuling:
+    """The ruling on one trial. `reasons`: why it has not passed, one line each. `again`: the command that runs it
+    again, if it has not passed."""
+
+    state: State
+    reasons: tuple[str, ...] = ()
+    again: str = ""
+
+
+@dataclass(frozen=True)
+class Rulings:
+    """The rulings of a run. `asked`: what was required of each trial, one line each. `trials`: the number that were to
+    be run. `state`, `why`: the ruling on the whole; None if it did not come to an end. `cut_lines`: the numbers
+    of the lines that could not be read."""
+
+    scenario: str
+    asked: tuple[str, ...] = ()
+    trials: int = 0
+    by_trial: Mapping[str, TrialRuling] = field(default_factory=dict)
+    state: State | None = None
+    why: tuple[str, ...] = ()
+    cut_lines: tuple[int, ...] = ()
+
+    @classmethod
+    def read(cls, folder: Path) -> Rulings | None:
+        """The rulings in a run's folder; None if no scenario ran it.
+
+        Raises:
+            OSError: the file is there and cannot be read.
+        """
+        path = folder / FILE
+        if not path.exists():
+            return None
+        head: dict[str, Any] = {}
+        end: dict[str, Any] = {}
+        by_trial: dict[str, TrialRuling] = {}
+        cut: list[int] = []
+        for number, data in enumerate(lines_of(path), 1):
+            found = _object(data)
+            state = _state(found.get("state"))
+            if isinstance(found.get("scenario"), str):
+                head = found
+            elif state is None:
+                cut.append(number)
+            elif "trial" in found:
+                reasons = _texts(found.get("reasons"))
+                by_trial[str(found["trial"])] = TrialRuling(state, reasons, _text(found.get("again")))
+            else:
+                end = found
+        return cls(
+            scenario=_text(head.get("scenario")),
+            asked=_texts(head.get("asked")),
+            trials=trials if isinstance(trials := head.get("trials"), int) else 0,
+            by_trial=by_trial,
+            state=_state(end.get("state")),
+            why=_texts(end.get("why")),
+            cut_lines=tuple(cut),
+        )
+
+
+@dataclass
+class RulingsFile:
+    """Writes the rulings on the newest run of a folder, each as it is made.
+
+    `logs`: the folder of the runs. The other fields are those of `Rulings`.
+    """
+
+    logs: Path
+    scenario: str
+    asked: Sequence[str]
+    trials: int
+    _file: Path | None = None
+
+    def add(self, trial: str, ruling: TrialRuling) -> None:
+        """Writes the ruling on a trial.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        if self._file is None:
+            self._file = (self.logs / "latest").resolve() / FILE
+            self._write(scenario=self.scenario, asked=self.asked, trials=self.trials)
+        self._write(trial=trial, **vars(ruling))
+
+    def end(self, state: State, why: Sequence[str]) -> None:
+        """Writes the ruling on the whole, if there is one on a trial.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        if self._file is not None:
+            self._write(state=state, why=why)
+
+    def _write(self, **fields: Any) -> None:
+        assert self._file is not None
+        told = {name: value for name, value in fields.items() if value}
+        with self._file.open("ab") as file:
+            file.write(json.dumps(told, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _state(value: Any) -> State | None:
+    return State(value) if value in list(State) else None
+
+
+def _text(value: Any) -> str:
+    return line(value, TEXT) if isinstance(value, str) else ""
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(_text(each) for each in value if isinstance(each, str)) if isinstance(value, list) else ()

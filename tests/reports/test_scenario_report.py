@@ -1,0 +1,146 @@
+"""The report of a scenario's run: the scenario's ruling is the verdict, in every format."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.record.history import History
+from chaoslab.record.rulings import FILE, Rulings, State, TrialRuling
+from chaoslab.reports import formats, summary
+from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents.headline import Tone
+
+
+def price(*, item: str) -> dict[str, int]:
+    return {"price": 4 * len(item)}
+
+
+def agent(_prompt: str) -> str:
+    for _ in range(2):
+        try:
+            return f"It costs {price(item='pen')['price']}."
+        except Exception:  # noqa: BLE001
+            continue
+    return "I could not find the price: the shop failed."
+
+
+def asked(fault: Any, *, accept: tuple[str, ...] = ("correct", "degraded")) -> Any:
+    made = lab.scenario("the price").agent(agent).reads(price).ask("What is the price?")
+    return made.fault("server_error", "price", **fault).accept(*accept)
+
+
+def ran(folder: Path, scenario: Any, **options: Any) -> Contents:
+    scenario.run(logs=folder, seed=1, **options)
+    return Contents.of(History.read(folder / "latest"), where="logs/run")
+
+
+def said(kind: str, contents: Contents) -> str:
+    (text,) = formats.files(kind, contents).values()
+    return text
+
+
+def test_a_failed_assertion_is_the_verdict_of_every_format(tmp_path: Path) -> None:
+    found = ran(tmp_path, asked({"calls": [1]}).expect(lab.expect.max_calls(1)), trials=2)
+    assert {row.outcome for row in found.rows} == {lab.Outcome.CORRECT}
+    assert (found.headline.said, found.headline.tone) == (
+        "The scenario does not hold: 2 of 2 judged trials failed",
+        Tone.BAD,
+    )
+    reason = found.rows[0].told
+    assert "max_calls(calls=1)" in reason
+    assert found.worst is found.rows[0]
+    text = summary.render(found.report)
+    assert text.startswith(
+        f"{found.headline.said}.\n\nscenario the price, which asks for outcome: correct or degraded;"
+    )
+    assert "  2 trials: failed: max_calls(calls=1)" in text
+    assert "    again: .test(trial=1, seed=1)" in text
+    for kind in ("html", "json", "markdown", "junit"):
+        assert "max_calls" in said(kind, found), kind
+    (suite,) = ElementTree.fromstring(said("junit", found))
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "3", "0")
+    assert said("markdown", found).startswith("## ❌ ")
+    verdict = json.loads(said("json", found))
+    assert verdict["verdict"]["bad"]["count"] == 2
+    assert verdict["scenario"]["state"] == "failed"
+    (cell,) = found.matrix.rows["server_error"]
+    assert cell.bad is not None
+    assert (cell.bad.count, cell.bad.total) == (2, 2)
+
+
+def test_a_scenario_that_holds_has_a_good_report_whatever_it_accepts(tmp_path: Path) -> None:
+    found = ran(tmp_path, asked({}), trials=2)
+    assert {row.outcome for row in found.rows} == {lab.Outcome.DEGRADED}
+    assert (found.headline.said, found.headline.tone, found.worst) == (
+        "The scenario holds: all of 2 judged trials passed",
+        Tone.GOOD,
+        None,
+    )
+    (suite,) = ElementTree.fromstring(said("junit", found))
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "0", "0")
+    assert found.report.reliability.value is not None
+    assert found.report.reliability.value.available.count == 2
+    assert "did not end well" not in said("markdown", found).partition("### Faults and targets")[0]
+
+
+def test_an_objective_of_all_trials_is_a_case_of_its_own(tmp_path: Path) -> None:
+    found = ran(tmp_path, asked({"calls": [1]}).slo(0.9, tool="price"), trials=2)
+    assert {row.standing for row in found.rows} == {"well"}
+    assert found.headline.tone is Tone.BAD
+    assert "2 of 4 calls were good" in found.headline.said
+    (suite,) = ElementTree.fromstring(said("junit", found))
+    assert (suite.get("tests"), suite.get("failures")) == ("3", "1")
+
+
+def test_a_scenario_whose_fault_was_never_met_proves_nothing(tmp_path: Path) -> None:
+    found = ran(tmp_path, asked({"calls": [9]}), trials=2)
+    assert found.headline.tone is Tone.OPEN
+    assert found.headline.said.startswith("The scenario proves nothing: no trial met a fault")
+    (suite,) = ElementTree.fromstring(said("junit", found))
+    assert suite.get("errors") == "3"
+
+
+def test_a_scenario_that_was_stopped_is_no_good_one(tmp_path: Path) -> None:
+    ran(tmp_path, asked({}), trials=3)
+    file = tmp_path / "latest" / FILE
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([*lines[:2], "no json"]) + "\n")
+    found = Contents.of(History.read(tmp_path / "latest"), where="logs/run")
+    assert (found.headline.said, found.headline.tone) == (
+        "No conclusion: the scenario ended early, 1 of 3 trials passed before it ended",
+        Tone.OPEN,
+    )
+    assert found.report.notes == (f"{FILE}: line 3 could not be read",)
+
+
+def test_a_trial_that_failed_is_run_again_by_its_scenario(tmp_path: Path) -> None:
+    found = ran(tmp_path, asked({"calls": [1]}).expect(lab.expect.max_calls(1)), trials=2)
+    assert found.replay("p1.r2") == ".test(trial=2, seed=1)"
+    passed = ran(tmp_path, asked({"calls": [1]}), trials=2)
+    assert passed.replay("p1.r2") == "chaoslab show logs/run --trial p1.r2"
+
+
+def test_the_rulings_are_read_as_they_were_written(tmp_path: Path) -> None:
+    ran(tmp_path, asked({"calls": [1]}).expect(lab.expect.max_calls(1)), trials=1)
+    found = Rulings.read(tmp_path / "latest")
+    assert found is not None
+    assert (found.scenario, found.trials, found.state, found.cut_lines) == ("the price", 1, State.FAILED, ())
+    assert found.asked == ("outcome: correct or degraded", "max_calls(calls=1)")
+    assert found.why == ("0 of 1 trials passed, all should",)
+    (ruling,) = found.by_trial.values()
+    assert isinstance(ruling, TrialRuling)
+    assert ruling.state is State.FAILED
+
+
+@pytest.mark.parametrize("text", ["", "[]\n", '{"scenario": 1}\n', '{"trial": "p1.r1", "state": {}}\n', "\x00\xff\n"])
+def test_rulings_that_are_none_are_no_ruling(tmp_path: Path, text: str) -> None:
+    (tmp_path / FILE).write_text(text)
+    found = Rulings.read(tmp_path)
+    assert found is not None
+    assert (found.by_trial, found.state) == ({}, None)
