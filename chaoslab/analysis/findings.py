@@ -109,6 +109,7 @@ class Findings:
             self.name = history.run
         self.started = self.started or history.first(RunStarted)
         self.finished = self.finished or history.first(RunFinished)
+        self.running = history.running and self.finished is None
         self._kinds |= history.kinds
         self._in_process = self._in_process or any(e.via in IN_PROCESS for _, e in history.of(CallFinished))
         if self.began_t is None:

@@ -122,17 +122,17 @@ def judge(history: History, trial: str) -> Verdict:
             seen.by_kind[kind] = found
     if not seen.of(PromptStarted):
         raise LookupError(f"no trial is called '{trial}'; there are {', '.join(history.trials[:8]) or 'none'}")
-    return _judged(seen)
+    return _judged(seen, running=history.running)
 
 
-def _judged(seen: _Seen) -> Verdict:
+def _judged(seen: _Seen, *, running: bool) -> Verdict:
     return guarded(
-        lambda: _judge(seen),
+        lambda: _judge(seen, running=running),
         lambda why: Verdict(Outcome.UNKNOWN, f"it could not be judged ({why})", broken=True),
     )
 
 
-def _judge(seen: _Seen) -> Verdict:
+def _judge(seen: _Seen, *, running: bool) -> Verdict:
     _, started = seen.of(PromptStarted)[0]
     finished = seen.first(PromptFinished)
     ended = finished[1] if finished else None
@@ -142,7 +142,8 @@ def _judge(seen: _Seen) -> Verdict:
     harm, lost = [f for f in found if f.kind is not Kind.LOST], [f for f in found if f.kind is Kind.LOST]
     if ended is None:
         # An unfinished trial failed at nothing, and a fault that it did not reach is no error of the lab.
-        return _ended(Outcome.UNFINISHED, harm, Finding(Kind.NO_ANSWER, "the run ended before it did"))
+        why = "it is still running" if running else "the run ended before it did"
+        return _ended(Outcome.UNFINISHED, harm, Finding(Kind.NO_ANSWER, why))
     # A trial that hangs on an armed lane has met its fault, though no end of the call could witness it.
     hung = ended.error_type == HUNG
     spoilt = _disturbed(seen) or (None if hung else _armed_in_vain(seen) or _unreached(seen))
@@ -204,7 +205,7 @@ def verdicts(history: History) -> dict[str, Verdict]:
         for trial, events in parts.items():
             if trial in trials:
                 trials[trial].by_kind[kind] = events
-    return {trial: _judged(seen) for trial, seen in trials.items()}
+    return {trial: _judged(seen, running=history.running) for trial, seen in trials.items()}
 
 
 def judgeable(history: History) -> bool:

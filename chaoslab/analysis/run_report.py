@@ -58,7 +58,8 @@ class NotMet:
 class RunReport:
     """The findings about a run.
 
-    `name`, `started`, `finished`: empty or None if the log lacks them. `notes`: the log's defects. `trials`: their
+    `name`, `started`, `finished`: empty or None if the log lacks them. `running`: it had not ended when it was read.
+    `notes`: the log's defects. `trials`: their
     keys, in the order in which they began. `began_t`: the start of the first, in seconds since the run's start.
     `of_functions`: the run is a Python user's agent. `judgeable`: something was stated about right answers. `knows_…`:
     this kind of log can record such events.
@@ -67,6 +68,7 @@ class RunReport:
     name: str
     started: RunStarted | None
     finished: RunFinished | None
+    running: bool
     notes: Sequence[str]
     trials: Sequence[str]
     began_t: float
@@ -155,6 +157,7 @@ class RunReport:
             name=found.name,
             started=found.started,
             finished=found.finished,
+            running=found.running,
             notes=tuple(notes),
             trials=tuple(found.trials),
             began_t=found.began_t or 0.0,

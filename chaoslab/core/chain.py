@@ -168,7 +168,7 @@ def chain(
                 active.sent += 1
                 active.got = inner = answer = yield from chain(inner_reach, step, on_injected)
             else:
-                if isinstance(step, Wait):
+                if isinstance(step, Wait) and step.counts:
                     touched()
                 answer = yield step
                 if isinstance(step, Ahead) and active.sent and answer:

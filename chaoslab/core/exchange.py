@@ -155,9 +155,11 @@ class Failure(Exception):
 
 @dataclass(frozen=True)
 class Wait:
-    """A step that lets time pass. `forever` ends at the attempt's deadline, with a `Failure` thrown into the story."""
+    """A step that lets time pass. `forever` ends at the attempt's deadline, with a `Failure` thrown into the story.
+    `counts`: it changes the exchange, so that the story is injected."""
 
     delay_s: float
+    counts: bool = True
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,19 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"{option} is {value}: it should be a whole number, {least} or more")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+    """Fails a test that asked for chaos, ended well and ran no agent: it proves nothing."""
+    result = yield
+    fixture = pyfuncitem.funcargs.get("chaos")
+    if isinstance(fixture, Chaos):
+        if not fixture.used:
+            _refuse("chaos: the test never calls chaos.run, so it proves nothing")
+    elif any(mark.name == "chaos" for mark in pyfuncitem.own_markers):
+        _refuse("chaos: the mark has no effect, since the test does not take the fixture: add the parameter `chaos`")
+    return result
+
+
 @pytest.fixture
 def chaos(request: pytest.FixtureRequest) -> Chaos:
     """Runs an agent under faults, and fails the test if a trial does not end well: `chaos.run(agent, prompt, …)`."""
@@ -58,6 +71,8 @@ class Chaos:
 
     def __init__(self, node: pytest.Item, config: pytest.Config) -> None:
         self._node, self._config = node, config
+        self.used = False
+        """`run` has been called."""
         mark = node.get_closest_marker("chaos")
         self._stated: dict[str, Any] = dict(mark.kwargs) if mark is not None else {}
         if mark is not None and mark.args:
@@ -93,6 +108,7 @@ class Chaos:
         the outcomes that are well, correct and degraded by default. `pass_rate`: the least share of trials that must
         end well. `options`: all others of `chaoslab.run`.
         """
+        self.used = True
         from contextlib import closing
 
         from chaoslab.execution.scenarios.running import Book, ruled

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from chaoslab.core.events import AttemptEvent, Effect, Event, PromptFinished, PromptStarted
+from chaoslab.record.held import is_written
 from chaoslab.record.history import A_, E_, History, Place, cut_of, place_in_time, unread
 from chaoslab.record.lines import Record, kind_of, log_files, records_of, whole
 from chaoslab.record.rulings import Rulings
@@ -28,11 +29,14 @@ class Batch(History):
     """The history of whole trials, whose events are looked at and not kept: `of` and `placed` give structs that stand
     for most records and for their events (`lines.records_of`)."""
 
-    def __init__(self, lines: Sequence[Record], by_kind: dict[type[Event], list[Record]], *, plain: bool) -> None:
+    def __init__(
+        self, lines: Sequence[Record], by_kind: dict[type[Event], list[Record]], *, plain: bool, running: bool
+    ) -> None:
         """`lines`: records, and what stands for them. `by_kind`: the same, by the kind of the event. `plain`: none is a
-        record."""
+        record. `running`: as in `History`."""
         self.lines, self._of_kind, self._plain = lines, by_kind, plain
         self.cut_lines, self.unknown, self.notes, self.rulings = {}, frozenset(), (), None
+        self.running = running
 
     @cached_property
     def records(self) -> list[Record]:  # type: ignore[override]
@@ -72,6 +76,8 @@ class Batches:
     def __init__(self, folder: Path, *, least: int = BATCH) -> None:
         self._folder, self._least = folder, least
         self._cut: dict[str, list[int]] = {}
+        self.running = False
+        """As in `History`."""
 
     @cached_property
     def rulings(self) -> Rulings | None:
@@ -98,6 +104,7 @@ class Batches:
         if not paths:
             raise FileNotFoundError(f"no logs in {self._folder}")
         self._cut.clear()
+        self.running = is_written(self._folder)
         writers = [chain.from_iterable(self._records(path)) for path in paths]
         return self._whole(writers[0] if len(writers) == 1 else merge(*writers, key=place_in_time))
 
@@ -136,7 +143,7 @@ class Batches:
             elif trial != last or kind is PromptStarted or kind is PromptFinished:
                 if kind is PromptStarted:
                     if len(batch) >= self._least and not under_way:
-                        yield Batch(batch, by_kind, plain=plain)
+                        yield Batch(batch, by_kind, plain=plain, running=self.running)
                         past |= here
                         batch, by_kind, plain, here = [], {}, type(record) is not Record, set()
                     under_way.add(trial)
@@ -152,7 +159,7 @@ class Batches:
                 by_kind[kind].append(record)
             else:
                 by_kind[kind] = [record]
-        yield Batch(batch, by_kind, plain=plain)
+        yield Batch(batch, by_kind, plain=plain, running=self.running)
 
 
 def _ordered(records: Sequence[Record]) -> bool:

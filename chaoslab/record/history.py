@@ -23,6 +23,7 @@ from chaoslab.core.events import (
     Usage,
 )
 from chaoslab.record.follow import follow
+from chaoslab.record.held import is_written
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
 from chaoslab.record.rulings import FILE as RULINGS
 from chaoslab.record.rulings import Rulings
@@ -45,7 +46,7 @@ class History:
 
     `cut_lines`: the numbers of the unreadable lines, by file name. `unknown`: the kinds that another lab's log has no
     place for, so their absence says nothing. `notes`: lines for the user on how the log was read. `rulings`: of the
-    scenario that ran it, if one did.
+    scenario that ran it, if one did. `running`: the process that writes its main log lived when it was read.
     """
 
     def __init__(
@@ -57,12 +58,13 @@ class History:
         notes: Iterable[str] = (),
         ordered: bool = False,
         rulings: Rulings | None = None,
+        running: bool = False,
     ) -> None:
         """Merges the records. `ordered`: they are in order already."""
         self.records = list(records) if ordered else sorted(records, key=place_in_time)
         self.cut_lines = {name: tuple(numbers) for name, numbers in (cut or {}).items()}
         self.unknown = frozenset(unknown)
-        self.rulings = rulings
+        self.rulings, self.running = rulings, running
         self.notes = (*notes, *(unread(name, numbers) for name, numbers in sorted(self.cut_lines.items())))
 
     def __iter__(self) -> Iterator[Record]:
@@ -85,7 +87,7 @@ class History:
             raise FileNotFoundError(f"no logs in {folder}")
         records: list[Record] = []
         cut: dict[str, list[int]] = {}
-        rulings = Rulings.read(folder)
+        rulings, running = Rulings.read(folder), is_written(folder)
         with no_garbage():
             for path in paths:
                 for number, line in enumerate(lines_of(path), 1):
@@ -94,7 +96,7 @@ class History:
                         records.append(record)
                     elif line.strip():
                         cut.setdefault(path.name, []).append(number)
-            return cls(records, cut={**cut, **cut_of(rulings)}, rulings=rulings)
+            return cls(records, cut={**cut, **cut_of(rulings)}, rulings=rulings, running=running)
 
     @staticmethod
     def follow(folder: Path, *, clock: Clock = system) -> Iterator[Record]:

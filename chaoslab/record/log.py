@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from chaoslab.base.clock import Clock, iso, later, system
 from chaoslab.core.events import AttemptEvent, Event
+from chaoslab.record.held import MAIN, hold
 from chaoslab.record.lines import Record, record_of
 
 MASK = "***"
@@ -56,6 +57,8 @@ class Log:
         self._secret = _any_of(secrets)
         self._seq = _mend(self.path)
         self._file = self.path.open("ab", buffering=0)
+        if writer == MAIN:
+            hold(self._file)
         self._lock = threading.Lock()
         self.lost: LogLost | None = None
         """The last error that `write` raised. A framework between `write` and the writer's owner may swallow it."""

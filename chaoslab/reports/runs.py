@@ -19,6 +19,7 @@ from chaoslab.analysis.measures.guard import guarded
 from chaoslab.base.jsonable import line
 from chaoslab.core.events import Event, FaultWitnessed, RunFinished, RunStarted
 from chaoslab.record import runs
+from chaoslab.record.held import is_written
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
 from chaoslab.reports import folder as places
@@ -104,9 +105,10 @@ def _read(folder: Path, began: datetime) -> RunLine:
     files = log_files(folder)
     if not files:
         return RunLine(folder, began, trouble="it has left no logs")
+    running = is_written(folder)
     large = sum(path.stat().st_size for path in files) > COUNTED_MAX
     try:
-        history = History(_records(files, BEGINNING if large else None))
+        history = History(_records(files, BEGINNING if large else None), running=running)
         if history.first(RunStarted) is None:
             if large:
                 return RunLine(folder, began, trouble="cannot be read: it is large, and does not tell how it began")
@@ -124,7 +126,7 @@ def _read(folder: Path, began: datetime) -> RunLine:
         run.prompts if run else len(history.trials),
         None if large else Counter(verdict.outcome for verdict in verdicts(history).values()),
         sum(1 for _ in history.of(FaultWitnessed)) if history.has(FaultWitnessed) and not large else None,
-        end.reason if end else "" if large else "not finished",
+        end.reason if end else "still running" if running else "" if large else "not finished",
     )
 
 

@@ -113,7 +113,10 @@ def _selected(
     records: dict[str | None, list[Record]] = {}
     for record in history.records:
         records.setdefault(record.trial, []).append(record)
-    judged = {start.trial or "": judge(History(records[start.trial]), start.trial or "") for start, _ in starts}
+    judged = {
+        start.trial or "": judge(History(records[start.trial], running=history.running), start.trial or "")
+        for start, _ in starts
+    }
     wanted = [pair for pair in starts if outcomes is None or judged[pair[0].trial or ""].outcome in outcomes]
     return wanted, records, judged
 

@@ -62,7 +62,7 @@ def _head(report: RunReport) -> list[str]:
     run, end = report.started, report.finished
     if run is None:
         return ["the logs do not say how this run was started"]
-    ended = end.reason if end else "not finished"
+    ended = end.reason if end else "still running" if report.running else "not finished"
     if end and not math.isnan(end.duration_s):
         ended += f" after {end.duration_s:.1f} s"
     seed = "not known" if run.seed is None else run.seed

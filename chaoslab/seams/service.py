@@ -61,13 +61,14 @@ Started = list[tuple[str, list[tuple[str, str]]]]
 class Seen:
     """The end of an exchange on the client's side. `error`: reset, closed, garbled, left (the client hung up before it
     had the whole reply), or None. `answer`: as much as the client took; None before a whole head. `waited`: the client
-    waited for more. `streamed`: its view of a stream of events."""
+    waited for more. `streamed`: its view of a stream of events. `gave_up`: if it left, a timeout may be the reason."""
 
     error: str | None
     answer: Answered | None
     bytes: int
     waited: bool = False
     streamed: Streamed | None = None
+    gave_up: bool = True
 
 
 class Answer(Protocol):
@@ -644,6 +645,8 @@ class ServiceAttempt(Attempt):
             error = "timed_out" if seen.answer is None or seen.waited else None
         if error == "timed_out" and seen.streamed is not None and seen.streamed.done:
             error = None
+        if error == "timed_out" and not seen.gave_up and not any(active.injected for active in self.faults.active):
+            error = "cancelled"
         whole = seen.error is None and seen.answer is not None
         reply = Served(*seen.answer) if seen.answer is not None else None
         if self.request.method == "HEAD" and whole and reply is not None and self.reply is not None:

@@ -141,6 +141,40 @@ def test_a_mark_that_is_wrong_is_told(mark: str, said: str, pytester: pytest.Pyt
     assert said in run(pytester).stdout.str()
 
 
+def test_a_test_that_runs_no_agent_fails_in_one_line(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        SHOP
+        + """
+def test_fixture(chaos):
+    chaos.inject("lost_reply", "refund")
+
+@pytest.mark.chaos(faults=[LOST])
+def test_mark():
+    pass
+
+@pytest.mark.chaos(faults=[LOST])
+class TestOfMany:
+    def test_without_the_fixture(self):
+        pass
+
+    def test_skipped(self, chaos):
+        pytest.skip("later")
+
+    @pytest.mark.xfail(raises=ZeroDivisionError, strict=True)
+    def test_with_an_error_of_its_own(self, chaos):
+        1 / 0
+"""
+    )
+    ended = run(pytester)
+    ended.assert_outcomes(failed=2, passed=1, skipped=1, xfailed=1)
+    said = [line for line in ended.outlines if line.startswith("chaos: ")]
+    assert said == [
+        "chaos: the test never calls chaos.run, so it proves nothing",
+        "chaos: the mark has no effect, since the test does not take the fixture: add the parameter `chaos`",
+    ]
+    assert "Traceback" not in ended.stdout.str()
+
+
 @pytest.mark.parametrize("option", ["--chaos-trials=0", "--chaos-trial=-1", "--chaos-seed=-1"])
 def test_an_option_that_is_wrong_is_told(option: str, pytester: pytest.Pytester) -> None:
     ended = pytester.runpytest_inprocess(option)

@@ -889,7 +889,7 @@ def test_a_client_that_stops_reading_is_no_failure() -> None:
 
     trial = lab.run(agent, "go", services={"shop": shop}, effects=[])
     ((_, call),) = trial.history.of(CallFinished)
-    assert (trial.answer, call.error, call.bytes) == ("HTTP/1.1 200 OK", "timed_out", 15)  # not even a whole head
+    assert (trial.answer, call.error, call.bytes) == ("HTTP/1.1 200 OK", "cancelled", 15)  # not even a whole head
 
     def agent_of_more(_: str) -> str:
         with socket.create_connection(("shop", 80), timeout=1) as sock:
@@ -924,7 +924,7 @@ def test_a_client_that_sends_and_forgets_has_its_work_done_and_meets_nothing() -
     wrong = [lab.inject("wrong_value", "shop")]
     trial = lab.run(agent, "go", services={"shop": shop}, faults=wrong, effects=[])
     ((_, call),) = trial.history.of(CallFinished)
-    assert (call.ok, call.error, len(trial.effects)) == (False, "timed_out", 1)
+    assert (call.ok, call.error, len(trial.effects)) == (False, "cancelled", 1)
     assert not list(trial.history.of(FaultWitnessed))
 
 

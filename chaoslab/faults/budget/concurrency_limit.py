@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.exchange import Call, Flow, Observation, Wait
 from chaoslab.core.fault import Fault
+
+AT_WORK_S = 0.001
+"""The seconds for which an answer is held. Longer than it takes to connect, so that requests of one moment overlap
+even if one of them has a connection already and the service answers at once."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +19,8 @@ class ConcurrencyLimit(Fault):
     """Refuses a request with 429 while `most` others are under way at the targets of the injection.
 
     A request is under way from its beginning until its answer; of a stream, until its head. A refused one does not
-    count. An agent that asks for one thing after the other never meets it.
+    count. Each answer comes a millisecond later, so that requests which are sent at one moment overlap. An agent that
+    asks for one thing after the other never meets it.
     """
 
     most: int = 1
@@ -31,7 +36,9 @@ class ConcurrencyLimit(Fault):
             return call.refused_with(429)
         context.memory["under_way"] = under_way + 1
         try:
-            return (yield call)
+            reply = yield call
+            yield Wait(AT_WORK_S, counts=False)
+            return reply
         finally:
             context.memory["under_way"] -= 1
 

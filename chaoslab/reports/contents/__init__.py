@@ -72,7 +72,7 @@ class Contents:
                 "world": line(run.world, NAME) or "not known",
                 "agent" if self.report.of_functions else "model": line(run.model, NAME) or "not known",
             }
-        ended = end.reason if end else "not finished"
+        ended = end.reason if end else "still running" if self.report.running else "not finished"
         if end is not None and end.duration_s == end.duration_s:
             ended += f" after {end.duration_s:.1f} s"
         return found | {"end": line(ended, NAME)}

@@ -218,8 +218,9 @@ class _Exchange:
         now = self._machine.now
         waited = now > self._last_s and not self._client.available()
         streamed = self._stream.view(error, now, waited=waited) if self._stream is not None else None
+        gave_up = now == self._machine.lapsed_at or self.attempt.waited_s is not None
         try:
-            self.attempt.ended(Seen(error, answer, self._bytes, waited, streamed))
+            self.attempt.ended(Seen(error, answer, self._bytes, waited, streamed, gave_up=gave_up))
         except BrokenFault as broken:  # the program, or its loop, might take it for its own
             self._machine.soon(_raise, broken)
 

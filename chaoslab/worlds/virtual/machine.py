@@ -121,7 +121,7 @@ class Waiter:
         if until is not None and until <= machine.now:
             until = machine.steps.polled(what)
         if until is not None and machine.is_idle_until(until):
-            machine.now = max(machine.now, until)
+            machine.now = machine.lapsed_at = max(machine.now, until)
             self._over = True
             return False
         timer = None if until is None else machine.at(until, self._expire)
@@ -141,6 +141,7 @@ class Waiter:
 
     def _expire(self) -> None:
         if not self._over:
+            self.machine.lapsed_at = self.machine.now
             self._resume()
 
     def _resume(self) -> None:
@@ -156,6 +157,8 @@ class Machine:
         self.deadline = STARTS_S + deadline_s
         self.hub: greenlet = getcurrent()
         self._timers: list[tuple[float, int, Timer]] = []
+        self.lapsed_at = -1.0
+        """The last moment at which a wait of a thread ended because its time was over."""
         self.ready: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
         self._order = itertools.count()
         self._idents = itertools.count(1_000_001)

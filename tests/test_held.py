@@ -1,0 +1,53 @@
+"""A run that goes on is told from one that was killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.cli import main
+from chaoslab.core.events import PromptStarted, RunStarted
+from chaoslab.record.history import History
+from chaoslab.record.runs import Run
+from chaoslab.reports import runs, show, summary
+from tests.gateway.parts import shop, standing
+
+NOW = "2026-01-01T00:00:00Z"
+STARTED = RunStarted(seed=3, settings={}, plan={}, prompts=1, now=NOW, model="any", world="virtual")
+
+
+def told(folder: Path) -> list[str]:
+    """All that the readers of a run say of its end."""
+    story = show.render(History.read(folder)).splitlines()[-1].split(":", 1)[1].strip()
+    report = RunReport.read(folder)
+    listed = " ".join(runs.of(folder).told().split())
+    return [
+        story,
+        *(verdict.why for verdict in report.verdicts.values()),
+        next(line.split(" · ")[-1] for line in summary.render(report).splitlines() if line.startswith("run ")),
+        listed.rsplit("; ", 1)[-1],
+    ]
+
+
+def test_a_run_is_still_running_while_its_writer_lives(tmp_path: Path) -> None:
+    run = Run.create(tmp_path, now=NOW)
+    with run.log("info") as log, run.log("info"):  # two writers of one log
+        log.write(STARTED)
+        log.write(PromptStarted(prompt_index=1, prompt="go"), trial="p1.r1")
+        assert told(run.folder) == ["it is still running", "it is still running", "still running", "still running"]
+    assert told(run.folder) == ["the run ended before it did", "the run ended before it did", *["not finished"] * 2]
+
+
+def test_show_tells_that_a_gateway_is_still_running(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with shop() as server, standing(tmp_path / "logs", [f"crm={server.url}"]):
+        assert main(["show"]) == 0
+        assert "unfinished: it is still running" in capsys.readouterr().out
+        assert main(["runs"]) == 0
+        assert "still running" in capsys.readouterr().out
+    assert main(["show"]) == 0
+    assert "still running" not in capsys.readouterr().out
