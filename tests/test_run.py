@@ -234,7 +234,9 @@ def test_a_full_disk_ends_the_run_in_a_line(tmp_path: Path) -> None:
 def test_a_folder_that_is_deleted_in_mid_run_ends_it_in_a_line(tmp_path: Path, jobs: str) -> None:
     with started(tmp_path, *MANY, "--jobs", jobs, prompts(tmp_path, EASY)) as run:
         run.after(1)
-        shutil.rmtree(run.logs.resolve())
+        gone = run.logs.resolve().with_name("gone")
+        run.logs.resolve().rename(gone)  # at once: a part may write into it between two steps of the removal
+        shutil.rmtree(gone)
         assert run.ended() == 3
         eventually(lambda: run.members() == [])
         (line,) = [

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from chaoslab.base.phrases import phrase
 from chaoslab.core.dialog import CHAT, Dialog
@@ -88,6 +88,8 @@ class Reply:
     body: bytes = b""
     stream: Parts | None = None
     pipes: tuple[Watched, ...] = ()
+    of_function: ClassVar[bool] = False
+    """True of a function's result, which has no status."""
 
     def through(self, pipe: Pipe, *, holds: bool = False) -> Reply:
         """The same reply with its events through one pipe more; a whole reply as it is. `holds`: as in `Watched`."""

@@ -42,6 +42,7 @@ class Returned(Reply):
     """
 
     ok = True
+    of_function = True
 
     def __init__(self, result: Any) -> None:
         super().__init__(200, {}, b"")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,3 +54,14 @@ def test_a_function_has_its_effect_and_returns_both_parts(result: object) -> Non
 
     trial = lab.run(agent, "go", tools=[refund], faults=[lab.inject("partial_success", "refund")])
     assert (trial.answer, len(trial.effects)) == ("successes,failures", 1)
+
+
+def test_a_service_that_answers_201_answers_207() -> None:
+    def shop(_request: Any) -> tuple[int, dict[str, bool]]:
+        return 201, {"ok": True}
+
+    def agent(_: str) -> int:
+        return httpx.post("http://shop/refunds", json={"order": 17}).status_code
+
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=[lab.inject("partial_success", "shop")])
+    assert trial.answer == 207

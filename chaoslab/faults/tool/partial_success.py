@@ -16,7 +16,7 @@ FAILED = {"status": 500, "title": "not processed"}
 @dataclass(frozen=True)
 class PartialSuccess(Fault):
     """Lets the work be done and answers 207 with `successes` and `failures`. Of a list the first half are successes.
-    A function returns these two as a dict.
+    A function, which has no status, returns these two as a dict.
 
     Any other result is one success beside one failure. An error of the service stays as it is.
     """
@@ -34,7 +34,7 @@ class PartialSuccess(Fault):
             half = len(reply.value) // 2
             done, failures = reply.value[:half], [{**FAILED, "item": item} for item in reply.value[half:]]
         value = {"successes": done, "failures": failures}
-        if type(reply) is not Reply:  # a function's result, which has no status
+        if reply.of_function:
             return reply.with_value(value)
         headers = {name: said for name, said in reply.headers.items() if name.lower() not in OF_BODY}
         return Reply(207, headers, json.dumps(value).encode())

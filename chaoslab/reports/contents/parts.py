@@ -126,7 +126,7 @@ def _recovered(fault: str, target: str, of: Recovery) -> list[str]:
 def _calls(report: RunReport) -> Part:
     found = report.calls.value
     rows = [["attempts at calls", str(found.made)]]
-    if report.knows_usage or not report.of_functions:
+    if report.knows_usage and not report.of_functions:  # an agent's model is one of its services
         rows.append(["of these to the model", str(found.to_model)])
     rows += [["failed", str(found.failed)], ["retries: further attempts at a call already made", str(found.retries)]]
     if not report.of_functions:
