@@ -18,6 +18,7 @@ from chaoslab.core.events import VERSION, CallFinished, PromptFinished, Replied,
 from chaoslab.core.plan import Plan
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
+from chaoslab.record.rulings import Rulings
 from chaoslab.reports import folder as places
 from chaoslab.reports import trials
 
@@ -149,14 +150,26 @@ def read(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
 def _check_version(folder: Path, started: RunStarted) -> None:
     written = started.code.get("log", "1")
     if "log" in started.code and not started.asked:
-        raise Unrepeatable(
-            f"{folder} was made from Python (lab.run), and the log does not hold that program: run it again with its "
-            "seed"
-        )
+        raise Unrepeatable(f"{folder} {_made_by(folder, started)}")
     if not started.code or not started.asked or not started.world:
         raise Unrepeatable(f"{folder} was written by version 1 of the log, which did not keep what a replay needs")
     if written != str(VERSION):
         raise Unrepeatable(f"{folder} was written by version {written} of the log; this lab replays version {VERSION}")
+
+
+def _made_by(folder: Path, started: RunStarted) -> str:
+    """The command that made a run of the user's own program, and the way to run it again, in words."""
+    rulings = Rulings.read(folder)
+    if rulings is not None:
+        again = next((ruling.again for ruling in rulings.by_trial.values() if ruling.again), "")
+        how = f"as in {again}" if again else "with chaoslab test --trial"
+        return f"is of the scenario '{rulings.scenario}', and the log does not hold its agent: run a trial again {how}"
+    if any(name.startswith("ROUTE_") for name in started.settings):
+        return (
+            "was made by chaoslab exec or chaoslab gateway, and the log does not hold the programs behind them: run "
+            f"that command again with --seed {started.seed}"
+        )
+    return "was made from Python (lab.run), and the log does not hold that program: run it again with its seed"
 
 
 def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:

@@ -16,6 +16,8 @@ import pytest
 
 from chaoslab.cli import main
 from chaoslab.core.events import FaultWitnessed
+from chaoslab.execution.recorded_run import Unrepeatable
+from chaoslab.execution.recorded_run import read as remember
 from tests.gateway.parts import history, shop
 from tests.seams.lab_parts import eventually
 
@@ -210,3 +212,9 @@ def test_a_plan_file_gives_faults_and_seed(crm: str, tmp_path: Path, capfd: Any)
     plan.write_text('{"faults": [{"fault": "latency"}]}')
     assert exec_(tmp_path / "logs", crm, command, "--plan", str(plan)) == 2
     assert capfd.readouterr().err.startswith(f"{plan}, fault 1 should be as in ")
+
+
+def test_a_replay_names_the_command_that_made_the_run(crm: str, tmp_path: Path) -> None:
+    assert exec_(tmp_path, crm, [sys.executable, "-c", "print('done')"]) == 0
+    with pytest.raises(Unrepeatable, match=r"was made by chaoslab exec or chaoslab gateway, .* again with --seed 1$"):
+        remember("latest", logs=tmp_path)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import pytest
 
+import chaoslab as lab
 from chaoslab.analysis.measures import faults
 from chaoslab.analysis.measures.calls import calls
+from chaoslab.analysis.measures.errors import NOBODY, errors
+from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.analysis.measures.incidents import Ending, incidents
 from chaoslab.analysis.measures.latency import attempts, by_fault, every_attempt, latency, percentile
 from chaoslab.analysis.measures.success import success
@@ -133,6 +137,25 @@ def test_a_failure_without_a_witness_is_nobodys() -> None:
         faults.Failure("search", "rate limited", 2),
         faults.Failure("search", "status 500", 1),
     ]
+
+
+def test_a_slow_call_that_failed_otherwise_failed_by_itself() -> None:
+    """Latency makes a call time out, and makes no 404."""
+
+    def shop(_request: Any) -> tuple[int, dict[str, str]]:
+        return 404, {"error": "no such order"}
+
+    def agent(_: str) -> str:
+        return str(httpx.get("http://shop/orders/17", timeout=5).status_code)
+
+    slow = lab.run(agent, "go", services={"shop": shop}, faults=[lab.inject("latency", "shop", delay_s=1.0)])
+    assert [(one.target, one.count) for one in uninjected(slow.history)] == [("shop", 1)]
+    (causes,) = errors(slow.history).by_kind.values()
+    assert causes == {NOBODY: 1}
+    late = lab.run(agent, "go", services={"shop": shop}, faults=[lab.inject("latency", "shop", delay_s=9.0)])
+    assert uninjected(late.history) == []
+    (causes,) = errors(late.history).by_kind.values()
+    assert causes == {"latency": 1}
 
 
 def test_what_the_lab_did_to_its_own_experiment_is_neither_a_failure_nor_a_latency() -> None:

@@ -36,7 +36,7 @@ class Failed:
     met: int = 0
 
     def __post_init__(self) -> None:
-        self._may_succeed = cache(traits.may_succeed)
+        self._may_succeed, self._may_fail = cache(traits.may_succeed), cache(traits.may_fail)
 
     def take(self, history: History) -> None:
         met: dict[Place, list[str]] = {}
@@ -50,7 +50,8 @@ class Failed:
                 self.passed += bool(names)
             else:
                 # If two faults met an attempt and one of them lets it succeed, the other one caused the failure.
-                of = min(names, key=self._may_succeed) if names else LAB if at in lab else NOBODY
+                able = [name for name in names if self._may_fail(name, call.error)]
+                of = min(able, key=self._may_succeed) if able else LAB if at in lab else NOBODY
                 self.by_kind.setdefault(f"{call.target} {kind(call)}", Counter())[of] += 1
 
     def result(self) -> Errors:

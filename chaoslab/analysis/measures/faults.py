@@ -236,11 +236,14 @@ class Uninjected:
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def take(self, history: History) -> None:
-        met = {at for _, _, at in history.placed(FaultWitnessed)} | _disturbed(history)
+        met: dict[Place, list[str]] = defaultdict(list)
+        for _, fault, at in history.placed(FaultWitnessed):
+            met[at].append(fault.fault)
+        disturbed = _disturbed(history)
         self.counts.update(
             (e.target, e.error or (f"status {e.status}" if e.status else "no reason given"))
             for _, e, at in history.placed(CallFinished)
-            if not e.ok and at not in met
+            if not e.ok and at not in disturbed and not any(traits.may_fail(name, e.error) for name in met.get(at, ()))
         )
 
     def result(self) -> list[Failure]:

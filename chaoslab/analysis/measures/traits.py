@@ -43,6 +43,13 @@ def closes(fault: str) -> bool:
     return bool(trait(_class(fault), "closes"))
 
 
+def may_fail(fault: str, error: str | None) -> bool:
+    """True if it can be the cause of a failure with this error: one that only makes a call slow ends none otherwise
+    than by a timeout."""
+    only_slow = trait(_class(fault), "delays") and not corrupts(fault)
+    return not only_slow or error in ("timed_out", "cancelled")
+
+
 def may_succeed(fault: str) -> bool:
     """True if an attempt that meets it may succeed."""
     return bool(corrupts(fault) or trait(_class(fault), "delays"))
