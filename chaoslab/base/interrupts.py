@@ -49,6 +49,11 @@ class Interrupts:
         if self._late or self._raised:  # it was put off until now, or swallowed
             self._raise()
 
+    def check(self) -> None:
+        """Raises KeyboardInterrupt if a signal has come, also if one was raised before and swallowed."""
+        if self._came or self._late or self._raised:
+            self._raise()
+
     @contextmanager
     def cancelling(self, task: asyncio.Task[Any]) -> Iterator[None]:
         """A context in which a signal cancels the task, again after each `patience_s`, since a framework may swallow
@@ -133,3 +138,29 @@ def heard_outside_imports() -> Iterator[None]:
         yield
     if interrupts._came:  # in the last moment
         raise KeyboardInterrupt
+
+
+_checked: list[Interrupts] = []
+
+
+@contextmanager
+def heard_at_checks() -> Iterator[None]:
+    """A context for the main thread in which a signal is raised at the next `check`, since a program that is run in it
+    may swallow an interrupt; after two seconds without a check it is raised wherever the program is. On a system
+    without timers (Windows) it is raised at once."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    with Interrupts() as interrupts:
+        _checked.append(interrupts)
+        try:
+            yield
+        finally:
+            _checked.pop()
+    interrupts.check()  # it came in the last moment
+
+
+def check() -> None:
+    """Raises KeyboardInterrupt if a signal has come in `heard_at_checks`; does nothing outside of it."""
+    for interrupts in _checked:
+        interrupts.check()

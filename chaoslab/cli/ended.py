@@ -10,13 +10,16 @@ from chaoslab.base.commandline import LAB_DOWN, refuse
 
 
 def code_of(work: Callable[[], int]) -> int:
-    """The exit code of `work`: 2 if something of the user's is wrong, 3 if the lab failed; both are told."""
+    """The exit code of `work`: 2 if something of the user's is wrong, 3 if the lab failed; both are told. Ctrl-C ends
+    it between two trials."""
+    from chaoslab.base.interrupts import heard_at_checks
     from chaoslab.execution.scenarios.located import ScenarioError
     from chaoslab.execution.workers import WorkerLost
     from chaoslab.record.log import LogLost
 
     try:
-        return work()
+        with heard_at_checks():
+            return work()
     except ScenarioError as error:  # several lines if several things are wrong
         print(error, file=sys.stderr)
         return 2

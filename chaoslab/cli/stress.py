@@ -59,12 +59,17 @@ def _run(options: argparse.Namespace) -> int:
         options.file, options.levels, options.iterations, seed=options.seed, jobs=options.jobs, logs=options.logs
     )
     found = []
-    for step in steps:
-        found.append(step)
-        if not options.quiet:
-            print(f"level {step.level:g}: {step.passed} of {step.judged} passed", file=sys.stderr, flush=True)
-        if options.logs:
-            say_report(options.logs)
+    try:
+        for step in steps:
+            found.append(step)
+            if not options.quiet:
+                print(step, file=sys.stderr, flush=True)
+            if options.logs:
+                say_report(options.logs)
+    except KeyboardInterrupt:
+        done = [str(step) for step in found] or ["no level is done"]
+        print(f"interrupted: {'; '.join(done)}", file=sys.stderr)
+        raise
     print(json.dumps(plain(found), indent=2) if options.json else told(found))
     if options.chart:
         try:

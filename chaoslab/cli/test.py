@@ -51,6 +51,8 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from chaoslab.execution.scenarios.files import found
     from chaoslab.execution.scenarios.load import load
+    from chaoslab.execution.scenarios.running import Result
+    from chaoslab.execution.scenarios.tell import broken_off
 
     if options.chaos_level is not None:
         options.set.append(f"chaos_level={options.chaos_level}")
@@ -66,11 +68,16 @@ def _run(options: argparse.Namespace) -> int:
         return refuse(LookupError(f"no scenario has '{options.only}' in its name: there are {names}"))
     if options.dry_run:
         return _dry(wanted, options)
-    results = []
-    for scenario in wanted:
-        results.append(_tried(scenario, options))
-        if options.fail_fast and results[-1].state == "failed":
-            break
+    results: list[Result] = []
+    try:
+        for scenario in wanted:
+            results.append(Result(scenario))
+            _try(results[-1], options)
+            if options.fail_fast and results[-1].state == "failed":
+                break
+    except KeyboardInterrupt:
+        print(broken_off(results, len(wanted), trials=1 if options.trial else options.trials), file=sys.stderr)
+        raise
     if options.junit:
         from chaoslab.execution.scenarios.junit import write
 
@@ -83,12 +90,13 @@ def _run(options: argparse.Namespace) -> int:
     return FAILED if "failed" in states else INVALID if "invalid" in states else 0
 
 
-def _tried(scenario: Scenario, options: argparse.Namespace) -> Result:
-    from chaoslab.execution.scenarios.running import Result, run
+def _try(result: Result, options: argparse.Namespace) -> None:
+    """Runs the trials of the result's scenario, and prints what came of them."""
+    from chaoslab.execution.scenarios.running import run
     from chaoslab.execution.scenarios.tell import again
     from chaoslab.record.rulings import State
 
-    result = Result(scenario)
+    scenario = result.scenario
     given = {"trials": options.trials, "seed": options.seed, "jobs": options.jobs, "only": options.trial}
     command = partial(again, scenario, given=_given(options))
     for ruling in run(scenario, logs=options.logs, again=command, **given):
@@ -101,7 +109,6 @@ def _tried(scenario: Scenario, options: argparse.Namespace) -> Result:
             print(text, flush=True)
     if options.logs and result.rulings:
         say_report(options.logs)
-    return result
 
 
 def say_report(logs: Path) -> None:

@@ -17,7 +17,7 @@ from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.analysis.idle import Idle
 from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.opinion import Opinion, Unjudged
-from chaoslab.base import extras
+from chaoslab.base import extras, interrupts
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.fault import BrokenFault
@@ -187,6 +187,7 @@ def run(
             done = numbered(agent, scenario.prompt, numbers, jobs=jobs, seed=seed, logs=logs, drawn=drawn, **options)
         with closing(done):
             for number, trial in zip(numbers, done, strict=True):
+                interrupts.check()  # before the ruling, since it may have struck in the trial
                 ruling = ruled(rules, number + 1, trial)
                 if book is not None:
                     result.add(ruling)

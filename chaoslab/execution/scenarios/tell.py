@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -55,6 +56,25 @@ def told(result: Result, *, trial: int | None = None, given: Sequence[str] = ())
     if trial is not None and result.rulings:
         lines.append(result.rulings[0].trial.story().rstrip())
     return "\n".join(lines)
+
+
+def broken_off(results: Sequence[Result], scenarios: int, *, trials: int | None = None) -> str:
+    """What holds of a run of scenarios that was interrupted in the last of these results, in one line. `scenarios`:
+    how many there are. `trials`: of each, in place of its own number."""
+    *before, last = results
+    done, wanted = len(last.rulings), last.scenario.spec.trials if trials is None else trials
+    counts = _counted(ruling.state for ruling in last.rulings)
+    text = f"interrupted: {done} of {wanted} trials of {last.scenario.name} are done{counts}"
+    if scenarios > 1:
+        text += f"; {len(before)} of {scenarios} scenarios are done{_counted(result.state for result in before)}"
+    return text
+
+
+def _counted(states: Iterable[State]) -> str:
+    """The states with their numbers, as in ": 3 passed, 1 failed"; empty if there is none."""
+    found = Counter(states)
+    counts = ", ".join(f"{found[state]} {state}" for state in State if found[state])
+    return f": {counts}" if counts else ""
 
 
 def _numbers(rulings: Sequence[Ruling]) -> str:
