@@ -22,7 +22,8 @@ from chaoslab.core.events import (
     RunFinished,
     RunStarted,
 )
-from chaoslab.record.follow import Follower
+from chaoslab.record import follow as follow_module
+from chaoslab.record.follow import SILENCE_S, Follower
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.runs import Run
@@ -199,3 +200,50 @@ def test_the_command_follows_a_run_to_its_end(
     ]
     assert main(["follow", "nothing"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+class Passing(SystemClock):
+    """A clock whose naps are over at once and are counted."""
+
+    slept_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.slept_s
+
+    def sleep(self, delay_s: float) -> None:
+        self.slept_s += delay_s
+
+
+def test_a_run_whose_writer_is_gone_is_given_up_after_a_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run.create(tmp_path / "logs", now=NOW)
+    clock = Passing()
+    with run.log("info") as info:
+        info.write(BEGUN)
+    assert kinds(list(History.follow(run.folder, clock=clock))) == [("info", "run_started")]
+    assert SILENCE_S <= clock.slept_s < SILENCE_S + 1
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(follow_module, "SILENCE_S", 0.0)
+    assert main(["follow", run.name]) == 3
+    said = f"run {run.folder.name}: no process writes it any more, and it never ended\n"
+    assert capsys.readouterr().err == said
+
+
+def test_a_living_writer_may_be_silent_for_long(tmp_path: Path) -> None:
+    run = Run.create(tmp_path, now=NOW)
+    clock = Passing()
+    with run.log("info") as info:
+        info.write(BEGUN)
+        events = History.follow(run.folder, clock=clock)
+        assert next(events).event == BEGUN
+        sleep, clock.sleep = clock.sleep, lambda delay_s: late(delay_s)  # type: ignore[method-assign]
+
+        def late(delay_s: float) -> None:
+            sleep(delay_s)
+            if clock.slept_s > 10 * SILENCE_S:
+                clock.sleep = sleep  # type: ignore[method-assign]
+                info.write(ENDED)
+
+        assert next(events).event == ENDED
+    assert clock.slept_s > 10 * SILENCE_S

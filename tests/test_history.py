@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import chaoslab as lab
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.base.shapes import DEPTH_MAX
 from chaoslab.cli import main
@@ -396,3 +397,10 @@ def test_a_name_that_no_run_can_have_is_said_in_a_line(
     said = capsys.readouterr()
     assert (said.out, said.err.count("\n")) == ("", 1)
     assert len(said.err) < 160
+
+
+def test_a_history_is_a_sequence_of_its_records() -> None:
+    history = lab.run(lambda _: "done", "go").history
+    assert len(history) == len(list(history)) > 2
+    assert (history[0], history[-1]) == (history.records[0], history.records[-1])
+    assert bool(History([]))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
-from chaoslab.base.commandline import refuse
+from chaoslab.base.commandline import LAB_DOWN, refuse
 
 HELP = "follow a run as it goes on: a line for each prompt that ends"
 EXAMPLE = "chaoslab follow latest"
@@ -32,4 +33,6 @@ def run(options: argparse.Namespace) -> int:
             print(line, flush=True)
         if finished is not None:
             print(f"run {folder.name}: {finished.reason} after {finished.duration_s:.1f} s", flush=True)
-    return 0
+            return 0
+    print(f"run {folder.name}: no process writes it any more, and it never ended", file=sys.stderr)
+    return LAB_DOWN

@@ -8,9 +8,11 @@ from typing import BinaryIO
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.core.events import RunFinished
+from chaoslab.record.held import can_tell, is_written
 from chaoslab.record.lines import LINE_MAX, Record, log_files, parse_line
 
-POLL_S = 0.1
+POLL_S, SILENCE_S = 0.1, 5.0
+"""Seconds between two looks, and those of silence after which a run that no process writes is given up."""
 
 
 class Follower:
@@ -59,17 +61,23 @@ class Follower:
 
 def follow(folder: Path, *, clock: Clock = system, poll_s: float = POLL_S) -> Iterator[Record]:
     """Every event of a run, from the first on, as it is written. It ends with the run, once nothing more comes. A run
-    that was killed never logs its end, so then it goes on until the reader stops.
+    that was killed never logs its end: then it ends after some seconds of silence. Where no process can be told to
+    live (on Windows), it goes on until the reader stops.
 
     Raises:
         OSError: a log cannot be read.
     """
     with Follower(folder) as follower:
+        heard_s = clock.monotonic()
         while True:
             ended = follower.ended
             found = follower.new()
             yield from found
             if ended and not found:
+                return
+            if found or (can_tell() and is_written(folder)):
+                heard_s = clock.monotonic()
+            elif can_tell() and clock.monotonic() - heard_s >= SILENCE_S:
                 return
             if not found:
                 clock.sleep(poll_s)

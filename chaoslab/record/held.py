@@ -25,6 +25,11 @@ def hold(log: BinaryIO) -> None:
             fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+def can_tell() -> bool:
+    """True if this system has locks of files."""
+    return fcntl is not None
+
+
 def is_written(folder: Path) -> bool:
     """True if the process that writes the main log of a run lives; False if that cannot be told."""
     path = folder / f"{MAIN}.log"

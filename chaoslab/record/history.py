@@ -71,6 +71,18 @@ class History:
         """The records in time order."""
         return iter(self.records)
 
+    def __len__(self) -> int:
+        """The number of records."""
+        return len(self.records)
+
+    def __bool__(self) -> bool:
+        """True, also without a record."""
+        return True
+
+    def __getitem__(self, index: int) -> Record:
+        """The record at this place in time order, from 0; from the end if it is negative."""
+        return self.records[index]
+
     def __repr__(self) -> str:
         run, trials = self.run or "none", len(self.trials)
         return f"History(run {run}: {trials} {'trial' if trials == 1 else 'trials'}, {len(self.records)} events)"

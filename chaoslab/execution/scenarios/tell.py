@@ -59,8 +59,8 @@ def told(result: Result, *, trial: int | None = None, given: Sequence[str] = ())
 
 
 def broken_off(results: Sequence[Result], scenarios: int, *, trials: int | None = None) -> str:
-    """What holds of a run of scenarios that was interrupted in the last of these results, in one line. `scenarios`:
-    how many there are. `trials`: of each, in place of its own number."""
+    """One line on a run of scenarios that was interrupted in the last of these results. `scenarios`: their number.
+    `trials`: of each, in place of its own number."""
     *before, last = results
     done, wanted = len(last.rulings), last.scenario.spec.trials if trials is None else trials
     counts = _counted(ruling.state for ruling in last.rulings)
