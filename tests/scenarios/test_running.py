@@ -285,3 +285,24 @@ def test_the_schema_knows_faults_and_assertions_and_takes_what_is_right(capsys: 
     )  # fmt: skip
     for wrong in wrongs:
         assert not valid.is_valid({**good, **wrong}), wrong
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [
+        ("lost_reply.chance=1.0", 1, "FAILED"),
+        ("lost_reply.chance=0", 4, "INVALID"),
+        ("lost_reply.chance=9", 2, "chance of lost_reply on refund is 9"),
+        ("lost_repl.chance=1", 2, "'lost_repl.chance' is of no fault of this scenario: did you mean 'lost_reply'?"),
+        ("nothing.chance=1", 2, "'nothing.chance' is of no fault of this scenario"),
+    ],
+)
+def test_a_parameter_of_a_fault_is_set_from_the_command_line(
+    here: Path, capsys: Said, given: str, code: int, said: str
+) -> None:
+    """Also over the value of a variant."""
+    put(here, more="variants: [{name: rare, lost_reply.chance: 0.000001}]\n", name="set.chaos.yaml")
+    ended, out, err = test(capsys, "set.chaos.yaml", "-n", "2", "--set", given)
+    assert ended == code
+    assert said in out + err
+    assert err.count("set.chaos.yaml") <= 1

@@ -11,7 +11,8 @@ from chaoslab.base import extras
 from chaoslab.execution.scenarios.checks import Checks
 from chaoslab.execution.scenarios.located import Located, ScenarioError, parse, read
 from chaoslab.execution.scenarios.scenario import Scenario
-from chaoslab.execution.scenarios.variants import expanded
+from chaoslab.execution.scenarios.variants import changed as changed_in
+from chaoslab.execution.scenarios.variants import expanded, without
 from chaoslab.execution.scenarios.words import worded
 
 SHOWN_MAX = 20
@@ -52,9 +53,16 @@ def _changed(located: Located, changed: Sequence[str]) -> Located:
         name, equals, text = each.partition("=")
         if not equals or not name:
             raise ScenarioError(f"--set {each[:60]} should be a key and a value, as in trials=50")
+        value, source = parse(text or "''", f"--set {name}").data, f"{located.file}, --set {each[:60]}"
+        if "variants" in data and name not in ("name", "variants"):
+            data["variants"] = without(data["variants"], name, source)
+        if "." in name:
+            located = changed_in(replace(located, data=data), name, value, source)
+            data = dict(located.data)
+            continue
         data.pop(instead.get(name, ""), None)
-        data[name] = parse(text or "''", f"--set {name}").data
-        given[name] = f"{located.file}, --set {each[:60]}"
+        data[name] = value
+        given[name] = source
     return replace(located, data=data, given=given)
 
 

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from chaoslab.base.registry import did_you_mean
-from chaoslab.execution.scenarios.located import Located, Path_
+from chaoslab.execution.scenarios.located import Located, Path_, ScenarioError
 
 VARIANTS_MAX = 1000
 Change = tuple[str, Any, Path_]
@@ -39,6 +39,37 @@ def expanded(located: Located, wrong: list[str]) -> Iterator[tuple[str, Located]
             yield name, one
     if not names and len(wrong) == begun:
         yield "", base
+
+
+def changed(located: Located, key: str, value: Any, source: str) -> Located:
+    """The data with this value of a key, which may be a fault's, as in "lost_reply.chance". `source`: the place that
+    errors name.
+
+    Raises:
+        ScenarioError: the key fits nowhere.
+    """
+    wrong: list[str] = []
+    there = replace(located, given={**located.given, key: source})
+    found = _Changes(there, there, wrong).applied([(key, value, (key,))])
+    if found is None:
+        raise ScenarioError(wrong[0])
+    return found
+
+
+def without(variants: Any, key: str, source: str) -> Any:
+    """The variants without values of their own for a key that the command line gives.
+
+    Raises:
+        ScenarioError: they are a matrix in which the key varies.
+    """
+    if isinstance(variants, Mapping) and key in variants:
+        raise ScenarioError(f"{source}: {key} varies in this file: choose a variant with -k")
+    if not isinstance(variants, list):
+        return variants
+    return [
+        {name: value for name, value in each.items() if name != key} if isinstance(each, Mapping) else each
+        for each in variants
+    ]
 
 
 class _Changes:
