@@ -16,6 +16,7 @@ from chaoslab.core.plan import LAYERS, Choice, Injection, Plan
 from tests.plan_parts import roll
 from tests.worlds.virtual.patch_parts import in_place
 
+pytestmark = pytest.mark.filterwarnings("ignore::chaoslab.execution.trial.NothingHit")  # plans of any kind
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 TARGETS = ("lookup", "refund", "message")
 FAULTS = (("latency", "timeout", "reset_peer", "refused"), ("lost_reply", "tool_error"), ("wrong_value",))

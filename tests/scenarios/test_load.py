@@ -410,3 +410,27 @@ def test_a_changed_key_takes_the_place_of_the_one_that_excludes_it(tmp_path: Pat
         None,
         2,
     )
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("{fault: latency, target: crm.tset}", "8:30: no service is called 'crm.tset': did you mean 'crm.test'?"),
+        ("{fault: latency, target: crm.test, on_turn: [5]}", "8:5: 'latency on crm.test' can never hit: "),
+        ("{fault: latency, target: '*.test', on_turn: [2]}", ""),
+    ],
+)
+def test_a_fault_without_a_service_or_a_turn_to_hit_is_named(tmp_path: Path, fault: str, said: str) -> None:
+    file = tmp_path / "one.chaos.yaml"
+    file.write_text(
+        "name: x\nagent: my:agent\nservices: {crm.test: 'my:crm'}\nturns:\n  - hello\n  - bye\nfaults:\n  - "
+        + fault
+        + "\n"
+    )
+    if not said:
+        assert len(load(file)) == 1
+        return
+    with pytest.raises(ScenarioErrors) as error:
+        load(file)
+    assert str(error.value).startswith(f"{file}:{said}")
+    assert "\n" not in str(error.value)

@@ -66,8 +66,11 @@ class Checks:
         faults = FaultChecks(spec, self.objects, self.say)
         injections = faults.injections(spec.faults)
         prompt = self._prompt()
+        most = prompt.most if isinstance(prompt, Conversation) else 1
         if spec.agent == LAB:
-            lab_agent.check_faults(injections, self.say, turns=prompt.most if isinstance(prompt, Conversation) else 1)
+            lab_agent.check_faults(injections, self.say, turns=most)
+        else:
+            faults.check_places(injections, turns=most)
         return Scenario(
             spec,
             injections + faults.level() + faults.budget(),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from chaoslab.base.registry import did_you_mean
 from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core.levels import FAMILIES, USUAL, level
 from chaoslab.core.plan import Injection
@@ -28,6 +30,7 @@ class FaultChecks:
         self.spec, self.objects, self.say = spec, objects, say
         self.drawn: dict[str, DrawnFault] = {}
         self.levels: dict[float, tuple[Injection, ...]] = {}
+        self._places: dict[str, int] = {}
 
     def injections(self, given: Sequence[FaultSpec]) -> tuple[Injection, ...]:
         found: list[Injection] = []
@@ -49,7 +52,25 @@ class FaultChecks:
             if any(made.name == other.name for other in found):
                 self.say(("faults", n), f"'{made.name}' stands here twice: give one of them another name (name: …)")
             found.append(made)
+            self._places[made.name] = n
         return tuple(found)
+
+    def check_places(self, injections: Sequence[Injection], *, turns: int) -> None:
+        """Checks that the faults have a target and a turn to hit. The name of a tool is only known when it is imported,
+        so targets are checked where there are services alone. `turns`: the most of the conversation."""
+        spec = self.spec
+        services = [*spec.services, *spec.upstreams]
+        for made in injections:
+            n = self._places[made.name]
+            for target in made.targets if services and not (spec.tools or spec.reads) else ():
+                if not any(fnmatchcase(name, target) for name in services):
+                    self.say(
+                        ("faults", n, "target"), f"no service is called '{target}': {did_you_mean(target, services)}"
+                    )
+            try:
+                made.check(turns=turns)
+            except ValueError as error:
+                self.say(("faults", n), str(error))
 
     def _arguments(self, given: FaultSpec, n: int) -> dict[str, Any] | None:
         """The fault's arguments, ranges and choices as spaces; None if one of them is wrong."""
