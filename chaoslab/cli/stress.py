@@ -9,6 +9,7 @@ from pathlib import Path
 
 from chaoslab.base.commandline import as_json, refuse, whole
 from chaoslab.cli.ended import check_place, code_of
+from chaoslab.cli.runs_written import add_logs, say_report, start_logs
 
 HELP = "run a scenario at rising levels of chaos and tell where it breaks"
 EXAMPLE = "chaoslab stress refund.chaos.yml --iterations 200"
@@ -21,9 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=whole(0, 2**63 - 1), help="of the faults' dice, in place of the scenario's own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
     parser.add_argument("--chart", type=Path, metavar="FILE", help="draw it too: a .png, .svg or .html")
-    parser.add_argument(
-        "--logs", type=Path, help="write a run for each level into this folder, with a report.html each"
-    )
+    add_logs(parser, "where a run for each level is written, with a report.html")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     as_json(parser)
 
@@ -51,10 +50,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from chaoslab.cli.test import say_report
     from chaoslab.execution.scenarios.stress import chart, plain, stress, told
 
     check_place("--chart", options.chart)
+    start_logs(options.logs)
     steps = stress(
         options.file, options.levels, options.iterations, seed=options.seed, jobs=options.jobs, logs=options.logs
     )
@@ -64,8 +63,7 @@ def _run(options: argparse.Namespace) -> int:
             found.append(step)
             if not options.quiet:
                 print(step, file=sys.stderr, flush=True)
-            if options.logs:
-                say_report(options.logs)
+            say_report(step.folder, quiet=options.quiet)
     except KeyboardInterrupt:
         done = [str(step) for step in found] or ["no level is done"]
         print(f"interrupted: {'; '.join(done)}", file=sys.stderr)

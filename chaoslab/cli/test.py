@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.commandline import as_json, print_json, refuse, whole
 from chaoslab.cli.ended import check_place, code_of
+from chaoslab.cli.runs_written import add_logs, say_report, start_logs
 
 if TYPE_CHECKING:
     from chaoslab.execution.scenarios.running import Result
@@ -35,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--chaos-level", metavar="LEVEL", help="0, 0.25, 0.5, 1 or 2, in place of the file's")
     parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
-    parser.add_argument("--logs", type=Path, help="write the runs' logs into this folder, with a report.html each")
+    add_logs(parser, "where a run for each scenario is written, with a report.html")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write the results as JUnit XML, a case a variant")
     as_json(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print only what does not hold")
@@ -68,6 +69,7 @@ def _run(options: argparse.Namespace) -> int:
         return refuse(LookupError(f"no scenario has '{options.only}' in its name: there are {names}"))
     if options.dry_run:
         return _dry(wanted, options)
+    start_logs(options.logs)
     results: list[Result] = []
     try:
         for scenario in wanted:
@@ -107,18 +109,8 @@ def _try(result: Result, options: argparse.Namespace) -> None:
         text = _told(result, options)
         if text and not (options.quiet and result.state is State.PASSED):
             print(text, flush=True)
-    if options.logs and result.rulings:
-        say_report(options.logs)
-
-
-def say_report(logs: Path) -> None:
-    """Writes the HTML of the latest run beside its logs, and says where, or why there is none."""
-    from chaoslab.reports import formats
-
-    try:
-        print(f"report {formats.html_beside(logs / 'latest')}", file=sys.stderr, flush=True)
-    except (formats.Missing, OSError) as error:
-        print(f"report none: {error}", file=sys.stderr, flush=True)
+    if result.rulings:
+        say_report(result.rulings[0].trial.folder, quiet=options.quiet and result.state is State.PASSED)
 
 
 def _told(result: Result, options: argparse.Namespace) -> str:

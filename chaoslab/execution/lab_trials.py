@@ -66,15 +66,16 @@ def lab_trials(
         spec = replace(spec, prompts=as_data([Prompt.model_validate({**spec.prompts[0], **stated})]))
     run: RunSpec[LabResult] = spec if drawn is None else DrawnRun(spec, drawn)
     with ExitStack() as stack:
-        book = None
+        book = folder = None
         if logs is not None:
-            folder = Run.create(logs, now=spec.now, name=spec.name)
-            folder.make_latest()
-            book = stack.enter_context(written(run, len(numbers), folder.folder))
+            place = Run.create(logs, now=spec.now, name=spec.name)
+            place.make_latest()
+            folder = place.folder
+            book = stack.enter_context(written(run, len(numbers), folder))
         does = executor(1 if spec.sequential else jobs)
         for result in stack.enter_context(closing(results(run, numbers, executor=does, book=book))):
             own = spec.plan if drawn is None else Plan(seed, drawn(result.number).injections)
-            yield _trial(spec, result, own, twin)
+            yield _trial(spec, result, own, twin, folder)
 
 
 def _spec(
@@ -110,10 +111,10 @@ def _lasting(effects: Sequence[Mapping[str, Any]], another: Sequence[Mapping[str
     ]
 
 
-def _trial(spec: LabSpec, result: LabResult, plan: Plan, twin: Trial | None) -> Trial:
+def _trial(spec: LabSpec, result: LabResult, plan: Plan, twin: Trial | None, folder: Path | None = None) -> Trial:
     found = LabTrialResult(spec, result)
     ended = next((event for _, event in found.history.of(PromptFinished)), None)
     told = [event.error for _, event in found.history.of(PromptAttempt) if event.error]
     answer = ended.answer if ended is not None and ended.status == "ok" else None
     error = AgentFailed(told[-1] if told else ended.error_type if ended else "") if answer is None else None
-    return Trial(spec.named(TrialSpec(result.number)), answer, error, result.seconds, plan, twin, found)
+    return Trial(spec.named(TrialSpec(result.number)), answer, error, result.seconds, plan, twin, found, folder)

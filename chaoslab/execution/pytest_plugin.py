@@ -134,12 +134,11 @@ class Chaos:
             numbers = range(count) if only is None else [only - 1]
             trials_of = numbered(agent, prompt, numbers, seed=seed, faults=injections, **options)
         rulings: list[Ruling] = []
-        logs = options.get("logs")
-        book = Book(Path(logs), self._node.name, rules, len(numbers)) if logs else None
+        book = Book(self._node.name, rules, len(numbers))
         with _one_line(run=True), closing(trials_of) as done:
             for number, trial in zip(numbers, done, strict=True):
                 rulings.append(ruled(rules, number + 1, trial))
-                if book is not None:
+                if trial.folder is not None:
                     book.add(rulings[-1], _again(self._node, seed, rulings[-1]))
                 if rulings[-1].state is not State.PASSED and least == 1.0:
                     break
@@ -151,8 +150,7 @@ class Chaos:
         elif injections and only is None and not any(_met(ruling) for ruling in rulings):
             names = ", ".join(each.name for each in injections)
             state, why = State.INVALID, f"none of {len(rulings)} trials met a fault ({names}), so this proves nothing"
-        if book is not None:
-            book.end(state, [why] if why else [])
+        book.end(state, [why] if why else [])
         if passed < least * len(rulings):
             self._fail(rulings, seed, why)
         if state is State.INVALID:

@@ -52,7 +52,8 @@ class Trial:
     """The result of one trial.
 
     `answer`: the agent's return value. `error`: the exception it raised. `seconds`: its duration, in the world's time.
-    `twin`: the same trial without faults, if there was one. `plan`: the faults that could happen.
+    `twin`: the same trial without faults, if there was one. `plan`: the faults that could happen. `folder`: the folder
+    of its run's logs, if they are written.
     """
 
     key: str
@@ -63,6 +64,7 @@ class Trial:
     twin: Trial | None
     _result: Any
     """Its result with `history` and `warnings`: an `AgentResult`, or that of the lab's agent."""
+    folder: Path | None = None
 
     @property
     def seed(self) -> int:
@@ -348,22 +350,23 @@ def _trials(
         stack.enter_context(spec.prepared())  # forked workers inherit it
         if wants_twin:
             twin, spec = _compared(spec)
-        book = None
+        book = folder = None
         if logs is not None:
             place = Run.create(logs, now=spec.now, name=spec.name)
             place.make_latest()
-            book = stack.enter_context(written(spec, len(numbers), place.folder))
+            folder = place.folder
+            book = stack.enter_context(written(spec, len(numbers), folder))
         run: RunSpec[AgentResult] = spec if drawn is None else DrawnRun(spec, drawn)
         done = stack.enter_context(
             closing(results(run, numbers, executor=executor(1 if spec.sequential else jobs), book=book))
         )
         for number, result in zip(numbers, done, strict=True):
             plan = spec.plan if drawn is None else Plan(spec.plan.seed, drawn(number).injections)
-            yield _trial(result, plan, twin)
+            yield _trial(result, plan, twin, folder)
 
 
-def _trial(result: AgentResult, plan: Plan, twin: Trial | None) -> Trial:
-    return Trial(result.book.trial.key, result.answer, result.error, result.seconds, plan, twin, result)
+def _trial(result: AgentResult, plan: Plan, twin: Trial | None, folder: Path | None = None) -> Trial:
+    return Trial(result.book.trial.key, result.answer, result.error, result.seconds, plan, twin, result, folder)
 
 
 def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:

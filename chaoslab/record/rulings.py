@@ -89,16 +89,16 @@ class Rulings:
 
 @dataclass
 class RulingsFile:
-    """Writes the rulings on the newest run of a folder, each as it is made.
+    """Writes the rulings on a run, each as it is made.
 
-    `logs`: the folder of the runs. The other fields are those of `Rulings`.
+    `folder`: the run's. The other fields are those of `Rulings`.
     """
 
-    logs: Path
+    folder: Path
     scenario: str
     asked: Sequence[str]
     trials: int
-    _file: Path | None = None
+    _begun: bool = False
 
     def add(self, trial: str, ruling: TrialRuling) -> None:
         """Writes the ruling on a trial.
@@ -106,24 +106,22 @@ class RulingsFile:
         Raises:
             OSError: it cannot be written.
         """
-        if self._file is None:
-            self._file = (self.logs / "latest").resolve() / FILE
+        if not self._begun:
+            self._begun = True
             self._write(scenario=self.scenario, asked=self.asked, trials=self.trials)
         self._write(trial=trial, **vars(ruling))
 
     def end(self, state: State, why: Sequence[str]) -> None:
-        """Writes the ruling on the whole, if there is one on a trial.
+        """Writes the ruling on the whole.
 
         Raises:
             OSError: it cannot be written.
         """
-        if self._file is not None:
-            self._write(state=state, why=why)
+        self._write(state=state, why=why)
 
     def _write(self, **fields: Any) -> None:
-        assert self._file is not None
         told = {name: value for name, value in fields.items() if value}
-        with self._file.open("ab") as file:
+        with (self.folder / FILE).open("ab") as file:
             file.write(json.dumps(told, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
 
 

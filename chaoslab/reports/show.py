@@ -240,8 +240,8 @@ def _said_of_the_prompt(event: Event) -> str:
         case PromptFinished():
             answer = line(event.answer, ANSWER_WIDTH) if event.answer.strip() else f"none ({event.error_type} error)"
             answer = "untold in such a log" if event.status == UNTOLD else answer
-            attempts = UNTOLD if event.attempts is None else event.attempts
-            return f"answer   after {_time(event.duration_s)}, {attempts} attempts: {answer}"
+            count = UNTOLD if event.attempts is None else event.attempts
+            return f"answer   after {_time(event.duration_s)}, {count} attempt{'' if count == 1 else 's'}: {answer}"
         case _:
             return ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -23,7 +24,8 @@ def test_a_new_project_passes_and_its_naive_agent_fails(tmp_path: Path) -> None:
         "refund.chaos.yaml", "support_agent.py", "test_chaos.py", ".github/workflows/chaos.yml",
     }  # fmt: skip
     passed = chaoslab(folder, "test")
-    assert (passed.returncode, passed.stderr) == (0, "")
+    assert passed.returncode == 0
+    assert re.fullmatch(r"report logs/[\d-]+/report\.html\n", passed.stderr)
     assert passed.stdout.startswith("PASSED   refund: 50 of 50 trials passed")
     failed = chaoslab(folder, "test", "--set", "fresh=support_agent:naive")
     assert failed.returncode == 1

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import main
+from chaoslab.execution.scenarios.load import load
+from chaoslab.execution.scenarios.running import run
+from chaoslab.record.rulings import Rulings
 
 FILE = """\
 name: refund
@@ -57,7 +60,8 @@ def test_a_naive_agent_fails_and_a_careful_one_passes(here: Path, capsys: Said) 
     assert "    harm: refund twice; the state's 17 is 2 instead of 1" in lines
     again = next(line for line in lines if line.startswith("    again: "))
     put(here, "careful")
-    assert test(capsys) == (0, "PASSED   refund: 8 of 8 trials passed, 95 % interval 68%–100%; 6 met a fault\n", "")
+    told = (0, "PASSED   refund: 8 of 8 trials passed, 95 % interval 68%–100%; 6 met a fault\n", "")
+    assert test(capsys, "--no-logs") == told
     put(here)
     words = again.removeprefix("    again: chaoslab test ").split()
     code, said, _ = test(capsys, *words)
@@ -140,20 +144,63 @@ def test_scenarios_are_chosen_by_name(here: Path, capsys: Said) -> None:
 
 def test_logs_are_written_and_can_be_shown(here: Path, capsys: Said) -> None:
     put(here)
-    _, _, said = test(capsys, "--logs", "logs")
+    _, _, said = test(capsys)
     (page,) = (here / "logs").glob("2*/report.html")
     assert said == f"report {page.relative_to(here)}\n"
+    assert (here / "logs" / ".gitignore").read_text() == "*\n"
     assert "8</b> of 8 trials could be judged" in page.read_text()
     assert main(["summary", "latest"]) == 0
     assert "prompts: 8" in capsys.readouterr().out
 
 
+def test_no_logs_are_written_where_none_are_wanted(here: Path, capsys: Said) -> None:
+    put(here)
+    assert test(capsys, "--no-logs")[2] == ""
+    assert main(["stress", "refund.chaos.yaml", "--iterations=2", "--levels=0,2", "--no-logs", "-q"]) == 0
+    assert not (here / "logs").exists()
+
+
+def test_a_folder_of_logs_that_was_there_is_left_to_its_owner(here: Path, capsys: Said) -> None:
+    (here / "kept").mkdir()
+    put(here)
+    test(capsys, "--logs", "kept")
+    assert (here / "kept" / "latest" / "report.html").is_file()
+    assert not (here / "kept" / ".gitignore").exists()
+
+
+def test_rulings_go_to_the_own_run_though_another_program_has_begun_one(here: Path) -> None:
+    put(here)
+    (scenario,) = load(Path("refund.chaos.yaml"))
+    trials = run(scenario, trials=2, logs=Path("logs"))
+    folder = next(trials).trial.folder
+    other = here / "logs" / "other"
+    other.mkdir()
+    (here / "logs" / "latest").unlink()
+    (here / "logs" / "latest").symlink_to(other)
+    assert [ruling.trial.folder for ruling in trials] == [folder]
+    assert folder is not None
+    found = Rulings.read(folder)
+    assert found is not None
+    assert [*found.by_trial] == ["p1.r1", "p1.r2"]
+    assert [*other.iterdir()] == []
+
+
 def test_each_level_leaves_a_run_with_its_report(here: Path, capsys: Said) -> None:
     put(here)
-    assert main(["stress", "refund.chaos.yaml", "--iterations=2", "--levels=0,2", "--logs=logs", "-q"]) == 0
-    pages = sorted((here / "logs").glob("2*/report.html"))
-    assert capsys.readouterr().err.splitlines() == [f"report {page.relative_to(here)}" for page in pages]
-    assert len(pages) == 2
+    assert main(["stress", "refund.chaos.yaml", "--iterations=2", "--levels=0,2"]) == 0
+    pages = [f"report {page.relative_to(here)}" for page in sorted((here / "logs").glob("2*/report.html"))]
+    assert capsys.readouterr().err.splitlines() == [
+        "refund at level 0: 1 of 2 trials passed; 1 met a fault", pages[0],
+        "refund at level 2: 0 of 2 trials passed; 2 met a fault", pages[1],
+    ]  # fmt: skip
+
+
+def test_who_wants_quiet_hears_of_the_reports_of_failures_alone(here: Path, capsys: Said) -> None:
+    put(here, "careful")
+    assert test(capsys, "-q") == (0, "", "")
+    assert (here / "logs" / "latest" / "report.html").is_file()
+    put(here)
+    assert test(capsys, "-q")[2].startswith("report logs")
 
 
 @pytest.mark.parametrize(
@@ -182,6 +229,7 @@ def test_what_does_not_fit_is_one_line(change: str, said: str, here: Path, capsy
     [
         (["--logs", "refund.chaos.yaml"], "refund.chaos.yaml: it should be a folder: rename it\n"),
         (["--logs", "/proc/none"], "/proc/none: No such file or directory\n"),
+        (["--logs", "refund.chaos.yaml/none"], "refund.chaos.yaml/none: Not a directory\n"),
         (["--junit", "."], "--junit .: this is a folder; name a file in it\n"),
         (["--junit", "none/out.xml"], "--junit none/out.xml: there is no folder none\n"),
         (["--set", "trials="], "refund.chaos.yaml, --set trials=: trials is '': it should be a whole number\n"),

@@ -185,6 +185,8 @@ class _Yaml:
             mark = error.problem_mark or error.context_mark
             place = self.file if mark is None else f"{self.file}:{mark.line + 1}:{mark.column + 1}"
             said = " ".join(filter(None, (error.context, error.problem)))
+            if "nesting depth" in said:  # libyaml has a limit of its own, which it meets while it looks ahead
+                raise ScenarioError(f"{place}: it is nested more than {DEPTH_MAX} deep") from None
             raise ScenarioError(f"{place}: this is no YAML: {' '.join(said.split())}") from None
         except yaml.YAMLError as error:
             raise ScenarioError(f"{self.file}: this is no YAML: {' '.join(str(error).split())[:200]}") from None

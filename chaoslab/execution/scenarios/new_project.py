@@ -63,8 +63,11 @@ jobs:
       - uses: actions/checkout@v4
       - uses: actions/setup-python@v5
         with: {python-version: "3.13"}
-      - run: pip install "chaoslab[virtual,scenarios]" pytest
+      - run: pip install "chaoslab[virtual,scenarios,charts]" pytest
       - run: chaoslab test
+      - uses: actions/upload-artifact@v4   # the reports: one HTML file for each scenario
+        if: always()
+        with: {name: chaos-reports, path: logs}
 """
 
 

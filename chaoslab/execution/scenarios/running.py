@@ -178,7 +178,7 @@ def run(
     seed = spec.seed if seed is None else seed
     drawn = partial(scenario.drawn, seed) if scenario.spaces else None
     result = Result(scenario)
-    book = Book(logs, scenario.name, rules, len(numbers), asked=map(str, scenario.slo)) if logs is not None else None
+    book = Book(scenario.name, rules, len(numbers), asked=map(str, scenario.slo))
     try:
         if spec.agent == LAB:
             done = _of_the_lab(scenario, numbers, seed=seed, jobs=jobs, logs=logs)
@@ -189,7 +189,7 @@ def run(
             for number, trial in zip(numbers, done, strict=True):
                 interrupts.check()  # before the ruling, since it may have struck in the trial
                 ruling = ruled(rules, number + 1, trial)
-                if book is not None:
+                if logs is not None:
                     result.add(ruling)
                     book.add(ruling, again(ruling) if again is not None else "")
                 yield ruling
@@ -198,7 +198,7 @@ def run(
     except (LookupError, ValueError, TypeError, BrokenFault, Unsupported) as error:
         raise ScenarioError(f"{scenario.file or scenario.name}: {error}") from error
     finally:
-        if book is not None and result.rulings:
+        if result.rulings:
             book.end(result.state, result.reasons)
 
 
@@ -254,12 +254,12 @@ def missing(rules: Rules, trial: Trial, opinions: list[Opinion]) -> Iterator[Mis
 
 
 class Book:
-    """Writes the rulings on the newest run of a folder beside its logs, with the opinions that they rest on."""
+    """Writes the rulings on a run beside its logs, with the opinions that they rest on; nothing if it has no logs."""
 
-    def __init__(self, logs: Path, name: str, rules: Rules, trials: int, *, asked: Iterable[str] = ()) -> None:
+    def __init__(self, name: str, rules: Rules, trials: int, *, asked: Iterable[str] = ()) -> None:
         """`trials`: the number of trials to come. `asked`: what is required of all of them together."""
-        self._logs = logs
-        self._file = RulingsFile(logs, name, [*rules.asked, *asked], trials)
+        self._name, self._asked, self._trials = name, [*rules.asked, *asked], trials
+        self._file: RulingsFile | None = None
 
     def add(self, ruling: Ruling, again: str) -> None:
         """Adds the ruling on a trial. `again`: the command that runs it again.
@@ -267,19 +267,24 @@ class Book:
         Raises:
             OSError: it cannot be written.
         """
-        again = "" if ruling.state is State.PASSED else again
+        folder, again = ruling.trial.folder, "" if ruling.state is State.PASSED else again
+        if folder is None:
+            return
+        if self._file is None:
+            self._file = RulingsFile(folder, self._name, self._asked, self._trials)
         self._file.add(ruling.trial.key, TrialRuling(ruling.state, tuple(ruling.reasons), again))
         for opinion in ruling.opinions:
-            with (self._logs / "latest" / "judge.jsonl").open("a", encoding="utf-8") as file:
+            with (folder / "judge.jsonl").open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"trial": ruling.trial.key, **vars(opinion)}, ensure_ascii=False) + "\n")
 
     def end(self, state: State, reasons: Sequence[str]) -> None:
-        """Adds the ruling on the whole.
+        """Adds the ruling on the whole, if there is one on a trial.
 
         Raises:
             OSError: it cannot be written.
         """
-        self._file.end(state, reasons)
+        if self._file is not None:
+            self._file.end(state, reasons)
 
 
 def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:

@@ -22,7 +22,8 @@ BAR = 30
 @dataclass(frozen=True)
 class Step:
     """One level of one scenario. `met`: trials in which a fault was witnessed. `invalid`: trials that prove nothing.
-    `least`: the share that the scenario asks for. `faults`: the number of faults of its own."""
+    `least`: the share that the scenario asks for. `faults`: the number of faults of its own. `folder`: the logs of its
+    run, if they are written."""
 
     scenario: str
     level: float
@@ -32,6 +33,12 @@ class Step:
     invalid: int
     least: float
     faults: int = 0
+    folder: Path | None = None
+
+    def __str__(self) -> str:
+        invalid = f", {self.invalid} prove nothing" if self.invalid else ""
+        passed = f"{self.passed} of {self.judged} trials passed{invalid}"
+        return f"{self.scenario} at level {self.level:g}: {passed}; {self.met} met a fault"
 
     @property
     def share(self) -> Rate | None:
@@ -49,7 +56,7 @@ def stress(
     logs: Path | None = None,
 ) -> Iterator[Step]:  # fmt: skip
     """The scenarios of a file at each level, which comes to their own faults. The same trial has the same dice at each
-    level. `logs`: a folder that gets a run for each step; that of the step in hand is its `latest`.
+    level. `logs`: a folder that gets a run for each step.
 
     Raises:
         ScenarioError: the file is wrong, or something of the user's cannot be imported.
@@ -62,9 +69,10 @@ def stress(
             for ruling in run(scenario, trials=trials, seed=seed, jobs=jobs, logs=logs, again=command):
                 result.add(ruling)
             passed, failed = result.count(State.PASSED), result.count(State.FAILED)
+            folder = result.rulings[0].trial.folder if result.rulings else None
             yield Step(
                 scenario.name, level, passed, passed + failed, result.met, result.count(State.INVALID),
-                scenario.spec.pass_rate, len(scenario.spec.faults),
+                scenario.spec.pass_rate, len(scenario.spec.faults), folder,
             )  # fmt: skip
 
 

@@ -1,0 +1,39 @@
+"""The runs that `chaoslab test` and `chaoslab stress` write: the folder, and a report beside each run's logs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def add_logs(parser: argparse.ArgumentParser, what: str) -> None:
+    """Adds `--logs` and `--no-logs`. `what`: the help of the first."""
+    parser.add_argument("--logs", type=Path, default=Path("logs"), help=f"{what} (default: %(default)s)")
+    parser.add_argument("--no-logs", dest="logs", action="store_const", const=None, help="write no runs")
+
+
+def start_logs(logs: Path | None) -> None:
+    """Makes the folder if there is none. Git leaves a folder alone that was made here, as nobody commits its runs.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    if logs is None or logs.exists():
+        return
+    logs.mkdir(parents=True)
+    (logs / ".gitignore").write_text("*\n")
+
+
+def say_report(folder: Path | None, *, quiet: bool = False) -> None:
+    """Writes the HTML of a run into its folder, and says where, or why there is none. `quiet`: only writes it."""
+    from chaoslab.reports import formats
+
+    if folder is None:
+        return
+    try:
+        said = f"report {formats.html_beside(folder)}"
+    except (formats.Missing, OSError) as error:
+        said, quiet = f"report none: {error}", quiet and isinstance(error, formats.Missing)
+    if not quiet:
+        print(said, file=sys.stderr, flush=True)
