@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from chaoslab.core.levels import level
     from chaoslab.core.networks import network
     from chaoslab.core.plan import Injection
-    from chaoslab.execution.agent_run import fresh
+    from chaoslab.execution.agents.functions import fresh
     from chaoslab.execution.scenarios.builder import load_scenario, scenario
     from chaoslab.execution.trial import NothingHit, Trial, run, run_many
     from chaoslab.model.offline import offline_model
@@ -41,7 +41,7 @@ _PLACES = {
     "call": "model.script",
     "expect": "analysis.assertion",
     "frame": "reports.frames",
-    "fresh": "execution.agent_run",
+    "fresh": "execution.agents.functions",
     "inject": "core.inject",
     "level": "core.levels",
     "load": "reports.frames",

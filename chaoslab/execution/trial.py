@@ -30,7 +30,9 @@ from chaoslab.core.events import CallStarted, EndState, Event, PromptFinished
 from chaoslab.core.inject import check
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution import validation
-from chaoslab.execution.agent_run import WORLDS, AgentResult, AgentSpec, name_of
+from chaoslab.execution.agents.case import AgentResult
+from chaoslab.execution.agents.functions import name_of
+from chaoslab.execution.agents.run import WORLDS, AgentSpec
 from chaoslab.execution.drawn import Drawn, DrawnRun
 from chaoslab.execution.gateway import check_clocks, check_refusing
 from chaoslab.execution.pipeline import results, written

@@ -14,7 +14,7 @@ from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.plan import Injection
 from chaoslab.execution import gateway
-from chaoslab.execution.agent_run import Fresh, name_of, unasked
+from chaoslab.execution.agents.functions import Fresh, name_of, unasked
 from chaoslab.execution.forked import can_fork
 from chaoslab.model.app import ModelApp
 from chaoslab.seams import adapters, native_errors

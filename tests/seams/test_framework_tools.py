@@ -15,7 +15,7 @@ from langchain_core.tools import tool as langchain_tool
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished, FaultWitnessed
-from chaoslab.execution.agent_run import name_of
+from chaoslab.execution.agents.functions import name_of
 
 if TYPE_CHECKING:
     import pydantic_ai

@@ -11,7 +11,7 @@ from chaoslab.base.clock import system
 from chaoslab.core.inject import inject
 from chaoslab.core.levels import level
 from chaoslab.core.plan import Injection
-from chaoslab.execution.agent_run import fresh
+from chaoslab.execution.agents.functions import fresh
 from chaoslab.execution.scenarios import example
 from chaoslab.execution.trial import Trial, run_many
 

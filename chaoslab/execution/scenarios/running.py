@@ -293,7 +293,7 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
     Raises:
         ScenarioError: something cannot be imported.
     """
-    from chaoslab.execution.agent_run import fresh
+    from chaoslab.execution.agents.functions import fresh
     from chaoslab.execution.scenarios.spec import CommandSpec
 
     spec = scenario.spec

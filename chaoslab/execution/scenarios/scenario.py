@@ -61,7 +61,7 @@ class Scenario:
 def name_of(dotted: str, objects: Mapping[str, Any]) -> str:
     """The name of a function in plans and logs: the last one of module:name, or its own if Python gave it."""
     if dotted in objects:
-        from chaoslab.execution import agent_run
+        from chaoslab.execution.agents.functions import name_of
 
-        return agent_run.name_of(objects[dotted])
+        return name_of(objects[dotted])
     return dotted.rpartition(":")[2].rpartition(".")[2]

@@ -1,0 +1,152 @@
+"""The question to a user's agent, its tools, the right result as far as it is known, and the result of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from chaoslab.analysis.answers import Twin
+from chaoslab.analysis.judge import Outcome, judge
+from chaoslab.base.identity import nth
+from chaoslab.base.jsonable import describe_error
+from chaoslab.core import events
+from chaoslab.core.conversation import Conversation
+from chaoslab.core.plan import Plan
+from chaoslab.execution.agents.functions import name_of
+from chaoslab.execution.drawn import Drawn
+from chaoslab.execution.spec import TrialSpec
+from chaoslab.execution.workers import portable
+from chaoslab.record.history import History
+from chaoslab.record.log import BufferedEvent
+from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams.function import CALLS_MAX
+from chaoslab.seams.gateway.routes import Route
+
+
+@dataclass
+class AgentResult:
+    """The result of one trial; see `TrialResult`.
+
+    `book`: its events. `warnings`: warnings about it. `called`: the names of the functions and services that were
+    called. `spent_usd`: the run's spending for models at the end of the trial, in dollars.
+    """
+
+    book: TrialLog
+    answer: Any = None
+    error: BaseException | None = None
+    hung: str = ""
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+    called: frozenset[str] = frozenset()
+    spent_usd: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None and not self.hung
+
+    @property
+    def outcome(self) -> Outcome:
+        return judge(self.book.history, self.book.key).outcome
+
+    @property
+    def witnessed(self) -> int:
+        return sum(1 for _ in self.book.history.of(events.FaultWitnessed))
+
+    @property
+    def history(self) -> History:
+        return self.book.history
+
+    @property
+    def kept(self) -> list[BufferedEvent]:
+        return self.book.kept
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Replaces an error that cannot be rebuilt in another process by its name and message."""
+        error = self.error
+        return {**vars(self), "error": error and portable(error, describe_error(error))}
+
+
+@dataclass(frozen=True)
+class AgentCase:
+    """The trials of a user's agent as a value.
+
+    `tools` have effects, `reads` have none. `effects` and `facts` describe the right result; `effects` is None if not
+    stated. `stated`: something about the result is known, stated or from the twin. `twin`: the run to compare with;
+    `incomparable`: the reason if there is none. `now`: the wall clock's time at the start of a virtual trial.
+    """
+
+    agent: Any
+    prompt: Any
+    tools: Sequence[Any]
+    reads: Sequence[Any]
+    plan: Plan
+    name: str
+    world: str
+    now: str
+    timeout_s: float
+    deadline_s: float
+    services: Mapping[str, Any]
+    effects: Sequence[Mapping[str, Any]] | None = None
+    facts: Sequence[Sequence[str]] = ()
+    stated: bool = False
+    twin: Twin | None = None
+    incomparable: str = ""
+    notes: tuple[str, ...] = field(default=())
+    """Warnings that hold for each of its trials."""
+    calls_max: int = CALLS_MAX
+    elsewhere: str = "refuse"
+    """The fate of hosts that are no service: refuse or unreachable."""
+    models: tuple[str, ...] = ()
+    """The services that speak a model's API."""
+    called: frozenset[str] | None = None
+    """The names of the functions that the twin called, if there is a twin."""
+    ignore: frozenset[str] = frozenset()
+    """Parameters that are no arguments of a request."""
+    isolate: bool = False
+    """Each trial runs in a process of its own."""
+    upstreams: Mapping[str, Route] = field(default_factory=dict)
+    """Services behind a gateway, in the local world."""
+    raises: Any = None
+    """The exceptions by which the tools' callers learn of faults; see `native_errors.of_tool`."""
+    state: Callable[[], Any] | None = None
+    """The user's function that reads the world's state."""
+    drawn: Mapping[str, Any] = field(default_factory=dict)
+    """The values that were drawn for the only trial, by name."""
+    right_state: Any = None
+    """The end state of the twin; None: nothing to compare with."""
+
+    def with_drawn(self, drawn: Drawn) -> Self:
+        """The same run with the plan of one trial. Where its waits are its own, the twin's duration says nothing."""
+        run = replace(self, plan=Plan(self.plan.seed, drawn.injections), drawn=drawn.values)
+        if not drawn.waits or not isinstance(self.prompt, Conversation):
+            return run
+        prompt = self.prompt.waiting(drawn.waits)
+        return replace(
+            run,
+            prompt=prompt,
+            deadline_s=self.deadline_s + prompt.waits_s - self.prompt.waits_s,
+            twin=self.twin and replace(self.twin, seconds=None),
+        )
+
+    def named(self, spec: TrialSpec) -> str:
+        """The trial's key, as in the logs."""
+        return nth(self.name, spec.number, 1).key
+
+    @property
+    def sequential(self) -> bool:
+        """True if a budget in dollars counts over the whole run."""
+        return any(choice.params.get("cost_usd") for i in self.plan.injections for choice in i.choices)
+
+    def started(self, trials: int) -> events.RunStarted:
+        """The first event of the run. The log does not hold the agent's program, so the run cannot be replayed."""
+        return events.RunStarted(
+            seed=self.plan.seed,
+            settings={"TOOL_TIMEOUT_S": self.timeout_s, "DEADLINE_S": self.deadline_s},
+            plan=self.plan.to_json(),
+            prompts=trials,
+            now=self.now,
+            model=name_of(self.agent),
+            world=self.world,
+            code={"log": str(events.VERSION)},
+        )

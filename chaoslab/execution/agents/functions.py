@@ -1,0 +1,74 @@
+"""A user's functions: their names, their parameters and their stand-ins; and what is made anew for each trial."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from chaoslab.seams import adapters, code_swap
+from chaoslab.seams.function import Wrapping
+from chaoslab.seams.injected import injected
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """An agent, or a service, that is made anew for each trial, in the trial's world."""
+
+    make: Callable[[], Any]
+
+
+def fresh(make: Callable[[], Any]) -> Fresh:
+    """Wraps `make` as an agent for `run` and `run_many`: `make()` makes a new agent for each trial, so no state is kept
+    between trials. Example: `lab.run(lab.fresh(Shop), …, tools=[Shop.order])`. As one of `services=`, the application
+    that it makes is made anew for each trial too, and whenever its process loses its state.
+
+    Raises:
+        TypeError: `make` cannot be called.
+    """
+    if not callable(make):
+        raise TypeError(f"fresh was given a {type(make).__name__}: it should be a function that makes the agent")
+    return Fresh(make)
+
+
+def name_of(function: Any) -> str:
+    """The name of a function in plans and logs."""
+    function = function.make if isinstance(function, Fresh) else function
+    if inspect.isroutine(function) or (adapter := adapters.of_tool(function)) is None:
+        while isinstance(function, partial) and "__name__" not in vars(function):
+            function = function.func
+        return str(getattr(function, "__name__", type(function).__name__))
+    return adapter.name(function)
+
+
+def stand_in(wrapping: Wrapping, function: Any, real: Callable[..., Any]) -> Callable[..., Any]:
+    """The stand-in of a function. `real`: a callable that does what the function did before it was swapped."""
+    return wrapping.stand_in(name_of(function), real, unasked(code_swap.innermost(function)))
+
+
+def innermost(functions: Sequence[Any]) -> dict[int, Any]:
+    """The objects whose code is swapped, by the ids of the functions that were given. Of two that decorate one
+    function, each is swapped itself."""
+    inner = {id(each): code_swap.innermost(each) for each in functions}
+
+    def its(each: Any) -> int:
+        return id(getattr(inner[id(each)], "__func__", inner[id(each)]))
+
+    used = Counter(map(its, functions))
+    return {id(each): each if used[its(each)] > 1 else inner[id(each)] for each in functions}
+
+
+def unasked(function: Any) -> frozenset[str]:
+    """The parameters that a caller does not pass: those that a framework injects, and the object of a method."""
+    return injected(function) | _receiver(function)
+
+
+def _receiver(function: Any) -> frozenset[str]:
+    """The object parameter of a method that is given by its class, as in `Shop.order`."""
+    path = getattr(function, "__qualname__", "").split(".")
+    if not inspect.isfunction(function) or len(path) < 2 or path[-2] == "<locals>":
+        return frozenset()
+    return frozenset(function.__code__.co_varnames[: min(1, function.__code__.co_argcount)])

@@ -1,0 +1,175 @@
+"""One trial of a user's agent: it is asked in its place, turn by turn, and what came of it is written down."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from chaoslab.base.clock import system
+from chaoslab.base.identity import nth
+from chaoslab.base.jsonable import describe_error, to_jsonable
+from chaoslab.core import events
+from chaoslab.core.conversation import Conversation, Talk
+from chaoslab.execution.agents.calling import Ask, Start, awaited, text_of
+from chaoslab.execution.agents.case import AgentCase, AgentResult
+from chaoslab.execution.agents.trial_record import UNHELD, close, opening, uncalled
+from chaoslab.execution.place import Here, Place
+from chaoslab.execution.spec import TrialSpec
+from chaoslab.model.app import ModelApp
+from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams.function import FunctionSeam
+from chaoslab.seams.service import ServiceSeam
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The parts that all trials of a run share in this process.
+
+    `new`: makes the place of a trial. `hung`: the exceptions by which the place ends an endless trial. `of_coroutine`:
+    the agent is async. `unheld`: the functions to which no reference was found.
+    """
+
+    functions: FunctionSeam
+    services: ServiceSeam
+    new: Callable[[ServiceSeam], Place]
+    hung: tuple[type[Exception], ...]
+    ask: Ask
+    of_coroutine: bool
+    unheld: Sequence[str]
+
+
+def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
+    """Runs a trial in a place of its own."""
+    seam, services = ready.functions, ready.services
+    place = ready.new(services)
+    with place.entered():
+        now = system.utc()
+        book = TrialLog(nth(case.name, spec.number, 1), began=now)
+        for event in opening(case):
+            book.note(event)
+    result = AgentResult(book, warnings=(*case.notes, *(UNHELD.format(name) for name in ready.unheld)))
+    states = _States(case.state, seam, services)
+    seam.begin(book)
+    services.begin(book, seam.memory, spent_usd=spec.spent_usd)
+    warned: list[str] = []
+    for name in case.models:
+        if isinstance(app := case.services.get(name), ModelApp):
+            app.begin(name, book.key, warned.append)
+    seam.pace, seam.left = place.pace, 0
+    _ask(case, ready, place, result, states)
+    if isinstance(place, Here) and place.late:  # even if the agent swallowed the exit
+        result.hung = place.late
+    if result.hung:
+        result.answer = result.error = None
+    result.called = book.called() | services.asked_of
+    result.spent_usd = services.spent.cost_usd
+    result.warnings += tuple(dict.fromkeys(warned))
+    result.warnings += (*place.warnings, *uncalled(case, result.called, ready.unheld))
+    with place.entered():
+        if case.state is not None:
+            book.note(states.event())
+        close(case, result, now)
+    return result
+
+
+def _ask(case: AgentCase, ready: Ready, place: Place, result: AgentResult, states: _States) -> None:
+    """Asks the agent, each turn of a conversation after the other, and fills in the result."""
+    ask, hung, book, prompt = ready.ask, ready.hung, result.book, case.prompt
+    start = Start(lambda: states.before(book))
+    talk: Talk | None = None
+    if isinstance(prompt, Conversation):
+        talk = Talk(prompt, book.note, book.requests, ready.functions.memory, system)
+
+    async def work_async() -> None:
+        with _caught(result, hung):
+            if talk is None:
+                result.answer = await awaited(ask(prompt, start))
+                return
+            while (words := talk.next()) is not None:
+                await system.asleep(talk.wait_s)
+                talk.begin(words)
+                talk.answered(text_of(await awaited(ask(words, start))))
+            result.answer = talk.whole
+
+    def work() -> None:
+        with _caught(result, hung), closing(start.loop) as loop:
+            if talk is None:
+                result.answer = loop.fetched(ask(prompt, start))
+                return
+            while (words := talk.next()) is not None:
+                loop.sleep(talk.wait_s)
+                talk.begin(words)
+                talk.answered(text_of(loop.fetched(ask(words, start))))
+            result.answer = talk.whole
+
+    def over() -> None:
+        result.seconds = round(system.monotonic() - book.origin, 6)
+        ready.functions.book = None
+        ready.services.end()
+        if case.state is not None:
+            place.aside(states.after)
+
+    try:
+        with _caught(result, hung):  # a task or thread may have ended everything by raising
+            if ready.of_coroutine:
+                place.run_async(work_async, over=over)
+            else:
+                place.run(work, over=over)
+    except hung as error:
+        result.hung = str(error)
+
+
+@contextmanager
+def _caught(result: AgentResult, hung: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Records an exception of the agent as the trial's error, so that it does not end the caller."""
+    try:
+        yield
+    except hung:
+        raise
+    except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001
+        result.error = error
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A state as a JSON value, or the reason why it could not be read."""
+
+    value: Any = None
+    error: str = ""
+
+
+class _States:
+    """The user's state before and after a trial, if there is a function that reads it."""
+
+    def __init__(self, read: Callable[[], Any] | None, functions: FunctionSeam, services: ServiceSeam) -> None:
+        self._state, self._functions, self._services = read, functions, services
+        self._before: _Read | None = None
+        self._after: _Read | None = None
+
+    def before(self, book: TrialLog) -> None:
+        """Reads the state, unwatched: these calls are not the agent's."""
+        if self._state is not None:
+            self._functions.book = self._services.book = None
+            self._before = self._read()
+            self._functions.book = self._services.book = book
+
+    def after(self) -> None:
+        self._after = self._read()
+
+    def _read(self) -> _Read:
+        assert self._state is not None
+        try:
+            return _Read(to_jsonable(self._state()))
+        except Exception as error:  # noqa: BLE001 - of the user's function
+            return _Read(error=f"state raised {describe_error(error)}")
+
+    def event(self) -> events.EndState:
+        """The event; without a value if one of the two could not be read."""
+        before = self._before or _Read(error="it was not read before the trial")
+        after = self._after or _Read(error="it was not read after the trial")
+        if before.error or after.error:
+            return events.EndState(error=before.error or after.error)
+        return events.EndState(before=before.value, after=after.value)

@@ -1,0 +1,217 @@
+"""A run of a user's agent: its world, the stand-ins for its functions, and a function that runs its trials.
+
+This module chooses the place of a trial; the trial itself is the same in both worlds.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from chaoslab.execution.agents.calling import Ask, Start, after
+from chaoslab.execution.agents.case import AgentCase, AgentResult
+from chaoslab.execution.agents.functions import Fresh, innermost, name_of, stand_in
+from chaoslab.execution.agents.one_trial import Ready, run_trial
+from chaoslab.execution.forked import in_child
+from chaoslab.execution.place import Here, Place
+from chaoslab.execution.spec import TrialSpec
+from chaoslab.model import formats
+from chaoslab.model.app import ModelApp
+from chaoslab.model.prices import cost_usd
+from chaoslab.seams import adapters, code_swap, native_errors
+from chaoslab.seams.adapters.mcp import read_by_clients
+from chaoslab.seams.function import FunctionSeam, WrappedFunction, Wrapping
+from chaoslab.seams.references import References
+from chaoslab.seams.service import ServiceSeam
+from chaoslab.seams.service_app import address_of
+from chaoslab.seams.service_model import ModelHost
+
+WORLDS = ("virtual", "local")
+Hangs = tuple[type[Exception], ...]
+"""The exceptions by which a world ends an endless trial."""
+Pairs = list[tuple[Any, Any]]
+"""Real objects, each with its stand-in."""
+_alone = threading.Lock()
+
+
+@dataclass(frozen=True)
+class AgentSpec(AgentCase):
+    """A run of a user's agent, as a value that any process can carry out."""
+
+    @contextmanager
+    def prepared(self) -> Iterator[None]:
+        """A context that keeps the world ready, so that `opened` need not make it again, and reserves this process for
+        the run.
+
+        Raises:
+            RuntimeError: another trial is under way in this process.
+        """
+        if not _alone.acquire(blocking=False):
+            raise RuntimeError(
+                "another trial is under way in this process, and its functions are swapped: one after the other, or "
+                "in processes"
+            )
+        try:
+            with {"virtual": self._virtual, "local": self._local}[self.world]():
+                yield
+        finally:
+            _alone.release()
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[TrialSpec], AgentResult]]:
+        """A context that gives a function which runs one of the trials in this process."""
+        with ExitStack() as stack:
+            new, hung, exchanged = stack.enter_context({"virtual": self._virtual, "local": self._local}[self.world]())
+            seam = FunctionSeam(self.plan, timeout_s=self.timeout_s)
+            models = {name: _model(self.services.get(name)) for name in self.models}
+            reads = read_by_clients(self.reads)
+            services = ServiceSeam(self.plan, timeout_s=self.timeout_s, models=models, price=cost_usd, mcp_reads=reads)
+            stack.enter_context(self._gateway(services))
+            pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
+            ask, of_coroutine = self._ask(self.agent)
+            if isinstance(self.agent, Fresh):  # the functions it will reach are not known yet
+                ask, of_coroutine, unheld = self._anew(pairs), False, ()
+
+            ready = Ready(seam, services, new, hung, ask, of_coroutine, unheld)
+
+            def do(spec: TrialSpec) -> AgentResult:
+                self._check_upstreams()
+                return run_trial(self, spec, ready)
+
+            yield in_child(do, self.named) if self.isolate else do
+
+    def _check_upstreams(self) -> None:
+        """Checks that there are services to break: an agent that meets none is at most degraded, which proves nothing.
+
+        Raises:
+            LookupError: one cannot be reached.
+        """
+        if self.upstreams:
+            from chaoslab.seams.gateway.upstream import check_reached
+
+            for route in self.upstreams.values():
+                check_reached(route)
+
+    @contextmanager
+    def _gateway(self, services: ServiceSeam) -> Iterator[None]:
+        """A context in which the upstreams stand behind a gateway, whose addresses are in the environment."""
+        if not self.upstreams:
+            yield
+            return
+        from chaoslab.config.settings import with_variables
+        from chaoslab.execution.gateway import GRACE_S, addresses, listening
+
+        with listening(self.upstreams, services) as (address, shared):
+            services.settle = partial(shared.settle, GRACE_S)
+            urls = {name: f"{address}/{name}" for name in self.upstreams}
+            own = {f"{name.upper().replace('-', '_')}_URL": url for name, url in urls.items()}
+            with with_variables({**own, **addresses(self.upstreams, urls.__getitem__)}):
+                yield
+
+    # The worlds.
+
+    @contextmanager
+    def _virtual(self) -> Iterator[tuple[Callable[[ServiceSeam], Place], Hangs, Pairs]]:
+        from chaoslab.worlds.virtual.asgi import Remade, application
+        from chaoslab.worlds.virtual.elsewhere import Elsewhere
+        from chaoslab.worlds.virtual.machine import Hung
+        from chaoslab.worlds.virtual.patches import Patches
+        from chaoslab.worlds.virtual.serving import serve
+        from chaoslab.worlds.virtual.world import World
+
+        now = datetime.fromisoformat(self.now)
+
+        def new(seam: ServiceSeam) -> Place:
+            models = [address_of(name)[0] for name in self.services if name in self.models]
+            elsewhere = Elsewhere(self.elsewhere, self.services, models)
+            world = World(
+                self.plan.seed, now=now, deadline_s=self.deadline_s, calls_max=self.calls_max, elsewhere=elsewhere
+            )
+            for name, app in self.services.items():
+                host, ports = address_of(name)
+                if isinstance(app, Fresh):
+                    wsgi: Any = Remade(world, app.make, name)
+                    seam.outages.resets[name] = wsgi.lose
+                else:
+                    wsgi = application(world, app, name)
+                for port in ports:
+                    serve(world.network, host, port, wsgi, seam, name=name)
+            return world
+
+        with Patches() as patches:
+            yield new, (Hung,), patches.exchanged()
+
+    @contextmanager
+    def _local(self) -> Iterator[tuple[Callable[[ServiceSeam], Place], Hangs, Pairs]]:
+        yield lambda _: Here(self.deadline_s), (), []
+
+    # The agent and its functions.
+
+    def _anew(self, pairs: Pairs) -> Ask:
+        """A callable that makes the agent, then calls it with the stand-ins in place wherever it can reach the
+        functions."""
+
+        def ask(prompt: Any, start: Start) -> Any:
+            if start.agent is None:
+                start.agent = self.agent.make()
+            agent = start.agent
+            if not callable(agent) and adapters.of_agent(agent) is None:
+                agents = adapters.words("a callable", (each.agents for each in adapters.adapters()))
+                raise TypeError(f"{name_of(self.agent)} made a {type(agent).__name__}: an agent is {agents}")
+            with References([agent], pairs):
+                return start.loop.fetched(self._ask(agent)[0](prompt, start))
+
+        return ask
+
+    def _ask(self, agent: Any) -> tuple[Ask, bool]:
+        """The agent, and True if it is async. A framework's agent is called async if a tool is async only."""
+        if (framework := adapters.of_agent(agent)) is not None:
+            only = any(
+                ((adapter := adapters.of_tool(each)) is not None and adapter.is_async_only(each))
+                or WrappedFunction("", each, effect=False).of_coroutine
+                for each in (*self.tools, *self.reads)
+            )
+            return after(framework.callable_of(agent, of_coroutine=only)), only
+        return after(agent), WrappedFunction("", agent, effect=False).of_coroutine
+
+    @contextmanager
+    def _wrapped(self, seam: FunctionSeam, exchanged: Pairs) -> Iterator[tuple[Pairs, tuple[str, ...]]]:
+        """A context with the stand-ins in place: in the code of functions, else in the agent's references to them. Also
+        those of the world, such as for a clock that the agent keeps in an attribute. Gives the pairs that are swapped
+        by reference, and the names of the functions to which no reference was found."""
+        pairs, names, later = [], [], []
+        inner = innermost([*self.tools, *self.reads])
+        with ExitStack() as stack:
+            for functions, effect in ((self.tools, True), (self.reads, False)):
+                for function in functions:
+                    errors = native_errors.of_tool(self.raises, name_of(function))
+                    wrapping = Wrapping(seam, effect, self.ignore, errors)
+                    made = partial(stand_in, wrapping, function)
+                    if (adapter := adapters.of_tool(function)) is not None:
+                        later.append(adapter.swapped(function, wrapping))
+                    elif code_swap.can_swap(function):
+                        later.append(code_swap.swapped(inner[id(function)], made))
+                    else:
+                        names.append(name_of(function))
+                        pairs.append(code_swap.by_reference(function, made))
+            agent = self.agent.make if isinstance(self.agent, Fresh) else self.agent
+            found = References([agent, *self.tools, *self.reads], [*pairs, *exchanged])
+            swapped = stack.enter_context(found)
+            for each in later:  # after the world's clocks, which the copies of the functions are to have too
+                stack.enter_context(each)
+            yield (
+                [*pairs, *exchanged],
+                tuple(name for name, count in zip(names, swapped.count, strict=False) if not count),
+            )
+
+
+def _model(app: Any) -> ModelHost:
+    """A service that speaks a model's API, for its seam."""
+    if isinstance(app, ModelApp):
+        return ModelHost(formats.format_of, formats.errors_of, app.delivered)
+    return ModelHost(formats.format_of, formats.errors_of, recorded=True)
