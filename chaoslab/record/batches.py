@@ -121,31 +121,27 @@ class Batches:
     def _whole(self, records: Iterable[Record]) -> Iterator[Batch]:
         """The records, cut where no trial is under way."""
         batch: list[Record] = []
-        by_kind: dict[type[Event], list[Record]] = {}
-        plain = True
-        kinds: dict[type, type[Event]] = {}
+        by_class: dict[type, list[Record]] = {}
+        marks: dict[type, bool] = {Record: True}
+        """By the class of structs: True if a trial begins or ends there. Records are of any kind."""
         here: set[str] = set()
         past: set[str] = set()
         under_way: set[str | None] = set()
-        last: str | None = None
+        last: str | None = ""
         for record in records:
-            kind = kinds.get(type(record))
-            if kind is None:
-                kind = kind_of(record)
-                if type(record) is Record:
-                    plain = False
-                else:
-                    kinds[type(record)] = kind
-            trial = record.trial
+            trial, of = record.trial, type(record)
+            if of not in marks:
+                marks[of] = kind_of(record) in (PromptStarted, PromptFinished)
             if trial is None:
-                if issubclass(kind, _WITHOUT_END):
+                if issubclass(kind_of(record), _WITHOUT_END):
                     under_way.add(None)  # its parts are joined by number, and no event tells its end
-            elif trial != last or kind is PromptStarted or kind is PromptFinished:
+            elif trial != last or marks[of]:
+                kind = kind_of(record)
                 if kind is PromptStarted:
                     if len(batch) >= self._least and not under_way:
-                        yield Batch(batch, by_kind, plain=plain, running=self.running)
+                        yield self._batch(batch, by_class)
                         past |= here
-                        batch, by_kind, plain, here = [], {}, type(record) is not Record, set()
+                        batch, by_class, here = [], {}, set()
                     under_way.add(trial)
                 elif kind is PromptFinished:
                     under_way.discard(trial)
@@ -155,11 +151,21 @@ class Batches:
                     here.add(trial)
                 last = trial
             batch.append(record)
-            if kind in by_kind:
-                by_kind[kind].append(record)
+            if of in by_class:
+                by_class[of].append(record)
             else:
-                by_kind[kind] = [record]
-        yield Batch(batch, by_kind, plain=plain, running=self.running)
+                by_class[of] = [record]
+        yield self._batch(batch, by_class)
+
+    def _batch(self, lines: Sequence[Record], by_class: dict[type, list[Record]]) -> Batch:
+        plain = Record not in by_class
+        by_kind: dict[type[Event], list[Record]] = {}
+        if plain:
+            by_kind = {kind_of(found[0]): found for found in by_class.values()}
+        else:
+            for line in lines:
+                by_kind.setdefault(kind_of(line), []).append(line)
+        return Batch(lines, by_kind, plain=plain, running=self.running)
 
 
 def _ordered(records: Sequence[Record]) -> bool:

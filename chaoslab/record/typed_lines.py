@@ -9,7 +9,7 @@ both: to make them of it takes five times as long as to parse it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import reduce
 from operator import attrgetter, or_
@@ -33,7 +33,6 @@ class TypedLines(Generic[R]):
 
     def __init__(self, envelope: type[R], held: str, kinds: Mapping[str, type], *, once: Collection[str]) -> None:
         self._make: dict[type, Callable[[Any], R]] = {}
-        self._checks: dict[type, Check] = {}
         outer = _Class.of(envelope, without=held)
         for name, kind in kinds.items():
             inner = _Class.of(kind)
@@ -41,49 +40,28 @@ class TypedLines(Generic[R]):
             make = _maker(outer, held, inner, once)
             parts = {part: property(of.maker(once)) for part, of in inner.inner.items()}
             more = {held: property(_itself), "of": kind, "whole": make, **parts}
+            if checks := [*outer.checks(), *inner.checks()]:
+                more["__post_init__"] = _checker(checks)
             struct = msgspec.defstruct(
                 kind.__name__, list(rows), kw_only=True, tag_field="kind", tag=name, gc=False,
                 forbid_unknown_fields=True, namespace=more,
             )  # fmt: skip  # a field that it skips may hold anything but UTF-8
             self._make[struct] = make
-            if checks := [*outer.checks(), *inner.checks()]:
-                self._checks[struct] = _checker(checks)
         decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(reduce(or_, self._make))
         self._decode: Callable[[bytes], Any] = decoder.decode
-        self._decode_lines: Callable[[bytes], list[Any]] = decoder.decode_lines
 
     def read(self, line: bytes) -> R | None:
         """The record of a line; None if it has to be read in the general way."""
+        found = self.structs([line])
+        return None if found is None else self._make[type(found[0])](found[0])
+
+    def structs(self, lines: Iterable[bytes]) -> list[Any] | None:
+        """The struct of each line; None if any of them has to be read in the general way. `of` is the kind of a
+        struct's event, and `whole()` makes the record."""
         try:
-            found = self._decode(line)
+            return list(map(self._decode, lines))
         except (ValueError, RecursionError):
             return None
-        try:
-            return self._make[type(found)](found)
-        except _Refused:
-            return None
-
-    def structs(self, lines: bytes) -> list[Any] | None:
-        """The structs of whole lines, one for each; None if any of them has to be read in the general way. `of` is the
-        kind of a struct's event, and `whole()` makes the record."""
-        count = lines.count(b"\n")
-        if lines[:1] != b"{" or lines[-2:] != b"}\n" or lines.count(b"}\n{") != count - 1:
-            return None  # a line may be empty, or an object go on in the next one
-        try:
-            found = self._decode_lines(lines)
-        except (ValueError, RecursionError):
-            return None
-        if len(found) != count:  # a line has two objects
-            return None
-        checks = self._checks
-        for one in found:
-            if type(one) in checks and not checks[type(one)](one):
-                return None
-        return found
-
-
-class _Refused(Exception):
-    """A value failed a check that msgspec does not know."""
 
 
 @dataclass(frozen=True)
@@ -116,13 +94,11 @@ class _Class:
             found[name] = (name, typed(hint), *default)
         return found
 
-    def own_checks(self) -> list[tuple[str, Check]]:
-        """The checks of its own fields that msgspec does not know, by the field's name."""
-        return [(name, allowed(hint).holds) for name, (_, hint) in self.own.items() if further(hint)]
-
     def checks(self) -> list[tuple[str, Check]]:
-        """The same with those of its inner fields."""
-        return self.own_checks() + [check for inner in self.inner.values() for check in inner.checks()]
+        """The checks that msgspec does not know, by the field's name. It has checked types and bounds before."""
+        own = [(name, allowed(hint).check) for name, (_, hint) in self.own.items() if further(hint)]
+        inner = [check for inner in self.inner.values() for check in inner.checks()]
+        return [(name, check) for name, check in own if check is not None] + inner
 
     def maker(self, once: Collection[str]) -> Callable[[Any], Any]:
         """A function that makes an instance of a struct with its fields."""
@@ -130,7 +106,6 @@ class _Class:
         values: Callable[[Any], tuple[Any, ...]] = attrgetter("__class__", *names, "__class__")  # a tuple, however few
         inner = [(name, of.maker(once)) for name, of in self.inner.items()]
         kept = [name for name in names if name in once]
-        checks = self.own_checks()
 
         def make(struct: Any) -> Any:
             made: Any = new(kind)
@@ -142,16 +117,18 @@ class _Class:
                 text = held[name]
                 if text is not None:
                     held[name] = intern(text)
-            for name, fits in checks:
-                if not fits(held[name]):
-                    raise _Refused
             return made
 
         return make
 
 
-def _checker(checks: Collection[tuple[str, Check]]) -> Check:
-    return lambda struct: all(fits(getattr(struct, name)) for name, fits in checks)
+def _checker(checks: Collection[tuple[str, Check]]) -> Callable[[Any], None]:
+    def check(struct: Any) -> None:
+        for name, fits in checks:
+            if not fits(getattr(struct, name)):
+                raise ValueError(name)
+
+    return check
 
 
 def _itself(struct: Any) -> Any:
