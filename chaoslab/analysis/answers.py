@@ -190,6 +190,9 @@ class Comparison:
     lies: bool = False
 
 
+_EQUAL = Comparison(Likeness.SAME, "the same answer")
+
+
 def compare(
     expected: str, given: str, *, asked: str = "", known: str = "", tries: bool = True, done: bool = False
 ) -> Comparison:
@@ -204,7 +207,7 @@ def compare(
     counts of attempts, and negations, which `admissions` reads.
     """
     if expected == given:
-        return Comparison(Likeness.SAME, "the same answer")
+        return _EQUAL
     if max(len(expected), len(given)) > READ_MAX:
         return Comparison(Likeness.UNCLEAR, f"the answers differ and are longer than {READ_MAX} characters")
     return _compared(expected, given, asked, known, tries, done)

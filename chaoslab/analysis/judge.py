@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from operator import attrgetter
 from sys import intern
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from chaoslab.analysis import end_state, ledger
 from chaoslab.analysis.answers import Likeness, compare, denies, denying, shows, tokens
@@ -93,6 +94,10 @@ class Verdict:
     harm: tuple[str, ...] = ()
     broken: bool = False
     evidence: tuple[Finding, ...] = ()
+
+
+_at = attrgetter("turn", "target", "request", "attempt", "request_id")
+"""The fields by which two attempts of a trial are the same: those that an `AttemptRef` is compared by."""
 
 
 class _Seen:
@@ -196,15 +201,17 @@ def verdicts(history: History) -> dict[str, Verdict]:
     """The verdict on each trial of a run, in the order in which they began."""
     trials = {trial: _Seen() for trial in history.trials}
     for kind in JUDGED:
-        parts: dict[str | None, list[tuple[Record, Event]]] = {}
         found: Iterable[tuple[Record, Event]] = history.of(kind)
         if kind is CallFinished:  # most calls end well, and say nothing to a verdict
-            found = ((record, event) for record, event in history.of(CallFinished) if event.error or not event.ok)
-        for record, event in found:
-            parts.setdefault(record.trial, []).append((record, event))
-        for trial, events in parts.items():
-            if trial in trials:
-                trials[trial].by_kind[kind] = events
+            found = [(record, event) for record, event in history.of(CallFinished) if event.error or not event.ok]
+        for pair in found:
+            seen = trials.get(pair[0].trial)  # type: ignore[arg-type]  # None is no trial's key
+            if seen is None:
+                continue
+            if kind in seen.by_kind:
+                seen.by_kind[kind].append(pair)
+            else:
+                seen.by_kind[kind] = [pair]
     return {trial: _judged(seen, running=history.running) for trial, seen in trials.items()}
 
 
@@ -213,8 +220,7 @@ def judgeable(history: History) -> bool:
     return any(event.stated for _, event in history.of(PromptStarted))
 
 
-@dataclass(frozen=True)
-class _Trial:
+class _Trial(NamedTuple):
     """A trial with an answer. `harm`, `lost`: the differences between its effects or end state and the right ones.
     `unread`: the reason why the end state is not known. `hit`: the targets that met a fault. `state`: the one that
     was read, if any."""
@@ -406,6 +412,9 @@ def _in_outages(
 
 
 def _armed_in_vain(seen: _Seen) -> Finding | None:
+    if not seen.of(FaultArmed):
+        return None
+
     def where(event: FaultArmed | FaultWitnessed | FaultHealed) -> tuple[str, str, str, int, int]:
         return event.fault, event.injection, event.target, event.request, event.attempt
 
@@ -422,19 +431,19 @@ def _armed_in_vain(seen: _Seen) -> Finding | None:
 def _unseen(seen: _Seen) -> Finding | None:
     """A fault that was injected into a call, and that its caller did not meet: it was gone before, or saw nothing of
     it. A call that met another fault shows no more than that one."""
-    injected = seen.of(FaultInjected)
-    if not injected:
+    own = {(event.injection, *_at(event)) for _, event in seen.of(FaultWitnessed)}
+    missed = [pair for pair in seen.of(FaultInjected) if (pair[1].injection, *_at(pair[1])) not in own]
+    if not missed:
         return None
-    ended = {event.at: event for _, event in seen.of(CallFinished)}
-    met = {event.at for _, event in seen.of(FaultWitnessed)}
-    own = {(event.injection, event.at) for _, event in seen.of(FaultWitnessed)}
-    for record, event in injected:
-        end = ended.get(event.at)
-        if end is None or (event.injection, event.at) in own:
+    ended = {_at(event): event for _, event in seen.of(CallFinished)}
+    met = {at[1:] for at in own}
+    for record, event in missed:
+        end = ended.get(_at(event))
+        if end is None:
             continue
         gone = end.error == "cancelled"
-        if gone or event.at not in met:
-            where = f"{event.at.target} {event.at.request}.{event.at.attempt}"
+        if gone or _at(event) not in met:
+            where = f"{event.target} {event.request}.{event.attempt}"
             why = "the call was over before its caller met it" if gone else "its caller saw nothing of it"
             return Finding(Kind.NOT_MET, f"{event.fault} was injected on {where}, and {why}", (_line(record),))
     return None

@@ -86,8 +86,8 @@ def done_in(history: History, trial: str) -> list[Done]:
 def done(found: Iterable[Done]) -> list[Done]:
     """The effects of one trial; lines with the same request id are one effect."""
     effects: dict[tuple[str, str | int], Done] = {}
-    for nth, (record, event) in enumerate(found):
-        effects.setdefault((event.target, event.request_id or nth), (record, event))
+    for nth, pair in enumerate(found):
+        effects.setdefault((pair[1].target, pair[1].request_id or nth), pair)
     return list(effects.values())
 
 
@@ -190,7 +190,13 @@ def _matches(wish: Mapping[str, Any], effect: Effect) -> bool:
     if wish.get("effect") != effect.effect:
         return False
     content = effect.content
-    return all(key in _APART or _same(key, value, content.get(key)) for key, value in wish.items())
+    for key, value in wish.items():
+        if key in _APART:
+            continue
+        there = content.get(key)
+        if (there is None or there != value) and not _same(key, value, there):
+            return False
+    return True
 
 
 def _nearly(wish: Mapping[str, Any], effect: Effect) -> bool:

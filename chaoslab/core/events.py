@@ -115,6 +115,10 @@ class AttemptEvent(Event, abstract=True):
     """The fields that a line has only if they are not None."""
 
     @property
+    def turn(self) -> int:
+        return self.at.turn
+
+    @property
     def target(self) -> str:
         return self.at.target
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from chaoslab.analysis.measures import traits
@@ -239,11 +239,13 @@ class Uninjected:
         met: dict[Place, list[str]] = defaultdict(list)
         for _, fault, at in history.placed(FaultWitnessed):
             met[at].append(fault.fault)
-        disturbed = _disturbed(history)
+        disturbed, may_fail = _disturbed(history), cache(traits.may_fail)
         self.counts.update(
-            (e.target, e.error or (f"status {e.status}" if e.status else "no reason given"))
-            for _, e, at in history.placed(CallFinished)
-            if not e.ok and at not in disturbed and not any(traits.may_fail(name, e.error) for name in met.get(at, ()))
+            [
+                (e.target, e.error or (f"status {e.status}" if e.status else "no reason given"))
+                for _, e, at in history.placed(CallFinished)
+                if not e.ok and at not in disturbed and not any(may_fail(name, e.error) for name in met.get(at, ()))
+            ]
         )
 
     def result(self) -> list[Failure]:
