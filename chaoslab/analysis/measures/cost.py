@@ -13,11 +13,12 @@ fractions, not floats. An answer of a model without a price adds no dollars, as 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import NamedTuple
 
 from chaoslab.analysis.measures.trials import NO_TIME, Prompt, Trial, Trials
 from chaoslab.record.history import History
@@ -64,36 +65,55 @@ def costs_of(trials: Trials) -> Costs | None:
     """The cost of each fault over these trials."""
     if not any(trial.met for trial in trials.rows):
         return None
-    calm: dict[Prompt, list[Trial]] = defaultdict(list)
-    for trial in trials.rows:
-        if trial.prompt is not None and not trial.met and trial.outcome not in NO_TIME:
-            calm[trial.prompt].append(trial)
-    matches = {prompt: _median([_own(trial) for trial in found]) for prompt, found in calm.items()}
+    alike = Counter(map(_like, trials.rows))
+    calm: dict[Prompt, list[Amounts]] = defaultdict(list)
+    for like, count in alike.items():
+        if like.prompt is not None and not like.met and like.timed:
+            calm[like.prompt] += [[*map(_exact, like.own)]] * count
+    matches = {prompt: _median(found) for prompt, found in calm.items()}
     rows, faults, total = defaultdict[str, _Sums](_Sums), defaultdict[str, _Sums](_Sums), _Sums()
-    for trial in trials.rows:
-        amounts = _own(trial)
-        total.add(int(trial.prompt is not None), amounts)
-        names = {fault for (fault, _), _ in trial.met}
-        if trial.prompt is None:
-            rows["outside"].add(0, amounts)
-        elif trial.outcome in NO_TIME:
-            rows["no_comparison"].add(1, amounts)
+    for like, count in alike.items():
+        amounts = [*map(_exact, like.own)]
+        total.add(int(like.prompt is not None), amounts, count)
+        names = {fault for (fault, _), _ in like.met}
+        if like.prompt is None:
+            rows["outside"].add(0, amounts, count)
+        elif not like.timed:
+            rows["no_comparison"].add(1, amounts, count)
         elif not names:
-            rows["no_fault"].add(1, amounts)
+            rows["no_fault"].add(1, amounts, count)
         else:
+            twin = [None if amount is None else _exact(amount) for amount in like.twin]
             match = [
                 of_twin if of_twin is not None else of_calm
-                for of_twin, of_calm in zip(_twin(trial), matches.get(trial.prompt, NOTHING), strict=True)
+                for of_twin, of_calm in zip(twin, matches.get(like.prompt, NOTHING), strict=True)
             ]
-            rows["matched"].add(int(match != NOTHING), match)
+            rows["matched"].add(int(match != NOTHING), match, count)
             alone = [amount if other is None else 0 for amount, other in zip(amounts, match, strict=True)]
             if None in match:
-                rows["no_comparison"].add(int(match == NOTHING), alone)
+                rows["no_comparison"].add(int(match == NOTHING), alone, count)
             more = [None if other is None else amount - other for amount, other in zip(amounts, match, strict=True)]
-            (rows["shared"] if len(names) > 1 else faults[next(iter(names))]).add(1, more)
+            (rows["shared"] if len(names) > 1 else faults[next(iter(names))]).add(1, more, count)
     others = ("shared", "matched", "no_fault", "no_comparison", "outside")
     parts = {name: rows[name].spending if name in rows else Spending() for name in others}
     return Costs({name: faults[name].spending for name in sorted(faults)}, total=total.spending, **parts)
+
+
+class _Like(NamedTuple):
+    """The facts about a trial by which it costs what it does; many trials are alike. `own`, `twin`: its amounts and
+    the known ones of its twin, by UNITS. `timed`: its amounts can be compared."""
+
+    prompt: Prompt | None
+    timed: bool
+    met: tuple[tuple[tuple[str, str], int], ...]
+    own: tuple[float | Fraction, ...]
+    twin: tuple[float | None, ...]
+
+
+def _like(trial: Trial) -> _Like:
+    own = (trial.tokens, trial.usd, trial.calls, trial.effects, trial.spent_s)
+    twin = (None, None, trial.twin_calls, trial.twin_effects, trial.twin_s)
+    return _Like(trial.prompt, trial.outcome not in NO_TIME, trial.met, own, twin)
 
 
 Amounts = list[int]
@@ -120,11 +140,11 @@ class _Sums:
     def __init__(self) -> None:
         self.trials, self.sums = 0, list[int | None]([None] * len(UNITS))
 
-    def add(self, trials: int, amounts: Known) -> None:
-        self.trials += trials
+    def add(self, trials: int, amounts: Known, times: int) -> None:
+        self.trials += trials * times
         for nth, amount in enumerate(amounts):
             if amount is not None:
-                self.sums[nth] = amount + (self.sums[nth] or 0)
+                self.sums[nth] = amount * times + (self.sums[nth] or 0)
 
     @property
     def spending(self) -> Spending:
@@ -132,18 +152,7 @@ class _Sums:
         return Spending(self.trials, *known)
 
 
-def _own(trial: Trial) -> Amounts:
-    """The amounts of a trial."""
-    return [_exact(amount) for amount in (trial.tokens, trial.usd, trial.calls, trial.effects, trial.spent_s)]
-
-
 def _median(trials: list[Amounts]) -> Amounts:
     middle = len(trials) // 2
     ranked = [sorted(amounts) for amounts in zip(*trials, strict=True)]
     return [one[middle] if len(one) % 2 else (one[middle - 1] + one[middle]) // 2 for one in ranked]
-
-
-def _twin(trial: Trial) -> Known:
-    """The twin's amounts that the log has."""
-    known = (None, None, trial.twin_calls, trial.twin_effects, trial.twin_s)
-    return [None if amount is None else _exact(amount) for amount in known]

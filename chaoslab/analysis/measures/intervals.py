@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import accumulate
 from statistics import NormalDist, fmean, stdev
+from typing import NamedTuple
 
 from chaoslab.base.dice import Dice
 
@@ -68,10 +69,15 @@ def clopper_pearson(count: int, total: int, *, confidence: float = CONFIDENCE) -
     if total == 0:
         return None
     tail = (1 - confidence) / 2
-    at_least, more = _AtLeast(count, total), _AtLeast(count + 1, total)
-    low = 0.0 if count == 0 else _bisect(lambda p: at_least(p) - tail)
+    more = _AtLeast(count + 1, total)
     high = 1.0 if count == total else _bisect(lambda p: tail - (1 - more(p)))
-    return Interval(low, high)
+    return Interval(clopper_pearson_low(count, total, confidence=confidence), high)
+
+
+def clopper_pearson_low(count: int, total: int, *, confidence: float = CONFIDENCE) -> float:
+    """The interval's lower bound alone, for half the time. `total` is above 0."""
+    tail, at_least = (1 - confidence) / 2, _AtLeast(count, total)
+    return 0.0 if count == 0 else _bisect(lambda p: at_least(p) - tail)
 
 
 def plausible(count: int, total: int, chance: float, *, confidence: float = CONFIDENCE) -> bool:
@@ -135,8 +141,7 @@ def bootstrap_mean(values: Sequence[float], *, seed: int = 0, resamples: int = 1
     return Interval(means[cut], means[-cut - 1])
 
 
-@dataclass(frozen=True)
-class Spell:
+class Spell(NamedTuple):
     """The duration of something. Not `ended`: it lasted at least that long (censored)."""
 
     duration_s: float

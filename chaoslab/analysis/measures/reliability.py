@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from chaoslab.analysis.measures.consistency import Consistency
-from chaoslab.analysis.measures.intervals import Rate, clopper_pearson, rate
+from chaoslab.analysis.measures.intervals import Rate, clopper_pearson_low, rate
 from chaoslab.analysis.measures.mttr import Recovery
 from chaoslab.analysis.measures.trials import Beside, Trials
 from chaoslab.analysis.standing import Standing, Standings
@@ -117,9 +117,8 @@ def reliability_of(
 
 
 def least_share(count: int, total: int) -> float:
-    """The share that is exceeded with a confidence of 95 %, by the exact binomial test."""
-    found = clopper_pearson(count, total, confidence=1 - 2 * ONE_SIDED)
-    return found.low if found is not None else 0.0
+    """The share that is exceeded with a confidence of 95 %, by the exact binomial test. `total` is above 0."""
+    return clopper_pearson_low(count, total, confidence=1 - 2 * ONE_SIDED)
 
 
 def nines_of(share: float) -> int:

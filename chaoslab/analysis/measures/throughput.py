@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from chaoslab.core.events import CallFinished, PromptFinished, PromptStarted
 from chaoslab.record.history import History
@@ -31,7 +33,7 @@ def first_prompt_t(history: History) -> float:
 
 @dataclass
 class Ends:
-    """Collects the moments at which prompts and calls of batches ended."""
+    """Collects the moments at which prompts and calls of batches ended, in their order."""
 
     began_t: float | None = None
     prompts: list[float] = field(default_factory=list)
@@ -63,10 +65,11 @@ def _throughput(began_t: float, prompts: Sequence[float], calls: Sequence[float]
     width_s = next((width for width in WIDTHS_S if lasted_s <= width * STRETCHES), whole_hours)
     stretches = int(max(lasted_s, 0.0) / width_s) + 1
 
-    def binned(moments: Iterable[float]) -> tuple[int, ...]:
-        counts = [0] * stretches
-        for moment in moments:
-            counts[int(max(moment - began_t, 0.0) / width_s)] += 1
-        return tuple(counts)
+    def stretch(moment: float) -> int:
+        return int(max(moment - began_t, 0.0) / width_s)
+
+    def binned(moments: Sequence[float]) -> tuple[int, ...]:
+        ends = [bisect_right(moments, n, key=stretch) for n in range(stretches)]
+        return tuple(end - begin for begin, end in pairwise([0, *ends]))
 
     return Throughput(width_s, binned(prompts), binned(calls), lasted_s)
