@@ -252,7 +252,8 @@ def _weigh(trial: _Trial) -> Verdict:
     beside = None
     if twin is not None:
         done = bool(trial.done or trial.state)
-        beside = compare(twin, answer, asked=started.prompt, known=_known(trial), tries=False, done=done)
+        known = "" if answer == twin else _known(trial)
+        beside = compare(twin, answer, asked=started.prompt, known=known, tries=False, done=done)
     admitted = admissions(answer, twin)
     confesses = bool(admitted)
     if beside is not None and beside.likeness is Likeness.OTHER:

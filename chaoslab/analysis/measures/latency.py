@@ -72,7 +72,7 @@ class Attempts:
                 faults[at] = (*before, intern(met.fault))
         found = self.found
         for record, e, at in history.placed(CallFinished):
-            if at not in disturbed:
+            if not disturbed or at not in disturbed:
                 last_s = None if e.first_byte_s is None else e.last_byte_s
                 names = faults.get(at, ())
                 trial, target, via = intern(at[0] or ""), intern(at[1]), intern(e.via)

@@ -137,10 +137,12 @@ class Trials:
             of.usd = _plus(of.usd, answer.cost_usd or 0)
         seen: set[tuple[str | None, str, str]] = set()
         for record, effect in history.of(Effect):
-            name = (record.trial, effect.target, effect.request_id)
-            if not effect.request_id or name not in seen:
+            if effect.request_id:
+                name = (record.trial, effect.target, effect.request_id)
+                if name in seen:
+                    continue
                 seen.add(name)
-                row(record.trial).effects += 1
+            row(record.trial).effects += 1
         for record, end in history.of(PromptFinished):
             of, known = row(record.trial), not math.isnan(end.duration_s)
             of.ended, of.took_s = True, end.duration_s if known else None
