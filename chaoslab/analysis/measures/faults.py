@@ -235,11 +235,14 @@ class Uninjected:
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
+    def __post_init__(self) -> None:
+        self._may_fail = cache(traits.may_fail)
+
     def take(self, history: History) -> None:
         met: dict[Place, list[str]] = defaultdict(list)
         for _, fault, at in history.placed(FaultWitnessed):
             met[at].append(fault.fault)
-        disturbed, may_fail = _disturbed(history), cache(traits.may_fail)
+        disturbed, may_fail = _disturbed(history), self._may_fail
         self.counts.update(
             [
                 (e.target, e.error or (f"status {e.status}" if e.status else "no reason given"))
