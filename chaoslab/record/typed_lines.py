@@ -39,7 +39,7 @@ class TypedLines(Generic[R]):
             rows = {**outer.rows(), **inner.rows(), **outer.rows()}.values()  # `trial` is in both, and required
             make = _maker(outer, held, inner, once)
             parts = {part: property(of.maker(once)) for part, of in inner.inner.items()}
-            more = {held: property(_itself), "of": kind, "whole": make, **parts}
+            more = {**inner.methods(), held: property(_itself), "of": kind, "whole": make, **parts}
             if checks := [*outer.checks(), *inner.checks()]:
                 more["__post_init__"] = _checker(checks)
             struct = msgspec.defstruct(
@@ -93,6 +93,11 @@ class _Class:
                 default = (of.default,)
             found[name] = (name, typed(hint), *default)
         return found
+
+    def methods(self) -> dict[str, Any]:
+        """Its own methods and constants, which the struct has too."""
+        apart = {"kind", *self.own, *self.inner}  # a field's default stands there too
+        return {n: value for n, value in vars(self.kind).items() if not n.startswith("_") and n not in apart}
 
     def checks(self) -> list[tuple[str, Check]]:
         """The checks that msgspec does not know, by the field's name. It has checked types and bounds before."""
