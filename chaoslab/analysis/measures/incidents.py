@@ -31,10 +31,11 @@ prompt's first failed attempt and closes at the end of the first success. The fa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
+from itertools import combinations
 from sys import intern
 from typing import NamedTuple
 
@@ -177,7 +178,7 @@ class _Told:
         closed_t, ending = self._ending(fault, right)
         if closed_t is None:
             closed_t = self.ends[trial] if trial in self.ends else self.last[trial]
-        elif _repeated(e for t, e in self.effects.get((trial, fault.target), ()) if opened_t <= t <= closed_t):
+        elif _repeated([e for t, e in self.effects.get((trial, fault.target), ()) if opened_t <= t <= closed_t]):
             ending = Ending.HARM
         duration_s, noticed_after_s = (round(max(0.0, t - opened_t), 6) for t in (closed_t, noticed_t))
         target, name, injection = intern(fault.target), intern(fault.fault), intern(fault.injection)
@@ -195,15 +196,13 @@ class _Told:
         return None, Ending.CENSORED
 
 
-def _repeated(effects: Iterable[Effect]) -> bool:
+def _repeated(effects: Sequence[Effect]) -> bool:
     """True if one of them happened twice; entries with the same request id are one effect."""
-    known: list[Effect] = []
-    for effect in effects:
-        alike = (e for e in known if (e.tool, e.effect, e.content) == (effect.tool, effect.effect, effect.content))
-        if any(not effect.request_id or effect.request_id != e.request_id for e in alike):
-            return True
-        known.append(effect)
-    return False
+    return any(
+        (one.tool, one.effect, one.content) == (other.tool, other.effect, other.content)
+        and (not other.request_id or other.request_id != one.request_id)
+        for one, other in combinations(effects, 2)
+    )
 
 
 # Inferred incidents, from a log without faults.
