@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from chaoslab.analysis.measures.intervals import (
+    ZERO,
     Interval,
     Spell,
     _at_least,
+    _AtLeast,
     bootstrap_mean,
     clopper_pearson,
     kaplan_meier,
@@ -71,6 +75,19 @@ def test_clopper_pearson_leaves_half_of_the_doubt_on_either_side(count: int, tot
     tail = (1 - confidence) / 2
     assert chance_of(range(count, total + 1), interval.low) == pytest.approx(tail, rel=1e-9)
     assert chance_of(range(count + 1), interval.high) == pytest.approx(tail, rel=1e-9)
+
+
+@given(
+    st.integers(1, 3000).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))),
+    st.floats(1e-6, 1 - 1e-6),
+)
+def test_terms_that_are_left_out_of_the_binomial_sum_are_zero(counts: tuple[int, int], chance: float) -> None:
+    at_least = _AtLeast(*counts)
+    _, total = counts
+    terms = [log + k * math.log(chance) + (total - k) * math.log1p(-chance) for k, log in at_least._terms]
+    share = math.fsum(map(math.exp, terms))
+    assert at_least(chance) == (share if at_least._upper else 1 - share)
+    assert math.exp(ZERO) == 0.0
 
 
 def test_clopper_pearson_has_no_doubt_beyond_all() -> None:

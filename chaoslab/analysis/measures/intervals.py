@@ -20,6 +20,8 @@ from chaoslab.base.dice import Dice
 
 CONFIDENCE = 0.95
 MANY = 500
+ZERO = -746.0
+"""The exponential of this and of less is 0.0."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,17 @@ class _AtLeast:
     def __call__(self, chance: float) -> float:
         if not 0 < chance < 1:
             return float(chance >= 1 or self._count <= 0)
-        total, log_p, log_q = self._total, math.log(chance), math.log1p(-chance)
-        share = math.fsum([math.exp(log + k * log_p + (total - k) * log_q) for k, log in self._terms])
+        total, terms, log_p, log_q = self._total, self._terms, math.log(chance), math.log1p(-chance)
+
+        def counts(nth: int) -> bool:
+            k, log = terms[nth]
+            return log + k * log_p + (total - k) * log_q > ZERO
+
+        first = terms[0][0] if terms else 0
+        most = min(max(int(total * chance) - first, 0), len(terms))
+        begin = bisect_left(range(most), True, key=counts)
+        end = most + bisect_left(range(most, len(terms)), True, key=lambda nth: not counts(nth))
+        share = math.fsum([math.exp(log + k * log_p + (total - k) * log_q) for k, log in terms[begin:end]])
         return share if self._upper else 1 - share
 
 

@@ -14,12 +14,13 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+from typing import NamedTuple
 
 from chaoslab.analysis.measures.incidents import Ending as Ending
 from chaoslab.analysis.measures.incidents import Incident as Incident
 from chaoslab.analysis.measures.incidents import in_order
 from chaoslab.analysis.measures.incidents import incidents as incidents
-from chaoslab.analysis.measures.intervals import Estimate, Interval, bootstrap_mean, kaplan_meier
+from chaoslab.analysis.measures.intervals import Estimate, Interval, Spell, bootstrap_mean, kaplan_meier
 from chaoslab.record.history import History
 
 ENOUGH = 8
@@ -80,16 +81,17 @@ class Outages:
 
     def result(self) -> Mttr:
         found = sorted(self.found, key=in_order)
-        faults: dict[str, list[Incident]] = defaultdict(list)
-        places: dict[tuple[str, str], list[Incident]] = defaultdict(list)
-        for one in found:
-            faults[one.fault].append(one)
-            places[one.target, one.fault].append(one)
+        faults: dict[str, list[_Times]] = defaultdict(list)
+        places: dict[tuple[str, str], list[_Times]] = defaultdict(list)
+        every = [*map(_times, found)]
+        for one in every:
+            faults[one.incident.fault].append(one)
+            places[one.incident.target, one.incident.fault].append(one)
         return Mttr(
             tuple(found),
-            recovery(found),
-            {fault: recovery(faults[fault]) for fault in sorted(faults)},
-            {place: recovery(places[place]) for place in sorted(places)},
+            _recovery(every),
+            {fault: _recovery(faults[fault]) for fault in sorted(faults)},
+            {place: _recovery(places[place]) for place in sorted(places)},
         )
 
 
@@ -100,12 +102,28 @@ def mttr(history: History) -> Mttr:
     return found.result()
 
 
+class _Times(NamedTuple):
+    """An incident with its times, which are asked for in three groups."""
+
+    incident: Incident
+    spell: Spell
+    since_notice_s: float | None
+
+
+def _times(incident: Incident) -> _Times:
+    return _Times(incident, incident.spell, incident.since_notice_s)
+
+
 def recovery(found: Sequence[Incident]) -> Recovery:
     """The figures of some incidents."""
-    counts = Counter([i.ending for i in found])
-    recovered = [i for i in found if i.recovered]
-    durations = [i.duration_s for i in recovered]
-    noticed = [(i.noticed_after_s, after_s) for i in recovered if (after_s := i.since_notice_s) is not None]
+    return _recovery([*map(_times, found)])
+
+
+def _recovery(found: Sequence[_Times]) -> Recovery:
+    counts = Counter([i.incident.ending for i in found])
+    recovered = [i for i in found if i.spell.ended]
+    durations = [i.spell.duration_s for i in recovered]
+    noticed = [(i.incident.noticed_after_s, i.since_notice_s) for i in recovered if i.since_notice_s is not None]
     curve = kaplan_meier([i.spell for i in found]) if len(found) >= ENOUGH else None
     return Recovery(
         n=len(found),
