@@ -70,13 +70,13 @@ class Attempts:
             before = faults.get(at, ())
             if met.fault not in before:
                 faults[at] = (*before, intern(met.fault))
-        found = self.found
+        add, new = self.found.append, tuple.__new__  # a NamedTuple's own takes three times as long
         for record, e, at in history.placed(CallFinished):
             if not disturbed or at not in disturbed:
                 last_s = None if e.first_byte_s is None else e.last_byte_s
                 names = faults.get(at, ())
                 trial, target, via = intern(at[0] or ""), intern(at[1]), intern(e.via)
-                found.append(Attempt(trial, target, record.t, e.duration_s, e.ok, via, names, e.first_byte_s, last_s))
+                add(new(Attempt, (trial, target, record.t, e.duration_s, e.ok, via, names, e.first_byte_s, last_s)))
 
 
 def every_attempt(history: History) -> list[Attempt]:
