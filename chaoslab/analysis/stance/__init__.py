@@ -74,6 +74,8 @@ def ends_badly(clause: Clause) -> bool:
 def wavers(answer: str, twin: str | None = None) -> str:
     """The clause behind a "but" that states neither a success nor a trouble, so that nobody can tell what it takes
     back; else empty. `twin`: an answer whose own clauses do not count."""
+    if answer == twin:
+        return ""
     known = {_bare(clause.text) for clause in clauses(twin)} if twin is not None else set()
     for clause in clauses(answer):
         text = " ".join(f"{clause.joined} {clause.text}".split()).strip(" ,;.")
