@@ -834,7 +834,11 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "'refused on *' refuses connections to the service w, which are made before a request tells its tool: "
      "leave out tool="),
     (lambda: trial_of(services={"w": weather}, faults=[lab.inject("truncate_context", "w")]), ValueError,
-     "truncate_context works on the messages that a model is sent, and w is no model"),
+     "truncate_context works on the messages that a model is sent, and w is no model: aim it at a service that is one"),
+    (lambda: trial_of(services={"w": weather, "m": lab.offline_model()}, faults=[lab.inject("refusal", "w")]),
+     ValueError, "refusal works on the answers of a model, and w is no model: aim it at m"),
+    (lambda: trial_of(services={"w": weather, "m": lab.offline_model()}, faults=[lab.inject("empty", ["w", "m"])]),
+     ValueError, "empty works on the answers of tools, and m is a model: inject confabulation or garbled_answer"),
     (lambda: lab.run("agent", "go"), TypeError, "agent is a str: it should be a callable, or a LangChain Runnable"),
     (lambda: lab.run_many(agent, "go", trials=0), ValueError, "trials is 0: it should be a whole number from 1 to"),
 ]  # fmt: skip

@@ -136,6 +136,11 @@ def _wrong(parameter: Field[Any], hint: Any, value: Any, bounds: tuple[float, fl
     return "" if value <= most else f"{a_number} from {least:g} to {most}"
 
 
+def of_tools(fault: str, model: str) -> str:
+    """The line by which a fault of tools' answers is refused at a model."""
+    return f"{fault} works on the answers of tools, and {model} is a model: inject confabulation or garbled_answer"
+
+
 def check(
     injections: Iterable[Injection],
     known: Iterable[str],
@@ -168,7 +173,13 @@ def check(
                 continue
             for name in filter(injection.covers, there):
                 if name not in has_messages:
-                    raise ValueError(f"{choice.fault} works on {what}, and {name} is no model")
+                    fit = ", ".join(each for each in there if each in has_messages) or "a service that is one"
+                    raise ValueError(f"{choice.fault} works on {what}, and {name} is no model: aim it at {fit}")
+        if all(trait(load(choice.fault), "of_tools") for choice in injection.choices):
+            aimed = [name for name in there if injection.covers(name)]
+            for name in aimed:
+                if name in has_messages and (name in injection.targets or has_messages.issuperset(aimed)):
+                    raise ValueError(of_tools(injection.choices[0].fault, name))
         for choice in injection.choices:
             wanted = "a stream of events" if injection.layer == "stream" else "the bytes of an answer"
             if injection.layer != "stream" and not trait(load(choice.fault), "of_bytes"):
