@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from chaoslab.base.identity import canonical
+from chaoslab.base.jsonable import shown as shown
 from chaoslab.base.jsonable import to_jsonable
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import did_you_mean
@@ -25,17 +26,6 @@ HOST = re.compile(r"[a-z0-9_][a-z0-9_.-]*(:[0-9]{1,5})?")
 """Host names, with or without a port, in lower case only, since clients fold a name before they look it up."""
 MOST = 2**63 - 1
 """The largest whole number, as on the command line."""
-SHOWN = 60
-"""The characters of a wrong value that a message shows."""
-
-
-def shown(value: Any) -> str:
-    """A value as a short text for a message."""
-    try:
-        text = " ".join(repr(value).split())
-    except (ValueError, RecursionError):  # thousands of digits, or of brackets
-        text = "a value that Python cannot write"
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
 def a_list(where: str, value: Any, like: str) -> list[Any]:
