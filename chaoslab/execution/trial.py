@@ -275,7 +275,7 @@ def run(
         RuntimeError: another trial is under way in this process.
 
     Warns:
-        NothingHit: a fault hit nothing, as in `Trial.warnings`.
+        NothingHit: a fault hit or changed nothing, as in `Trial.warnings`.
     """
     (trial,) = numbered(
         agent, prompt, range(1), tools=tools, reads=reads, faults=faults, seed=seed, world=world,
@@ -289,7 +289,7 @@ def run(
 
 
 class NothingHit(UserWarning):
-    """A fault that had to hit has hit nothing in any trial, such as one whose `tool=` fits no call."""
+    """A fault that had to hit has hit or changed nothing in any trial, such as one whose `tool=` fits no call."""
 
 
 def run_many(

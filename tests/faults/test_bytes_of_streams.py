@@ -57,6 +57,7 @@ def test_a_limit_of_data_breaks_a_stream_off_after_its_bytes(limit: int) -> None
     assert len(list(trial.history.of(FaultWitnessed))) == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*changed nothing:chaoslab.NothingHit")
 def test_a_limit_that_a_stream_never_reaches_changes_nothing() -> None:
     trial = run("limit_data", bytes=10**6)
     assert trial.outcome is lab.Outcome.CORRECT
