@@ -84,7 +84,7 @@ def test_a_line_is_met_by_a_client_whose_answer_has_more_of_a_head_than_the_serv
     def agent(_prompt: str) -> str:
         return httpx.request(method, "http://shop/orders", headers={"Connection": "close"}).text
 
-    def shop(request: Any) -> Any:
+    def shop(_: Any) -> Any:
         return 201, {"order": 17}
 
     fault = lab.inject(name, "shop", **given)

@@ -43,16 +43,16 @@ class SlowChunks(Fault):
 
     @staticmethod
     def _met_at_once(seen: Observation, last_byte_s: float) -> str | None:
-        """The evidence of a reader who got the events at once, since another fault held them back until all had come."""
+        """The evidence of a reader who got all events at once, since another fault had held them back."""
         pipe = seen.changed_reply.pipes[-1].pipe if seen.changed_reply is not None else None
         added_s = pipe.added_s if isinstance(pipe, _Slow) else 0.0
         if added_s <= TIMER_SLACK_S or last_byte_s < added_s * (1 - LATENESS) - TIMER_SLACK_S:
             return None
-        return f"the answer was held back and came whole after {last_byte_s:.3f} s, at least {added_s:.3f} s were to pass"
+        return f"held back, the answer came whole after {last_byte_s:.3f} s, at least {added_s:.3f} s were to pass"
 
 
 class _Slow(Line):
-    """Keeps a distance between events. `added_s`: the seconds that it has added."""
+    """Keeps a distance between events. `added_s`: the seconds that it has added so far."""
 
     def __init__(self, delay_s: float) -> None:
         super().__init__(self._apart, room_bytes=0)
