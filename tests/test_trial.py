@@ -255,7 +255,7 @@ def test_a_fresh_agent_may_be_async_hold_its_function_itself_or_be_none() -> Non
     trial = lab.run(lab.fresh(make), "go", tools=[refund])
     assert (trial.outcome, trial.seconds, len(trial.effects)) == (lab.Outcome.CORRECT, 1.0, 1)
     nothing = lab.run(lab.fresh(lambda: 7), "go")
-    assert "made a int: an agent is a callable" in str(nothing.error)
+    assert "made an int: an agent is a callable" in str(nothing.error)
     with pytest.raises(TypeError, match="fresh was given a int: it should be a function that makes the agent"):
         lab.fresh(7)  # type: ignore[arg-type]
 
@@ -806,6 +806,9 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "facts has 3 in it: it should be a text, as in '30', or a list of spellings"),
     (lambda: trial_of(twin="yes"), TypeError, "twin is 'yes': it should be True, False or None"),
     (lambda: trial_of(logs=3), TypeError, "logs is 3: it should be a folder, as in 'logs'"),
+    (lambda: trial_of(logs=""), ValueError, "logs is '': it should be a folder, as in 'logs'"),
+    (lambda: trial_of(logs="a\0b"), ValueError, "logs is 'a\\x00b': it should be a folder, as in 'logs'"),
+    (lambda: lab.run(7, "go"), TypeError, "agent is an int: it should be a callable, or a LangChain Runnable"),
     (lambda: trial_of(services=["a"]), TypeError,
      "services is ['a']: it should be applications by host name, as in {'bank': app}"),
     (lambda: trial_of(services={"a": None}), TypeError, "services has None as 'a': it should be a WSGI or"),

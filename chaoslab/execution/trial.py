@@ -453,6 +453,8 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     validation.check_number("calls_max", calls_max, whole=True)
     if logs is not None and not isinstance(logs, str | os.PathLike):
         raise TypeError(f"logs is {validation.shown(logs)}: it should be a folder, as in 'logs'")
+    if logs is not None and (not str(logs) or "\0" in str(logs)):
+        raise ValueError(f"logs is {validation.shown(logs)}: it should be a folder, as in 'logs'")
     isolate = validation.isolated(given.get("isolate"))
     upstreams = validation.upstreams(given.get("upstreams"), world, isolate=isolate)
     there = {**services, **upstreams}
@@ -509,6 +511,8 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
         raises=validation.raises(raises, [name_of(function) for function in (*tools, *reads)]),
         state=state,
     )  # fmt: skip
+    if logs is not None:
+        Run.prepare(Path(logs))
     return spec, wants_twin, None if logs is None else Path(logs)
 
 

@@ -12,6 +12,7 @@ from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import shown as shown
 from chaoslab.base.jsonable import to_jsonable
 from chaoslab.base.parsers import SECONDS_MAX
+from chaoslab.base.phrases import a
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.plan import Injection
 from chaoslab.execution import gateway
@@ -272,7 +273,7 @@ def names_of(agent: Any, tools: Sequence[Any], reads: Sequence[Any], services: M
     """The names that a fault can be aimed at."""
     if not callable(agent) and adapters.of_agent(agent) is None and not isinstance(agent, Fresh):
         right = adapters.words("a callable", (each.agents for each in adapters.adapters()))
-        raise TypeError(f"agent is a {type(agent).__name__}: it should be {right}")
+        raise TypeError(f"agent is {a(type(agent).__name__)}: it should be {right}")
     names = [*(name_of(function) for function in (*tools, *reads)), *services]
     for name in names:
         if names.count(name) > 1:
