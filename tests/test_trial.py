@@ -256,7 +256,7 @@ def test_a_fresh_agent_may_be_async_hold_its_function_itself_or_be_none() -> Non
     assert (trial.outcome, trial.seconds, len(trial.effects)) == (lab.Outcome.CORRECT, 1.0, 1)
     nothing = lab.run(lab.fresh(lambda: 7), "go")
     assert "made an int: an agent is a callable" in str(nothing.error)
-    with pytest.raises(TypeError, match="fresh was given a int: it should be a function that makes the agent"):
+    with pytest.raises(TypeError, match="fresh was given an int: it should be a function that makes the agent"):
         lab.fresh(7)  # type: ignore[arg-type]
 
 
@@ -808,6 +808,10 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: trial_of(logs=3), TypeError, "logs is 3: it should be a folder, as in 'logs'"),
     (lambda: trial_of(logs=""), ValueError, "logs is '': it should be a folder, as in 'logs'"),
     (lambda: trial_of(logs="a\0b"), ValueError, "logs is 'a\\x00b': it should be a folder, as in 'logs'"),
+    (lambda: trial_of(faults=[lab.inject("truncate_context", "m", keep=7)]), ValueError,
+     "keep of truncate_context is 7: it should be a number from 0 to 1"),
+    (lambda: trial_of(faults=[lab.inject("wrong_value", "refund", point=5)]), ValueError,
+     "point of wrong_value is 5: it should be a number from -1 to 1"),
     (lambda: lab.run(7, "go"), TypeError, "agent is an int: it should be a callable, or a LangChain Runnable"),
     (lambda: trial_of(services=["a"]), TypeError,
      "services is ['a']: it should be applications by host name, as in {'bank': app}"),

@@ -51,7 +51,7 @@ def test_a_picture_that_cannot_be_written_leaves_all_others_as_they_were(tmp_pat
 
 
 def test_no_agent_begins_where_its_logs_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    began = []
+    began: list[str] = []
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match="it should be a folder: rename it"):
         lab.run(began.append, "go", logs=tmp_path / "file", twin=True)
