@@ -11,8 +11,9 @@ import pytest
 
 from chaoslab.analysis.delivery import Cell, Delivered
 from chaoslab.base import registry
+from chaoslab.base.registry import names
 from chaoslab.cli import main
-from chaoslab.core.fault import load
+from chaoslab.core.fault import GROUP, load, trait
 from chaoslab.core.inject import inject
 from chaoslab.execution import delivery
 from chaoslab.execution.delivery_calls import SEAMS
@@ -134,12 +135,30 @@ def test_the_check_makes_the_calls_that_its_faults_need(fault: str, seam: str) -
     assert result.delivered
 
 
-def test_few_calls_tell_that_there_is_nothing_to_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "FEW", 60)
-    idle = delivery.fired(Cell("unit_error", "model", 0.5, 80))
-    assert (idle.eligible, idle.injected) == (60, 0)
-    assert idle.scheduled > 0
-    assert delivery.fired(Cell("unit_error", "function", 0.5, 80)).eligible == 80
+@pytest.mark.parametrize("fault", [name for name in names(GROUP) if trait(load(name), "of_tools")])
+def test_a_fault_of_tools_answers_is_refused_at_a_model(fault: str) -> None:
+    refusal = delivery.fired(Cell(fault, "model", 1.0, 3)).refusal
+    assert refusal == (
+        f"{fault} works on the answers of tools, and api.openai.com is a model: inject confabulation or garbled_answer"
+    )
+
+
+def test_a_seam_at_which_a_fault_only_hits_and_never_acts_is_wrong() -> None:
+    idle = Delivered(Cell("latency", "service", 1.0, 9), eligible=9, scheduled=9)
+    met = Delivered(Cell("latency", "function", 1.0, 9), eligible=9, scheduled=9, injected=9, witnessed=9)
+    text, well = fault_check.foot([met, idle])
+    assert "WRONG: latency was never injected at a service" in text
+    assert not well
+
+
+def test_the_check_says_whose_rates_are_no_chances(capsys: pytest.CaptureFixture[str]) -> None:
+    said_of = " ".join(said(capsys, "check", "refused", "service_down", "--calls", "30", "--jobs", "1").split())
+    assert said_of.endswith("no chances, since a fault decides when it acts: service_down")
+
+
+def test_a_fault_that_is_named_twice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["faults", "check", "stale", "cut", "stale"]) == 2
+    assert capsys.readouterr().err == "stale is named twice: name it once\n"
 
 
 def test_the_check_fires_through_each_seam_and_all_arrive(capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,7 +181,7 @@ def test_a_fault_that_nobody_witnesses_fails_the_check(tmp_path: Path, capsys: p
 def test_a_fault_that_never_acts_fails_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with installed(tmp_path, LAZY):
         text = said(capsys, "check", "gremlin", "--calls", "30", "--jobs", "1", code=1)
-    assert "WRONG: gremlin was injected at no seam" in text
+    assert "WRONG: gremlin was never injected at a function" in text
 
 
 def test_a_rate_outside_of_its_exact_interval_is_wrong_and_more_cells_widen_it() -> None:

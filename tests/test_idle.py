@@ -111,3 +111,18 @@ def test_a_dry_run_tells_which_faults_depend_on_the_calls() -> None:
         lab.scenario("refund").agent(agent).tools(refund).ask("x").fault("timeout", "refund", tool="re*").check()
     )
     assert foreseen_hits(scenario, trials=1)["hits"][1][0] == "timeout on refund at request 1 of refund"
+
+
+@pytest.mark.parametrize("given", [{}, {"calls": [1]}])
+def test_a_fault_that_finds_nothing_to_change_is_named(given: Any) -> None:
+    said = "'page_lost on look' changed nothing in the 1 call that it hit"
+    with pytest.warns(lab.NothingHit, match=said):
+        trial = run(lab.inject("page_lost", "look", **given))
+    assert trial.warnings == (said,)
+    assert "page_lost" in trial.story()
+    assert "not injected: it found nothing to change" in trial.story()
+
+
+def test_one_that_is_left_to_chance_or_met_a_call_that_another_fault_ended_is_not() -> None:
+    assert run(lab.inject("page_lost", "look", chance=0.999)).warnings == ()
+    assert run(lab.inject("page_lost", "look"), lab.inject("latency", "look")).warnings == ()

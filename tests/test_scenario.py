@@ -156,6 +156,7 @@ def test_a_chance_of_0_switches_a_named_fault_off_as_in_a_sweep() -> None:
     ({"FAULTS": "stale:0.1,stale:0.2"}, "each once: stale is named twice"),
     ({"FAULTS": "unknown_tool@weather:0.1"}, "FAULTS names 'unknown_tool@weather', and unknown_tool needs the model"),
     ({"FAULTS": "stale@wether:0.1"}, "FAULTS names 'stale@wether': did you mean 'weather'?"),
+    ({"FAULTS": "stale@model:0.1"}, "FAULTS names 'stale@model': stale works on the answers of tools, and model is a"),
     ({"FAULTS": "truncate_context@weather:0.1"}, "truncate_context needs the model"),
     ({"FAULTS": "cut:0.1", "STREAM": "off"}, "FAULTS names cut, which needs STREAM=on"),
     ({"FAULTS": "clock_skew:0.1"}, "FAULTS names clock_skew, which moves the clock of a function or of services="),

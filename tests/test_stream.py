@@ -13,7 +13,7 @@ from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Reply
 from chaoslab.core.fault import BrokenFault, Fault
 from chaoslab.core.pipe import Line, Signal, Timed
-from chaoslab.core.stream import EVENT_MAX, Events, Watched, is_done
+from chaoslab.core.stream import EVENT_MAX, Events, Piped, Watched, is_done
 from tests.faults.fault_parts import Target, meet
 from tests.seams.stream_parts import STREAM, Timetable, event
 
@@ -146,3 +146,15 @@ def test_streams_are_alike_if_they_are_one() -> None:
     assert one.same_as(piped_one)
     assert not piped_one.same_as(one), "its pipe is gone"
     assert not one.same_as(Reply(200, STREAM, stream=Timetable([])))
+
+
+def test_a_body_has_room_again_once_a_pipe_has_cut_an_event_and_the_next_one_holds_it_back() -> None:
+    def halved(timed: Timed, start: float) -> list[Timed]:
+        return [Timed(start, timed.item if isinstance(timed.item, Signal) else timed.item[:4])]
+
+    def kept(timed: Timed, start: float) -> list[Timed]:
+        return [Timed(start, timed.item)] if isinstance(timed.item, Signal) else []
+
+    body = Piped([Watched(Line(law, room_bytes=0)) for law in (halved, kept)], 0.0)
+    body.feed(b"data: 1\n\n", 0.0)
+    assert (body.poll(0.0), body.room) == (None, True)

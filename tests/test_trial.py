@@ -255,8 +255,8 @@ def test_a_fresh_agent_may_be_async_hold_its_function_itself_or_be_none() -> Non
     trial = lab.run(lab.fresh(make), "go", tools=[refund])
     assert (trial.outcome, trial.seconds, len(trial.effects)) == (lab.Outcome.CORRECT, 1.0, 1)
     nothing = lab.run(lab.fresh(lambda: 7), "go")
-    assert "made a int: an agent is a callable" in str(nothing.error)
-    with pytest.raises(TypeError, match="fresh was given a int: it should be a function that makes the agent"):
+    assert "made an int: an agent is a callable" in str(nothing.error)
+    with pytest.raises(TypeError, match="fresh was given an int: it should be a function that makes the agent"):
         lab.fresh(7)  # type: ignore[arg-type]
 
 
@@ -806,6 +806,13 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "facts has 3 in it: it should be a text, as in '30', or a list of spellings"),
     (lambda: trial_of(twin="yes"), TypeError, "twin is 'yes': it should be True, False or None"),
     (lambda: trial_of(logs=3), TypeError, "logs is 3: it should be a folder, as in 'logs'"),
+    (lambda: trial_of(logs=""), ValueError, "logs is '': it should be a folder, as in 'logs'"),
+    (lambda: trial_of(logs="a\0b"), ValueError, "logs is 'a\\x00b': it should be a folder, as in 'logs'"),
+    (lambda: trial_of(faults=[lab.inject("truncate_context", "m", keep=7)]), ValueError,
+     "keep of truncate_context is 7: it should be a number from 0 to 1"),
+    (lambda: trial_of(faults=[lab.inject("wrong_value", "refund", point=5)]), ValueError,
+     "point of wrong_value is 5: it should be a number from -1 to 1"),
+    (lambda: lab.run(7, "go"), TypeError, "agent is an int: it should be a callable, or a LangChain Runnable"),
     (lambda: trial_of(services=["a"]), TypeError,
      "services is ['a']: it should be applications by host name, as in {'bank': app}"),
     (lambda: trial_of(services={"a": None}), TypeError, "services has None as 'a': it should be a WSGI or"),
@@ -834,7 +841,11 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "'refused on *' refuses connections to the service w, which are made before a request tells its tool: "
      "leave out tool="),
     (lambda: trial_of(services={"w": weather}, faults=[lab.inject("truncate_context", "w")]), ValueError,
-     "truncate_context works on the messages that a model is sent, and w is no model"),
+     "truncate_context works on the messages that a model is sent, and w is no model: aim it at a service that is one"),
+    (lambda: trial_of(services={"w": weather, "m": lab.offline_model()}, faults=[lab.inject("refusal", "w")]),
+     ValueError, "refusal works on the answers of a model, and w is no model: aim it at m"),
+    (lambda: trial_of(services={"w": weather, "m": lab.offline_model()}, faults=[lab.inject("empty", ["w", "m"])]),
+     ValueError, "empty works on the answers of tools, and m is a model: inject confabulation or garbled_answer"),
     (lambda: lab.run("agent", "go"), TypeError, "agent is a str: it should be a callable, or a LangChain Runnable"),
     (lambda: lab.run_many(agent, "go", trials=0), ValueError, "trials is 0: it should be a whole number from 1 to"),
 ]  # fmt: skip

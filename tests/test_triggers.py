@@ -295,7 +295,7 @@ def test_a_plan_of_an_older_log_has_no_triggers() -> None:
         ({"persistence": "once", "max_times": 2}, "'it' can never hit: persistence is 'once', and max_times is 2"),
         ({"tool": 5}, "tool of latency on shop is 5: it should be a tool's name, or a pattern such as 'get_*'"),
         ({"tool": "x" * 201},
-         f"tool of latency on shop is '{'x' * 59}: it should be a tool's name, or a pattern such as 'get_*'"),
+         f"tool of latency on shop is '{'x' * 58}…: it should be a tool's name, or a pattern such as 'get_*'"),
         ({"window_s": [1, 2, 3]},
          "window_s of latency on shop is [1, 2, 3]: it should be two moments in seconds since the trial began, the "
          "first before the second, as in [5, 20]"),
@@ -473,3 +473,21 @@ def test_attempts_that_are_decided_alike_are_decided_as_those_that_are_not() -> 
     hits = [[i.name for i, each in zip(reach, one, strict=True) if each in HITS] for one in kept]
     assert hits == [[], ["big", "twice"], ["third"], ["twice"], [], ["third", "big"], [], []]
     assert kept[7] is kept[6] is not kept[0]
+
+
+class _Unwritten:
+    def __repr__(self) -> str:
+        raise RuntimeError("no words for it")
+
+
+@pytest.mark.parametrize("given", [
+    {"target": "shop\n"}, {"target": _Unwritten()}, {"target": ["shop", _Unwritten()]}, {"fault": "late\nncy"},
+    {"fault": _Unwritten()}, {"name": "a\nb"}, {"name": 10**400}, {"delay_s": _Unwritten()}, {"calls": _Unwritten()},
+    {"when": _Unwritten()}, {"after": "its\n"},
+])  # fmt: skip
+def test_a_value_that_cannot_be_written_in_a_line_is_refused_in_one(given: dict[str, Any]) -> None:
+    with pytest.raises((LookupError, TypeError, ValueError)) as refused:
+        check([lab.inject(**{"fault": "latency", "target": "shop", **given})], ["shop"])
+    said = refused.value.args[0]
+    assert said.isprintable()
+    assert len(said) < 2000

@@ -1,43 +1,54 @@
-"""The injections of a plan that could have hit and hit nothing, such as one whose `tool=` fits no call."""
+"""The injections of a plan that could have hit and hit nothing, such as one whose `tool=` fits no call, and those that
+found nothing to change in the calls that they hit."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from chaoslab.base.jsonable import line
-from chaoslab.core.events import CallFinished, CallStarted, FaultScheduled, FaultWitnessed
+from chaoslab.core.events import CallFinished, CallStarted, FaultArmed, FaultInjected, FaultScheduled, FaultWitnessed
 from chaoslab.core.plan import Injection
 from chaoslab.record.history import History
 
+ACTED = (FaultInjected, FaultArmed, FaultWitnessed)
+"""The events of a fault that acted, or whose lane says why it did not. One that hit a call which failed or met another
+fault has shown as much as it could."""
 SHOWN, NAME = 5, 60
 """The most tools that are named, and the most characters of one."""
 
 
 class Idle:
-    """The injections that have hit nothing in the trials so far.
+    """The injections that have hit nothing in the trials so far, or changed nothing.
 
     One that is left to chance counts only while no attempt concerned it, since its dice may spare all others. So does
-    one that waits for another, or whose story decides itself. Those that must hit a request by its number are left
-    out: the verdict tells of them.
+    one that waits for another, or whose story decides itself. Of those that must hit a request by its number, only the
+    ones count that changed nothing: the verdict tells of the others.
     """
 
     def __init__(self) -> None:
         self._left: dict[str, Injection] = {}
+        self._hits: Counter[str] = Counter()
         self._done: set[str] = set()
         self._tools: dict[str, dict[str, None]] = {}
 
     def take(self, history: History, injections: Sequence[Injection]) -> None:
         """Adds a trial with its injections."""
         for each in injections:
-            if each.name not in self._done and each.may_hit and not each.certain:
+            if each.name not in self._done and each.may_hit:
                 self._left[each.name] = each
         if not self._left:
             return
-        hit = {event.injection for _, event in history.of(FaultScheduled)}
-        hit |= {event.injection for _, event in history.of(FaultWitnessed)}
-        concerned = {name for _, event in history.of(CallFinished) for name in event.rolled}
+        ended = [event for _, event in history.of(CallFinished)]
+        concerned = {name for event in ended for name in event.rolled}
+        changed = {event.at for _, event in history.of(FaultInjected)}
+        unchanged = {event.at for event in ended if event.ok} - changed
+        hits = [event for _, event in history.of(FaultScheduled)]
+        acted = {event.injection for kind in ACTED for _, event in history.of(kind)}
+        acted |= {event.injection for event in hits if event.at not in unchanged}
+        self._hits.update(event.injection for event in hits)
         for name, each in list(self._left.items()):
-            if name in hit or (name in concerned and _by_chance(each)):
+            if name in acted or (name in concerned and _by_chance(each)):
                 self._done.add(name)
                 del self._left[name]
         for name, each in self._left.items():
@@ -47,14 +58,14 @@ class Idle:
     def told(self, *, called: bool = False) -> list[str]:
         """A line for each of them. `called`: only those whose targets were called."""
         return [
-            line(_told(each, self._tools.get(name, {})), 500)
+            line(_told(each, self._tools.get(name, {}), self._hits[name]), 500)
             for name, each in self._left.items()
-            if self._tools.get(name) or not called
+            if (self._tools.get(name) or not called) and (self._hits[name] or not each.certain)
         ]
 
 
 def idle(history: History, injections: Sequence[Injection]) -> tuple[str, ...]:
-    """A line for each injection that hit nothing in this trial, though its targets were called."""
+    """A line for each injection that hit or changed nothing in this trial, though its targets were called."""
     found = Idle()
     found.take(history, injections)
     return tuple(found.told(called=True))
@@ -71,7 +82,9 @@ def conditions(injection: Injection) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in values.items())
 
 
-def _told(injection: Injection, tools: Mapping[str, None]) -> str:
+def _told(injection: Injection, tools: Mapping[str, None], hits: int) -> str:
+    if hits:
+        return f"'{injection.name}' changed nothing in the {hits} call{'s' if hits > 1 else ''} that it hit"
     where = ", ".join(injection.targets)
     if not tools:
         return f"'{injection.name}' hit nothing: nothing called {where}"

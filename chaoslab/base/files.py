@@ -9,6 +9,9 @@ import math
 import os
 import re
 import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,26 @@ _TOKEN = re.compile(
     r'(?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+")(?P<key>\s*+:)?|(?P<open>[\[{])|(?P<close>[\]}])'
     r"|(?P<number>-?(?:NaN|Infinity|[0-9][0-9.eE+-]*+))"
 )
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A context with a file beside `path` that takes its place at the end, so that nobody reads a part of it.
+
+    Raises:
+        OSError: it could not be written; the error names `path`, and an earlier file is unchanged.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
+    try:
+        yield part
+        part.replace(path)
+    except OSError as error:
+        if str(error.filename) == str(part):
+            error.filename, error.filename2 = str(path), None
+        raise
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 class Unreadable(ValueError):

@@ -19,6 +19,8 @@ ATOMS = frozenset({str, bool, type(None)})
 UNCHANGING = ATOMS | {int, float}
 """Types whose values never change, so they may be encoded later."""
 DEPTH_MAX = 12
+SHOWN = 60
+"""The characters of a wrong value that a message shows."""
 BITS_MAX = 14_000
 """The most bits of a whole number: fewer digits than Python turns into text (4300)."""
 LOOKED_AT = 4
@@ -61,6 +63,15 @@ def to_jsonable(value: Any, *, depth: int = 0) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     return f"a {kind.__module__}.{kind.__qualname__}"
+
+
+def shown(value: Any) -> str:
+    """A wrong value as Python writes it, in one line of at most `SHOWN` characters for a message."""
+    try:
+        text = _printable(" ".join(repr(value).split()))
+    except Exception:  # noqa: BLE001 - thousands of digits or brackets, or the value's own code fails
+        text = "a value that Python cannot write"
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
 def describe_error(error: BaseException) -> str:

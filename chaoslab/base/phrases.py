@@ -1,5 +1,5 @@
 """The reason phrase of an HTTP status, the same under every version of Python, so that the same seed gives the same
-bytes."""
+bytes; and a noun's article."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ OLDER = {
 """Python renamed these in 3.13. Go, which the real Toxiproxy is written in, has the older words, as RFC 7231 and
 RFC 4918 have them."""
 _PHRASES = {status.value: status.phrase for status in HTTPStatus} | OLDER
+
+
+def a(noun: str) -> str:
+    """The noun with its article: "a str", "an int"."""
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
 def phrase(status: int, unknown: str = "Unknown") -> str:

@@ -15,7 +15,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from chaoslab.base.jsonable import describe_error, line
+from chaoslab.base.jsonable import describe_error, line, shown
 
 SAID = 400
 """The most characters of the line that says what is wrong with a plug-in."""
@@ -94,7 +94,7 @@ def load(group: str, name: str) -> Any:
             raise broken(group, name, describe_error(error)) from error
     place = bundled(group).get(name)
     if place is None:
-        raise LookupError(f"no {_kind(group)} is called '{name}': {did_you_mean(name, names(group))}")
+        raise LookupError(f"no {_kind(group)} is called {shown(name)}: {did_you_mean(name, names(group))}")
     return getattr(importlib.import_module(place), "".join(part.capitalize() for part in name.split("_")))
 
 

@@ -12,6 +12,7 @@ from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core import triggers
 from chaoslab.core.fault import load, trait
+from chaoslab.core.inject import of_tools
 from chaoslab.core.levels import level
 from chaoslab.core.networks import network
 from chaoslab.core.plan import Choice, Injection, Plan, check_cascades
@@ -102,6 +103,8 @@ def _named(settings: Settings, params: Params) -> Iterator[Injection]:
         of_model = layer in OF_MODEL or trait(cls, "of_model")
         if at and of_model and target != MODEL:
             raise SettingError(f"FAULTS names '{said}', and {fault} needs the model")
+        if trait(cls, "of_tools") and target == MODEL:
+            raise SettingError(f"FAULTS names '{said}': {of_tools(fault, target)}")
         if layer == "stream" and chance and not settings.streams:
             raise SettingError(f"FAULTS names {fault}, which needs STREAM=on: with off, no answer is streamed")
         if trait(cls, "refuses_at") == "handshake" and target != MODEL:

@@ -27,6 +27,7 @@ class ChangedReply(Fault):
 
     layer = "meaning"
     corrupts = "reply"
+    of_tools = True
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call

@@ -218,3 +218,10 @@ class Observation:
     def body_bytes(self) -> int:
         """The bytes of the answer, of a streamed one without the frames of its parts."""
         return self.bytes if self.streamed is None else self.streamed.size
+
+    @property
+    def bytes_least(self) -> int:
+        """The bytes of the answer that are the service's own: whoever sends it may have added to the head."""
+        if self.streamed is not None or self.reply is None:
+            return self.body_bytes
+        return min(self.bytes, len(self.reply.body))

@@ -40,6 +40,7 @@ class Fault:
     - `delays`: it only makes a call slow. An attempt that meets it may succeed.
     - `looks_back`: its story reads `context.earlier`.
     - `of_model`: it acts on the messages or the answers of a model, which other targets have none of.
+    - `of_tools`: it changes the values of a tool's answer, which the answers of models have none of.
     - `of_text`: it acts on the text of a tool call's arguments, which some models have none of: theirs are objects.
     - `of_bytes`: it acts on the bytes of an answer, which a function's has none of.
     - `of_process`: it acts on the process of a service, for all clients of the service (see `outage`).
@@ -64,6 +65,7 @@ class Fault:
     delays: ClassVar[bool] = False
     looks_back: ClassVar[bool] = False
     of_model: ClassVar[bool] = False
+    of_tools: ClassVar[bool] = False
     of_text: ClassVar[bool] = False
     of_bytes: ClassVar[bool] = False
     of_process: ClassVar[bool] = False

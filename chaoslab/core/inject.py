@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from chaoslab.base.jsonable import shown
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core import triggers
@@ -74,7 +75,7 @@ def inject(
             that can never hold together.
     """
     if not isinstance(fault, str):
-        raise TypeError(f"fault is {fault!r}: it should be the name of a fault, as in 'latency'")
+        raise TypeError(f"fault is {shown(fault)}: it should be the name of a fault, as in 'latency'")
     known = {f.name: f for f in fields(load(fault))}
     if isinstance(calls, int | float) and "calls" in known:
         params["calls"], calls = calls, ()
@@ -91,16 +92,18 @@ def inject(
             hint = f"did you mean '{near[0]}'?" if near else did_you_mean(key, known) if known else "it has none"
             raise ValueError(f"{fault} has no parameter '{key}': {hint}")
         if wrong := _wrong(known[key], hints[key], value, bounds.get(key)):
-            raise ValueError(f"{key} of {fault} is {value!r:.60}: it should be {wrong}")
+            raise ValueError(f"{key} of {fault} is {shown(value)}: it should be {wrong}")
     if params.get("preset") and (others := sorted(params.keys() - {"preset"})):
         raise ValueError(
-            f"{fault} has preset {params['preset']!r} and {others[0]}: a preset sets all others, leave one out"
+            f"{fault} has preset {shown(params['preset'])} and {others[0]}: a preset sets all others, leave one out"
         )
     targets = (target,) if isinstance(target, str) else tuple(target) if isinstance(target, Iterable) else ()
-    if not targets or not all(isinstance(one, str) and one for one in targets):
-        raise ValueError(f"{fault} has the target {target!r}: it should be the name of a function or service")
+    if not targets or not all(isinstance(one, str) and one and one.isprintable() for one in targets):
+        raise ValueError(f"{fault} has the target {shown(target)}: it should be the name of a function or service")
     if name is not None and not isinstance(name, str):
-        raise TypeError(f"name of {fault} on {targets[0]} is {name!r}: it should be a text")
+        raise TypeError(f"name of {fault} on {targets[0]} is {shown(name)}: it should be a text")
+    if name and not name.isprintable():
+        raise ValueError(f"name of {fault} on {targets[0]} is {shown(name)}: it should be a text of one line")
     name, where = name or f"{fault} on {', '.join(targets)}", f" of {fault} on {targets[0]}"
     numbers = triggers.of("calls", calls, where=where).value if calls != () else ()
     rolled = triggers.of("chance", chance, where=where).value
@@ -136,6 +139,11 @@ def _wrong(parameter: Field[Any], hint: Any, value: Any, bounds: tuple[float, fl
     return "" if value <= most else f"{a_number} from {least:g} to {most}"
 
 
+def of_tools(fault: str, model: str) -> str:
+    """The line by which a fault of tools' answers is refused at a model."""
+    return f"{fault} works on the answers of tools, and {model} is a model: inject confabulation or garbled_answer"
+
+
 def check(
     injections: Iterable[Injection],
     known: Iterable[str],
@@ -157,7 +165,7 @@ def check(
     checked, no_texts = tuple(injections), tuple(objects)
     for injection in checked:
         if not isinstance(injection, Injection):
-            raise ValueError(f"faults has {injection!r} in it: it should be lab.inject(fault, target, …)")
+            raise ValueError(f"faults has {shown(injection)} in it: it should be lab.inject(fault, target, …)")
         for target in injection.targets:
             if target not in there and not any(fnmatchcase(name, target) for name in there):
                 hint = did_you_mean(target, there) if there else "there are none: give tools=, reads= or services="
@@ -168,7 +176,13 @@ def check(
                 continue
             for name in filter(injection.covers, there):
                 if name not in has_messages:
-                    raise ValueError(f"{choice.fault} works on {what}, and {name} is no model")
+                    fit = ", ".join(each for each in there if each in has_messages) or "a service that is one"
+                    raise ValueError(f"{choice.fault} works on {what}, and {name} is no model: aim it at {fit}")
+        if all(trait(load(choice.fault), "of_tools") for choice in injection.choices):
+            aimed = [name for name in there if injection.covers(name)]
+            for name in aimed:
+                if name in has_messages and (name in injection.targets or has_messages.issuperset(aimed)):
+                    raise ValueError(of_tools(injection.choices[0].fault, name))
         for choice in injection.choices:
             wanted = "a stream of events" if injection.layer == "stream" else "the bytes of an answer"
             if injection.layer != "stream" and not trait(load(choice.fault), "of_bytes"):

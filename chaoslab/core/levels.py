@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from chaoslab.base.jsonable import shown
 from chaoslab.base.registry import did_you_mean, family
 from chaoslab.core.fault import GROUP, load, trait
 from chaoslab.core.plan import Choice, Injection
@@ -32,16 +33,16 @@ def level(
         ValueError: no such level or family, or none.
     """
     if isinstance(value, bool) or value not in LEVELS:
-        raise ValueError(f"the level is {value!r:.60}: it should be {' or '.join(f'{each:g}' for each in LEVELS)}")
+        raise ValueError(f"the level is {shown(value)}: it should be {' or '.join(f'{each:g}' for each in LEVELS)}")
     asked = [families] if isinstance(families, str) else list(families)
     for name in asked:
         if name not in FAMILIES:
-            raise ValueError(f"families has {name!r:.60}: {did_you_mean(str(name), FAMILIES)}")
+            raise ValueError(f"families has {shown(name)}: {did_you_mean(str(name), FAMILIES)}")
     if not asked or len(set(asked)) < len(asked):
-        raise ValueError(f"families is {families!r:.60}: it should name one or more, each once")
+        raise ValueError(f"families is {shown(families)}: it should name one or more, each once")
     targets = (target,) if isinstance(target, str) else tuple(target)
     if not targets or not all(isinstance(one, str) and one for one in targets):
-        raise ValueError(f"the level has the target {target!r:.60}: it should be the name of a function or service")
+        raise ValueError(f"the level has the target {shown(target)}: it should be the name of a function or service")
     chance = round(1 - (1 - LEVELS[value]) ** (1 / len(asked)), 6)
     return tuple(each for name in asked if chance for each in _of_family(name, targets, chance, of_bytes=of_bytes))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from chaoslab.base.jsonable import shown
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
@@ -38,9 +39,9 @@ def network(quality: str, target: str | Sequence[str]) -> tuple[Injection, ...]:
         ValueError: no such quality, or no target.
     """
     if not isinstance(quality, str) or quality not in NETWORKS:
-        raise ValueError(f"the network is {quality!r:.60}: {did_you_mean(str(quality), NETWORKS)}")
-    shown = target if isinstance(target, str) else ", ".join(map(str, target))
-    named = f"{quality} network, {{}} on {shown}"
+        raise ValueError(f"the network is {shown(quality)}: {did_you_mean(str(quality), NETWORKS)}")
+    where = target if isinstance(target, str) else ", ".join(map(str, target))
+    named = f"{quality} network, {{}} on {where}"
     late = () if quality in WITHOUT_DELAY else (inject("delay", target, name=named.format("delay"), preset=quality),)
     others = (inject(fault, target, name=named.format(fault), chance=chance) for fault, chance in NETWORKS[quality])
     return (*late, *others)

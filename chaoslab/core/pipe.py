@@ -154,12 +154,12 @@ class Line:
                 self.held -= size
                 out.append(piece)
             self._next = next(self._pieces, None)
+            if self._next is None:  # it is through, and what the law cut off of it is held no more
+                self._forget_item()
         return out
 
     def wake(self) -> float | None:
         if self._next is None and not self._queue:
-            if self._item is not None:  # it is through, and what the law cut off of it is held no more
-                self._forget_item()
             return None
         piece = self._peek()
         return None if piece is None or piece.at == math.inf else piece.at

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from chaoslab.base.dice import Dice
+from chaoslab.base.jsonable import shown
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core import triggers
 from chaoslab.core.chain import ActiveFault
@@ -347,7 +348,7 @@ def check_cascades(injections: Iterable[Injection]) -> None:
     waits = {name: after.value for name, i in there.items() if (after := i.by_name.get("after")) is not None}
     for name, other in waits.items():
         if other not in there:
-            raise ValueError(f"'{name}' is after '{other}', which is no injection: {did_you_mean(other, there)}")
+            raise ValueError(f"'{name}' is after {shown(other)}, which is no injection: {did_you_mean(other, there)}")
         if there[other].conditional and not there[other].of_process:  # which acts whenever the dice hit
             raise ValueError(f"'{name}' is after '{other}', whose fault decides itself if it acts: name another one")
         if not there[other].may_hit:

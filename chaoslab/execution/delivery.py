@@ -11,8 +11,7 @@ import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 from typing import Any
 
 from chaoslab.analysis.delivery import Cell, Delivered
@@ -35,9 +34,6 @@ ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "overflow_context": {"tokens": 200},
 }
 """The parameters of a fault that does nothing without them, or whose size only makes the check slower."""
-PROBED, FEW = 112, 784
-"""The calls that tell if a fault finds anything to change at a seam, and those of a cell in which it does not:
-multiples of the requests that differ."""
 
 
 def cells(faults: Sequence[str] = (), *, calls: int = CALLS, seed: int = 1) -> list[Cell]:
@@ -48,6 +44,8 @@ def cells(faults: Sequence[str] = (), *, calls: int = CALLS, seed: int = 1) -> l
     """
     for fault in faults:
         load(fault)
+    if twice := next((fault for fault in faults if faults.count(fault) > 1), None):
+        raise LookupError(f"{twice} is named twice: name it once")
     return [
         Cell(fault, seam, chance, max(1, round(calls * share)), seed)
         for fault in faults or names(GROUP)
@@ -89,25 +87,11 @@ def _fired_and_swept(cell: Cell) -> Delivered:
 
 
 def fired(cell: Cell) -> Delivered:
-    """Fires the fault of a cell. Where a few certain hits find nothing to change, the cell has few calls."""
+    """Fires the fault of a cell."""
     _, target = SEAMS[cell.seam]
     if refusal := _refusal(cell, _injection(cell, target), target):
         return Delivered(cell, refusal=refusal)
-    if cell.calls > FEW and _is_idle(cell.fault, cell.seam):
-        cell = replace(cell, calls=FEW)
-    return _counted(cell)
-
-
-@cache
-def _is_idle(fault: str, seam: str) -> bool:
-    """True if the fault hits here, and each time finds nothing to change."""
-    probe = _counted(Cell(fault, seam, 1.0, PROBED))
-    return probe.scheduled == PROBED and probe.injected == 0
-
-
-def _counted(cell: Cell) -> Delivered:
-    """The counts of a cell's trial."""
-    seam, target = SEAMS[cell.seam]
+    seam, _ = SEAMS[cell.seam]
     trial = seam(cell, _injection(cell, target))
     if trial.error is not None:
         raise RuntimeError(f"{cell}: {trial.error!r}") from trial.error

@@ -275,7 +275,7 @@ def run(
         RuntimeError: another trial is under way in this process.
 
     Warns:
-        NothingHit: a fault hit nothing, as in `Trial.warnings`.
+        NothingHit: a fault hit or changed nothing, as in `Trial.warnings`.
     """
     (trial,) = numbered(
         agent, prompt, range(1), tools=tools, reads=reads, faults=faults, seed=seed, world=world,
@@ -289,7 +289,7 @@ def run(
 
 
 class NothingHit(UserWarning):
-    """A fault that had to hit has hit nothing in any trial, such as one whose `tool=` fits no call."""
+    """A fault that had to hit has hit or changed nothing in any trial, such as one whose `tool=` fits no call."""
 
 
 def run_many(
@@ -453,6 +453,8 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     validation.check_number("calls_max", calls_max, whole=True)
     if logs is not None and not isinstance(logs, str | os.PathLike):
         raise TypeError(f"logs is {validation.shown(logs)}: it should be a folder, as in 'logs'")
+    if logs is not None and (not str(logs) or "\0" in str(logs)):
+        raise ValueError(f"logs is {validation.shown(logs)}: it should be a folder, as in 'logs'")
     isolate = validation.isolated(given.get("isolate"))
     upstreams = validation.upstreams(given.get("upstreams"), world, isolate=isolate)
     there = {**services, **upstreams}
@@ -509,6 +511,8 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
         raises=validation.raises(raises, [name_of(function) for function in (*tools, *reads)]),
         state=state,
     )  # fmt: skip
+    if logs is not None:
+        Run.prepare(Path(logs))
     return spec, wants_twin, None if logs is None else Path(logs)
 
 

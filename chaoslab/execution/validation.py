@@ -9,8 +9,10 @@ from contextlib import suppress
 from typing import Any, cast
 
 from chaoslab.base.identity import canonical
+from chaoslab.base.jsonable import shown as shown
 from chaoslab.base.jsonable import to_jsonable
 from chaoslab.base.parsers import SECONDS_MAX
+from chaoslab.base.phrases import a
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.plan import Injection
 from chaoslab.execution import gateway
@@ -25,17 +27,6 @@ HOST = re.compile(r"[a-z0-9_][a-z0-9_.-]*(:[0-9]{1,5})?")
 """Host names, with or without a port, in lower case only, since clients fold a name before they look it up."""
 MOST = 2**63 - 1
 """The largest whole number, as on the command line."""
-SHOWN = 60
-"""The characters of a wrong value that a message shows."""
-
-
-def shown(value: Any) -> str:
-    """A value as a short text for a message."""
-    try:
-        text = " ".join(repr(value).split())
-    except (ValueError, RecursionError):  # thousands of digits, or of brackets
-        text = "a value that Python cannot write"
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
 def a_list(where: str, value: Any, like: str) -> list[Any]:
@@ -282,7 +273,7 @@ def names_of(agent: Any, tools: Sequence[Any], reads: Sequence[Any], services: M
     """The names that a fault can be aimed at."""
     if not callable(agent) and adapters.of_agent(agent) is None and not isinstance(agent, Fresh):
         right = adapters.words("a callable", (each.agents for each in adapters.adapters()))
-        raise TypeError(f"agent is a {type(agent).__name__}: it should be {right}")
+        raise TypeError(f"agent is {a(type(agent).__name__)}: it should be {right}")
     names = [*(name_of(function) for function in (*tools, *reads)), *services]
     for name in names:
         if names.count(name) > 1:

@@ -7,7 +7,6 @@ import errno
 import json
 import os
 import re
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -48,10 +47,7 @@ class Run:
         Raises:
             OSError: a file is in the way; its `filename` names it.
         """
-        try:
-            logs.mkdir(parents=True, exist_ok=True)
-        except FileExistsError:
-            raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(logs)) from None
+        cls.prepare(logs)
         latest = logs / "latest"
         if latest.is_dir() and not latest.is_symlink():
             raise FileExistsError(errno.EEXIST, "it should be a link to the newest run: rename it", str(latest))
@@ -71,6 +67,20 @@ class Run:
             run = cls(folder, logs / folder, clock.monotonic(), now)
             run._save(started=iso(clock.utc()))
         return run
+
+    @staticmethod
+    def prepare(logs: Path) -> None:
+        """Makes the folder of runs, if it is not there.
+
+        Raises:
+            OSError: it cannot be made or written to; its `filename` names it.
+        """
+        try:
+            logs.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(logs)) from None
+        if not os.access(logs, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "nothing can be written into it", str(logs))
 
     def make_latest(self) -> None:
         """Points `logs/latest` to this run, which has begun."""
@@ -109,9 +119,8 @@ class Run:
     def _save(self, *, started: str) -> None:
         data = {"name": self.name, "origin": self.origin, "now": self.now, "started": started}
         # `alone` is made on demand, maybe by two threads or processes at once: each writes a file of its own.
-        partial = self.folder / f"run.json.{os.getpid()}.{threading.get_ident()}.part"
-        partial.write_text(json.dumps(data, indent=2) + "\n")
-        partial.replace(self.folder / "run.json")
+        with files.replacing(self.folder / "run.json") as part:
+            part.write_text(json.dumps(data, indent=2) + "\n")
 
 
 _STAMPED = re.compile(r"(\d{8}-\d{6})(?:-(\d{1,3}))?", re.ASCII)

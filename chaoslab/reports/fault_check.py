@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from chaoslab.analysis.delivery import CONFIDENCE, Delivered
+from chaoslab.core.fault import load, trait
 from chaoslab.reports.page import count, wrapped
 
 NAME_WIDTH, SEAM_WIDTH, RATE_WIDTH = 22, 8, 23
@@ -74,13 +75,19 @@ def foot(results: Sequence[Delivered]) -> tuple[str, bool]:
     taken = [result for result in results if not result.refusal]
     bad = [(result, why) for result in results if (why := wrong(result, len(results)))]
     faults = sorted({result.cell.fault for result in results})
-    never = [fault for fault in faults if not any(r.injected for r in taken if r.cell.fault == fault)]
+    seams = dict.fromkeys((r.cell.fault, r.cell.seam) for r in taken)
+    met = {(r.cell.fault, r.cell.seam) for r in taken if r.injected}
+    never = [f"{fault} was never injected at a {seam}" for fault, seam in seams if (fault, seam) not in met]
+    never += [f"{fault} has no seam" for fault in faults if all(fault != each for each, _ in seams)]
     lines = wrapped(
         f"{count(len(faults), 'fault')}, {sum(r.eligible for r in taken):,} calls, "
         f"{sum(r.injected for r in taken):,} faults injected, {sum(r.witnessed for r in taken):,} witnessed"
     )
     if not bad and not never:
-        return "\n".join([*lines, f"all rates are as configured (exact intervals, {CONFIDENCE:.1%} together)"]), True
+        well = f"all rates are as configured (exact intervals, {CONFIDENCE:.1%} together)"
+        if own := [fault for fault in faults if trait(load(fault), "conditional")]:
+            well += f", but for those that are no chances, since a fault decides when it acts: {', '.join(own)}"
+        return "\n".join([*lines, *wrapped(well)]), True
     lines += [text for r, why in bad for text in wrapped(f"WRONG: {r.cell.fault} at a {r.cell.seam}: {why}")]
-    lines += [text for fault in never for text in wrapped(f"WRONG: {fault} was injected at no seam")]
+    lines += [text for why in never for text in wrapped(f"WRONG: {why}")]
     return "\n".join(lines), False

@@ -83,7 +83,7 @@ class Met:
             return f"ARMED AND NOT WITNESSED: {self._instead()}"
         if any(isinstance(stage, FaultInjected) for stage in self.stages):
             return f"INJECTED AND NOT WITNESSED: {self._instead()}"
-        if self.ended is not None and self.ended.status is not None:
+        if self.ended is not None and (self.ended.status is not None or not self.ended.error):
             return "not injected: it found nothing to change"
         return f"not injected: {self._instead()}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaoslab.base import extras
+from chaoslab.base.files import replacing
 from chaoslab.record.history import History
 from chaoslab.reports.frames import COLUMNS, Frames
 
@@ -21,11 +22,7 @@ def write(history: History, folder: Path) -> list[Path]:
     paths = []
     for name in COLUMNS:
         path = folder / f"{name}.parquet"
-        part = folder / f".{name}.parquet.part"
-        try:
+        with replacing(path) as part:
             getattr(frames, name).to_parquet(part, engine="pyarrow", index=False)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
         paths.append(path)
     return paths

@@ -11,6 +11,7 @@ from typing import Any
 from chaoslab.analysis.judge import Outcome, Verdict, judge
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.base.jsonable import line
+from chaoslab.base.phrases import a
 from chaoslab.core.events import (
     UNTOLD,
     Budget,
@@ -236,7 +237,7 @@ def _said_of_the_prompt(event: Event) -> str:
         case LabWarning():
             return f"warning  {_flat(event.message)}"
         case PromptAttempt() if event.status != "ok":
-            return f"attempt  {event.prompt_attempt} ended with a {event.error_type} error: {_flat(event.error)}"
+            return f"attempt  {event.prompt_attempt} ended with {a(event.error_type)} error: {_flat(event.error)}"
         case PromptFinished():
             answer = line(event.answer, ANSWER_WIDTH) if event.answer.strip() else f"none ({event.error_type} error)"
             answer = "untold in such a log" if event.status == UNTOLD else answer

@@ -57,6 +57,7 @@ def test_a_limit_of_data_breaks_a_stream_off_after_its_bytes(limit: int) -> None
     assert len(list(trial.history.of(FaultWitnessed))) == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*changed nothing:chaoslab.NothingHit")
 def test_a_limit_that_a_stream_never_reaches_changes_nothing() -> None:
     trial = run("limit_data", bytes=10**6)
     assert trial.outcome is lab.Outcome.CORRECT
@@ -71,3 +72,21 @@ def test_a_fault_that_was_injected_and_that_nobody_saw_makes_a_trial_invalid() -
         lab.Outcome.INVALID,
         f"bandwidth was injected on {HOST} 1.1, and its caller saw nothing of it",
     )
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize(("name", "given"), [
+    ("bandwidth", {"rate_kb_s": 1}), ("slicer", {"average_bytes": 8, "variation_bytes": 0})
+])  # fmt: skip
+def test_a_line_is_met_by_a_client_whose_answer_has_more_of_a_head_than_the_service_gave(
+    method: str, name: str, given: Any
+) -> None:
+    def agent(_prompt: str) -> str:
+        return httpx.request(method, "http://shop/orders", headers={"Connection": "close"}).text
+
+    def shop(_: Any) -> Any:
+        return 201, {"order": 17}
+
+    fault = lab.inject(name, "shop", **given)
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=[fault], effects=None, twin=False)
+    assert len(list(trial.history.of(FaultInjected))) == len(list(trial.history.of(FaultWitnessed))) == 1

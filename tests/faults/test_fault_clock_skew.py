@@ -88,6 +88,7 @@ def test_who_gives_up_a_call_goes_on_by_its_own_clock() -> None:
     assert trial.answer == 0.5
 
 
+@pytest.mark.filterwarnings("ignore:.*changed nothing:chaoslab.NothingHit")
 def test_a_tool_that_does_not_ask_for_the_time_meets_nothing_and_its_trial_is_valid() -> None:
     trial = lab.run(lambda _: timeless(), "go", reads=[timeless], faults=[lab.inject("clock_skew", "timeless")])
     assert (trial.outcome, list(trial.history.of(FaultInjected)), witnessed(trial)) == ("correct", [], [])
@@ -112,6 +113,7 @@ def test_two_skews_on_one_call_add_up_and_both_are_met() -> None:
     assert witnessed(trial) == [f"its clock told 2026-06-01T09:01:05.000000Z, {by} s ahead" for by in (60, 5)]
 
 
+@pytest.mark.filterwarnings("ignore:.*changed nothing:chaoslab.NothingHit")
 def test_a_function_in_a_function_has_a_skew_of_its_own_on_top() -> None:
     faults = [lab.inject("clock_skew", name, skew_s=by) for name, by in (("outer", 60), ("inner", 5), ("timeless", 9))]
     trial = lab.run(lambda _: outer()[:2], "go", reads=[outer, inner, timeless], faults=faults)

@@ -172,7 +172,6 @@ def test_a_value_alone_is_one_to_be_wrong_about(right: object, told: object) -> 
         answer({"search_metadata": {"id": "1"}, "error": "Google hasn't returned any results for this query."}),
         answer({"error": {"code": 500, "message": "Backend Error"}}, 500),
         answer({"temp": 20}, 300),
-        answer({"id": 7, "status": "confirmed"}),
         answer([]),
         Reply(204, {}, b""),
         Reply(200, {"content-type": "text/html"}, b"<html>temp 20</html>"),
@@ -238,3 +237,29 @@ def _amount(value: Any) -> Decimal:
     (place,) = json_values.places(value, lambda held: isinstance(held, Decimal))
     found: Decimal = json_values.at(value, place)
     return found
+
+
+@pytest.mark.parametrize("value", [
+    {"status": "shipped"}, {"id": 7}, {"order": {"id": 7, "status": "open"}}, [{"code": "PROMO10"}], {"ok": True},
+])  # fmt: skip
+def test_an_answer_of_such_keys_alone_means_them(value: Any) -> None:
+    before, after = leaves(value), leaves(wrong(value, point=0.0, factor=2.0))
+    assert before.keys() == after.keys()
+    assert sum(before[place] != after[place] for place in before) == 1
+
+
+@pytest.mark.parametrize("value", [
+    {"ok": True, "messages": [], "has_more": False}, {"page": 1, "results": [], "total_pages": 0, "total_results": 0},
+])  # fmt: skip
+def test_around_a_list_without_entries_they_mean_nothing(value: Any) -> None:
+    assert wrong(value) == value
+
+
+def test_an_object_of_such_fields_alone_means_them() -> None:
+    @dataclasses.dataclass
+    class Parcel:
+        status: str
+
+    met = meet(WrongValue(point=0.0, factor=2.0), Target(Returned(Parcel("shipped"))))
+    assert met.reply is not None
+    assert met.reply.value != Parcel("shipped")

@@ -317,7 +317,8 @@ def test_a_models_route_has_no_effects_and_its_usage_is_counted(tmp_path: Path) 
     ("texts", "line"),
     [
         ([], "no route is given: --route NAME=URL, as in --route crm=http://127.0.0.1:9000"),
-        (["crm"], "the route 'crm' has no name: as in crm=http://127.0.0.1:9000"),
+        (["crm"], "the route 'crm' has no URL: as in crm=http://127.0.0.1:9000"),
+        (["http://127.0.0.1:9000"], "the route 'http://127.0.0.1:9000' has no name: as in crm=http://127.0.0.1:9000"),
         (["crm=127.0.0.1:9000"], "the route crm goes to '127.0.0.1:9000': it should begin with http:// or https://"),
         (["Crm=http://a"], "the route 'Crm=http://a' has a wrong name: small letters, digits, - and _"),
         (["crm=http://a:99999"], "the route crm goes to 'http://a:99999': its port should be from 0 to 65535"),

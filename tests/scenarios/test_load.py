@@ -417,6 +417,7 @@ def test_a_changed_key_takes_the_place_of_the_one_that_excludes_it(tmp_path: Pat
     [
         ("{fault: latency, target: crm.tset}", "8:30: no service is called 'crm.tset': did you mean 'crm.test'?"),
         ("{fault: latency, target: crm.test, on_turn: [5]}", "8:5: 'latency on crm.test' can never hit: "),
+        ("{fault: latency, target: crm.test, after: nope}", "8:47: 'latency on crm.test' is after 'nope', which is no"),
         ("{fault: latency, target: '*.test', on_turn: [2]}", ""),
     ],
 )

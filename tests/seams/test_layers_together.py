@@ -82,3 +82,34 @@ def test_each_is_met_or_the_log_says_why_it_was_not(outer: str, inner: str) -> N
 
 def test_every_layer_is_in_a_pair() -> None:
     assert {name.partition(",")[0] for name in FAULTS} == set(LAYERS)
+
+
+OF_STREAM: dict[str, dict[str, Any]] = {"corrupt_chunk": {"after_events": 1}, "slow_chunks": {"delay_s": 0.1}}
+
+
+@pytest.mark.parametrize("holding", ["refusal", "garbled_answer"])
+@pytest.mark.parametrize("held", OF_STREAM)
+def test_a_stream_that_a_fault_holds_back_shows_what_befell_it_before(held: str, holding: str) -> None:
+    def agent(_: str) -> str:
+        connection = HTTPConnection(MODEL, timeout=2)
+        connection.request("POST", "/v1/chat/completions", body(stream=True))
+        return str(len(connection.getresponse().read()))
+
+    faults = [lab.inject(holding, MODEL), lab.inject(held, MODEL, **OF_STREAM[held])]
+    trial = lab.run(agent, "ask", services={MODEL: lab.offline_model()}, faults=faults, twin=False)
+    assert (trial.error, held in {event.fault for _, event in trial.history.of(FaultWitnessed)}) == (None, True)
+
+
+def test_a_process_that_dies_instead_of_answering_with_an_error_is_met() -> None:
+    def agent(_: str) -> str:
+        connection = HTTPConnection("bank", timeout=2)
+        with suppress(ConnectionResetError):
+            connection.request("POST", "/transfers")
+            return str(connection.getresponse().status)
+        return "reset"
+
+    faults = [lab.inject(name, "bank", calls=[1]) for name in ("crash_after_effect", "server_error")]
+    trial = lab.run(agent, "pay", services={"bank": lambda _: {"paid": 1}}, faults=faults, twin=False)
+    met = [(event.fault, event.evidence) for _, event in trial.history.of(FaultWitnessed)]
+    assert met == [("crash_after_effect", "connection reset, another fault had kept it from the work")]
+    assert (trial.outcome, trial.effects) == (lab.Outcome.UNKNOWN, [])

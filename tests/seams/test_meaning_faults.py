@@ -75,12 +75,14 @@ def test_each_is_met_at_a_service(fault: str, client: str) -> None:
     check(trial, fault, got)
 
 
+@pytest.mark.filterwarnings("ignore:.*changed nothing:chaoslab.NothingHit")
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("fault", NEW)
 def test_at_a_model_it_does_no_harm(fault: str, agent: str) -> None:
     ask, host = AGENTS[agent]
     model = lab.scripted([lab.call("refund", order=17), "Order 17 is refunded."])
-    trial = lab.run(ask, "Refund order 17", services={host: model}, tools=[refund], faults=[lab.inject(fault, host)])
+    services = {host: model, "shop.test": shop}  # with another one, since a model alone is refused
+    trial = lab.run(ask, "Refund order 17", services=services, tools=[refund], faults=[lab.inject(fault, "*.*")])
     assert (trial.error, trial.answer) == (None, "Order 17 is refunded.")
     assert list(trial.history.of(FaultInjected)) == []
 

@@ -364,6 +364,7 @@ def test_a_budget_of_calls_stops_an_agent_that_does_not_stop() -> None:
     assert len(trial.effects) == 3
 
 
+@pytest.mark.filterwarnings("ignore:.*changed nothing:chaoslab.NothingHit")
 @pytest.mark.parametrize("agent", ["openai chat", "openai responses stream", "anthropic", "groq"])
 def test_a_truncated_context_loses_the_request(agent: str) -> None:
     ask, host = AGENTS[agent]

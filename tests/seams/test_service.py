@@ -780,6 +780,7 @@ def test_every_reader_meets_every_fault_of_a_stream(
     assert (call.ok, call.error) == (not failed, "timed_out" if failed else None)
 
 
+@pytest.mark.filterwarnings("ignore:.*changed nothing:chaoslab.NothingHit")
 @pytest.mark.parametrize("faults", [[], [lab.inject("cut", "teller", after_events=8)]])
 def test_a_stream_that_no_fault_changes_comes_when_it_is_sent(faults: list[Any]) -> None:
     got, why, trial = read(read_by_httpx, faults)

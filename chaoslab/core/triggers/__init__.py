@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from chaoslab.base import registry
+from chaoslab.base.jsonable import shown
 from chaoslab.core.occasion import Met, Occasion
 
 GROUP = "core.triggers"
@@ -82,7 +83,7 @@ def of(name: str, value: Any, *, where: str = "") -> Trigger:
     try:
         return kind.of(value)
     except ValueError as error:
-        raise ValueError(f"{name}{where} is {value!r:.60}: {error.args[0]}") from None
+        raise ValueError(f"{name}{where} is {shown(value)}: {error.args[0]}") from None
 
 
 def load(name: str) -> type[Trigger]:

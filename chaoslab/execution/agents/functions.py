@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from chaoslab.base.phrases import a
 from chaoslab.seams import adapters, code_swap
 from chaoslab.seams.function import Wrapping
 from chaoslab.seams.injected import injected
@@ -30,7 +31,7 @@ def fresh(make: Callable[[], Any]) -> Fresh:
         TypeError: `make` cannot be called.
     """
     if not callable(make):
-        raise TypeError(f"fresh was given a {type(make).__name__}: it should be a function that makes the agent")
+        raise TypeError(f"fresh was given {a(type(make).__name__)}: it should be a function that makes the agent")
     return Fresh(make)
 
 

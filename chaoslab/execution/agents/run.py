@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from chaoslab.base.phrases import a
 from chaoslab.execution.agents.calling import Ask, Start, after
 from chaoslab.execution.agents.case import AgentCase, AgentResult
 from chaoslab.execution.agents.functions import Fresh, innermost, name_of, stand_in
@@ -162,7 +163,7 @@ class AgentSpec(AgentCase):
             agent = start.agent
             if not callable(agent) and adapters.of_agent(agent) is None:
                 agents = adapters.words("a callable", (each.agents for each in adapters.adapters()))
-                raise TypeError(f"{name_of(self.agent)} made a {type(agent).__name__}: an agent is {agents}")
+                raise TypeError(f"{name_of(self.agent)} made {a(type(agent).__name__)}: an agent is {agents}")
             with References([agent], pairs):
                 return start.loop.fetched(self._ask(agent)[0](prompt, start))
 

@@ -71,9 +71,12 @@ class Checks:
             lab_agent.check_faults(injections, self.say, turns=most)
         else:
             faults.check_places(injections, turns=most)
+        whole = injections + faults.level() + faults.budget()
+        if len(injections) == len(spec.faults):
+            faults.check_cascades(whole)
         return Scenario(
             spec,
-            injections + faults.level() + faults.budget(),
+            whole,
             self._assertions(spec.expect, ("expect",)),
             by_turn,
             prompt,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core.levels import FAMILIES, USUAL, level
-from chaoslab.core.plan import Injection
+from chaoslab.core.plan import Injection, check_cascades
 from chaoslab.execution.scenarios.lab_agent import LAB
 from chaoslab.execution.scenarios.scenario import BUDGET, name_of
 from chaoslab.execution.scenarios.spaces import FIXED, DrawnFault, Listed, Space, Spaces, space_of, space_or_value
@@ -71,6 +71,14 @@ class FaultChecks:
                 made.check(turns=turns)
             except ValueError as error:
                 self.say(("faults", n), str(error))
+
+    def check_cascades(self, injections: Sequence[Injection]) -> None:
+        """Checks that each `after` names another injection that can hit first."""
+        try:
+            check_cascades(injections)
+        except ValueError as error:
+            n = next(n for name, n in self._places.items() if str(error).startswith(f"'{name}'"))
+            self.say(("faults", n, "after"), str(error))
 
     def _arguments(self, given: FaultSpec, n: int) -> dict[str, Any] | None:
         """The fault's arguments, ranges and choices as spaces; None if one of them is wrong."""

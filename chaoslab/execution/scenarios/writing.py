@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.assertion import Assertion, load, plain
+from chaoslab.base.phrases import a
 from chaoslab.execution.scenarios.located import EXPONENT, SUFFIXES, ScenarioError
 
 UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
@@ -72,7 +73,7 @@ def plain_data(value: Any, where: str) -> Any:
         raise ScenarioError(f"{where} is {_short(value)}, which has half a character, so no file can hold it")
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise ScenarioError(f"{where} is a {type(value).__name__}, which no file can hold: {_short(value)}")
+    raise ScenarioError(f"{where} is {a(type(value).__name__)}, which no file can hold: {_short(value)}")
 
 
 def _yaml(data: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ class TruncateContext(Fault):
     keep: float = 0.5
     layer = "context"
     corrupts = "call"
+    bounds = {"keep": (0, 1)}  # noqa: RUF012 - a trait, which nobody changes
     example = '"truncate_context", "api.openai.com", keep=0.5'
     source = "https://github.com/docker/docker-agent/issues/1863"
 

@@ -25,6 +25,7 @@ class SilentNoOp(Fault):
 
     layer = "meaning"
     corrupts = "reply"
+    of_tools = True
     looks_back = True
     example = '"silent_no_op", "refund", calls=[1]'
     source = "https://github.com/agigante80/actual-mcp-server/issues/350"

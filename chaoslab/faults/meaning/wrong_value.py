@@ -24,7 +24,7 @@ BOOKKEEPING = {
     "success", "sunrise", "sunset", "timeZone", "timezone", "total_pages", "total_results", "ts", "type", "updated",
     "video",
 }  # fmt: skip
-"""Keys whose value has no meaning for the question. Changing one would be a fault that nobody can meet."""
+"""Keys whose value has no meaning for the question where there are others, or around a list without entries."""
 
 Place = tuple[Any, Any]
 
@@ -41,6 +41,7 @@ class WrongValue(Fault):
     factor: float = 0.0
     layer = "meaning"
     corrupts = "reply"
+    bounds = {"point": (-1, 1)}  # noqa: RUF012 - a trait, which nobody changes
     example = '"wrong_value", "get_order", chance=0.2'
     source = "https://github.com/chubin/wttr.in/issues/1280"
 
@@ -54,13 +55,15 @@ class WrongValue(Fault):
         says_no = isinstance(value, dict) and (value.get("ok") is False or bool(value.get("error")))
         if reply.status >= 300 or says_no:
             return reply
+        every = not any(entry in ([], {}) for entry in _containers([value]))
         if isinstance(value, dict | list | str | int | float):
             box = [deepcopy(value)]  # so that a value alone has a place too
-            if places := list(_places(box)):
+            if places := list(_places(box)) or list(_places(box, every=True) if every else ()):
                 holder, key = self._one_of(places)
                 holder[key] = self._wrong(holder[key])
                 return reply.with_value(box[0])
-        if not (found := [place for place in json_values.leaves(value) if not any(map(_is_bookkeeping, place))]):
+        leaves = json_values.leaves(value)
+        if not (found := [place for place in leaves if not any(map(_is_bookkeeping, place))] or leaves * every):
             return reply
         place = self._one_of(found)
         return reply.with_value(json_values.put(value, place, self._wrong(json_values.at(value, place))))
@@ -106,19 +109,27 @@ class WrongValue(Fault):
         return "a value that the service did not give reached the caller"
 
 
-def _places(value: Any, around: tuple[int, ...] = ()) -> Iterator[Place]:
-    """The places of meaningful values as (holder, key), in the order of the document. `around`: the containers that
-    hold this one, by their ids; a value that holds itself is gone into once."""
+def _places(value: Any, around: tuple[int, ...] = (), *, every: bool = False) -> Iterator[Place]:
+    """The places of meaningful values as (holder, key), in the order of the document; of `every` one, bookkeeping too.
+    `around`: the containers that hold this one, by their ids; a value that holds itself is gone into once."""
     entries: Any = value.items() if isinstance(value, dict) else enumerate(value)
     for key, entry in entries:
-        if _is_bookkeeping(key):
+        if _is_bookkeeping(key) and not every:
             continue
         if isinstance(entry, dict | list):
             if id(entry) not in around and entry is not value:
-                yield from _places(entry, (*around, id(value)))
+                yield from _places(entry, (*around, id(value)), every=every)
         elif isinstance(entry, bool | int | float) or (isinstance(entry, str) and entry):
             yield value, key
 
 
 def _is_bookkeeping(key: Any) -> bool:
     return key in BOOKKEEPING or str(key).startswith("search_")
+
+
+def _containers(value: Any, around: tuple[int, ...] = ()) -> Iterator[Any]:
+    """The lists and objects within a value, each before those in it."""
+    for entry in value.values() if isinstance(value, dict) else value:
+        if isinstance(entry, dict | list) and id(entry) not in around and entry is not value:
+            yield entry
+            yield from _containers(entry, (*around, id(value)))

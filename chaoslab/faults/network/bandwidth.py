@@ -41,7 +41,7 @@ class Bandwidth(Fault):
     def witnessed(self, seen: Observation) -> str | None:
         if seen.error == "timed_out":
             return f"the answer was not whole after {seen.duration_s:.3f} s"
-        least_s = self._takes_s(max(seen.body_bytes, HEAD_LEAST))
+        least_s = self._takes_s(max(seen.bytes_least, HEAD_LEAST))
         if seen.error or seen.status is None or not TIMER_SLACK_S < least_s <= seen.duration_s + TIMER_SLACK_S:
             return None
         return f"took {seen.duration_s:.3f} s for {seen.body_bytes} bytes, at most {self.rate_kb_s} kB/s were armed"

@@ -49,7 +49,7 @@ class Slicer(Fault):
     def witnessed(self, seen: Observation) -> str | None:
         if seen.error == "timed_out":
             return f"the answer was not whole after {seen.duration_s:.3f} s"
-        least_s = self._least_s(seen.body_bytes)
+        least_s = self._least_s(seen.bytes_least)
         if seen.error or seen.status is None or least_s <= TIMER_SLACK_S or seen.duration_s < least_s - TIMER_SLACK_S:
             return None
         return (

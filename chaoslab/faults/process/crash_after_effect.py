@@ -37,7 +37,6 @@ class CrashAfterEffect(Fault):
         return Outage(self.down_s, lost=self.state == "lost", after_effect=True)
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.sent is None:
-            return None
         found = Cut("reset").witnessed(seen)
-        return found and f"{found}, the work was done"
+        done = "the work was done" if seen.sent is not None else "another fault had kept it from the work"
+        return found and f"{found}, {done}"

@@ -27,7 +27,7 @@ class SlowChunks(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
-        return reply.through(Line(_Law(self.delay_s), room_bytes=0))
+        return reply.through(_Slow(self.delay_s))
 
     def witnessed(self, seen: Observation) -> str | None:
         stream = seen.streamed
@@ -38,19 +38,31 @@ class SlowChunks(Fault):
             return f"the next event did not come within {stream.silence_s:.3f} s"
         least_s = (stream.events - 1) * self.delay_s * (1 - LATENESS) - TIMER_SLACK_S
         if stream.events < 2 or took_s < least_s:
-            return None
+            return self._met_at_once(seen, stream.last_byte_s)
         return f"{stream.events} events took {took_s:.3f} s, one each {took_s / (stream.events - 1):.3f} s"
 
+    @staticmethod
+    def _met_at_once(seen: Observation, last_byte_s: float) -> str | None:
+        """The evidence of a reader who got all events at once, since another fault had held them back."""
+        pipe = seen.changed_reply.pipes[-1].pipe if seen.changed_reply is not None else None
+        added_s = pipe.added_s if isinstance(pipe, _Slow) else 0.0
+        if added_s <= TIMER_SLACK_S or last_byte_s < added_s * (1 - LATENESS) - TIMER_SLACK_S:
+            return None
+        return f"held back, the answer came whole after {last_byte_s:.3f} s, at least {added_s:.3f} s were to pass"
 
-class _Law:
-    """Keeps a distance between events."""
+
+class _Slow(Line):
+    """Keeps a distance between events. `added_s`: the seconds that it has added so far."""
 
     def __init__(self, delay_s: float) -> None:
+        super().__init__(self._apart, room_bytes=0)
+        self.added_s = 0.0
         self._delay_s, self._next_s = delay_s, float("-inf")
 
-    def __call__(self, timed: Timed, start: float) -> Iterable[Timed]:
+    def _apart(self, timed: Timed, start: float) -> Iterable[Timed]:
         if isinstance(timed.item, Signal):
             return (Timed(start, timed.item),)
         due = max(start, self._next_s)
         self._next_s = due + self._delay_s
+        self.added_s += due - start
         return (Timed(due, timed.item),)

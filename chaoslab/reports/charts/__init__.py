@@ -12,6 +12,7 @@ import os
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.base.files import replacing
 from chaoslab.base.interrupts import heard_outside_imports
 from chaoslab.reports.charts.series import lines, said, toxic_prob
 from chaoslab.reports.folder import LATEST, LOGS, charts_of, read
@@ -146,19 +148,14 @@ def write(pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     # Two labs may draw into one folder at once: each writes its own temporary files, and the later pictures stay.
-    parts = {folder / name: folder / f".{name}.{os.getpid()}.part" for name in pictures}
-    try:
-        for part, picture in zip(parts.values(), pictures.values(), strict=True):
-            part.write_bytes(picture)
-        for path in parts:  # before any is replaced
+    paths = {folder / name: picture for name, picture in pictures.items()}
+    with ExitStack() as stack:
+        for path, picture in paths.items():
+            stack.enter_context(replacing(path)).write_bytes(picture)
+        for path in paths:  # before any is replaced
             if path.is_dir() and not path.is_symlink():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        for path, part in parts.items():
-            part.replace(path)
-    finally:
-        for part in parts.values():
-            part.unlink(missing_ok=True)
-    return list(parts)
+    return list(paths)
 
 
 def places(own: Path, *, out: Path, logs: Path) -> list[Path]:

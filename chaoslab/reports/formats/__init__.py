@@ -3,11 +3,11 @@ text by its name."""
 
 from __future__ import annotations
 
-import os
 import pkgutil
 from importlib import import_module
 from pathlib import Path
 
+from chaoslab.base.files import replacing
 from chaoslab.reports.contents import Contents
 
 HTML = "html"
@@ -64,10 +64,6 @@ def put(text: str, path: Path) -> Path:
     Raises:
         OSError: it could not be written; an earlier one is then unchanged.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with replacing(path) as part:
         part.write_bytes(text.encode("utf-8", "backslashreplace"))
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
     return path

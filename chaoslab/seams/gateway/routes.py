@@ -43,7 +43,8 @@ def route(text: str) -> Route:
     name, equals, url = text.partition("=")
     like = "as in crm=http://127.0.0.1:9000"
     if not equals:
-        raise ValueError(f"the route {text[:80]!r} has no name: {like}")
+        lacks = "name" if "://" in text else "URL"
+        raise ValueError(f"the route {text[:80]!r} has no {lacks}: {like}")
     if not _NAME.fullmatch(name):
         raise ValueError(f"the route {text[:80]!r} has a wrong name: small letters, digits, - and _, {like}")
     parts = urlsplit(url)
