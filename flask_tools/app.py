@@ -10,15 +10,18 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.identity import TrialId, canonical, request_id
+from chaoslab.base.json_text import speller
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import SERVICES
 from chaoslab.core.service_spec import TROUBLE, ServiceSpec
 from chaoslab.flask_tools.ledger import Folders, Ledger, Mismatch, Runs, Unwritten, Worked
+from chaoslab.flask_tools.plain_requests import Asked, plain_first
 from chaoslab.flask_tools.service_module import Answer, Done, Refusal, Route, ServiceRequest
 
 if TYPE_CHECKING:
@@ -92,38 +95,57 @@ def app_of(desk: ServiceModule, runs: Runs) -> Flask:
             for message in desk.warnings:
                 ledger.warn(message, trial)
 
+    def answer(route: Route, asked: Asked) -> Worked:
+        try:
+            trial = TrialId.parse(asked.trial)
+        except ValueError as error:
+            raise Refusal(400, desk.wording(400, str(error))) from None
+        key = asked.key
+        if key is not None and not (0 < len(key) <= KEY_MAX and key.isprintable()):
+            raise Refusal(400, desk.wording(400, f"Idempotency-Key must be 1 to {KEY_MAX} printable characters"))
+        body = _body(asked.body(), desk.wording)
+        spelt = canonical([asked.method, asked.path, sorted(asked.query), body])
+        fingerprint = hashlib.blake2b(spelt.encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+        def do(run_now: datetime, past: tuple[Done, ...]) -> Worked:
+            identity = key or request_id(trial.header, route.tool, fingerprint, len(past) + 1)
+            query = dict(reversed(asked.query))  # the first value of each field
+            try:
+                reply = route.work(ServiceRequest(identity, run_now, query, body, asked.parts, past))
+            except Refusal as refusal:
+                reply = refusal.answer
+            return _worked(reply, desk.service)
+
+        try:
+            tell(trial)
+            return ledger.work(trial, key, fingerprint, route.tool, do)
+        except LookupError as error:
+            raise Refusal(400, desk.wording(400, f"X-Trial: {error.args[0]}")) from None
+        except Mismatch:
+            text = "this Idempotency-Key was used for another request"
+            raise Refusal(422, desk.wording(422, text)) from None
+
     def view(route: Route) -> Callable[..., Response]:
-        def answer(**path: str) -> Response:
-            try:
-                trial = TrialId.parse(request.headers.get("X-Trial"))
-            except ValueError as error:
-                raise Refusal(400, desk.wording(400, str(error))) from None
-            key = request.headers.get("Idempotency-Key")
-            if key is not None and not (0 < len(key) <= KEY_MAX and key.isprintable()):
-                raise Refusal(400, desk.wording(400, f"Idempotency-Key must be 1 to {KEY_MAX} printable characters"))
-            body = _body(request.get_data(), desk.wording)
-            query = request.args.to_dict()
-            asked = canonical([request.method, request.path, sorted(request.args.items(multi=True)), body])
-            fingerprint = hashlib.blake2b(asked.encode("utf-8", "replace"), digest_size=16).hexdigest()
+        def viewed(**parts: str) -> Response:
+            said, fields = request.headers, list(request.args.items(multi=True))
+            trial, key = said.get("X-Trial"), said.get("Idempotency-Key")
+            asked = Asked(request.method, request.path, trial, key, fields, request.get_data, parts)
+            return _response(answer(route, asked))
 
-            def do(run_now: datetime, past: tuple[Done, ...]) -> Worked:
-                identity = key or request_id(trial.header, route.tool, fingerprint, len(past) + 1)
-                try:
-                    reply = route.work(ServiceRequest(identity, run_now, query, body, path, past))
-                except Refusal as refusal:
-                    reply = refusal.answer
-                return _worked(reply, desk.service)
+        return viewed
 
-            try:
-                tell(trial)
-                return _response(ledger.work(trial, key, fingerprint, route.tool, do))
-            except LookupError as error:
-                raise Refusal(400, desk.wording(400, f"X-Trial: {error.args[0]}")) from None
-            except Mismatch:
-                text = "this Idempotency-Key was used for another request"
-                raise Refusal(422, desk.wording(422, text)) from None
-
-        return answer
+    def directly(route: Route, asked: Asked) -> Worked:
+        """The answer to a plain request, with the errors that Flask hands to the functions below."""
+        try:
+            worked = answer(route, asked)
+            worked.text.encode()
+            return worked
+        except Refusal as refusal:
+            return _worked(refusal.answer, desk.service)
+        except Unwritten as error:
+            return unwritten(error)
+        except Exception as error:  # noqa: BLE001 - as of any server
+            return crash(error, asked.method, asked.path, asked.trial)
 
     def no(refusal: Refusal) -> Response:
         return _response(_worked(refusal.answer, desk.service))
@@ -142,22 +164,22 @@ def app_of(desk: ServiceModule, runs: Runs) -> Flask:
             text = TOO_LARGE
         return _response(_worked(Answer(desk.wording(status, text), status, headers), desk.service))
 
-    def failed(headers: dict[str, str]) -> Response:
+    def failed(headers: dict[str, str]) -> Worked:
         known = desk.service.errors.get(500)
         body = known.body if known else desk.wording(500, "internal error")
-        return _response(_worked(Answer(body, 500, headers), desk.service))
+        return _worked(Answer(body, 500, headers), desk.service)
 
-    def unwritten(error: Unwritten) -> Response:
+    def unwritten(error: Unwritten) -> Worked:
         """Fails an effect that could not be logged, and so was not done. No plan has such a fault: the run must not go
         on."""
         print(f"{name}: {error}", file=sys.stderr, flush=True)
         return failed({TROUBLE: f"{name}: {error}".encode("ascii", "backslashreplace").decode().replace("\n", " ")})
 
-    def crash(error: Exception) -> Response:
-        message = f"{name} failed at {request.method} {request.path}: {type(error).__name__}: {error}"
+    def crash(error: Exception, method: str, path: str, trial: str | None) -> Worked:
+        message = f"{name} failed at {method} {path}: {type(error).__name__}: {error}"
         try:
             try:
-                ledger.warn(message[:500], TrialId.parse(request.headers.get("X-Trial")))
+                ledger.warn(message[:500], TrialId.parse(trial))
             except (ValueError, LookupError):
                 ledger.warn(message[:500], TrialId.parse(None))
         except Unwritten as lost:
@@ -183,8 +205,15 @@ def app_of(desk: ServiceModule, runs: Runs) -> Flask:
         )
     app.register_error_handler(Refusal, no)
     app.register_error_handler(HTTPException, http_error)
-    app.register_error_handler(Unwritten, unwritten)
-    app.register_error_handler(Exception, crash)
+    app.register_error_handler(Unwritten, lambda error: _response(unwritten(error)))
+    app.register_error_handler(
+        Exception,
+        lambda error: _response(crash(error, request.method, request.path, request.headers.get("X-Trial"))),
+    )
+    routes = {(route.method, route.path): partial(directly, route) for route in desk.routes if "<" not in route.path}
+    app.wsgi_app = plain_first(  # type: ignore[method-assign,assignment]
+        app.wsgi_app, routes, body_max=BODY_MAX, all_to_flask=lambda: bool(app.after_request_funcs)
+    )
     return app
 
 
@@ -212,7 +241,7 @@ def _text(body: Any) -> str:
     return _spelt(body)
 
 
-_spelt = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_spelt = speller(separators=(",", ":"))
 
 
 def _worked(answer: Answer, service: ServiceSpec) -> Worked:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
+
+from chaoslab.base.json_text import speller, value_of
 
 ALONE = "alone"
 """The run of a call that names none, e.g. one made by hand with curl."""
@@ -49,12 +50,15 @@ class TrialId:
         Raises:
             ValueError: the header has another form.
         """
-        if not header:
-            return cls(ALONE, 0, 0)
-        match = _TRIAL.fullmatch(header)
-        if match is None:
-            raise ValueError(f"X-Trial is {header[:80]!r}; it should read like 20261121-091500.p3.r1")
-        return cls(match["run"], int(match["prompt"]), int(match["repeat"]), truth=match["truth"] is not None)
+        return _trial_of(header) if header else cls(ALONE, 0, 0)
+
+
+@lru_cache(256)
+def _trial_of(header: str) -> TrialId:
+    match = _TRIAL.fullmatch(header)
+    if match is None:
+        raise ValueError(f"X-Trial is {header[:80]!r}; it should read like 20261121-091500.p3.r1")
+    return TrialId(match["run"], int(match["prompt"]), int(match["repeat"]), truth=match["truth"] is not None)
 
 
 def nth(run: str, number: int, prompts: int) -> TrialId:
@@ -62,16 +66,8 @@ def nth(run: str, number: int, prompts: int) -> TrialId:
     return TrialId(run, number % prompts + 1, number // prompts + 1)
 
 
-_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-_in_c = getattr(json.encoder, "c_make_encoder", None)
-_chunks: Callable[[Any, int], Iterable[str]] | None = None
-if _in_c is not None:  # `encode` makes one for each value, which costs more than most values
-    _chunks = _in_c(None, _encoder.default, json.encoder.encode_basestring, None, ":", ",", True, False, True)
-
-
-def canonical(value: Any) -> str:
-    """The value as JSON with one spelling per value, to hash and to compare."""
-    return "".join(_chunks(value, 0)) if _chunks is not None else _encoder.encode(value)
+canonical = speller(separators=(",", ":"), sort_keys=True)
+"""The value as JSON with one spelling per value, to hash and to compare."""
 
 
 @lru_cache(16)
@@ -81,7 +77,7 @@ def parsed(text: bytes) -> Any:
     Raises:
         ValueError: it is no JSON.
     """
-    return json.loads(text)
+    return value_of(text)
 
 
 def digest(value: Any) -> str:

@@ -14,6 +14,8 @@ from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
+from chaoslab.base.json_text import speller
+
 ATOMS = frozenset({str, bool, type(None)})
 """Types whose values are JSON as they are and never change."""
 UNCHANGING = ATOMS | {int, float}
@@ -199,5 +201,5 @@ def _put_other(value: Any, kind: type, pieces: list[str], most: int, left: int, 
     return left - len(piece)
 
 
-_quoted = json.JSONEncoder(ensure_ascii=False).encode
+_quoted = speller()
 _spelt = json.encoder.encode_basestring

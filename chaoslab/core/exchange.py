@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+from chaoslab.base.json_text import value_of
 from chaoslab.base.phrases import phrase
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.events import AttemptRef, Event
@@ -105,7 +106,7 @@ class Reply:
     @cached_property
     def value(self) -> Any:
         try:
-            return json.loads(self.body)
+            return value_of(self.body)
         except (ValueError, RecursionError):  # brackets by the thousand
             return None
 

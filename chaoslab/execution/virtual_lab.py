@@ -25,7 +25,18 @@ from chaoslab.base.clock import system
 from chaoslab.base.identity import TrialId, nth
 from chaoslab.config.settings import Settings, keep_tracing_off
 from chaoslab.config.topology import MODEL, SERVICES, Ports
-from chaoslab.core.events import CallStarted, FaultWitnessed, PromptFinished, Replied, RunStarted, ValuesDrawn
+from chaoslab.core.events import (
+    CallStarted,
+    Effect,
+    EndState,
+    Event,
+    FaultWitnessed,
+    PromptFinished,
+    PromptStarted,
+    Replied,
+    RunStarted,
+    ValuesDrawn,
+)
 from chaoslab.core.plan import Plan
 from chaoslab.core.service_spec import ServiceSpec
 from chaoslab.execution.drawn import Drawn
@@ -35,6 +46,7 @@ from chaoslab.flask_tools.ledger import OneRun
 from chaoslab.model import endpoint
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 from chaoslab.record.log import BufferedEvent, MemoryLog
 from chaoslab.record.runs import Run
 from chaoslab.seams.function import CALLS_MAX
@@ -42,13 +54,16 @@ from chaoslab.seams.http import HttpSeam
 from chaoslab.worlds.virtual import context, serving
 from chaoslab.worlds.virtual.in_process_transport import InProcessTransports
 from chaoslab.worlds.virtual.lanes import VirtualLanes
-from chaoslab.worlds.virtual.machine import STARTS_S, Hung
+from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine
+from chaoslab.worlds.virtual.network import Network
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.recorded_targets import Hearing, Recording
 from chaoslab.worlds.virtual.world import World
 
 HOST = "127.0.0.1"
-_JUDGED = frozenset(kind.kind for kind in JUDGED)
+_JUDGED = frozenset(JUDGED)
+_PLAIN = _JUDGED - {Effect, EndState, PromptStarted}
+"""The judged events that hold no values of services or prompts: a line gives them back as they are."""
 SWEPT, SWEPT_WELL = 5, 100
 """Trials between two garbage collections, and between two full ones. A trial leaves cycles; automatic collection would
 cost more. The frequent collection looks only at new objects, not at all that the lab keeps."""
@@ -123,13 +138,14 @@ class Lab:
 
     def __init__(self, run: LabSpec) -> None:
         keep_tracing_off()
-        self._spec, self._kept = run, list[BufferedEvent]()
+        self._spec, self._kept, self._events = run, list[BufferedEvent](), list[Event]()
         chosen, self._ports = run.settings, Ports()
         self._now = datetime.fromisoformat(run.now)
         self._run = Run(run.name, Path(), STARTS_S, run.now)
-        self._logs = {name: self._shelf(name) for name in ("agent", "manager", *SERVICES)}
+        self._logs = {name: self._shelf(name) for name in ("agent", "info", "manager", *SERVICES)}
         self._recording = Recording()
-        self._logs["info"] = Hearing(self._recording, self._kept, origin=STARTS_S)
+        if run.foreign:
+            self._logs["info"] = Hearing(self._recording, self._kept, origin=STARTS_S, events=self._events)
         desks = {name: ServiceModule.load(name, chosen) for name in SERVICES}
         self._apps: dict[str, serving.Wsgi] = {
             name: self._recording.app(name)
@@ -140,6 +156,12 @@ class Lab:
         offline = endpoint.create_app(token_s=chosen.model_token_ms / 1000)
         self._apps[MODEL] = self._recording.app(MODEL) if MODEL in run.foreign else offline
         self.session = self._assembled({name: desk.service for name, desk in desks.items()})
+        paced = {MODEL} if chosen.streams or chosen.model_token_ms else set()
+        self._places = {name: (HOST, self._ports.service(name)) for name in self._apps}
+        self._served = Network(Machine(deadline_s=0.0))
+        for name, app in self._apps.items():
+            for port in (self._ports.service(name), self._ports.proxy(name)):
+                serving.serve(self._served, HOST, port, app, waits=name in {*run.foreign, *paced})
         self._done = 0
 
     @contextmanager
@@ -160,7 +182,7 @@ class Lab:
                     gc.enable()
 
     def _shelf(self, name: str) -> MemoryLog:
-        return MemoryLog(name, self._kept, origin=STARTS_S)
+        return MemoryLog(name, self._kept, origin=STARTS_S, events=self._events)
 
     def _assembled(self, services: dict[str, ServiceSpec]) -> Session:
         """The agent's session, over a seam that gets new lanes in each trial."""
@@ -198,13 +220,10 @@ class Lab:
         deadline_s, calls_max = run.settings.deadline_s + waits_s, run.calls_max
         world = World(run.settings.seed, trial.key, now=self._now, deadline_s=deadline_s, calls_max=calls_max)
         self._recording.begin(run.recorded.get(trial.key, ()))
-        for name, app in self._apps.items():
-            for port in (self._ports.service(name), self._ports.proxy(name)):
-                serving.serve(world.network, HOST, port, app)
+        world.network.listens_like(self._served)
         lanes = VirtualLanes(
-            plan=run.plan, network=world.network, log=self._logs["manager"], clock=system,
-            targets={name: (HOST, self._ports.service(name)) for name in self._apps},
-        )  # fmt: skip
+            plan=run.plan, network=world.network, log=self._logs["manager"], clock=system, targets=self._places
+        )
         seam.renew(lanes, spent_usd=spec.spent_usd)
         succeeded = session.progress.succeeded
 
@@ -220,19 +239,25 @@ class Lab:
             with world.entered():
                 session.hung(trial, prompt, str(error), began_s=STARTS_S)
         seconds = round(world.machine.now - STARTS_S, 6)
-        kept = self._kept[:]
+        kept, told = self._kept[:], self._events[:]
         self._kept.clear()
+        self._events.clear()
         self._done += 1
         if self._done % SWEPT == 0:
             gc.collect(0 if self._done % SWEPT_WELL else 2)
-        witnessed = sum(entry.is_a(FaultWitnessed) for entry in kept)
-        ok, outcome = session.progress.succeeded > succeeded, self._judged(trial, kept)
+        witnessed = sum(type(event) is FaultWitnessed for event in told)
+        ok, outcome = session.progress.succeeded > succeeded, self._judged(trial, kept, told)
         return LabResult(spec.number, seconds, ok, outcome, witnessed, seam.cost_usd, kept)
 
-    def _judged(self, trial: TrialId, kept: Sequence[BufferedEvent]) -> Outcome:
-        """The outcome, judged by what the log's lines will hold."""
-        judged = (entry for entry in kept if entry.kind in _JUDGED)
-        records = (entry.record(number, run=trial.run, began=self._now) for number, entry in enumerate(judged, 1))
+    def _judged(self, trial: TrialId, kept: Sequence[BufferedEvent], told: Sequence[Event]) -> Outcome:
+        """The outcome, judged by what the log's lines will hold. `told`: the events of `kept`."""
+        records: list[Record | None] = []
+        for number, (entry, event) in enumerate(zip(kept, told, strict=True), 1):
+            kind = type(event)
+            if kind in _PLAIN:  # the moment of a line, which is made of `t`, decides nothing
+                records.append(Record(self._spec.now, entry.t, trial.run, entry.trial, entry.writer, number, event))
+            elif kind in _JUDGED:
+                records.append(entry.record(number, run=trial.run, began=self._now))
         return judge(History(filter(None, records)), trial.key).outcome
 
 

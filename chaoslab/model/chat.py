@@ -16,6 +16,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+from chaoslab.base.json_text import speller
 from chaoslab.model import dates, telling
 from chaoslab.model.choosing import KINDS, Offer, catalogue, choose, parameters
 from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, said
@@ -153,7 +154,7 @@ def _key(arguments: Any) -> str:
     return _spelt(arguments)
 
 
-_spelt = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
+_spelt = speller(sort_keys=True)
 
 
 def _play(step: Step, turn: _Turn, steps: Sequence[Step]) -> Found:

@@ -6,19 +6,19 @@ Tokens are estimated at four characters each, a rule of thumb for English; the s
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 from chaoslab.base.identity import parsed
+from chaoslab.base.json_text import speller
 from chaoslab.core.answers import halves, pieces
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.chat import REQUEST_MAX, Reply, asked_last, reply_to, text_of
 from chaoslab.model.choosing import catalogue
 from chaoslab.model.errors import refusal
 
-_spelt = json.JSONEncoder(ensure_ascii=False).encode
+_spelt = speller()
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 

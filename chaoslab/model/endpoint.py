@@ -5,13 +5,13 @@ It accepts any model name, so that an agent set up for a paid model needs only a
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chaoslab.base.clock import Clock, system
+from chaoslab.base.json_text import speller
 from chaoslab.base.phrases import phrase
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.chat import load
@@ -19,17 +19,16 @@ from chaoslab.model.completion import Completion, completed
 from chaoslab.model.errors import ERRORS, INSUFFICIENT_QUOTA, refusal
 from chaoslab.model.prices import PRICES
 
-if TYPE_CHECKING:
-    from werkzeug.wrappers import Request
-
 __all__ = ["ERRORS", "INSUFFICIENT_QUOTA", "create_app", "serve"]
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+Read = Callable[[], bytes]
+"""A function that reads the request's body."""
 Response = tuple[int, dict[str, str], Iterable[bytes]]
 """Status, headers and the body in parts."""
 BASES = ("/openai/v1", "/v1")
 BODY_BYTES_MAX = 4 * 1024 * 1024
-_spelt = json.JSONEncoder(ensure_ascii=False).encode
+_spelt = speller()
 _LIMITS = {
     "x-ratelimit-limit-requests": "14400",
     "x-ratelimit-limit-tokens": "1000000",
@@ -53,12 +52,12 @@ def create_app(*, api_key: str | None = None, clock: Clock = system, token_s: fl
     class Bounded(Request):
         max_content_length = BODY_BYTES_MAX
 
-    def health(_: Request) -> Response:
+    def health(_: str, __: Read) -> Response:
         return _reply(200, {"status": "ok", "service": "model"})
 
-    def chat(request: Request) -> Response:
+    def chat(_: str, read: Read) -> Response:
         try:
-            done = completed(request.get_data())
+            done = completed(read())
             return _refused(done) if isinstance(done, ErrorReply) else said(done)
         except (ValueError, RecursionError):  # also text that UTF-8 cannot encode
             return _refused(refusal(400, "could not parse the request body as JSON", "invalid_request_error"))
@@ -79,30 +78,34 @@ def create_app(*, api_key: str | None = None, clock: Clock = system, token_s: fl
                 clock.sleep(token_s)
             yield part
 
-    def models(_: Request) -> Response:
+    def models(_: str, __: Read) -> Response:
         return _reply(200, {"object": "list", "data": [_model(name) for name in PRICES]})
 
-    def one_model(request: Request) -> Response:
-        return _reply(200, _model(request.path.partition("/models/")[2]))
+    def one_model(path: str, _: Read) -> Response:
+        return _reply(200, _model(path.partition("/models/")[2]))
 
-    pages: dict[str, tuple[str, Callable[[Request], Response]]] = {"/health": ("GET", health)}
+    pages: dict[str, tuple[str, Callable[[str, Read], Response]]] = {"/health": ("GET", health)}
     for base in BASES:
         pages |= {f"{base}/chat/completions": ("POST", chat), f"{base}/models": ("GET", models)}
 
-    def answer(request: Request) -> Response:
-        path, method = request.path, request.method
-        if api_key is not None and path != "/health" and request.headers.get("Authorization") != f"Bearer {api_key}":
+    def answer(method: str, path: str, authorization: str | None, read: Read) -> Response:
+        if api_key is not None and path != "/health" and authorization != f"Bearer {api_key}":
             return _refused(ERRORS[401])
         wanted, page = pages.get(path) or ("GET", one_model if _names_a_model(path) else None)
         if page is not None and wanted == ("GET" if method == "HEAD" else method):
-            return page(request)
+            return page(path, read)
         message = f"Unknown request URL: {method} {path}. Please check the URL for typos, or see the docs."
         return _refused(refusal(405 if page else 404, message, "invalid_request_error", "unknown_url"))
 
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        request = Bounded(environ)
+        method, path, key = environ["REQUEST_METHOD"], environ.get("PATH_INFO", ""), environ.get("HTTP_AUTHORIZATION")
         try:
-            response = answer(request)
+            if method == "POST" and path in pages and _is_whole(environ):
+                read = environ["wsgi.input"].read
+            else:
+                request = Bounded(environ)
+                method, path, read = request.method, request.path, request.get_data
+            response = answer(method, path, key, read)
         except RequestEntityTooLarge:
             response = _refused(ERRORS[413])
         except HTTPException as error:
@@ -112,9 +115,22 @@ def create_app(*, api_key: str | None = None, clock: Clock = system, token_s: fl
             response = _refused(ERRORS[500])
         status, headers, parts = response
         start_response(f"{status} {phrase(status)}", list(headers.items()))
-        return () if request.method == "HEAD" else parts
+        return () if method == "HEAD" else parts
 
     return app
+
+
+def _is_whole(environ: Mapping[str, Any]) -> bool:
+    """True if the body is there as it was announced, and is not too large: then it can be read without werkzeug, which
+    takes as long for that as the model for its answer."""
+    length = environ.get("CONTENT_LENGTH", "")
+    return (
+        environ.get("wsgi.input_terminated") is True
+        and "HTTP_TRANSFER_ENCODING" not in environ
+        and length.isascii()
+        and length.isdigit()
+        and int(length) <= BODY_BYTES_MAX
+    )
 
 
 def _reply(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from chaoslab.base.clock import Clock, iso, later, system
+from chaoslab.base.json_text import speller
 from chaoslab.core.events import AttemptEvent, Event
 from chaoslab.record.held import MAIN, hold
 from chaoslab.record.lines import Record, record_of
@@ -195,14 +196,21 @@ class BufferedEvent(NamedTuple):
 class MemoryLog(Log):
     """A log in memory. Its owner takes the events from there."""
 
-    def __init__(self, writer: str, kept: list[BufferedEvent], *, clock: Clock = system, origin: float = 0.0) -> None:
-        """Makes a log that appends to `kept`, which several writers may share. All times are since `origin`."""
+    def __init__(
+        self, writer: str, kept: list[BufferedEvent], *, clock: Clock = system, origin: float = 0.0,
+        events: list[Event] | None = None,
+    ) -> None:  # fmt: skip
+        """Makes a log that appends to `kept`, which several writers may share. All times are since `origin`. `events`:
+        gets the event of each entry as it is, for a reader in this process."""
         self._writer, self._kept, self._clock, self._origin = writer, kept, clock, origin
+        self._events = events
         self.lost = None
 
     def write(self, event: Event, *, trial: str | None = None) -> None:
         t = round(self._clock.monotonic() - self._origin, 6)
         self._kept.append(BufferedEvent.of(self._writer, t, trial, event))
+        if self._events is not None:
+            self._events.append(event)
 
     def close(self) -> None:
         pass
@@ -229,7 +237,7 @@ def encode_event(event: Event) -> str:
     return _spelt(fields)[1:]
 
 
-_spelt = json.JSONEncoder(ensure_ascii=False).encode
+_spelt = speller()
 _DECODER = json.JSONDecoder()
 
 

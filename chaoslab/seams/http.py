@@ -241,6 +241,12 @@ def _asked_of_model(request: httpx.Request, target: Target) -> RequestTag:
     return RequestTag(wish, wish.next_attempt(), body)
 
 
+def _noted(log: Log, trial: TrialState, of_model: bool, event: events.Event) -> None:
+    if of_model and isinstance(event, events.Budget) and event.mode == "hard":
+        trial.stopped_by = event
+    log.write(event, trial=trial.trial.key)
+
+
 class _Attempt(Attempt):
     """One attempt of a request, from the client's call to its answer."""
 
@@ -249,6 +255,7 @@ class _Attempt(Attempt):
     ) -> None:
         self.seam, self.request, self.target, self.asked, self.trial = seam, request, target, asked, trial
         self.via = "none"
+        self._of_model = asked.request.tool == MODEL_TOOL
         self.open: dict[Parts, Callable[[Streamed | None], None]] = {}
         call = Call(
             target.name,
@@ -279,6 +286,7 @@ class _Attempt(Attempt):
             deadline_s=target.deadline_s,
             elapsed_s=elapsed_s,
             spent={**trial.spent, "cost_usd": seam.cost_usd, "seconds": elapsed_s},
+            note=partial(_noted, seam.log, trial, self._of_model),
         )
         self._stops = [seam.plan.fault_for(i, call) for i, stop in zip(inner, stops, strict=True) if stop]
         """The faults that stop the service's process when the call is sent, of which the first does."""
@@ -293,10 +301,6 @@ class _Attempt(Attempt):
         )
         self.occasion = occasion.to_json(wire) if wire else FIRST
         return memory.decide(plan.candidates(call.target) if plan.stateful else inner, occasion)[: len(inner)]
-
-    @property
-    def _of_model(self) -> bool:
-        return self.asked.request.tool == MODEL_TOOL
 
     async def run(self) -> Reply:
         """Runs the stories and logs the caller's observation."""
@@ -323,6 +327,7 @@ class _Attempt(Attempt):
                 self.open.pop(parts)(None)
             if kept is None:
                 self._finished(reply, failure)
+            failure = None  # its traceback holds this frame
             for parts in dropped:
                 await parts.aclose()
 
@@ -354,9 +359,7 @@ class _Attempt(Attempt):
     # The driver's methods for stories.
 
     def note(self, event: events.Event) -> None:
-        if isinstance(event, events.Budget) and event.mode == "hard" and self._of_model:
-            self.trial.stopped_by = event
-        self.seam.log.write(event, trial=self.trial.trial.key)
+        _noted(self.seam.log, self.trial, self._of_model, event)
 
     async def send(self, call: Call) -> Reply:
         """Sends the call. A reply in which a part of the lab says that it is broken ends the run."""

@@ -29,6 +29,13 @@ ASK: Any = [
 ]
 
 
+class Still:
+    """A clock that stands."""
+
+    def utc(self) -> datetime:
+        return datetime(2026, 6, 1, 9, tzinfo=UTC)
+
+
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     up, seen = Event(), []
@@ -195,6 +202,27 @@ def test_more_than_four_megabytes_are_refused() -> None:
     reply = client.post("/v1/chat/completions", data=b"x" * (4 * 1024 * 1024 + 1))
     assert reply.status_code == 413
     assert reply.get_json() == ERRORS[413].body
+
+
+@pytest.mark.parametrize("body", [b'{"model": "m", "messages": [{"role": "user", "content": "Hello?"}]}', b"{", b""])
+@pytest.mark.parametrize("base", ["/v1", "/openai/v1"])
+def test_a_body_that_is_there_is_read_as_werkzeug_reads_it(body: bytes, base: str) -> None:
+    client = Client(create_app(api_key="secret", clock=cast(Clock, Still())))
+    path, headers = f"{base}/chat/completions", {"Authorization": "Bearer secret"}
+    by_werkzeug = client.post(path, data=body, headers=headers)
+    directly = client.post(path, data=body, headers=headers, environ_overrides={"wsgi.input_terminated": True})
+    said = [(reply.status, list(reply.headers), reply.data) for reply in (by_werkzeug, directly)]
+    assert said[0] == said[1]
+    assert by_werkzeug.status_code == (200 if b"model" in body else 400)
+    refused = client.post(path, data=body, environ_overrides={"wsgi.input_terminated": True})
+    assert refused.status_code == 401
+
+
+def test_more_than_four_megabytes_that_are_there_are_refused() -> None:
+    large = b"x" * (4 * 1024 * 1024 + 1)
+    client = Client(create_app())
+    reply = client.post("/v1/chat/completions", data=large, environ_overrides={"wsgi.input_terminated": True})
+    assert (reply.status_code, reply.get_json()) == (413, ERRORS[413].body)
 
 
 def test_a_key_is_asked_for_only_when_one_is_set(url: str) -> None:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from chaoslab.core.exchange import Failure
 from chaoslab.seams.service_app import LEFT, Wsgi
-from chaoslab.worlds.virtual.wsgi import asked_of, environ_of
+from chaoslab.worlds.virtual.wsgi import Answering, environ_of
 
 
 class Broken(Exception):
@@ -90,7 +90,7 @@ def answered_to(
     reply: Answered | None = None
     streamed = False
     try:
-        with asked_of(app, environ_of(method, target, headers, body, name)) as (started, parts):
+        with Answering(app, environ_of(method, target, headers, body, name)) as (started, parts):
             rest = iter(parts)
             first = next(rest, b"")
             status, fields = started[0]
@@ -124,7 +124,7 @@ class Opened:
         if left is not None:
             environ[LEFT] = left
         try:
-            started, parts = self._stack.enter_context(asked_of(app, environ))
+            started, parts = self._stack.enter_context(Answering(app, environ))
             self._rest = iter(parts)
             self._first = next(self._rest, b"")
             status, self.fields = started[0]

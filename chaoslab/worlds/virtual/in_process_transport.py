@@ -18,7 +18,7 @@ from chaoslab.core.exchange import Failure, Reply
 from chaoslab.wire import sending
 from chaoslab.wire.body import unpacked
 from chaoslab.wire.sending import Address, Headers, by_name, failure_of, is_stream, reply_of, text_of
-from chaoslab.worlds.virtual.app_answers import Answered, Broken, answered_to
+from chaoslab.worlds.virtual.app_answers import Answered, Broken, answered, answered_to
 from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.loop import VirtualLoop, settle
 from chaoslab.worlds.virtual.machine import Machine, Waiter
@@ -45,12 +45,26 @@ class InProcessTransports:
 class _Whole:
     async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
         here, (host, port) = world(), to
-        app = here.network.apps.get((here.network.address_of(host) or "", port))
+        place = here.network.address_of(host) or "", port
+        app = here.network.apps.get(place)
         if app is None:
             raise httpx.ConnectError(f"nobody listens at {host}:{port}", request=request)
         loop, machine, name = cast(VirtualLoop, asyncio.get_running_loop()), here.machine, f"{host}:{port}"
         machine.steps.requested(name)
         done: asyncio.Future[Answered | _Stream] = loop.create_future()
+        if place in here.network.prompt:
+
+            def at_once() -> None:
+                reply: Answered | None = None
+                error: _Error | None = None
+                try:
+                    reply = answered(app, request.method, request.url.raw_path, headers, body, name)
+                except Broken as broken:
+                    error = _in_httpx(broken.kind, request, begun=False)
+                machine.after(TRIP_S, loop.tell, settle, done, reply, error)
+
+            machine.after(TRIP_S, at_once)
+            return _replied(await done)
         stream = _Stream(loop, machine, name, done)
 
         def work() -> None:
@@ -73,12 +87,16 @@ class _Whole:
             raise
         if isinstance(reply, _Stream):
             return reply_of(stream.status, _by_name(stream.fields), b"", stream)
-        status, fields, content = reply
-        said = _by_name(fields)
-        return reply_of(status, said, unpacked(content, said.get("content-encoding", "")))
+        return _replied(reply)
 
     async def aclose(self) -> None:
         """Does nothing: there is no connection."""
+
+
+def _replied(reply: Any) -> Reply:
+    status, fields, content = reply
+    said = _by_name(fields)
+    return reply_of(status, said, unpacked(content, said.get("content-encoding", "")))
 
 
 def _by_name(fields: list[tuple[str, str]]) -> dict[str, str]:

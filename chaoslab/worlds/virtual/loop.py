@@ -41,10 +41,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
     # Waiting.
 
     def time(self) -> float:
-        return self.machine.look()
+        machine = self.machine  # the same as `look`, at a third of the cost for most calls
+        machine.looks_left -= 1
+        return machine.now if machine.looks_left > 0 else machine.look()
 
     def select(self, timeout: float | None) -> tuple[()]:
         """Lets others run: only those due now if this loop has work, else until it has."""
+        if timeout == 0 and self.machine.turns_alone():
+            return ()
         until = None
         if timeout is not None:
             due: list[Any] = self._scheduled  # type: ignore[attr-defined]
@@ -96,7 +100,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
             task.cancel()
         if left:
             self.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        self.run_until_complete(self._shut_down())
+        if self._is_bare() and self.machine.is_idle_until(self.machine.now):
+            self._asyncgens_shutdown_called = self._executor_shutdown_called = True
+        else:
+            self.run_until_complete(self._shut_down())
+
+    def _is_bare(self) -> bool:
+        """True if it has nothing to run and nothing to shut down."""
+        held: Any = self
+        return not (held._ready or held._scheduled or held._asyncgens) and held._default_executor is None
 
     async def _shut_down(self) -> None:
         await self.shutdown_asyncgens()

@@ -216,6 +216,17 @@ class Machine:
             heapq.heappop(timers)
         return not self.ready and (not timers or timers[0][0] > when) and when <= self.deadline
 
+    def turns_alone(self) -> bool:
+        """Counts one more wait of zero time if nothing but the calling thread has work at this moment. False if
+        something else may have, or a wait has to be counted in full (`steps.polled`, `pass_turn`)."""
+        timers, turns = self._timers, self.steps.turns
+        if self.ready or self.stopping or (timers and timers[0][0] <= self.now) or turns.at != self.now:
+            return False
+        if turns.count + 1 >= turns.allowed:
+            return False
+        turns.count += 1
+        return True
+
     def look(self) -> float:
         """The clock, as the program reads it."""
         self.looks_left -= 1

@@ -223,6 +223,8 @@ class Network:
         self._ports = itertools.count(32768)
         self.apps: dict[Address, Any] = {}
         """The web applications behind the listeners, for callers that may pass them a request without a connection."""
+        self.prompt: set[Address] = set()
+        """Those of them that never wait, so that they need no thread."""
         self.gates: dict[Address, Gate] = {}
         """The listeners whose connections may be refused."""
 
@@ -243,11 +245,18 @@ class Network:
         self._listeners[address] = accept
         return address
 
+    def listens_like(self, other: Network) -> None:
+        """Listens as another network does, whose listeners belong to none. To set them up takes longer."""
+        self._listeners.update(other._listeners)
+        self.apps.update(other.apps)
+        self.prompt |= other.prompt
+
     def silence(self, host: str, port: int) -> None:
         """Stops listening at the address."""
         address = (self.address_of(host) or host, port)
         self._listeners.pop(address, None)
         self.apps.pop(address, None)
+        self.prompt.discard(address)
 
     def knows(self, host: str) -> bool:
         """True if a name or address is, or was, on this network."""

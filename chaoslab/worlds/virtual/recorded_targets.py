@@ -79,8 +79,10 @@ class Recording:
 class Hearing(MemoryLog):
     """The seam's log; it also reports each attempt that begins to a recording."""
 
-    def __init__(self, recording: Recording, kept: list[BufferedEvent], *, origin: float) -> None:
-        super().__init__("info", kept, origin=origin)
+    def __init__(
+        self, recording: Recording, kept: list[BufferedEvent], *, origin: float, events: list[Event] | None = None
+    ) -> None:
+        super().__init__("info", kept, origin=origin, events=events)
         self._recording = recording
 
     def write(self, event: Event, *, trial: str | None = None) -> None:

@@ -16,7 +16,7 @@ from chaoslab.worlds.virtual.client_side import ClientSide
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.plain import Asked, answer_head, asked_in, may_become_plain
-from chaoslab.worlds.virtual.wsgi import Started, asked_of, environ_of
+from chaoslab.worlds.virtual.wsgi import Answering, Started, environ_of
 
 HTTPS = 443
 
@@ -153,7 +153,7 @@ class ServerSide:
                 environ = environ_of(request.method.decode(), request.target, request.headers, body, self._name)
                 environ["wsgi.url_scheme"] = "https" if by_https(self._end) else "http"
                 environ[LEFT] = self.left
-                with asked_of(self._app, environ) as (started, parts):
+                with Answering(self._app, environ) as (started, parts):
                     answer = asked.answering(started, parts) if asked else iter(parts)
                     self._send(started, answer, bodiless=bodiless)
         except (Broken, Failure) as broken:

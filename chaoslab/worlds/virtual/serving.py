@@ -15,13 +15,17 @@ from chaoslab.worlds.virtual.server_side import ServerSide, by_https
 
 
 def serve(
-    network: Network, host: str, port: int, app: Wsgi, seam: ServiceSeam | None = None, *, name: str = ""
-) -> None:
+    network: Network, host: str, port: int, app: Wsgi, seam: ServiceSeam | None = None, *, name: str = "",
+    waits: bool = True,
+) -> None:  # fmt: skip
     """Serves the application at that address. `seam`: the requests are numbered there, and may meet faults. `name`: of
-    the service, if it is not that of its host."""
+    the service, if it is not that of its host. `waits`: it may wait or send its answer in parts, so it needs threads.
+    """
     name = name or host
     address = network.listen(host, port, partial(_accept, app, f"{host}:{port}", seam, name))
     network.apps[address] = app
+    if not waits:
+        network.prompt.add(address)
     if seam is not None:
         network.gates[address] = gate(seam, name)
 

@@ -40,24 +40,24 @@ class Pace:
     def renew(self) -> None:
         """Resets the counter and its limit."""
         self.allowed, self.count, self._granted, self._left = self._most, 0, 0, 0
-        self._at, self._moved_to = self._machine.now, -1.0
+        self.at, self._moved_to = self._machine.now, -1.0
 
     def too_many(self, steps: int = 1) -> bool:
         """Counts the steps taken since the last count; True if the limit is reached."""
         now = self._machine.now
-        if now - self._at <= self._near_s:
+        if now - self.at <= self._near_s:
             self.count += steps
         else:
             self.count = 0
             if now != self._moved_to:
                 self.allowed = self._most
-        self._at = now
+        self.at = now
         return self.count >= self.allowed
 
     def moved(self, until: float) -> None:
         """Records that the clock was moved because of these steps: that is no wait, and the limit shrinks."""
         self.allowed, self.count = max(1, self._most // FEWEST, self.allowed // 2), 0
-        self._at = self._moved_to = until
+        self.at = self._moved_to = until
 
     def step(self, doing: str, unit: str) -> None:
         """Counts one step, for callers that do not count their grant themselves."""
@@ -99,23 +99,23 @@ class Steps:
         self._machine = machine
         self.calls, self.requests = Pace(machine, calls_max), Pace(machine, calls_max, near_s=NEAR_S)
         self.looks, self.locks = Pace(machine, LOOKS_MAX), Pace(machine, LOOKS_MAX)
-        self.tries, self._turns = Pace(machine, TURNS_MAX), Pace(machine, TURNS_MAX)
+        self.tries, self.turns = Pace(machine, TURNS_MAX), Pace(machine, TURNS_MAX)
 
     def renew(self) -> None:
         """Resets all counters."""
-        for pace in (self.calls, self.requests, self.looks, self.locks, self.tries, self._turns):
+        for pace in (self.calls, self.requests, self.looks, self.locks, self.tries, self.turns):
             pace.renew()
 
     def polled(self, what: Wait) -> float:
         """The end of the calling thread's wait of zero time: now, or after too many the next event. If there is none,
         ends the run."""
         machine = self._machine
-        if not self._turns.too_many():
+        if not self.turns.too_many():
             return machine.now
         until = machine.next_due()
         if until is None:
             machine.end(f"it would turn for ever: {TURNS_MAX} turns without any time passing, and nothing is due", what)
-        self._turns.moved(until)
+        self.turns.moved(until)
         return until
 
     def requested(self, whom: str) -> None:

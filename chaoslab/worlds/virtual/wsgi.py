@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -15,20 +14,27 @@ Started = tuple[str, list[tuple[str, str]]]
 """Status line and headers, as an application states them."""
 
 
-@contextmanager
-def asked_of(app: Wsgi, environ: dict[str, Any]) -> Iterator[tuple[list[Started], Iterable[bytes]]]:
+class Answering:
     """A context with the status line, the headers and the parts of an application's answer. The first two are there
     once the first part is."""
-    started: list[Started] = []
 
-    def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG001
-        started[:] = [(status, headers)]
+    __slots__ = ("_app", "_environ", "_parts", "_started")
 
-    parts = app(environ, start_response)
-    try:
-        yield started, parts
-    finally:
-        getattr(parts, "close", lambda: None)()
+    def __init__(self, app: Wsgi, environ: dict[str, Any]) -> None:
+        self._app, self._environ = app, environ
+        self._started: list[Started] = []
+
+    def _start_response(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG002
+        self._started[:] = [(status, headers)]
+
+    def __enter__(self) -> tuple[list[Started], Iterable[bytes]]:
+        self._parts = self._app(self._environ, self._start_response)
+        return self._started, self._parts
+
+    def __exit__(self, *_: object) -> None:
+        close = getattr(self._parts, "close", None)
+        if close is not None:
+            close()
 
 
 _FIXED = {

@@ -14,7 +14,8 @@ from chaoslab.core.exchange import Failure, Reply
 from chaoslab.wire.sending import Sockets, TransportFactory, send
 from chaoslab.worlds.virtual import in_process_transport as virtual_ways
 from chaoslab.worlds.virtual import serving
-from chaoslab.worlds.virtual.machine import STARTS_S
+from chaoslab.worlds.virtual.app_answers import Broken
+from chaoslab.worlds.virtual.machine import STARTS_S, Machine
 from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
@@ -37,11 +38,16 @@ def app(answer: Callable[[dict[str, Any], bytes], Answer]) -> serving.Wsgi:
 
 
 def sent(
-    ways: TransportFactory, wsgi: serving.Wsgi, request: httpx.Request, *, within_s: float = 5.0
+    ways: TransportFactory,
+    wsgi: serving.Wsgi,
+    request: httpx.Request,
+    *,
+    within_s: float = 5.0,
+    waits: bool = True,
 ) -> tuple[Reply | str, float]:
     """The reply or the failure, and the virtual seconds that it took."""
     world = World(1, now=NOW)
-    serving.serve(world.network, "weather", 80, wsgi)
+    serving.serve(world.network, "weather", 80, wsgi, waits=waits)
 
     async def story() -> Reply | str:
         way = ways.kept(TLS)
@@ -101,6 +107,45 @@ def test_whole_or_in_bytes_it_comes_to_the_same(case: str) -> None:
     if isinstance(whole, Reply) and isinstance(in_bytes, Reply):
         whole, in_bytes = bare(whole), bare(in_bytes)
     assert whole == in_bytes
+
+
+def failing(environ: dict[str, Any], body: bytes) -> Answer:  # noqa: ARG001
+    raise LookupError("nothing there")
+
+
+def broken_off(environ: dict[str, Any], body: bytes) -> Answer:  # noqa: ARG001
+    raise Broken("reset")
+
+
+@pytest.mark.parametrize("answer", [*(case[0] for case in CASES.values()), failing, broken_off])
+def test_an_application_that_never_waits_answers_the_same_without_a_thread(
+    answer: Callable[[dict[str, Any], bytes], Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+    start = Machine.start
+
+    def noted(self: Machine, work: Any, *, name: str, over: Any = None) -> Any:
+        names.append(name)
+        return start(self, work, name=name, over=over)
+
+    monkeypatch.setattr(Machine, "start", noted)
+    request = httpx.Request("POST", "http://weather/a?b=c", json={"to": "Ana"})
+    with_thread, without = (
+        sent(virtual_ways.InProcessTransports(), app(answer), request, waits=waits) for waits in (True, False)
+    )
+    assert with_thread == without
+    assert names == ["the agent", "weather:80 at work", "the agent"]
+
+
+def test_a_network_listens_as_another_does() -> None:
+    served, world = World(1, now=NOW).network, World(1, now=NOW)
+    serving.serve(served, "127.0.0.1", 80, app(echo), waits=False)
+    serving.serve(served, "127.0.0.1", 81, app(echo))
+    world.network.listens_like(served)
+    world.network.silence("127.0.0.1", 81)
+    assert (world.network.listens(("127.0.0.1", 80)), world.network.listens(("127.0.0.1", 81))) == (True, False)
+    assert (set(world.network.apps), world.network.prompt) == ({("127.0.0.1", 80)}, {("127.0.0.1", 80)})
+    assert served.listens(("127.0.0.1", 81))
 
 
 def test_a_kept_connection_takes_as_long_as_a_request_handed_over_whole() -> None:

@@ -303,3 +303,30 @@ def test_a_pipe_of_generators_is_closed_with_its_loop() -> None:
 
     assert told(lambda: asyncio.run(main())) == (3, 2.0)
     assert closed == [2.0, 2.0]
+
+
+def test_what_is_left_to_be_done_at_once_is_done_before_a_loop_ends() -> None:
+    done: list[str] = []
+
+    async def main() -> None:
+        asyncio.get_running_loop().call_soon(asyncio.get_running_loop().call_soon, done.append, "soon")
+
+    with Patches():
+        a_world().run_async(main)
+    assert done == ["soon"]
+
+
+def test_a_loop_with_nothing_left_ends_without_a_task() -> None:
+    tasks: list[str] = []
+    make = VirtualLoop.create_task
+
+    def noted(self: VirtualLoop, coro: Any, **kwargs: Any) -> Any:
+        tasks.append(coro.__qualname__)
+        return make(self, coro, **kwargs)
+
+    async def nothing() -> None: ...
+
+    with pytest.MonkeyPatch.context() as patch, Patches():
+        patch.setattr(VirtualLoop, "create_task", noted)
+        a_world().run_async(nothing)
+    assert tasks == [nothing.__qualname__]

@@ -5,16 +5,18 @@ from __future__ import annotations
 import gc
 import importlib
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.judge import Outcome, judge
 from chaoslab.base.clock import system
-from chaoslab.core.events import PromptStarted
+from chaoslab.core.events import CallFinished, PromptStarted
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.execution.virtual_lab import LabSpec
+from chaoslab.execution.virtual_lab import Lab, LabSpec
 from chaoslab.execution.workers import InProcess
+from chaoslab.record.history import History
 from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.machine import Hung
 from tests.worlds.virtual import lab_runs
@@ -62,6 +64,28 @@ def test_a_trial_comes_with_its_verdict() -> None:
     asked = [reader.Prompt(prompt="What is 17 times 24?", facts=[fact]) for fact in ("408", "409")]
     found = lab_runs.done(lab_runs.spec(CLEAN, asked), jobs=2)
     assert [one.outcome for one in found] == [Outcome.CORRECT, Outcome.WRONG]
+
+
+def test_a_verdict_of_a_trial_is_that_of_its_lines(tmp_path: Path) -> None:
+    settings = {**lab_runs.EVERYTHING, "TRIALS": "30", "SEED": "7", "DEADLINE_S": "40"}
+    asked = lab_runs.spec(settings, lab_runs.prompts([1, 2, 5, 9]))
+    found = lab_runs.done(asked)
+    lab_runs.written(tmp_path, asked, found)
+    (folder,) = (path for path in tmp_path.iterdir() if not path.is_symlink())
+    history = History.read(folder)
+    outcomes = [str(one.outcome) for one in found]
+    assert outcomes == [str(judge(history, asked.named(TrialSpec(number))).outcome) for number in range(30)]
+    assert len(set(outcomes)) > 2
+
+
+def test_a_trial_leaves_no_attempt_to_the_garbage_collector() -> None:
+    asked = work(["What is 17 times 24?"], TOXIC_PROB="1", TOXICS="latency", TOXIC_TARGETS="calculator")
+    lab = Lab(asked)
+    with lab.ready():
+        done = lab.trial(TrialSpec(0))
+        left = [thing for thing in gc.get_objects(0) if type(thing).__name__ == "_Attempt"]
+    assert [each.fields["ok"] for each in done.kept if each.is_a(CallFinished)] == [True] * 3
+    assert left == []
 
 
 def test_a_trial_that_passes_its_deadline_is_hung_and_leaves_nothing_behind(capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,44 @@
+"""JSON texts, written and read as `json` does it, in less time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+BRACKETS_MAX = 400
+"""The most brackets of a text that msgspec reads: it follows a few more levels than json before it gives up."""
+_decode = msgspec.json.Decoder().decode
+
+
+def value_of(text: bytes) -> Any:
+    """The value of a JSON text, as `json.loads` gives it.
+
+    msgspec takes a part of what json takes, and gives the same values for it. It refuses NaN, lone surrogates, numbers
+    beyond a float's range and other encodings than UTF-8: json has the last word on these.
+
+    Raises:
+        ValueError: it is no JSON. RecursionError: it is nested too deeply.
+    """
+    if len(text) <= 2 * BRACKETS_MAX or text.count(b"[") + text.count(b"{") <= BRACKETS_MAX:
+        try:
+            return _decode(text)
+        except ValueError:
+            pass
+    return json.loads(text)
+
+
+def speller(*, separators: tuple[str, str] = (", ", ": "), sort_keys: bool = False) -> Callable[[Any], str]:
+    """A function that writes a value as `json.dumps(value, ensure_ascii=False)` does. json makes an encoder for each
+    value, which costs more than most values; here one is made. A value that holds itself is a RecursionError."""
+    encoder = json.JSONEncoder(ensure_ascii=False, separators=separators, sort_keys=sort_keys)
+    in_c = getattr(json.encoder, "c_make_encoder", None)
+    if in_c is None:
+        return encoder.encode
+    between, after_key = separators
+    pieces: Callable[[Any, int], Iterable[str]] = in_c(
+        None, encoder.default, json.encoder.encode_basestring, None, after_key, between, sort_keys, False, True
+    )
+    return lambda value: "".join(pieces(value, 0))

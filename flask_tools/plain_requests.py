@@ -1,0 +1,75 @@
+"""Plain requests, which a service answers without Flask: its contexts, signals and routing cost more than most answers.
+
+A plain request has the method and the whole path of a route, and a body of a stated length within the bound. All others
+go to Flask. Both come to the same answer, byte by byte.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from chaoslab.flask_tools.ledger import Worked
+
+Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request to a route. `trial` and `key`: its headers X-Trial and Idempotency-Key. `body` reads its bytes.
+    `parts`: the named parts of its path."""
+
+    method: str
+    path: str
+    trial: str | None
+    key: str | None
+    query: Sequence[tuple[str, str]]
+    body: Callable[[], bytes]
+    parts: Mapping[str, str]
+
+
+def plain_first(
+    flask: Wsgi,
+    routes: Mapping[tuple[str, str], Callable[[Asked], Worked]],
+    *,
+    body_max: int,
+    all_to_flask: Callable[[], bool],
+) -> Wsgi:
+    """An application that answers plain requests by `routes` (method and path) itself, and has `flask` answer the
+    others. `all_to_flask`: tells if Flask has more to do at each request."""
+    from werkzeug.http import HTTP_STATUS_CODES
+
+    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
+        work, length = routes.get((method, path)), environ.get("CONTENT_LENGTH", "")
+        query = environ.get("QUERY_STRING", "")
+        if (
+            work is None
+            or not (length.isascii() and length.isdigit() and int(length) <= body_max)
+            or environ.get("SCRIPT_NAME")
+            or "HTTP_TRANSFER_ENCODING" in environ
+            or "HTTP_UPGRADE" in environ
+            or not query.isascii()
+            or all_to_flask()
+        ):
+            return flask(environ, start_response)
+        body = environ["wsgi.input"].read(int(length)) if length != "0" else b""
+        if len(body) != int(length):  # the client has gone
+            return flask({**environ, "wsgi.input": io.BytesIO(body)}, start_response)
+        fields = parse_qsl(query, keep_blank_values=True, errors="werkzeug.url_quote") if query else ()
+        trial, key = environ.get("HTTP_X_TRIAL"), environ.get("HTTP_IDEMPOTENCY_KEY")
+        worked = work(Asked(method, path, trial, key, fields, lambda: body, {}))
+        data = worked.text.encode()
+        headers = [("Content-Type", "application/json")] if data else []
+        if worked.status != 204:
+            headers.append(("Content-Length", str(len(data))))
+        headers += worked.headers.items()
+        if worked.replayed:
+            headers.append(("Idempotency-Replayed", "true"))
+        start_response(f"{worked.status} {HTTP_STATUS_CODES.get(worked.status, 'unknown').upper()}", headers)
+        return (data,)
+
+    return app
