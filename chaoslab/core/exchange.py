@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from chaoslab.base.phrases import phrase
+from chaoslab.base.values import fixed
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.events import AttemptRef, Event
 from chaoslab.core.pipe import Pipe
@@ -193,7 +194,7 @@ class Toxic:
     params: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@fixed(frozen=True)
 class Observation:
     """The caller's view of one attempt. `error` is a Failure's kind or None.
 

@@ -10,9 +10,9 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from chaoslab.base.values import fixed
 from chaoslab.core.pipe import BOUNDLESS, Pipe, Pipeline, Signal, Timed
 
 EVENT_STREAM = "text/event-stream"
@@ -38,7 +38,7 @@ class Parts(Protocol):
         """Stops reading; a stream that has not ended is ended upstream. It may be called twice."""
 
 
-@dataclass(frozen=True)
+@fixed(frozen=True)
 class Streamed:
     """The reader's view of a streamed body. Times are seconds since the attempt began, None if nothing came.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from chaoslab.base.identity import canonical
+from chaoslab.base.values import fixed
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.stream import EVENT_STREAM
 from chaoslab.wire.body import unpacked
@@ -23,7 +23,7 @@ _FORM = "application/x-www-form-urlencoded"
 Fields = Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True)
+@fixed(frozen=True)
 class HttpRequest:
     """A request that a service has read whole. `target`: path and query, as they were sent."""
 
@@ -111,8 +111,9 @@ class Served(Reply):
             body = unpacked(raw, codings)
         except Failure:  # it is too large or in another coding, and passes as it is
             body = raw
-        super().__init__(status, dict(fields), body)
-        self.__dict__.update(fields=tuple(fields), raw=raw)
+        self.__dict__.update(
+            status=status, headers=dict(fields), body=body, stream=None, pipes=(), fields=tuple(fields), raw=raw
+        )  # at once, which takes half as long
 
     def with_value(self, value: Any) -> Reply:
         body = json.dumps(value, ensure_ascii=False).encode()
