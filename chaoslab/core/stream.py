@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from chaoslab.base.jsonable import value_of
 from chaoslab.base.values import fixed
 from chaoslab.core.pipe import BOUNDLESS, Pipe, Pipeline, Signal, Timed
 
@@ -106,7 +107,7 @@ def data_of(event: bytes) -> bytes:
 def json_of(event: bytes) -> Any:
     """The JSON of an event; None if it has none."""
     try:
-        return json.loads(data_of(event))
+        return value_of(data_of(event))
     except (ValueError, RecursionError):
         return None
 

@@ -407,13 +407,13 @@ class ServiceAttempt(Attempt):
             name, self.tool, book.key, number, attempt, self.asked.id, self.value, errors,
             CHAT if self.chat is None else self.chat.format.dialog, turn=book.requests.turn,
         )  # fmt: skip
-        shown = self.value if self.chat is None else self.chat.shown(self.value)
-        book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=to_jsonable(shown)))
+        shown = to_jsonable(self.value) if self.chat is None else self.chat.shown(self.value)
+        book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=shown))
         super().__init__(
             call,
             seam.memory,
-            reach,
-            decisions,
+            reach if self.hit else (),
+            decisions if self.hit else (),
             clock=seam.clock,
             began_s=began_s,
             deadline_s=seam.timeout_s,

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from chaoslab.base.identity import canonical
+from chaoslab.base.jsonable import value_of
 from chaoslab.base.values import fixed
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.stream import EVENT_STREAM
@@ -17,6 +18,8 @@ from chaoslab.wire.http1 import BODILESS
 
 COMPARED_MAX = 64 * 1024
 """The largest body that is compared by its meaning, in bytes; a larger one by its digest."""
+KEPT_MAX, INTENTS_MAX = 4 * 1024, 256
+"""The largest query and body whose intent is kept, in bytes, and the most that are: who asks again asks the same."""
 LENGTHS = frozenset({"content-length", "content-encoding", "transfer-encoding"})
 _FORM = "application/x-www-form-urlencoded"
 
@@ -48,7 +51,7 @@ class HttpRequest:
         """The kind of the body (object, form or other) and its fields. A client may call JSON a form, as urllib does by
         default."""
         try:
-            value = json.loads(self.body) if self.body else {}
+            value = value_of(self.body) if self.body else {}
         except (ValueError, RecursionError):
             value = self.body.decode("utf-8", "replace")
         if isinstance(value, dict):
@@ -65,11 +68,21 @@ class HttpRequest:
     def intent(self, meaning: Mapping[str, Any]) -> str:
         """The meaning as text, to tell if another request wants the same. Of a body that is very large, or nested very
         deeply, it is a digest."""
-        if len(self.body) <= COMPARED_MAX:
+        query, body = self.query, self.body
+        known = _intents.get((query, body))
+        if known is not None and known[0] == meaning:
+            return known[1]
+        if len(body) <= COMPARED_MAX:
             try:
-                return canonical([self.query, meaning])
+                found = canonical([query, meaning])
             except RecursionError:
                 pass
+            else:
+                if len(query) + len(body) <= KEPT_MAX:
+                    if len(_intents) >= INTENTS_MAX:
+                        _intents.clear()
+                    _intents[query, body] = meaning, found
+                return found
         return canonical([self.query, blake2b(self.body).hexdigest()])
 
     def with_meaning(self, value: Mapping[str, Any]) -> HttpRequest:
@@ -85,6 +98,10 @@ class HttpRequest:
         headers = [(k, v) for k, v in self.headers if k.lower() not in (b"content-length", b"transfer-encoding")]
         headers.append((b"content-length", str(len(body)).encode()))
         return HttpRequest(self.method, f"{self.path}?{query}" if query else self.path, headers, body)
+
+
+_intents: dict[tuple[str, bytes], tuple[Mapping[str, Any], str]] = {}
+"""The last intents, each with the meaning that it was made of: a body alone does not tell if it is a form."""
 
 
 def _fields_of(text: str) -> dict[str, Any]:

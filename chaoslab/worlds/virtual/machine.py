@@ -74,8 +74,8 @@ Wait = str | Callable[[], str] | Reporter
 
 class VirtualThread(greenlet):
     """One thread of the machine. `waits_for`: the wait in which it is parked. `over`: called once at its end, for
-    whatever reason. `sentinel`: the lock by which `Thread.join` learns of its end, before Python 3.13. `served`: the work
-    of a thread that nobody waits for, until it is done.
+    whatever reason. `sentinel`: the lock by which `Thread.join` learns of its end, before Python 3.13. `served`: the
+    work of a thread that nobody waits for, until it is done.
 
     The first one is the thread of the process that runs the machine, and has no number of its own.
     """

@@ -4,31 +4,38 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
 from chaoslab.seams.service_app import RAW, Wsgi
 
+HEADS_MAX = 64
+"""The heads of requests whose environments are kept: who asks again says mostly the same."""
 Started = tuple[str, list[tuple[str, str]]]
 """Status line and headers, as an application states them."""
 
 
-@contextmanager
-def asked_of(app: Wsgi, environ: dict[str, Any]) -> Iterator[tuple[list[Started], Iterable[bytes]]]:
+class asked_of:
     """A context with the status line, the headers and the parts of an application's answer. The first two are there
-    once the first part is."""
-    started: list[Started] = []
+    once the first part is. A class, since it costs less than a generator."""
 
-    def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG001
-        started[:] = [(status, headers)]
+    __slots__ = ("_parts", "_started")
 
-    parts = app(environ, start_response)
-    try:
-        yield started, parts
-    finally:
-        getattr(parts, "close", lambda: None)()
+    def __init__(self, app: Wsgi, environ: dict[str, Any]) -> None:
+        self._started: list[Started] = []
+        self._parts = app(environ, self._start_response)
+
+    def _start_response(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG002
+        self._started[:] = [(status, headers)]
+
+    def __enter__(self) -> tuple[list[Started], Iterable[bytes]]:
+        return self._started, self._parts
+
+    def __exit__(self, *_: object) -> None:
+        close = getattr(self._parts, "close", None)
+        if close is not None:
+            close()
 
 
 _FIXED = {
@@ -41,12 +48,24 @@ _FIXED = {
 def environ_of(
     method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
 ) -> dict[str, Any]:
+    headers = list(headers)
+    environ = _environ(method, target, tuple(headers), name, len(body)).copy()
+    environ["wsgi.input"], environ["wsgi.errors"] = io.BytesIO(body), sys.stderr
+    environ[RAW] = target, headers
+    return environ
+
+
+@lru_cache(HEADS_MAX)
+def _environ(
+    method: str, target: bytes, headers: tuple[tuple[bytes, bytes], ...], name: str, size: int
+) -> dict[str, Any]:
+    """The part of an environment that follows from the head of a request, with the others' places."""
     path, _, query = target.decode("latin-1").partition("?")
     host, _, port = name.rpartition(":")
     environ: dict[str, Any] = {
         **_FIXED, "REQUEST_METHOD": method, "PATH_INFO": _unquoted(path), "QUERY_STRING": query,
-        "SERVER_NAME": host, "SERVER_PORT": port, "wsgi.input": io.BytesIO(body), "wsgi.errors": sys.stderr,
-        "CONTENT_LENGTH": str(len(body)), RAW: (target, headers := list(headers)),
+        "SERVER_NAME": host, "SERVER_PORT": port, "wsgi.input": None, "wsgi.errors": None,
+        "CONTENT_LENGTH": str(size), RAW: None,
     }  # fmt: skip
     for key, value in headers:
         field, text = _field(key), value.decode("latin-1")
