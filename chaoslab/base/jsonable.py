@@ -10,7 +10,6 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from itertools import islice
-from json.scanner import make_scanner
 from pathlib import PurePath
 from typing import Any
 from uuid import UUID
@@ -206,6 +205,6 @@ def value_of(text: str | bytes) -> Any:
     return json.loads(text)
 
 
-_scanned = make_scanner(json.JSONDecoder())
+_scanned = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # what `decode` calls
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
 _spelt = json.encoder.encode_basestring
