@@ -704,7 +704,7 @@ class ServiceAttempt(Attempt):
                 )
             )
         heard = self.chat.read(reply) if self.chat is not None and reply is not None else None
-        unread = heard is not None and reply is not None and reply.value is None and streamed is None
+        unread = heard is not None and streamed is None and reply is not None and reply.value is None
         if unread and error is None and status is not None and status < 400:
             error = f"status {status}, and no JSON"
         ok = error is None and status is not None and status < 400
