@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from decimal import Decimal
 from enum import Enum
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import pytest
 from pydantic import BaseModel
 
-from chaoslab.base.jsonable import brief, line, line_of
+from chaoslab.base.jsonable import brief, line, line_of, value_of
 
 
 class Colour(Enum):
@@ -126,3 +126,19 @@ def test_nothing_steers_a_terminal_and_everything_can_be_written(make: Any) -> N
 def test_short_json_comes_back_from_its_text() -> None:
     value = {"list": [1, 2.5, None, True, "ä"], "deep": {"er": {}}}
     assert json.loads(brief(value, 300)) == value
+
+
+@pytest.mark.parametrize("text", [
+    '{"a": [1, 2.5, null, "ä\\ud800"]}', " {}", "{} ", "{}x", "{", "", "[1]", "5", '"a"', "{'a': 1}", '{"a": NaN}',
+    '{"a": 1}}',
+])  # fmt: skip
+def test_a_value_is_that_of_the_standard_library_or_its_error(text: str) -> None:
+    for given in (text, text.encode(), text.encode("utf-16"), text.encode("utf-16-le"), b"\xff" + text.encode()):
+        assert repr(loaded(value_of, given)) == repr(loaded(json.loads, given))
+
+
+def loaded(load: Callable[[str | bytes], Any], text: str | bytes) -> Any:
+    try:
+        return load(text)
+    except ValueError as error:
+        return type(error), str(error)
