@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -85,3 +86,19 @@ def test_what_no_json_can_hold_is_told_as_by_json() -> None:
     circle.append(circle)
     with pytest.raises(RecursionError):
         speller()(circle)
+
+
+@pytest.mark.parametrize("text", [
+    '{"a": [1, 2.5, null, "ä\\ud800"]}', " {}", "{} ", "{}x", "{", "", "[1]", "5", '"a"', "{'a': 1}", '{"a": NaN}',
+    '{"a": 1}}',
+])  # fmt: skip
+def test_a_value_is_that_of_the_standard_library_or_its_error(text: str) -> None:
+    for given in (text, text.encode(), text.encode("utf-16"), text.encode("utf-16-le"), b"\xff" + text.encode()):
+        assert repr(loaded(value_of, given)) == repr(loaded(json.loads, given))
+
+
+def loaded(load: Callable[[str | bytes], Any], text: str | bytes) -> Any:
+    try:
+        return load(text)
+    except ValueError as error:
+        return type(error), str(error)

@@ -13,7 +13,7 @@ BRACKETS_MAX = 400
 _decode = msgspec.json.Decoder().decode
 
 
-def value_of(text: bytes) -> Any:
+def value_of(text: str | bytes) -> Any:
     """The value of a JSON text, as `json.loads` gives it.
 
     msgspec takes a part of what json takes, and gives the same values for it. It refuses NaN, lone surrogates, numbers
@@ -22,12 +22,16 @@ def value_of(text: bytes) -> Any:
     Raises:
         ValueError: it is no JSON. RecursionError: it is nested too deeply.
     """
-    if len(text) <= 2 * BRACKETS_MAX or text.count(b"[") + text.count(b"{") <= BRACKETS_MAX:
+    if len(text) <= 2 * BRACKETS_MAX or _brackets(text) <= BRACKETS_MAX:
         try:
             return _decode(text)
         except ValueError:
             pass
     return json.loads(text)
+
+
+def _brackets(text: str | bytes) -> int:
+    return text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
 
 
 def speller(*, separators: tuple[str, str] = (", ", ": "), sort_keys: bool = False) -> Callable[[Any], str]:

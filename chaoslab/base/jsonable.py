@@ -160,7 +160,10 @@ def _put_entries(entries: Iterable[tuple[Any, Any]], pieces: list[str], most: in
         return _put("…", pieces, most, left, depth)
     between = "{"
     for key, held in entries:
-        name = _spelt(str.__getitem__(key, slice(most)) if isinstance(key, str) else brief(key, most))
+        if type(key) is str and len(key) <= most:
+            name = _spelt(key)
+        else:
+            name = _spelt(str.__getitem__(key, slice(most)) if isinstance(key, str) else brief(key, most))
         pieces += (between, name, ": ")
         left = _put(held, pieces, most, left - len(between) - len(name) - 2, depth + 1)
         if left < 0:

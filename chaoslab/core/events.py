@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, NotRequired, TypedDict
 
 from chaoslab.base.clock import iso, later
 from chaoslab.base.shapes import Like, Within, allowed, is_moment
+from chaoslab.base.values import fixed
 
 VERSION = 4
 """The log's version, which stands in `RunStarted.code` under `log`. Version 1 had no `world`, `asked` and `code`;
@@ -89,7 +90,7 @@ class Event:
         Event.kinds[cls.kind] = cls
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class AttemptRef:
     """An attempt's name consists of `trial`, `target`, `request` and `attempt`.
 
@@ -106,7 +107,7 @@ class AttemptRef:
     request_id: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class AttemptEvent(Event, abstract=True):
     """The base of events of one attempt. In a line of the log the fields of `at` stand beside the others."""
 
@@ -135,7 +136,7 @@ class AttemptEvent(Event, abstract=True):
         return self.at.request_id
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class RunStarted(Event):
     """The lab is up.
 
@@ -159,7 +160,7 @@ class RunStarted(Event):
     """Digests and versions of the code that made the run, by name; a run is repeated with the same code."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class PromptStarted(Event):
     """A trial begins."""
 
@@ -183,14 +184,14 @@ class PromptStarted(Event):
     """The end state of the twin, to compare with; None: nothing to compare with."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class ValuesDrawn(Event):
     """Values that were drawn for this trial alone, by injection and parameter, as in "latency on search.delay_s"."""
 
     values: dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class CallStarted(AttemptEvent):
     """One attempt leaves the seam."""
 
@@ -198,7 +199,7 @@ class CallStarted(AttemptEvent):
     arguments: Any = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class CallFinished(AttemptEvent):
     """The attempt is over."""
 
@@ -229,7 +230,7 @@ class CallFinished(AttemptEvent):
     left_out: ClassVar[tuple[str, ...]] = ("first_byte_s", "last_byte_s", "finish_reason")
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class FaultEvent(AttemptEvent, abstract=True):
     """A stage of a fault at one attempt. `fault` is its name, `injection` the name of its injection in the plan."""
 
@@ -237,14 +238,14 @@ class FaultEvent(AttemptEvent, abstract=True):
     injection: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class FaultScheduled(FaultEvent):
     """The dice hit: this attempt shall meet the fault."""
 
     params: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class FaultArmed(FaultEvent):
     """A lane with the fault's toxics stands and was read back (faults of the wire only)."""
 
@@ -252,12 +253,12 @@ class FaultArmed(FaultEvent):
     took_s: Seconds = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class FaultInjected(FaultEvent):
     """The fault changed the exchange."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class FaultWitnessed(FaultEvent):
     """The caller observed the fault's effect."""
 
@@ -267,7 +268,7 @@ class FaultWitnessed(FaultEvent):
     """Each value that the fault changed, as in "amount 1200 → 1800", at most REPLY_MAX characters; empty: none."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class FaultHealed(FaultEvent):
     """The lane is gone. An armed fault that was healed unwitnessed makes its trial invalid."""
 
@@ -279,7 +280,7 @@ class FaultHealed(FaultEvent):
     """The reason, in words, that the fault had nothing to do with this call; empty: none. Its trial stays valid."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class FaultUnreached(Event):
     """The plan names this request, but its fault never acted: too few requests were made, or another fault came first.
     The trial is invalid, since it does not show what it was made to show."""
@@ -291,7 +292,7 @@ class FaultUnreached(Event):
     """The number of requests made to the target."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class ServiceStopped(FaultEvent):
     """The supervisor has stopped the process of a service for a fault (supervisor.log)."""
 
@@ -301,7 +302,7 @@ class ServiceStopped(FaultEvent):
     """Seconds from the request for it until the process had stopped."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class ServiceResumed(Event):
     """The process of a service that the supervisor had stopped answers again, or goes on (supervisor.log)."""
 
@@ -312,7 +313,7 @@ class ServiceResumed(Event):
     """Seconds since it had stopped."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class LabDisturbed(Event):
     """The clean proxies were gone and have been made anew, as after a restart of Toxiproxy (manager.log, no trial)."""
 
@@ -327,7 +328,7 @@ class LabDisturbed(Event):
     """The number of times that this has happened to this manager."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class CallDisturbed(AttemptEvent):
     """An unplanned disturbance hit an attempt: it was cut, held up, or its lane was lost. The trial is invalid."""
 
@@ -335,7 +336,7 @@ class CallDisturbed(AttemptEvent):
     why: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class Retry(AttemptEvent):
     """The tool will repeat the same request after `wait_s`."""
 
@@ -344,7 +345,7 @@ class Retry(AttemptEvent):
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class Fallback(AttemptEvent):
     """A call around the proxy, after the last retry."""
 
@@ -352,7 +353,7 @@ class Fallback(AttemptEvent):
     address: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class Usage(Event):
     """The cost of one answer of the model. `cost_usd` is None if the model's price is not known."""
 
@@ -363,7 +364,7 @@ class Usage(Event):
     cost_usd: Amount | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class Effect(Event):
     """A service did something that outlives the call: an entry of its ledger."""
 
@@ -381,7 +382,7 @@ class Effect(Event):
     """A digest of the request's body."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class Replied(Event):
     """A reply of a target that is not the lab's own, before any fault changed it.
 
@@ -403,7 +404,7 @@ class Replied(Event):
     """The headers that steer the client."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class Budget(Event):
     """A limit was passed: `limit` is tokens, cost_usd, calls or seconds; `mode` is hard (the call was refused) or
     soft."""
@@ -428,14 +429,14 @@ class Budget(Event):
         return f"the limit of {f'${self.allowed:g}' if self.limit == 'cost_usd' else f'{self.allowed:g} {self.limit}'}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class LabWarning(Event, kind="warning"):
     """A warning to the user, in one line."""
 
     message: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class PromptAttempt(Event):
     """One attempt at a prompt (agent.log)."""
 
@@ -457,7 +458,7 @@ class PromptAttempt(Event):
         return replace(self, start_time=_later(self.start_time, by_s), end_time=_later(self.end_time, by_s))
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class TurnStarted(Event):
     """A turn of a conversation begins. A trial of one prompt has no such event."""
 
@@ -466,7 +467,7 @@ class TurnStarted(Event):
     """The user's words."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class TurnFinished(Event):
     """A turn of a conversation ends with the agent's answer."""
 
@@ -475,7 +476,7 @@ class TurnFinished(Event):
     duration_s: Seconds
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class EndState(Event):
     """The state of the world that the user's own function read before and after the trial, as JSON values."""
 
@@ -485,7 +486,7 @@ class EndState(Event):
     """The reason why it could not be read; empty if it was."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class PromptFinished(Event):
     """A trial ends."""
 
@@ -501,7 +502,7 @@ class PromptFinished(Event):
     error_type: str = "none"
 
 
-@dataclass(frozen=True, kw_only=True)
+@fixed(frozen=True, kw_only=True)
 class RunFinished(Event):
     """The run ends. `reason` is done, interrupted, lab_down or broken. A count of -1 is not known (another lab's
     log)."""

@@ -11,11 +11,11 @@ import json
 import math
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 from chaoslab.base.json_text import value_of
 from chaoslab.base.phrases import phrase
+from chaoslab.base.values import fixed, once
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.events import AttemptRef, Event
 from chaoslab.core.pipe import Pipe
@@ -51,7 +51,7 @@ class Call:
     answered_with: Callable[[Any], Reply] = field(default=json_reply, repr=False, compare=False)
     turn: int = 1
 
-    @cached_property
+    @once
     def at(self) -> AttemptRef:
         """The attempt's name in the log."""
         return AttemptRef(
@@ -103,7 +103,7 @@ class Reply:
         given = len(inner.pipes)
         return self.pipes[given:] if self.pipes[:given] == inner.pipes else None
 
-    @cached_property
+    @once
     def value(self) -> Any:
         try:
             return value_of(self.body)
@@ -194,7 +194,7 @@ class Toxic:
     params: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@fixed(frozen=True)
 class Observation:
     """The caller's view of one attempt. `error` is a Failure's kind or None.
 

@@ -10,9 +10,10 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from chaoslab.base.json_text import value_of
+from chaoslab.base.values import fixed
 from chaoslab.core.pipe import BOUNDLESS, Pipe, Pipeline, Signal, Timed
 
 EVENT_STREAM = "text/event-stream"
@@ -38,7 +39,7 @@ class Parts(Protocol):
         """Stops reading; a stream that has not ended is ended upstream. It may be called twice."""
 
 
-@dataclass(frozen=True)
+@fixed(frozen=True)
 class Streamed:
     """The reader's view of a streamed body. Times are seconds since the attempt began, None if nothing came.
 
@@ -106,7 +107,7 @@ def data_of(event: bytes) -> bytes:
 def json_of(event: bytes) -> Any:
     """The JSON of an event; None if it has none."""
     try:
-        return json.loads(data_of(event))
+        return value_of(data_of(event))
     except (ValueError, RecursionError):
         return None
 

@@ -192,6 +192,9 @@ def _ask(host: str, calls: int, request: Callable[[int], tuple[str, str, bytes |
             connection = None
 
 
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)")
+
+
 @cache
 def _spelt(host: str, method: str, path: str, body: bytes | None) -> bytes:
     """A request as bytes."""
@@ -215,7 +218,7 @@ def _answered(connection: socket.socket) -> bool:
         data += part
     head, _, body = data.partition(b"\r\n\r\n")
     fields = head.lower() + b"\r\n"
-    length = re.search(rb"\r\ncontent-length: *(\d+)", fields)
+    length = _LENGTH.search(fields)
     if length is None and b"\r\ntransfer-encoding: chunked" not in fields:
         while connection.recv(65536):
             pass

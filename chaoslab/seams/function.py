@@ -45,8 +45,7 @@ class Returned(Reply):
     of_function = True
 
     def __init__(self, result: Any) -> None:
-        super().__init__(200, {}, b"")
-        self.__dict__["value"] = result
+        self.__dict__.update(status=200, headers={}, body=b"", stream=None, pipes=(), value=result)
 
     def with_value(self, value: Any) -> Reply:
         return Returned(value)

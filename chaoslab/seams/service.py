@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain as chain_of
 from math import inf, isinf
@@ -18,6 +17,7 @@ from typing import Any, Literal, Protocol
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import Request
 from chaoslab.base.jsonable import line, line_of, to_jsonable
+from chaoslab.base.values import fixed
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt, AttemptFaults
 from chaoslab.core.chain import ActiveFault, at_once, chain, play
@@ -57,7 +57,7 @@ Started = list[tuple[str, list[tuple[str, str]]]]
 """The status line and the headers of an answer, once the application has stated them."""
 
 
-@dataclass(frozen=True)
+@fixed(frozen=True)
 class Seen:
     """The end of an exchange on the client's side. `error`: reset, closed, garbled, left (the client hung up before it
     had the whole reply), or None. `answer`: as much as the client took; None before a whole head. `waited`: the client
@@ -407,13 +407,13 @@ class ServiceAttempt(Attempt):
             name, self.tool, book.key, number, attempt, self.asked.id, self.value, errors,
             CHAT if self.chat is None else self.chat.format.dialog, turn=book.requests.turn,
         )  # fmt: skip
-        shown = self.value if self.chat is None else self.chat.shown(self.value)
-        book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=to_jsonable(shown)))
+        shown = to_jsonable(self.value) if self.chat is None else self.chat.shown(self.value)
+        book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=shown))
         super().__init__(
             call,
             seam.memory,
-            reach,
-            decisions,
+            reach if self.hit else (),
+            decisions if self.hit else (),
             clock=seam.clock,
             began_s=began_s,
             deadline_s=seam.timeout_s,
@@ -436,7 +436,7 @@ class ServiceAttempt(Attempt):
         """The parts of the application's own answer, which is noted when it begins."""
         self.sent, self.via = self.call, "service"
         first = True
-        for part in self._listed(parts) if self.chat is None else self._kept(started, parts):
+        for part in self._kept(started, parts):
             self._hold()
             if first:
                 first = False
@@ -521,7 +521,7 @@ class ServiceAttempt(Attempt):
             self._note_effects(answer.status, answer.fields, request, value, first)
             self._fields = answer.fields
             parts = self._kept([(str(answer.status), answer.fields)], chain_of((first,), own) if first else own)
-            return Reply(answer.status, dict(answer.fields), stream=_Parts(parts))
+            return Reply(answer.status, dict(answer.fields), stream=_Parts(iter(parts)))
         status, fields, body = answer.whole()
         if service_mcp.lists(self.value):
             self.seam.lists_tools(self.name, body)
@@ -530,22 +530,27 @@ class ServiceAttempt(Attempt):
         self._record(served)
         return served
 
-    def _kept(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
-        """The parts, which are recorded as one reply when they have ended."""
-        body, lists = bytearray(), service_mcp.lists(self.value)
+    def _kept(self, started: Started, parts: Iterable[bytes]) -> Iterable[bytes]:
+        """The parts. A list of tools is read before its client has it; a reply that the log is to keep is recorded as
+        one when its parts have ended."""
+        lists = service_mcp.lists(self.value)
+        return self._read(started, parts, lists=lists) if lists or self._recorded else parts
+
+    @property
+    def _recorded(self) -> bool:
+        return self.chat is not None and self.chat.is_recorded
+
+    def _read(self, started: Started, parts: Iterable[bytes], *, lists: bool) -> Iterator[bytes]:
+        body = bytearray()
         for part in parts:
             if len(body) < BODY_MAX:
                 body += part
             if lists:
                 self.seam.lists_tools(self.name, bytes(body))
             yield part
-        if started:
+        if started and self._recorded:
             status, fields = started[0]
             self._record(Served(int(status[:3]), fields, bytes(body)))
-
-    def _listed(self, parts: Iterable[bytes]) -> Iterable[bytes]:
-        """The parts; a list of tools is read before its client has it."""
-        return self._kept([], parts) if service_mcp.lists(self.value) else parts
 
     def _record(self, reply: Reply) -> None:
         """Notes a model's own reply, if it could not be made again."""
@@ -699,7 +704,7 @@ class ServiceAttempt(Attempt):
                 )
             )
         heard = self.chat.read(reply) if self.chat is not None and reply is not None else None
-        unread = heard is not None and reply is not None and reply.value is None and streamed is None
+        unread = heard is not None and streamed is None and reply is not None and reply.value is None
         if unread and error is None and status is not None and status < 400:
             error = f"status {status}, and no JSON"
         ok = error is None and status is not None and status < 400

@@ -126,6 +126,11 @@ class ModelRequest:
         streamed = kind.startswith(EVENT_STREAM)
         return self.format.read_stream(reply.body) if streamed else self.format.read_whole(reply.value)
 
+    @property
+    def is_recorded(self) -> bool:
+        """True if the log is to keep the model's own replies."""
+        return self._host.recorded
+
     def recorded(self, call: Call, reply: Reply) -> Iterator[events.Replied]:
         """The event for the model's own reply, if the log is to keep it."""
         if self._host.recorded:

@@ -276,3 +276,19 @@ def test_a_target_without_a_process_is_told_what_has_one() -> None:
     assert from_settings(Settings().override({"FAULTS": "tool_error:0.1"})).of_process == ()
     with pytest.raises(ValueError, match=r"down_s of service_down is 0: it should be a number from 0\.001 to 86400"):
         lab.inject("service_down", "bank", down_s=0)
+
+
+def test_a_request_to_a_paused_service_names_every_fault_that_could_hit_it() -> None:
+    outage = lab.inject("service_paused", "bank", calls=[1], paused_s=2)
+    never = lab.inject("limit_data", "bank", calls=[99])
+
+    def agent(_: str) -> None:
+        one = threading.Thread(target=lambda: asked(httpx.Client(timeout=9)))
+        one.start()
+        time.sleep(0.5)
+        asked(httpx.Client(timeout=9))
+        one.join()
+
+    trial = lab.run(agent, "go", services={"bank": make_bank()}, faults=[outage, never], twin=False)
+    rolled = [sorted(event.rolled) for _, event in trial.history.of(CallFinished)]
+    assert rolled == [sorted([outage.name, never.name])] * 2

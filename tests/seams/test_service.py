@@ -13,6 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import pytest
 import requests
 
 import chaoslab as lab
+from chaoslab.base.identity import canonical
 from chaoslab.core.events import (
     CallFinished,
     CallStarted,
@@ -1149,3 +1151,52 @@ def test_a_changed_meaning_is_another_request(asked: HttpRequest, key: str, valu
     changed = asked.with_meaning(wanted)
     assert changed.meaning() == wanted
     assert changed.header(b"content-length") == str(len(changed.body))
+
+
+def test_the_intent_of_a_request_is_that_of_its_meaning_though_another_of_the_same_bytes_came_before() -> None:
+    both = [http_request("/a", b"x=1", kind) for kind in ("application/x-www-form-urlencoded", "text/plain")]
+    for each in both * 2:
+        assert each.intent(each.meaning()) == canonical(["", each.meaning()])
+
+
+def test_an_application_that_changes_its_environment_changes_that_of_no_other_request() -> None:
+    seen: list[set[str]] = []
+
+    def shop(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        seen.append(set(environ))
+        environ["shop.user"] = "ann"
+        del environ["HTTP_HOST"]
+        start_response("200 OK", [("Content-Length", "0")])
+        return []
+
+    def agent(_: str) -> None:
+        with httpx.Client() as client:
+            for _again in range(3):
+                client.get("http://shop/tea")
+
+    assert lab.run(agent, "go", services={"shop": shop}, twin=False).error is None
+    assert len(seen) == 3
+    assert seen[0] == seen[1] == seen[2]
+    assert "HTTP_HOST" in seen[0]
+
+
+def test_the_threads_of_two_requests_share_nothing_though_one_comes_after_the_other() -> None:
+    local, variable, seen = threading.local(), ContextVar("variable", default="new"), list[tuple[str, str]]()
+    threads: list[int] = []
+
+    def shop(_: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        seen.append((getattr(local, "value", "new"), variable.get()))
+        local.value = "old"
+        variable.set("old")
+        threads.append(threading.get_ident())
+        start_response("200 OK", [("Content-Length", "0")])
+        return []
+
+    def agent(_: str) -> None:
+        with httpx.Client() as client:
+            for _again in range(3):
+                client.get("http://shop/tea")
+
+    assert lab.run(agent, "go", services={"shop": shop}, twin=False).error is None
+    assert seen == [("new", "new")] * 3
+    assert len(set(threads)) == 3

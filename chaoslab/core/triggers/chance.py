@@ -27,6 +27,8 @@ class Chance(Trigger):
         return cls(float(value))
 
     def holds(self, occasion: Occasion, met: Met) -> bool:
+        if self.value >= 1:  # as any dice would say
+            return True
         names = occasion.trial, met.injection, occasion.target, occasion.request, occasion.attempt
         return Dice(occasion.seed, *names, "hit").hits(self.value)
 

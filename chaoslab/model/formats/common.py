@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from chaoslab.base.identity import digest, parsed
+from chaoslab.base.json_text import value_of
 from chaoslab.base.phrases import phrase
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.service_spec import ErrorReply
@@ -218,7 +219,7 @@ class Format(ABC):
         for event in Events().feed(body):
             if data := data_of(event):
                 try:
-                    self.hear_event(heard, json.loads(data.decode()))
+                    self.hear_event(heard, value_of(data.decode()))
                 except UNREAD:
                     continue  # its reader gets it as it is
         return heard

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import lru_cache, partial
 
 import h11
 
 from chaoslab.core.fault import BrokenFault
 from chaoslab.seams.service import Answer, Seen, ServiceAttempt, ServiceSeam
-from chaoslab.seams.service_http import HttpRequest, is_stream
+from chaoslab.seams.service_http import Fields, HttpRequest, is_stream
 from chaoslab.seams.stream_view import StreamView
 from chaoslab.wire.http1 import BODILESS, Malformed
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, End, Gate
-from chaoslab.worlds.virtual.plain import Asked, Chunks
+from chaoslab.worlds.virtual.plain import HEADS_MAX, Asked, Chunks
 
 Application = Callable[[str, bytes, Iterable[tuple[bytes, bytes]], bytes], Answer]
 """The function that begins an application's answer to a method, a target, headers and a body."""
@@ -112,7 +112,7 @@ class _Exchange:
         """The bytes of the whole reply, once its head has told them."""
         self._http: h11.Connection | None = None
         self._chunks: Chunks | None = None
-        self._answer: tuple[int, list[tuple[str, str]], list[bytes]] | None = None
+        self._answer: tuple[int, Fields, list[bytes]] | None = None
         self._bytes = 0
         self.whole = False
 
@@ -129,12 +129,10 @@ class _Exchange:
             head, found, body = self._heard.partition(b"\r\n\r\n")
             if not found:
                 return b""
-            status, fields = int(head[9:12]), _fields(head)
-            said = {name.lower(): value for name, value in fields}
-            length = said.get("content-length", "")
+            status, fields, length, chunked = _head(bytes(head))
             if self.attempt.request.method == "HEAD" or status in BODILESS or status < 200:
                 length = ""
-            elif said.get("transfer-encoding") == "chunked" and not length:
+            elif chunked and not length:
                 self._begun(status, fields)
                 self._chunks = Chunks()
                 return self._listen(self._chunks, bytes(body))
@@ -151,7 +149,7 @@ class _Exchange:
         self._ended(None)
         return rest
 
-    def _begun(self, status: int, fields: list[tuple[str, str]]) -> None:
+    def _begun(self, status: int, fields: Fields) -> None:
         self._answer = status, fields, []
         if is_stream(fields):
             self._stream = StreamView(self.attempt.began_s)
@@ -229,10 +227,13 @@ def _raise(error: BaseException) -> None:
     raise error
 
 
-def _fields(head: bytearray) -> list[tuple[str, str]]:
-    """The headers of a reply."""
+@lru_cache(HEADS_MAX)
+def _head(head: bytes) -> tuple[int, Fields, str, bool]:
+    """The status and the headers of a reply, the length that it states, and True if it comes in chunks."""
     lines = (line.partition(":") for line in head.decode("latin-1").split("\r\n")[1:])
-    return [(name, value.strip()) for name, _, value in lines]
+    fields = tuple((name, value.strip()) for name, _, value in lines)
+    said = {name.lower(): value for name, value in fields}
+    return int(head[9:12]), fields, said.get("content-length", ""), said.get("transfer-encoding") == "chunked"
 
 
 def gate(seam: ServiceSeam, name: str) -> Gate:

@@ -13,6 +13,7 @@ import socket
 import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import lru_cache
 from types import FrameType
 
 from chaoslab.worlds.virtual.context import Unsupported
@@ -104,9 +105,14 @@ def _unknown() -> OSError:
 def _asked_by(packages: tuple[str, ...]) -> bool:
     """True if a module of one of the packages is among the callers, or if there are no packages."""
     frame: FrameType | None = sys._getframe(1)
-    inside = tuple(f"{package}." for package in packages)
     while frame is not None and packages:
-        if f"{frame.f_globals.get('__name__', '')}.".startswith(inside):
+        if _is_in(frame.f_globals.get("__name__", ""), packages):
             return True
         frame = frame.f_back
     return not packages
+
+
+@lru_cache(1024)
+def _is_in(module: object, packages: tuple[str, ...]) -> bool:
+    """True if a module of this name is in one of the packages."""
+    return f"{module}.".startswith(tuple(f"{package}." for package in packages))

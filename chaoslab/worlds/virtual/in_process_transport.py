@@ -79,7 +79,7 @@ class _Whole:
             else:
                 machine.after(TRIP_S, loop.tell, settle, done, reply, error)
 
-        machine.after(TRIP_S, lambda: machine.start(work, name=f"{name} at work"))
+        machine.after(TRIP_S, lambda: machine.serve(work, name=f"{name} at work"))
         try:
             reply = await done
         except asyncio.CancelledError:

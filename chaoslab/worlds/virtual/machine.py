@@ -74,7 +74,8 @@ Wait = str | Callable[[], str] | Reporter
 
 class VirtualThread(greenlet):
     """One thread of the machine. `waits_for`: the wait in which it is parked. `over`: called once at its end, for
-    whatever reason. `sentinel`: the lock by which `Thread.join` learns of its end, before Python 3.13.
+    whatever reason. `sentinel`: the lock by which `Thread.join` learns of its end, before Python 3.13. `served`: the
+    work of a thread that nobody waits for, until it is done.
 
     The first one is the thread of the process that runs the machine, and has no number of its own.
     """
@@ -86,6 +87,7 @@ class VirtualThread(greenlet):
         self.waits_for: Wait = "its first turn"
         self.locals: Any = None
         self.sentinel: Any = None
+        self.served: Callable[[], Any] | None = None
 
 
 class Waiter:
@@ -127,13 +129,15 @@ class Waiter:
         timer = None if until is None else machine.at(until, self._expire)
         self.strand.waits_for = what
         loop, hooks = _get_running_loop(), get_asyncgen_hooks()
-        _set_running_loop(None)
+        if loop is not None:  # each of these asks the system for the process's id
+            _set_running_loop(None)
         try:
             machine.hub.switch()
         finally:
             self._over = True
             machine.locals.enter(self.strand)
-            _set_running_loop(loop)
+            if loop is not None:
+                _set_running_loop(loop)
             set_asyncgen_hooks(*hooks)
             if timer is not None:
                 timer.cancel()
@@ -163,6 +167,8 @@ class Machine:
         self._order = itertools.count()
         self._idents = itertools.count(1_000_001)
         self._strands: dict[int, VirtualThread] = {}
+        self._spare: list[VirtualThread] = []
+        """The greenlets of served requests that are over: each has a stack already, which the next one takes."""
         self.locals = ThreadLocals()
         self.endings: list[Callable[[], Any]] = []
         """Called when the run is over and no thread is left."""
@@ -271,16 +277,39 @@ class Machine:
         self.soon(strand.switch)
         return strand
 
-    def _work(self, work: Callable[[], Any], strand: VirtualThread) -> None:
+    def serve(self, work: Callable[[], Any], *, name: str) -> None:
+        """Starts a thread as `start` does, for work that nobody waits for. It takes over the greenlet of one that is
+        over, if there is one: the system gives out a stack of Python for each new one, and takes it back."""
+        if not self._spare:
+            strand = VirtualThread(lambda: self._serve(strand), next(self._idents), name, None)
+            strand.parent = self.hub
+        else:
+            strand = self._spare.pop()
+            strand.number, strand.name, strand.waits_for = next(self._idents), name, "its first turn"
+            strand.locals = strand.gr_context = None
+        strand.served = work
+        self._strands[strand.number] = strand
+        self.soon(strand.switch)
+
+    def _serve(self, strand: VirtualThread) -> None:
+        while strand.served is not None and self._work(strand.served, strand):
+            strand.served = None
+            self._spare.append(strand)
+            self.hub.switch()
+
+    def _work(self, work: Callable[[], Any], strand: VirtualThread) -> bool:
+        """Does the work of a thread; False if it was told to end."""
         self.locals.enter(strand)
         set_asyncgen_hooks(None, None)
         try:
             work()
         except GreenletExit:
-            pass
+            return False
         finally:
-            _set_running_loop(None)
+            if _get_running_loop() is not None:
+                _set_running_loop(None)
             self._ended(strand)
+        return True
 
     def _ended(self, strand: VirtualThread) -> None:
         if self._strands.pop(strand.number, None) is None:
@@ -399,6 +428,9 @@ class Machine:
                 except BaseException as raised:  # noqa: BLE001 - the others must still be ended
                     failed.append(raised)
             self._ended(strand)  # a thread that never began cannot do it itself
+        for strand in self._spare:
+            strand.throw(GreenletExit)
+        self._spare.clear()
         self.now = over
         self.ready.clear()
         self._timers.clear()

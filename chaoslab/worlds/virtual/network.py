@@ -115,6 +115,14 @@ class End:
             self._reset_peer()
         self.end()
         self._inbox.clear()
+        self._left_alone()
+
+    def _left_alone(self) -> None:
+        """Lets go of those whom a closed end has nothing more to tell, so that a connection that is over is no circle
+        of references. A writer that waits for room is still told of it."""
+        self.watcher = None
+        if not self.full:
+            self.receiver = None
 
     def reset(self) -> None:
         """Resets the connection: the other end gets an error after it has read the data sent before."""
@@ -123,6 +131,7 @@ class End:
             self.closed = self.sent_end = True
             self._inbox.clear()
             self._reset_peer()
+            self._left_alone()
 
     def available(self) -> bool:
         """True if `take` would return at once: bytes, the end, or an error."""

@@ -138,7 +138,7 @@ class ServerSide:
     def _begin(self) -> None:
         self._at_work = True
         self._machine.steps.requested(self._name)
-        self._machine.start(self._answer, name=f"{self._name} at work")
+        self._machine.serve(self._answer, name=f"{self._name} at work")
 
     def _answer(self) -> None:
         assert self._request is not None

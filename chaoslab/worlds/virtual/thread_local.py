@@ -85,16 +85,16 @@ class _Dictionary:
         return {}
 
     def take(self) -> dict[str, Any]:
-        return {key: self._state[key] for key in self._keys()}
-
-    def _keys(self) -> list[str]:
-        return [key for key in self._state if type(key) is str and key.startswith(self._PREFIX)]
+        prefix = self._PREFIX
+        return {key: entry for key, entry in self._state.items() if type(key) is str and key.startswith(prefix)}
 
     def put(self, entries: dict[str, Any]) -> dict[str, Any]:
         """Puts the entries in place, except those of deleted locals: a living local refers to its entry, and the
         address of a deleted one may be reused."""
         state = self._state
-        old = {key: state.pop(key) for key in self._keys()}
+        old = self.take()
+        for key in old:
+            del state[key]
         for key, entry in entries.items():
             if weakref.getweakrefcount(entry):
                 state[key] = entry

@@ -10,6 +10,8 @@ from typing import Any
 
 from chaoslab.seams.service_app import RAW, Wsgi
 
+HEADS_MAX = 64
+"""The heads of requests whose environments are kept: who asks again says mostly the same."""
 Started = tuple[str, list[tuple[str, str]]]
 """Status line and headers, as an application states them."""
 
@@ -47,12 +49,24 @@ _FIXED = {
 def environ_of(
     method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
 ) -> dict[str, Any]:
+    headers = list(headers)
+    environ = _environ(method, target, tuple(headers), name, len(body)).copy()
+    environ["wsgi.input"], environ["wsgi.errors"] = io.BytesIO(body), sys.stderr
+    environ[RAW] = target, headers
+    return environ
+
+
+@lru_cache(HEADS_MAX)
+def _environ(
+    method: str, target: bytes, headers: tuple[tuple[bytes, bytes], ...], name: str, size: int
+) -> dict[str, Any]:
+    """The part of an environment that follows from the head of a request, with the others' places."""
     path, _, query = target.decode("latin-1").partition("?")
     host, _, port = name.rpartition(":")
     environ: dict[str, Any] = {
         **_FIXED, "REQUEST_METHOD": method, "PATH_INFO": _unquoted(path), "QUERY_STRING": query,
-        "SERVER_NAME": host, "SERVER_PORT": port, "wsgi.input": io.BytesIO(body), "wsgi.errors": sys.stderr,
-        "CONTENT_LENGTH": str(len(body)), RAW: (target, headers := list(headers)),
+        "SERVER_NAME": host, "SERVER_PORT": port, "wsgi.input": None, "wsgi.errors": None,
+        "CONTENT_LENGTH": str(size), RAW: None,
     }  # fmt: skip
     for key, value in headers:
         field, text = _field(key), value.decode("latin-1")

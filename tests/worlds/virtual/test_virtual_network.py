@@ -593,3 +593,33 @@ def test_an_end_that_is_left_behind_is_over_for_whoever_holds_it() -> None:
     assert (end.available(), end.take(), end.ended) == (True, b"", True)
     with pytest.raises(BrokenPipeError):
         end.write(b"x")
+
+
+@pytest.mark.parametrize("way", ["close", "reset"])
+def test_an_end_that_is_closed_keeps_nobody_but_a_writer_who_waits_for_room(way: str) -> None:
+    world = new_world()
+
+    def first() -> list[list[Any]]:
+        kept = list[list[Any]]()
+        for size in (3, WINDOW_BYTES + 3):
+            ours, theirs = connected(world)
+            diary = Diary(world, ours)
+            ours.watcher = Watching()
+            ours.write(bytes(size))
+            getattr(ours, way)()
+            world.machine.sleep(2.5 * TRIP_S)
+            told = [ours.receiver is diary, ours.watcher]
+            theirs.take(size)
+            world.machine.sleep(2.5 * TRIP_S)
+            kept.append([*told, [what for what, _ in diary.told]])
+        return kept
+
+    assert world.run(first) == [[False, None, []], [True, None, ["drained"]]]
+
+
+class Watching:
+    """A watcher that is told how a connection ended."""
+
+    def took(self, data: bytes) -> None: ...
+    def waited(self) -> None: ...
+    def over(self, how: str) -> None: ...

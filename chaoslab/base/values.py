@@ -1,0 +1,39 @@
+"""Values: data classes that nobody changes once they are made, of which a run makes many.
+
+A frozen data class sets each field through `object.__setattr__`, which takes three times as long. So mypy alone sees
+that these are frozen. What a story gets of an exchange (`Call`, `Reply`) is frozen in earnest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["fixed", "once"]
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as fixed
+    from functools import cached_property as once
+else:
+    import dataclasses
+
+    def fixed(*, frozen: bool, kw_only: bool = False) -> Any:
+        """As `dataclass` of the same arguments, which mypy takes it for."""
+        assert frozen
+        return dataclasses.dataclass(unsafe_hash=True, kw_only=kw_only)
+
+    class once:
+        """As `functools.cached_property`, without the lock that it has up to Python 3.11. Two threads that ask at once
+        may both work the value out."""
+
+        def __init__(self, worked_out: Callable[[Any], Any]) -> None:
+            self._worked_out, self.__doc__ = worked_out, worked_out.__doc__
+
+        def __set_name__(self, _owner: type, name: str) -> None:
+            self._name = name
+
+        def __get__(self, instance: Any, _owner: type | None = None) -> Any:
+            if instance is None:
+                return self
+            found = instance.__dict__[self._name] = self._worked_out(instance)
+            return found
