@@ -386,7 +386,7 @@ def test_a_recovery_that_did_harm_is_drawn_as_harm() -> None:
         PromptFinished(prompt_index=1, prompt="?", status="ok", answer="!", attempts=1, duration_s=3.0),
     )
     (axes,) = (figure := mttr(RunReport.of(run))).axes
-    assert "recovered with harm (an effect twice) (1)" in said(figure)
+    assert "recovered with harm (1)" in said(figure)
     assert "0 recovered, 1 with harm, 0 never" in said(figure)
     drawn = [c for c in axes.collections if len(np.asarray(c.get_offsets())) == 1]
     assert [color_of(c) for c in drawn] == [OUTCOMES["harm"].color.lower()]

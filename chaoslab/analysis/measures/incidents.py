@@ -19,7 +19,8 @@ It ends in one of five ways:
 - `late`: the attempt that met the fault was right all the same; there was nothing to notice.
 - `harm`: a right result came, but between the opening and that result an effect happened at the target a second time:
   two entries of its ledger by the same tool with equal content and without a common request id. (An agent that wants
-  the same thing twice looks alike.)
+  the same thing twice looks alike.) Or the trial left the world that its user's function reads in a state that is
+  neither the right one nor the one before; which of its calls did so is not known.
 - `censored`: the trial ended first.
 
 Incidents of a log without faults (the first lab's) are *inferred*. At a tool, one opens at the first failed attempt of
@@ -38,6 +39,8 @@ from functools import cache, cached_property
 from sys import intern
 from typing import NamedTuple
 
+from chaoslab.analysis.end_state import compare
+from chaoslab.analysis.ledger import Kind
 from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.intervals import Spell
 from chaoslab.core.events import (
@@ -45,9 +48,11 @@ from chaoslab.core.events import (
     CallFinished,
     CallStarted,
     Effect,
+    EndState,
     FaultWitnessed,
     PromptAttempt,
     PromptFinished,
+    PromptStarted,
 )
 from chaoslab.record.history import History, Place
 from chaoslab.record.lines import Record
@@ -66,6 +71,8 @@ class Ending(StrEnum):
 
 
 RECOVERED = (Ending.RETRY, Ending.FALLBACK, Ending.LATE)
+HARMED = "an effect was repeated, or the end state is wrong"
+"""The meaning of `Ending.HARM`, in words."""
 
 
 class Incident(NamedTuple):
@@ -87,7 +94,7 @@ class Incident(NamedTuple):
 
     @property
     def recovered(self) -> bool:
-        """True if a right result came and no effect was repeated before it."""
+        """True if a right result came without harm."""
         return self.ending in RECOVERED
 
     @property
@@ -158,6 +165,18 @@ class _Told:
         """The time of each trial's last event."""
         return {record.trial: record.t for record in self.history.records}
 
+    @cached_property
+    def astray(self) -> set[str | None]:
+        """The trials whose end state is neither the right one nor the one before."""
+        right = {record.trial: event.state for record, event in self.history.of(PromptStarted)}
+        return {
+            record.trial
+            for record, end in self.history.of(EndState)
+            if not end.error
+            and (state := right.get(record.trial)) is not None
+            and any(one.kind is Kind.STATE for one in compare(end.before, state, end.after, line=(record.writer, 0)))
+        }
+
     def noticeable(self, fault: FaultWitnessed, place: Place) -> bool:
         """True if somebody could notice the fault and react to it."""
         if self.corrupts(fault.fault) or self.lasts(fault.fault):
@@ -177,7 +196,9 @@ class _Told:
         closed_t, ending = self._ending(fault, right)
         if closed_t is None:
             closed_t = self.ends[trial] if trial in self.ends else self.last[trial]
-        elif _repeated(e for t, e in self.effects.get((trial, fault.target), ()) if opened_t <= t <= closed_t):
+        elif trial in self.astray or _repeated(
+            e for t, e in self.effects.get((trial, fault.target), ()) if opened_t <= t <= closed_t
+        ):
             ending = Ending.HARM
         duration_s, noticed_after_s = (round(max(0.0, t - opened_t), 6) for t in (closed_t, noticed_t))
         target, name, injection = intern(fault.target), intern(fault.fault), intern(fault.injection)

@@ -34,7 +34,7 @@ SHAPES = {
     Ending.RETRY: ("o", "recovered by retry"),
     Ending.FALLBACK: ("s", "recovered by fallback"),
     Ending.LATE: ("^", "late, but right"),
-    Ending.HARM: ("X", "recovered with harm (an effect twice)"),
+    Ending.HARM: ("X", "recovered with harm"),
     Ending.CENSORED: (">", "never recovered (at least so long)"),
 }
 """The shape of each ending. The colour is the fault's, except for harm, which has the same in every chart."""
