@@ -208,6 +208,8 @@ def _spent(found: Costs, unknown: Collection[str]) -> Table:
 def _amounts(of: Spending, unknown: Collection[str], sign: str = "") -> list[str]:
     forms = {"tokens": ",.10g", "usd": ".4f", "calls": ",.10g", "effects": ",.10g", "seconds": ".2f"}
     amounts = {name: None if name in unknown else getattr(of, name) for name in forms}
+    if amounts["seconds"] is not None:
+        amounts["seconds"] = round(float(amounts["seconds"]), 2) + 0.0  # no "-0.00"
     said = [NONE if amount is None else f"{float(amount):{sign}{forms[name]}}" for name, amount in amounts.items()]
     return [str(of.trials) if of.trials else NONE, *said]
 

@@ -103,15 +103,21 @@ class Seen:
 
 
 def advice(history: History, report: RunReport, rows: Sequence[Row]) -> tuple[Advice, ...]:
-    """All advice that the run gives: first on the agent, then on the run; that with the most trials that ended badly
-    first, then the most frequent. A rule that fails gives none."""
+    """All advice that the run gives: first on the agent, then on the run. First comes that whose trials ended badly
+    most often beyond the share of all trials, then the most frequent. A rule that fails gives none."""
     seen = Seen(history, report, rows)
     bad = {row.trial for row in rows if row.standing is Standing.BAD}
+    share = len(bad) / max(1, len(rows))
     found: list[Advice] = []
     for file in pkgutil.iter_modules(__path__, f"{__name__}."):
         rule: Callable[[Seen], list[Advice]] = import_module(file.name).advise
         found += guarded(partial(rule, seen), lambda _: [])
-    return tuple(sorted(found, key=lambda one: (one.of_run, -len(bad.intersection(one.trials)), -one.size.count)))
+
+    def place(one: Advice) -> tuple[bool, float, int]:
+        beyond = len(bad.intersection(one.trials)) - share * len(one.trials)
+        return one.of_run, -round(beyond, 6), -one.size.count
+
+    return tuple(sorted(found, key=place))
 
 
 def kinds(row: Row) -> set[str]:
