@@ -11,7 +11,7 @@ Kaplan–Meier's curve: it lasted at least so long.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
@@ -78,8 +78,10 @@ class Outages:
     def take(self, history: History) -> None:
         self.found += incidents(history)
 
-    def result(self) -> Mttr:
-        found = sorted(self.found, key=in_order)
+    def result(self, begun: Collection[str] = ()) -> Mttr:
+        """The recoveries. `begun`: the trials of the run. Where the agent's log was cut, the manager's tells of faults
+        in later ones, and nobody of how they went on; those are left out. Empty: the run's trials are not known."""
+        found = sorted((one for one in self.found if not begun or one.trial in begun), key=in_order)
         faults: dict[str, list[Incident]] = defaultdict(list)
         places: dict[tuple[str, str], list[Incident]] = defaultdict(list)
         for one in found:
@@ -97,7 +99,7 @@ def mttr(history: History) -> Mttr:
     """The incidents of a run, and the recovery in all groups; an empty run gives empty groups."""
     found = Outages()
     found.take(history)
-    return found.result()
+    return found.result(history.trials)
 
 
 def recovery(found: Sequence[Incident]) -> Recovery:
