@@ -5,8 +5,8 @@ result of that same request: an attempt that is ok and met no fault that corrupt
 with the name of the fault that opened it; further faults of its attempts belong to it. It is *noticed* at the end of
 that attempt, when its fault is witnessed.
 
-Intervals take incidents as independent of each other. Where one outage hits several requests they are not, and the
-intervals are too narrow.
+Incidents of one trial may go together, as where one outage hits several requests. Their intervals are widened by how
+much they do (`intervals.design_effect`); trials are taken as independent.
 
 Some faults open none, since nothing can recover from them: those that corrupt a value silently, and those that last
 until the trial ends. The fault's class defines this (`traits`). Nor does a fault open one at an attempt that was

@@ -107,8 +107,9 @@ def recovery(found: Sequence[Incident]) -> Recovery:
     counts = Counter([i.ending for i in found])
     recovered = [i for i in found if i.recovered]
     durations = [i.duration_s for i in recovered]
+    trials = [i.trial for i in recovered]
     noticed = [(i.noticed_after_s, after_s) for i in recovered if (after_s := i.since_notice_s) is not None]
-    curve = kaplan_meier([i.spell for i in found]) if len(found) >= ENOUGH else None
+    curve = kaplan_meier([i.spell for i in found], [i.trial for i in found]) if len(found) >= ENOUGH else None
     return Recovery(
         n=len(found),
         retry=counts[Ending.RETRY],
@@ -119,7 +120,7 @@ def recovery(found: Sequence[Incident]) -> Recovery:
         mean_s=fmean(durations) if durations else None,
         detected_s=fmean([noticed_s for noticed_s, _ in noticed]) if noticed else None,
         since_notice_s=fmean([after_s for _, after_s in noticed]) if noticed else None,
-        mean_interval=bootstrap_mean(durations) if curve else None,
+        mean_interval=bootstrap_mean(durations, groups=trials) if curve else None,
         median=curve.median if curve else None,
         restricted_mean=curve.restricted_mean if curve else None,
         horizon_s=curve.horizon_s if curve else None,
