@@ -121,7 +121,7 @@ CASES: list[tuple[Any, str, str]] = [
     (E.recovered_within(3), "slow", ""),
     (E.recovered_within(1), "slow", "request 1 to look took 3 s to recover from latency, at most 1 s were allowed"),
     (E.recovered_within(60), "honest", "refund never recovered from timeout_before_effect"),
-    (E.recovered_within(60), "twice", "request 1 to refund recovered from lost_reply only after an effect was repeated"),
+    (E.recovered_within(60), "twice", "request 1 to refund recovered from lost_reply with harm: an effect was repeated, or the end state is wrong"),
     (E.recovered_within(60), "calm", "no fault was met that anything could recover from"),
     (E.called("refund"), "calm", ""),
     (E.called("refund", times=1), "twice", ""),

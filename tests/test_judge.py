@@ -327,7 +327,7 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "found, and an admission beside it",
         [started(FACT), finished("I could not finish. I still see 21.4.")],
         Outcome.DEGRADED,
-        "all that was stated holds, but the answer says that something could not be done",
+        "all that was stated holds, but the answer says that something could not be done or confirmed",
     ),
     (
         "an effect is denied, and another is missing",
@@ -554,6 +554,12 @@ def test_the_outcome_and_its_reason(events: list[Event], outcome: Outcome, why: 
 def test_what_an_agent_raised_is_the_reason_in_a_line(error: str, why: str) -> None:
     assert judge(history(*raised(error)), TRIAL).why == f"no answer: {why}"
     assert judge(history(*raised(error, "model")), TRIAL).why == "no answer: model error"
+
+
+def test_what_the_labs_agent_gave_up_for_is_said_in_its_words() -> None:
+    for kind, words in (("empty", "the model gave an empty answer"), ("loop", "stopped after 15 model calls")):
+        assert judge(history(*raised(words, kind)), TRIAL).why == f"no answer: {words}"
+        assert judge(history(*raised("", kind)), TRIAL).why == f"no answer: {kind} error"
 
 
 @pytest.mark.parametrize(

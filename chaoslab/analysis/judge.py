@@ -67,6 +67,8 @@ class Outcome(StrEnum):
 
 BUDGET = "budget"
 """The error type of a prompt that one of the lab's own limits ended."""
+WORDED = ("empty", "loop")
+"""The error types that the lab's own agent puts into words."""
 HUNG = "hung"
 """The error type of a prompt that would never have ended, or not before its deadline."""
 
@@ -280,7 +282,7 @@ def _weigh(trial: _Trial) -> Verdict:
         spoken = [] if other and not confesses else [trial.of_answer(Kind.ADMISSION, said)]
         return _found(outcome, [*lost, *lacking, *other, *spoken])
     if plainly(admitted):
-        said = f"{_so_far(started)}the answer says that something could not be done"
+        said = f"{_so_far(started)}the answer says that something could not be done or confirmed"
         return _found(Outcome.DEGRADED, [trial.of_answer(Kind.ADMISSION, said)])
     unclear = beside is not None and beside.likeness is Likeness.UNCLEAR
     if trial.hit and (contrast := wavers(answer, twin)):
@@ -390,13 +392,15 @@ def _waiting(seen: _Seen) -> str:
 
 
 def _ended_by(seen: _Seen, error_type: str) -> str:
-    """The cause of a missing answer, as part of a line: the agent's exception, the lab's limit, or only the kind of
+    """The cause of a missing answer, as part of a line: the agent's exception, the lab's own words, or only the kind of
     error."""
     attempts = [event for _, event in seen.of(PromptAttempt)]
     words = " ".join(attempts[-1].error.split()).removesuffix(":") if attempts else ""
     words = words if len(words) <= RAISED else f"{words[: RAISED - 1]}…"
     if error_type == BUDGET:
         return words or "stopped by a limit of the lab's"
+    if error_type in WORDED and words:
+        return words
     return f"{error_type} error" + (f" ({words})" if words and error_type == "agent" else "")
 
 

@@ -150,7 +150,7 @@ class RunReport:
         outcomes = [str(verdict.outcome) for verdict in found.verdicts.values()]
         rows, stated = found.rows, found.stated
         standings = Standings(stated, rulings.by_trial if rulings is not None else {})
-        recovery = found.recovery.section(lambda taken: taken.result())
+        recovery = found.recovery.section(lambda taken: taken.result(found.verdicts))
         alike = rows.section(lambda trials: consistency(trials.passed))
         attempts = found.attempts.section(lambda taken: taken.found)
         return cls(
@@ -169,7 +169,7 @@ class RunReport:
             verdicts=found.verdicts,
             rulings=rulings,
             standings={key: standings.of(key, str(verdict.outcome)) for key, verdict in found.verdicts.items()},
-            met=frozenset(found.met),
+            met=frozenset(found.met.intersection(found.verdicts)),  # a cut log has witnesses of trials that it lacks
             success=Section.of(lambda: success(outcomes, judgeable=stated)),
             delivered=found.delivery.section(lambda taken: Delivered(taken.by_injection(), taken.by_fault)),
             not_met=found.not_met.section(lambda taken: NotMet(taken.result(), found.delivery.measure.scheduled)),

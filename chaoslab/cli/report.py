@@ -57,7 +57,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
-    """Raises LookupError if the options contradict each other."""
+    """Raises LookupError if the options contradict each other, or one of several runs is not there."""
+    from chaoslab.reports.folder import find
+
     if options.open and (options.format or HTML) != HTML:
         raise LookupError(f"--open shows HTML in the browser, and --format {options.format} is none: leave one out")
     if options.open and options.out == STDOUT:
@@ -66,6 +68,8 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
         raise LookupError(
             "--out needs --format, which says what to write: html, json, junit, markdown, csv, parquet or charts"
         )
+    for name in names if len(names) > 1 else ():  # before the first is written
+        find(name)
     several = (CHARTS, PARQUET) if len(names) == PAIR else (CHARTS, PARQUET, "csv")
     if options.out == STDOUT and (options.format in several or len(names) > PAIR):
         what = f"there are {len(names)} runs" if len(names) > PAIR else f"--format {options.format} writes several"

@@ -32,7 +32,8 @@ class Curve:
 def curve(incidents: Sequence[Incident]) -> Curve | None:
     """The curve of these incidents; None below 8 of them, where its interval would be misleading."""
     spells = [incident.spell for incident in incidents]
-    found = kaplan_meier(spells) if len(spells) >= ENOUGH else None
+    trials = [incident.trial for incident in incidents]
+    found = kaplan_meier(spells, trials) if len(spells) >= ENOUGH else None
     if found is None:
         return None
     corners = [(0.0, 1.0, 1.0, 1.0)]

@@ -87,7 +87,7 @@ def _prompts(report: RunReport) -> list[str]:
     lines = [f"prompts: {found.total}", *table(["outcome", "prompts", "share", "95 % interval"], rows)]
     if found.correct is not None:
         right = found.correct
-        verb = "is" if right.count == 1 else "are"
+        verb = "is" if 1 in (right.count, right.total) else "are"
         lines.append(f"{right.count} of {count(right.total, 'judged prompt')} {verb} correct ({share(right)}).")
     elif report.judgeable:
         lines.append("Of these none could be judged.")
@@ -129,12 +129,13 @@ def _harm(report: RunReport) -> list[str]:
 
 
 def _once_more(report: RunReport) -> list[str]:
-    """The command that does the worst trial again, or tells its story where the log does not hold the program."""
+    """The command that does the worst trial again, or tells its story where the log does not hold the program. Any
+    other trial goes the same way."""
     one = worst(report.verdicts)
     if one is None or report.started is None:
         return []
     verb = "show" if report.of_functions else "replay"
-    return wrapped(f"each of them once more: chaoslab {verb} {report.name} --trial {one}")
+    return wrapped(f"the worst trial once more: chaoslab {verb} {report.name} --trial {one}")
 
 
 def harm(judged: Mapping[str, Verdict], *, stated: bool) -> list[str]:

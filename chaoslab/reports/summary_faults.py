@@ -40,7 +40,7 @@ def _delivered(report: RunReport) -> list[str]:
 
 
 def _met(report: RunReport, found: Sequence[InjectionCount]) -> list[str]:
-    """The number of prompts that a fault has tried, and the injections that no attempt was for."""
+    """The number of prompts that a fault has tried, and the injections whose dice were never rolled."""
     met, prompts = len(report.met), len(report.trials)
     lines = wrapped(
         f"{met} of {count(prompts, 'prompt')} met a fault"
@@ -48,7 +48,7 @@ def _met(report: RunReport, found: Sequence[InjectionCount]) -> list[str]:
     )
     idle = [one.injection for one in found if not one.eligible]
     if met and idle:
-        lines += wrapped(f"No attempt was made that these could hit: {', '.join(idle)}.")
+        lines += wrapped(f"No attempt fitted these, or another fault took it first: {', '.join(idle)}.")
     return lines
 
 
@@ -164,7 +164,9 @@ def _beside(found: Sequence[Impact]) -> str:
         return f"{what} its twin without faults or, where it has none, {calm}"
     if twin:
         return f"{what} its twin without faults"
-    return f"{what} {calm}" if median else "no data, since no trial of the same prompt met no fault"
+    if median:
+        return f"{what} {calm}"
+    return "no data, since each hung, did not end or has no trial of the same prompt without faults beside it"
 
 
 def _cost(name: str, of: Impact) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chaoslab.analysis.measures.durations import duration
+from chaoslab.analysis.measures.incidents import HARMED
 from chaoslab.analysis.measures.intervals import Estimate
 from chaoslab.analysis.measures.mttr import Mttr, Recovery
 from chaoslab.analysis.run_report import RunReport
@@ -29,7 +30,7 @@ def _counts(found: Recovery) -> str:
     """The number of incidents per ending."""
     ways = {"by retry": found.retry, "by fallback": found.fallback, "late": found.late}
     by = ", ".join(f"{number} {way}" for way, number in ways.items() if number)
-    harmed = f", {found.harmed} with harm (an effect happened twice)" if found.harmed else ""
+    harmed = f", {found.harmed} with harm ({HARMED})" if found.harmed else ""
     return (
         f"{found.recovered} of {count(found.n, 'incident')} recovered{f' ({by})' if by else ''}{harmed}, "
         f"{found.censored} never"
@@ -66,6 +67,8 @@ def _censored(found: Recovery) -> str:
         return f"{count(found.n, 'fault')}: too few for a median and an interval."
     if found.recovered == found.n:
         return ""
+    if not found.recovered:
+        return "None recovered, so the median is not reached and there is no mean."
     median = f"{seconds(found.median)} in the median" if found.median else "median not reached, too few recovered"
     said = f'With the others counted as "at least so long" (Kaplan–Meier): {median}'
     if found.restricted_mean and found.horizon_s:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+from statistics import fmean
 
 import pytest
 from hypothesis import given
@@ -16,6 +18,7 @@ from chaoslab.analysis.measures.intervals import (
     _AtLeast,
     bootstrap_mean,
     clopper_pearson,
+    design_effect,
     kaplan_meier,
     plausible,
     rate,
@@ -248,3 +251,53 @@ def test_a_chance_is_plausible_just_within_clopper_and_pearsons_interval(count: 
     near = [bound + off for bound in (interval.low, interval.high) for off in (-1e-6, 1e-6)]
     for chance in (0.0, 1.0, *(one for one in near if 0 < one < 1)):
         assert plausible(count, total, chance, confidence=0.99) == (chance in interval), chance
+
+
+def test_the_design_effect_is_that_of_a_hand_calculation() -> None:
+    # (2² + 2²) · 2/1 over 4 · 1²
+    assert design_effect([1.0, 1.0, -1.0, -1.0], ["a", "a", "b", "b"]) == 4.0
+    assert design_effect([1.0, -1.0, 1.0, -1.0], ["a", "a", "b", "b"]) == 1.0
+    assert design_effect([1.0, -1.0, 2.0, -2.0], ["a", "b", "c", "d"]) == 1.0
+    assert design_effect([1.0, -1.0], ["a", "a"]) == 1.0
+
+
+def test_values_that_are_their_own_groups_have_the_same_intervals() -> None:
+    spells = [Spell(n / 7, ended=n % 3 > 0) for n in range(60)]
+    assert kaplan_meier(spells, [str(n) for n in range(60)]) == kaplan_meier(spells)
+    values = [float(n % 7) for n in range(50)]
+    assert bootstrap_mean(values, groups=[str(n) for n in range(50)]) == bootstrap_mean(values)
+
+
+def test_a_value_told_four_times_says_no_more_than_told_once() -> None:
+    spells = [Spell((n * 37 % 41) / 4, ended=n % 4 > 0) for n in range(41)]
+    names = [str(n) for n in range(41)]
+    once, blind, told = kaplan_meier(spells), kaplan_meier(spells * 4), kaplan_meier(spells * 4, names * 4)
+    assert once
+    assert blind
+    assert told
+    widths = [each.restricted_mean.interval.high - each.restricted_mean.interval.low for each in (once, blind, told)]
+    assert widths[1] < 0.55 * widths[0]
+    assert widths[2] == pytest.approx(widths[0], rel=0.06)
+    assert told.restricted_mean.value == pytest.approx(once.restricted_mean.value)
+    values = [spell.duration_s for spell in spells]
+    single, four = bootstrap_mean(values), bootstrap_mean(values * 4, groups=names * 4)
+    assert single
+    assert four
+    assert four.high - four.low == pytest.approx(single.high - single.low, rel=0.06)
+
+
+@pytest.mark.parametrize(("grouped", "least", "most"), [(True, 0.9, 1.0), (False, 0.0, 0.8)])
+def test_the_intervals_cover_the_truth_where_the_incidents_of_a_trial_go_together(
+    *, grouped: bool, least: float, most: float
+) -> None:
+    """40 trials of 8 incidents; in half of them repairs take 2 s in the mean, in the others 8 s, cut off after 12 s."""
+    dice = random.Random(5)
+    truth = fmean(mean * (1 - math.exp(-12 / mean)) for mean in (2.0, 8.0))
+    held = 0
+    for _ in range(100):
+        means = [dice.choice((2.0, 8.0)) for _ in range(40)]
+        took = [(str(trial), dice.expovariate(1 / mean)) for trial, mean in enumerate(means) for _ in range(8)]
+        spells = [Spell(min(seconds, 12.0), ended=seconds <= 12) for _, seconds in took]
+        curve = kaplan_meier(spells, [trial for trial, _ in took] if grouped else None)
+        held += curve is not None and truth in curve.restricted_mean.interval
+    assert least <= held / 100 <= most

@@ -92,13 +92,14 @@ ORDERS: dict[Callable[[str], str], list[dict[str, object]]] = {
          "Idempotency-Key"),
         (boasting, "tool_error", "What was asked for was not done, and the answer did not say so, in 1 of 1",
          "before it reports success"),
-        (trusting, "wrong_value", "A wrong value was passed on in 1 of 1 judged trials that met wrong_value.",
+        (trusting, "wrong_value", "The answer, an effect or the end state had a wrong value in 1 of 1",
          "plausible range"),
         (honest, "timeout_before_effect", "A call that timed out, broke off or met a 429 or 5xx was not tried again",
          "after a short wait"),
         (stubborn, "timeout", "One request was attempted 6 times or more in 1 of 1 trials, 8 at most.",
          "bound its attempts"),
-        (endless, "tool_error", "The agent would never have ended in 1 of 1 judged trials", "a deadline"),
+        (endless, "tool_error", "The agent would never have ended, or not before its deadline, in 1 of 1",
+         "a deadline"),
     ],
 )  # fmt: skip
 def test_a_rule_speaks_of_the_trials_that_show_it(

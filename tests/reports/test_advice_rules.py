@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.core.events import AttemptRef, CallFinished, FaultWitnessed, PromptFinished, PromptStarted, RunStarted
+from chaoslab.core.events import (
+    AttemptRef,
+    CallFinished,
+    CallStarted,
+    Fallback,
+    FaultWitnessed,
+    PromptFinished,
+    PromptStarted,
+    RunStarted,
+)
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.contents import Contents
@@ -156,23 +165,48 @@ def test_an_injection_without_a_call_is_named(tmp_path: Path) -> None:
         options: Any = {"tools": [order], "reads": [price], "faults": [lab.inject("tool_error", target)]}
         lab.run(honest, "Do it.", logs=tmp_path / str(n), **options)
         written = Contents.of(History.read(tmp_path / str(n) / "latest"), where="logs/run")
-        found = of_rule(written, "Name a target that the agent calls")
+        found = of_rule(written, "that fit the agent's calls")
         assert [(one.size.count, one.size.total) for one in found] == [(1, 1)] * advised
 
 
-def log(fault: str, *, answer: str, fact: str) -> History:
-    """The log of a trial that met the fault, in which this was answered and that is right."""
-    at = AttemptRef(trial="p1.r1", target="model", request=1, attempt=1, request_id="a")
+STARTED = RunStarted(seed=1, settings={}, plan={}, prompts=1, now="2026-06-01T09:00:00Z", model="m")
+
+
+def lines(
+    fault: str, *, answer: str, fact: str, trial: str = "p1.r1", twin: str | None = None,
+    met: CallFinished | None = None, later: Any = (),
+) -> list[Record]:  # fmt: skip
+    """A trial that met the fault, in which this was answered and that is right. `met`: the end of the attempt that met
+    it. `later`: what happened at the same moment, after that."""
+    at = AttemptRef(trial=trial, target="model", request=1, attempt=1, request_id="a")
+    call = met or CallFinished(at=at, tool="POST /chat", ok=True, duration_s=1.0, status=200)
     events = [
-        PromptStarted(prompt_index=1, prompt="x", facts=[[fact]], effects=None, stated=True),
-        CallFinished(at=at, tool="POST /chat", ok=True, duration_s=1.0, status=200),
-        FaultWitnessed(at=at, fault=fault, injection=fault, evidence="seen"),
-        PromptFinished(prompt_index=1, prompt="x", status="ok", answer=answer, attempts=1, duration_s=1.0),
+        (0, PromptStarted(prompt_index=1, prompt="x", facts=[[fact]], effects=None, stated=True, twin=twin)),
+        (1, call),
+        (1, FaultWitnessed(at=call.at, fault=fault, injection=fault, evidence="seen")),
+        *((1, event) for event in later),
+        (2, PromptFinished(prompt_index=1, prompt="x", status="ok", answer=answer, attempts=1, duration_s=1.0)),
     ]
-    started = RunStarted(seed=1, settings={}, plan={}, prompts=1, now="2026-06-01T09:00:00Z", model="m")
-    first = Record(ts="2026-06-01T09:00:00Z", t=0.0, run="r", trial=None, writer="lab", seq=1, event=started)
-    lines = [replace(first, t=n, seq=n + 1, trial="p1.r1", event=event) for n, event in enumerate(events, 1)]
-    return History([first, *lines])
+    first = Record(ts="2026-06-01T09:00:00Z", t=0.0, run="r", trial=None, writer="lab", seq=1, event=STARTED)
+    return [replace(first, t=t, seq=n, trial=trial, event=event) for n, (t, event) in enumerate(events, 2)]
+
+
+def log(fault: str, **more: Any) -> History:
+    """The log of a run with one such trial."""
+    return run_of(lines(fault, **more))
+
+
+def run_of(*trials: list[Record]) -> History:
+    first = replace(trials[0][0], trial=None, seq=1, event=STARTED)
+    return History([first, *(line for trial in trials for line in trial)])
+
+
+def at(attempt: int) -> AttemptRef:
+    return AttemptRef(trial="p1.r1", target="model", request=1, attempt=attempt, request_id="a")
+
+
+def ended(attempt: int, *, ok: bool = True, **more: Any) -> CallFinished:
+    return CallFinished(at=at(attempt), tool="POST /chat", ok=ok, duration_s=1.0, **more)
 
 
 @pytest.mark.parametrize(
@@ -249,3 +283,170 @@ def test_of_two_faults_the_one_where_it_was_done_twice_is_named_and_advice_on_th
 
 def post(*, text: str) -> str:
     return text
+
+
+def shown(history: History) -> Contents:
+    return Contents.of(history, where="logs/run")
+
+
+def test_a_reply_that_was_asked_for_again_was_not_accepted() -> None:
+    cut = ended(1, ok=False, error="closed")
+    for fault, remedy, met in (("slow_close", "finish reason", cut), ("empty", "an empty reply as", ended(1))):
+        bad = {"answer": "The total is 99.", "fact": "412"}
+        assert of_rule(shown(log(fault, **bad, met=met, later=[ended(2)])), remedy) == []
+        assert of_rule(shown(log(fault, **bad, met=ended(1))), remedy) != []
+
+
+def test_a_stream_that_broke_off_may_be_used_and_a_tool_that_failed_may_not() -> None:
+    for fault, counts in (("disconnect", True), ("slow_close", False)):
+        found = shown(log(fault, answer="The total is", fact="412", met=ended(1, ok=False, error="closed")))
+        assert bool(of_rule(found, "finish reason")) is counts
+
+
+@pytest.mark.parametrize(
+    ("fault", "answer", "counts"),
+    [
+        ("refusal", "I could not find the total.", False),
+        ("wrong_value", "I could not find the total.", False),
+        ("wrong_value", "Good morning.", False),
+        ("wrong_value", "The total is 99.", True),
+    ],
+)
+def test_a_value_that_is_only_missing_was_not_passed_on(fault: str, answer: str, *, counts: bool) -> None:
+    found = shown(log(fault, answer=answer, fact="412", twin="The total is 412."))
+    assert bool(of_rule(found, "plausible range")) is counts
+
+
+def test_a_trial_that_ended_well_is_not_said_to_have_ended_badly() -> None:
+    found = shown(log("drop_context", answer="I could not find the total.", fact="412"))
+    (one,) = of_rule(found, "outside of the conversation")
+    assert found.headline.bad is not None
+    assert found.headline.bad.count == 0
+    assert one.seen.startswith("The agent could not do all, or did not end well, after its conversation")
+
+
+def test_an_admitted_loss_beside_harm_is_said_to_be_admitted() -> None:
+    def sorry(_prompt: str) -> str:
+        try:
+            order(amount=3)
+        except Exception:  # noqa: BLE001
+            note(text="no order")
+            return "I could not order 3: the shop failed."
+        return "Ordered 3."
+
+    def note(*, text: str) -> str:
+        return f"noted {text}"
+
+    faults = [lab.inject("tool_error", "order")]
+    wanted = [{"effect": "order", "amount": 3}]
+    found = shown(lab.run(sorry, "Do it.", tools=[order, note], effects=wanted, faults=faults).history)
+    assert {harm.kind: harm.findings for harm in found.harms if harm.findings} == {"phantom": 1}
+    assert of_rule(found, "before it reports success") == []
+    assert of_rule(found, "the user did not ask for") != []
+
+
+def test_an_answer_that_denies_is_not_said_to_fill_a_gap() -> None:
+    def denying(_prompt: str) -> str:
+        try:
+            order(amount=3)
+        except TimeoutError:
+            return "The order was not placed: error 504."
+        return "Ordered 3."
+
+    found = contents(denying, "lost_reply", {}, target="order")
+    assert of_rule(found, "a user who is told no") != []
+    assert of_rule(found, "instead of filling the gap") == []
+
+
+@pytest.mark.parametrize(("around", "counts"), [(False, True), (True, False)])
+def test_a_fallback_is_no_second_try(*, around: bool, counts: bool) -> None:
+    fallback = [Fallback(at=at(2), tool="POST /chat", address="http://127.0.0.1:1")] if around else []
+    again = [*fallback, CallStarted(at=at(2), tool="POST /chat"), ended(2)]
+    down = ended(1, ok=False, status=503)
+    found = shown(log("server_error", answer="The total is 412.", fact="412", met=down, later=again))
+    assert bool(of_rule(found, "Back off exponentially")) is counts
+
+
+def test_an_attempt_beside_a_failing_one_is_no_second_try() -> None:
+    history = log("server_error", answer="The total is 412.", fact="412", met=ended(1, ok=False, status=503))
+    beside = replace(history.records[1], t=0.5, seq=9, event=CallStarted(at=at(2), tool="POST /chat"))
+    assert of_rule(shown(History([*history.records[:2], beside, *history.records[2:]])), "Back off") == []
+
+
+def test_a_fault_whose_calls_another_took_is_not_said_to_have_had_none(tmp_path: Path) -> None:
+    faults = [lab.inject("server_error", "price"), lab.inject("rate_limit", "price", chance=0.5)]
+    with pytest.warns(lab.NothingHit):
+        lab.run(honest, "Do it.", reads=[price], faults=faults, logs=tmp_path)
+    (one,) = of_rule(shown(History.read(tmp_path / "latest")), "that fit the agent's calls")
+    assert "or another fault took each" in one.seen
+
+
+def test_a_wrong_end_state_is_advised_on() -> None:
+    orders: list[int] = []
+
+    def place() -> str:
+        orders.append(3)
+        return "done"
+
+    def hasty(_prompt: str) -> str:
+        for _ in range(2):
+            try:
+                place()
+            except TimeoutError:
+                continue
+            break
+        return "Ordered 3."
+
+    def made() -> Agent:
+        orders.clear()
+        return hasty
+
+    options: Any = {"reads": [place], "state": lambda: len(orders)}
+    trial = lab.run(lab.fresh(made), "Do it.", faults=[lab.inject("lost_reply", "place", calls=[1])], **options)
+    (one,) = of_rule(shown(trial.history), "undo what was done by half")
+    assert (
+        one.seen
+        == "The end state was neither the right one nor the one before in 1 of 1 judged trials that met lost_reply."
+    )
+    (incident,) = trial.incidents
+    assert (incident.ending, incident.recovered) == ("harm", False)
+
+
+def test_advice_on_trials_that_ended_badly_comes_first() -> None:
+    honestly = [
+        lines("drop_context", answer="I could not find the total.", fact="412", trial=f"p1.r{n}") for n in (1, 2)
+    ]
+    lied = lines("empty", answer="The total is 99.", fact="412", trial="p1.r3")
+    first, *others = shown(run_of(*honestly, lied)).advice
+    assert "An empty reply was accepted" in first.seen
+    assert any("outside of the conversation" in one.do for one in others)
+
+
+def test_of_faults_that_are_shown_alike_the_one_at_the_repeated_effect_comes_first() -> None:
+    def both(_prompt: str) -> str:
+        price(item="pen")
+        for _ in range(2):
+            try:
+                order(amount=3)
+            except TimeoutError:
+                continue
+            break
+        return "Ordered 3."
+
+    def twice(_prompt: str) -> str:
+        price(item="pen")
+        order(amount=3)
+        order(amount=4)
+        return "Ordered 3 and 4."
+
+    def trial(number: int, agent: Agent, amounts: Sequence[int], *faults: lab.Injection) -> list[Record]:
+        wanted = [{"effect": "order", "amount": amount} for amount in amounts]
+        options: Any = {"tools": [order], "reads": [price], "effects": wanted, "faults": faults}
+        whole = lab.run(agent, "Do it.", **options).history
+        return [replace(line, trial=f"p1.r{number}") if line.trial else line for line in whole]
+
+    late, lost = lab.inject("latency", "*", delay_s=1.0), lab.inject("lost_reply", "order", calls=[1])
+    bad = trial(1, both, [3], lab.inject("latency", "price", delay_s=1.0), lost)
+    good = [line for n in (2, 3) for line in trial(n, twice, [3, 4], late)]
+    (one,) = of_rule(shown(History([*bad, *good])), "Idempotency-Key")
+    assert one.seen == "Something was done more often than asked in 1 of 1 judged trials that met lost_reply."

@@ -42,7 +42,7 @@ from chaoslab.core.events import (
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports import charts
-from chaoslab.reports.charts import draw, main, overlay, save
+from chaoslab.reports.charts import draw, main, overlay, palette, save
 from chaoslab.reports.charts.errors import errors
 from chaoslab.reports.charts.latency_by_fault import latency_by_fault
 from chaoslab.reports.charts.mttr import mttr
@@ -246,6 +246,26 @@ def test_an_error_is_named_by_target_and_status_and_never_in_a_services_words() 
     assert "1 failed attempts with a witnessed fault, 8 that nobody injected" in said(figure)
 
 
+def test_faults_without_a_colour_of_their_own_can_be_told_apart_and_look_alike_in_all_charts() -> None:
+    names = ["auth_error", "not_found", "dns_failure", "flapping", "rate_limit", "server_error"]
+    events: list[Event] = [PromptStarted(prompt_index=1, prompt="?")]
+    for n, name in enumerate(names, 1):
+        events.append(call("search", n, status=500))
+        at = AttemptRef(target="search", request=n, attempt=1, request_id="")
+        events.append(FaultWitnessed(at=at, fault=name, injection=name))
+    events.append(call("search", 9, ok=True))
+    report = RunReport.of(told(*events))
+    bars = {
+        text.get_text(): (to_hex(patch.get_facecolor()), patch.get_hatch())
+        for drawn in (errors(report),)
+        for patch, text in zip(drawn.legends[0].get_patches(), drawn.legends[0].get_texts(), strict=True)
+    }
+    assert len(set(bars.values())) == len(bars) > len(names)
+    some = palette.of_run(report, ["dns_failure", "rate_limit"])
+    assert some == {name: look for name, look in palette.of_run(report, names).items() if name in some}
+    assert some != palette.faults(some)
+
+
 def test_an_attempt_that_met_two_faults_failed_by_the_one_that_fails() -> None:
     met = (
         FaultWitnessed(
@@ -386,7 +406,7 @@ def test_a_recovery_that_did_harm_is_drawn_as_harm() -> None:
         PromptFinished(prompt_index=1, prompt="?", status="ok", answer="!", attempts=1, duration_s=3.0),
     )
     (axes,) = (figure := mttr(RunReport.of(run))).axes
-    assert "recovered with harm (an effect twice) (1)" in said(figure)
+    assert "recovered with harm (1)" in said(figure)
     assert "0 recovered, 1 with harm, 0 never" in said(figure)
     drawn = [c for c in axes.collections if len(np.asarray(c.get_offsets())) == 1]
     assert [color_of(c) for c in drawn] == [OUTCOMES["harm"].color.lower()]

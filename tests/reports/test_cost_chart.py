@@ -12,6 +12,7 @@ from chaoslab.analysis.run_report import RunReport
 from chaoslab.analysis.section import Section
 from chaoslab.record.history import History
 from chaoslab.reports.charts.cost_of_chaos import cost_of_chaos
+from chaoslab.reports.contents.parts import _amounts
 from chaoslab.reports.contents.spent import SEVERAL, added, amount, apart
 from tests.reports.test_charts import check_legible, said
 
@@ -77,6 +78,12 @@ def test_without_a_comparison_the_chart_says_so() -> None:
     for reason, run in runs.items():
         assert added(run) == ()
         assert reason in said(cost_of_chaos(run))
+
+
+def test_an_amount_next_to_nothing_is_not_negative() -> None:
+    assert [amount(name, -0.00004) for name in ("seconds", "usd")] == ["+0.00 s", "+0.0000 USD"]
+    cells = _amounts(spending(1, seconds=-0.0004), (), "+")
+    assert cells[-1] == "+0.00"
 
 
 def test_amounts_have_their_sign_and_unit() -> None:

@@ -116,6 +116,14 @@ def test_a_mistake_is_one_line(typed: Sequence[str], line: str, here: Path, caps
     assert sorted(here.rglob("*")) == before
 
 
+def test_of_two_runs_none_is_written_if_one_is_not_there(here: Path, capsys: Printed) -> None:
+    for form in ([], ["--format", "json", "--out", "new"]):
+        before = sorted(here.rglob("*"))
+        assert cli.main(["report", "one", "nosuch", *form]) == 2
+        assert capsys.readouterr().err.startswith("no run with logs is called 'nosuch'")
+        assert sorted(here.rglob("*")) == before
+
+
 def test_without_jinja_a_run_ends_well_and_says_what_to_install(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed
 ) -> None:

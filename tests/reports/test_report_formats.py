@@ -190,6 +190,14 @@ def test_markdown_says_the_verdict_first_and_how_to_see_each_failure_again(run: 
     assert f"`chaoslab replay logs/run --trial {run.rows[0].trial}`" in text
 
 
+def test_markdown_tells_the_outcomes_best_first_and_tells_the_unjudged_from_the_bad(run: Contents) -> None:
+    (text,) = formats.files("markdown", run).values()
+    (told,) = re.findall(r"^- outcomes: (.*)$", text, re.MULTILINE)
+    names = [part.split(" ", 1)[1].replace(" ", "_") for part in told.split(", ")]
+    assert names == [str(outcome) for outcome in Outcome if str(outcome) in names]
+    assert "### Trials that did not end well or could not be judged\n" in text
+
+
 def test_markdown_is_bounded(run: Contents) -> None:
     long = tuple(
         replace(run.rows[0], trial=f"p{n}.r1", why="why " * 400, met=(("fault", "x" * 9000),)) for n in range(900)

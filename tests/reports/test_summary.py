@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -75,7 +76,7 @@ def test_outcomes_come_first_then_harm_then_what_the_faults_did_then_recovery_th
 def test_a_bad_trial_comes_with_the_command_that_does_it_again(tmp_path: Path) -> None:
     report = RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write()))
     trial = next(trial for trial, verdict in report.verdicts.items() if verdict.outcome is Outcome.HARM)
-    assert f"\neach of them once more: chaoslab replay fake --trial {trial}\n" in render(report)
+    assert f"\nthe worst trial once more: chaoslab replay fake --trial {trial}\n" in render(report)
     assert "once more" not in render(
         RunReport.of(History.read(FakeRun(tmp_path / "calm", prompts=5, chance=0).write()))
     )
@@ -182,8 +183,41 @@ def test_a_trial_without_its_run_tells_no_more() -> None:
 
 def test_a_repeated_charge_is_a_recovery_with_harm(tmp_path: Path) -> None:
     text = flat(render(RunReport.of(paid(tmp_path, lab.inject("lost_reply", "charge", calls=[1])))))
-    assert "time to recovery: 0 of 20 incidents recovered, 20 with harm (an effect happened twice), 0 never" in text
-    assert "median not reached, too few recovered" in text
+    assert (
+        "time to recovery: 0 of 20 incidents recovered, 20 with harm (an effect was repeated, or the end state "
+        "is wrong), 0 never None recovered, so the median is not reached and there is no mean."
+    ) in text
+
+
+def test_what_only_the_managers_log_knows_after_a_cut_is_no_trial(tmp_path: Path) -> None:
+    folder = FakeRun(tmp_path, prompts=40).write()
+    whole = RunReport.of(History.read(folder))
+    log = folder / "info.log"
+    lines = log.read_bytes().splitlines(keepends=True)
+    later = [line for line in lines if b'"kind": "fault_witnessed"' in line]
+    (folder / "manager.log").write_bytes(b"".join(later))
+    log.write_bytes(b"".join(line for line in lines[: len(lines) // 2] if line not in later))
+    cut = RunReport.of(History.read(folder))
+    assert 0 < len(cut.trials) < len(whole.trials)
+    assert cut.met <= set(cut.trials) < {*whole.trials}
+    assert {incident.trial for incident in cut.recovery.value.incidents} <= set(cut.trials)
+
+
+def test_trials_that_hung_are_the_reason_why_no_cost_is_known(tmp_path: Path) -> None:
+    def waiting(_prompt: str) -> str:
+        try:
+            return f"{rate('EUR')}"
+        except Exception:  # noqa: BLE001
+            threading.Event().wait()
+        return "never"
+
+    faults = [lab.inject("server_error", "rate", chance=0.8)]
+    run = lab.run_many(waiting, "Ask", trials=30, reads=[rate], faults=faults, logs=tmp_path)
+    assert {str(trial.outcome) for trial in run} == {"correct", "hung"}
+    text = flat(render(RunReport.of(History.read(tmp_path / "latest"))))
+    assert "no trial of the same prompt met no fault" not in text
+    assert "seconds, calls: no data, since each hung, did not end or has no trial" in text
+    assert "None recovered, so the median is not reached and there is no mean." in text
 
 
 def test_what_a_fault_cost_is_told_beside_the_twin_and_the_trials_that_met_none(tmp_path: Path) -> None:

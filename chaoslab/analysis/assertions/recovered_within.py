@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import ClassVar
 
 from chaoslab.analysis.assertion import Assertion, Bounds, Miss, Seen
-from chaoslab.analysis.measures.incidents import Ending, how_bad, incidents
+from chaoslab.analysis.measures.incidents import HARMED, Ending, how_bad, incidents
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class RecoveredWithin(Assertion):
         for each in sorted(found, key=how_bad, reverse=True):
             request = f"request {each.request} to {each.target}"
             if each.ending is Ending.HARM:
-                return Miss(f"{request} recovered from {each.fault} only after an effect was repeated")
+                return Miss(f"{request} recovered from {each.fault} with harm: {HARMED}")
             if not each.recovered:
                 return Miss(f"{request} never recovered from {each.fault}")
             if each.duration_s > self.seconds:

@@ -5,8 +5,8 @@ result of that same request: an attempt that is ok and met no fault that corrupt
 with the name of the fault that opened it; further faults of its attempts belong to it. It is *noticed* at the end of
 that attempt, when its fault is witnessed.
 
-Intervals take incidents as independent of each other. Where one outage hits several requests they are not, and the
-intervals are too narrow.
+Incidents of one trial may go together, as where one outage hits several requests. Their intervals are widened by how
+much they do (`intervals.design_effect`); trials are taken as independent.
 
 Some faults open none, since nothing can recover from them: those that corrupt a value silently, and those that last
 until the trial ends. The fault's class defines this (`traits`). Nor does a fault open one at an attempt that was
@@ -19,7 +19,8 @@ It ends in one of five ways:
 - `late`: the attempt that met the fault was right all the same; there was nothing to notice.
 - `harm`: a right result came, but between the opening and that result an effect happened at the target a second time:
   two entries of its ledger by the same tool with equal content and without a common request id. (An agent that wants
-  the same thing twice looks alike.)
+  the same thing twice looks alike.) Or the trial left the world that its user's function reads in a state that is
+  neither the right one nor the one before; which of its calls did so is not known.
 - `censored`: the trial ended first.
 
 Incidents of a log without faults (the first lab's) are *inferred*. At a tool, one opens at the first failed attempt of
@@ -39,6 +40,8 @@ from itertools import combinations
 from sys import intern
 from typing import NamedTuple
 
+from chaoslab.analysis.end_state import compare
+from chaoslab.analysis.ledger import Kind
 from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.intervals import Spell
 from chaoslab.core.events import (
@@ -46,9 +49,11 @@ from chaoslab.core.events import (
     CallFinished,
     CallStarted,
     Effect,
+    EndState,
     FaultWitnessed,
     PromptAttempt,
     PromptFinished,
+    PromptStarted,
 )
 from chaoslab.record.history import History, Place
 from chaoslab.record.lines import Record
@@ -67,6 +72,8 @@ class Ending(StrEnum):
 
 
 RECOVERED = (Ending.RETRY, Ending.FALLBACK, Ending.LATE)
+HARMED = "an effect was repeated, or the end state is wrong"
+"""The meaning of `Ending.HARM`, in words."""
 
 
 class Incident(NamedTuple):
@@ -88,7 +95,7 @@ class Incident(NamedTuple):
 
     @property
     def recovered(self) -> bool:
-        """True if a right result came and no effect was repeated before it."""
+        """True if a right result came without harm."""
         return self.ending in RECOVERED
 
     @property
@@ -150,7 +157,9 @@ class _Told:
             if at[:3] in hit:
                 self.calls.setdefault(at[:3], []).append((record.t, call))
         self.effects: dict[tuple[str | None, str], list[tuple[float, Effect]]] = {}
+        self.changing: dict[str | None, set[str]] = {}
         for record, effect in history.of(Effect):
+            self.changing.setdefault(record.trial, set()).add(effect.target)
             if (where := (record.trial, effect.target)) in targets:
                 self.effects.setdefault(where, []).append((record.t, effect))
 
@@ -158,6 +167,23 @@ class _Told:
     def last(self) -> dict[str | None, float]:
         """The time of each trial's last event."""
         return {record.trial: record.t for record in self.history.records}
+
+    @cached_property
+    def astray(self) -> set[str | None]:
+        """The trials whose end state is neither the right one nor the one before."""
+        right = {record.trial: event.state for record, event in self.history.of(PromptStarted)}
+        return {
+            record.trial
+            for record, end in self.history.of(EndState)
+            if not end.error
+            and (state := right.get(record.trial)) is not None
+            and any(one.kind is Kind.STATE for one in compare(end.before, state, end.after, line=(record.writer, 0)))
+        }
+
+    def _led_astray(self, trial: str, target: str) -> bool:
+        """True if the end state is wrong and the target may have made it so: one that has effects, or any if the log has
+        none of the trial."""
+        return trial in self.astray and target in self.changing.get(trial, (target,))
 
     def noticeable(self, fault: FaultWitnessed, place: Place) -> bool:
         """True if somebody could notice the fault and react to it."""
@@ -178,7 +204,9 @@ class _Told:
         closed_t, ending = self._ending(fault, right)
         if closed_t is None:
             closed_t = self.ends[trial] if trial in self.ends else self.last[trial]
-        elif _repeated([e for t, e in self.effects.get((trial, fault.target), ()) if opened_t <= t <= closed_t]):
+        elif self._led_astray(trial, fault.target) or _repeated(
+            [e for t, e in self.effects.get((trial, fault.target), ()) if opened_t <= t <= closed_t]
+        ):
             ending = Ending.HARM
         duration_s, noticed_after_s = (round(max(0.0, t - opened_t), 6) for t in (closed_t, noticed_t))
         target, name, injection = intern(fault.target), intern(fault.fault), intern(fault.injection)

@@ -2,15 +2,20 @@
 
 Sources: Wilson 1927; Clopper and Pearson 1934; Kaplan and Meier 1958 with Greenwood's variance on the log(−log) scale
 (Kalbfleisch and Prentice); Brookmeyer and Crowley 1982 for the median; Efron's percentile bootstrap.
+
+Values of one group, such as the incidents of one trial, may go together. Where groups are given, the variances are
+multiplied by the *design effect* (Kish 1965): the variance by the sums of the groups over the variance by the single
+values, as in the sandwich estimator of Liang and Zeger 1986. The parts of the restricted mean are its influence
+function's. It is never below 1, and 1 where each value is a group of its own or all are one.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from itertools import accumulate
 from statistics import NormalDist, fmean, stdev
@@ -137,12 +142,35 @@ def _bisect(rising: Callable[[float], float]) -> float:
     return (low + high) / 2
 
 
-def bootstrap_mean(values: Sequence[float], *, seed: int = 0, resamples: int = 1000) -> Interval | None:
+def design_effect(parts: Sequence[float], groups: Sequence[str]) -> float:
+    """The factor by which values that go together within their groups raise the variance of their mean. `parts`: the
+    share of each value in the estimate's deviation; `groups`: its group."""
+    sums: dict[str, float] = {}
+    for part, group in zip(parts, groups, strict=True):
+        sums[group] = sums.get(group, 0.0) + part
+    alone = math.fsum(part * part for part in parts)
+    if len(sums) in (1, len(parts)) or not alone:
+        return 1.0
+    together = math.fsum(total * total for total in sums.values()) * len(sums) / (len(sums) - 1)
+    return max(1.0, together / alone)
+
+
+def bootstrap_mean(
+    values: Sequence[float], *, groups: Sequence[str] | None = None, seed: int = 0, resamples: int = 1000
+) -> Interval | None:
     """The bootstrap percentile interval of the mean; equal values and seed give the same interval. None below two
     values. Above MANY values it is the normal interval, kept within the values: it is as good, and resampling would
-    take longer."""
+    take longer. `groups`: the group of each value; it widens the interval by the root of the design effect."""
     if len(values) < 2:
         return None
+    if groups is not None:
+        mean = fmean(values)
+        wider = math.sqrt(design_effect([value - mean for value in values], groups))
+        found = bootstrap_mean(values, seed=seed, resamples=resamples)
+        if wider == 1 or found is None:
+            return found
+        low, high = (mean + (bound - mean) * wider for bound in (found.low, found.high))
+        return Interval(max(min(values), low), min(max(values), high))
     if len(values) > MANY:
         mean, half = fmean(values), _z() * stdev(values) / math.sqrt(len(values))
         return Interval(max(min(values), mean - half), min(max(values), mean + half))
@@ -182,10 +210,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Survival:
-    """Kaplan–Meier's curve; `horizon_s` is the longest duration observed, ended or not."""
+    """Kaplan–Meier's curve; `horizon_s` is the longest duration observed, ended or not. `effect`: the design effect,
+    which is part of the steps' intervals."""
 
     steps: tuple[Step, ...]
     horizon_s: float
+    effect: float = 1.0
 
     @property
     def median(self) -> Estimate | None:
@@ -203,12 +233,8 @@ class Survival:
     def restricted_mean(self) -> Estimate:
         """The mean duration up to the horizon: the area under the curve, with a normal interval by Greenwood's
         variance."""
-        starts = [0.0, *(step.at_s for step in self.steps)]
-        ends = [*starts[1:], self.horizon_s]
-        shares = [1.0, *(step.share for step in self.steps)]
-        areas = [share * (end - start) for start, end, share in zip(starts, ends, shares, strict=True)]
-        beyond = list(accumulate(reversed(areas)))[-2::-1]
-        variance = sum(
+        areas, beyond = self._areas
+        variance = self.effect * sum(
             area * area * step.ended / (step.at_risk * (step.at_risk - step.ended))
             for area, step in zip(beyond, self.steps, strict=True)
             if step.at_risk > step.ended
@@ -216,19 +242,45 @@ class Survival:
         mean, half = math.fsum(areas), _z() * math.sqrt(variance)
         return Estimate(mean, Interval(max(0.0, mean - half), min(self.horizon_s, mean + half)))
 
+    @property
+    def _areas(self) -> tuple[Sequence[float], Sequence[float]]:
+        """The area under each level of the curve, and the area beyond each step."""
+        starts = [0.0, *(step.at_s for step in self.steps)]
+        ends = [*starts[1:], self.horizon_s]
+        shares = [1.0, *(step.share for step in self.steps)]
+        areas = [share * (end - start) for start, end, share in zip(starts, ends, shares, strict=True)]
+        return areas, list(accumulate(reversed(areas)))[-2::-1]
 
-def kaplan_meier(spells: Sequence[Spell]) -> Survival | None:
-    """The survival curve of the durations. At equal times, ends come before censorings. None without spells."""
+    def parts(self, spells: Sequence[Spell]) -> Sequence[float]:
+        """The share of each of the curve's spells in the deviation of the restricted mean: its influence function."""
+        _, beyond = self._areas
+        times = [step.at_s for step in self.steps]
+        own = [area / step.at_risk for area, step in zip(beyond, self.steps, strict=True)]
+        run = [0.0, *accumulate(part * step.ended / step.at_risk for part, step in zip(own, self.steps, strict=True))]
+        found = []
+        for spell in spells:
+            passed = bisect_right(times, spell.duration_s)
+            found.append(run[passed] - (own[passed - 1] if spell.ended else 0.0))
+        return found
+
+
+def kaplan_meier(spells: Sequence[Spell], groups: Sequence[str] | None = None) -> Survival | None:
+    """The survival curve of the durations. At equal times, ends come before censorings. None without spells. `groups`:
+    the group of each spell; the design effect of the restricted mean widens all intervals."""
+    if groups is not None and (alone := kaplan_meier(spells)) is not None:
+        effect = design_effect(alone.parts(spells), groups)
+        steps = [replace(step, interval=_log_log(step.share, effect * step.greenwood)) for step in alone.steps]
+        return alone if effect == 1 else Survival(tuple(steps), alone.horizon_s, effect)
     if not spells:
         return None
-    steps, share, greenwood = [], 1.0, 0.0
+    made, share, greenwood = [], 1.0, 0.0
     ranked = sorted(spell.duration_s for spell in spells)
     for at_s, ended in sorted(Counter(spell.duration_s for spell in spells if spell.ended).items()):
         at_risk = len(ranked) - bisect_left(ranked, at_s)
         share *= 1 - ended / at_risk
         greenwood += ended / (at_risk * (at_risk - ended)) if at_risk > ended else math.inf
-        steps.append(Step(at_s, share, _log_log(share, greenwood), greenwood, at_risk, ended))
-    return Survival(tuple(steps), max(spell.duration_s for spell in spells))
+        made.append(Step(at_s, share, _log_log(share, greenwood), greenwood, at_risk, ended))
+    return Survival(tuple(made), max(spell.duration_s for spell in spells))
 
 
 def _log_log(share: float, greenwood: float) -> Interval:

@@ -11,7 +11,7 @@ Kaplan–Meier's curve: it lasted at least so long.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import NamedTuple
@@ -79,8 +79,11 @@ class Outages:
     def take(self, history: History) -> None:
         self.found += incidents(history)
 
-    def result(self) -> Mttr:
-        found = sorted(self.found, key=in_order)
+    def result(self, begun: Collection[str] = ()) -> Mttr:
+        """The recoveries. `begun`: the trials of the run. Where the agent's log was cut, the manager's tells of faults
+        in later ones, and nobody of how they went on; those are left out. Empty: the run's trials are not known."""
+        known = frozenset(begun)
+        found = sorted((one for one in self.found if not known or one.trial in known), key=in_order)
         faults: dict[str, list[_Times]] = defaultdict(list)
         places: dict[tuple[str, str], list[_Times]] = defaultdict(list)
         every = [*map(_times, found)]
@@ -99,7 +102,7 @@ def mttr(history: History) -> Mttr:
     """The incidents of a run, and the recovery in all groups; an empty run gives empty groups."""
     found = Outages()
     found.take(history)
-    return found.result()
+    return found.result(history.trials)
 
 
 class _Times(NamedTuple):
@@ -123,8 +126,10 @@ def _recovery(found: Sequence[_Times]) -> Recovery:
     counts = Counter([i.incident.ending for i in found])
     recovered = [i for i in found if i.spell.ended]
     durations = [i.spell.duration_s for i in recovered]
+    trials = [i.incident.trial for i in recovered]
     noticed = [(i.incident.noticed_after_s, i.since_notice_s) for i in recovered if i.since_notice_s is not None]
-    curve = kaplan_meier([i.spell for i in found]) if len(found) >= ENOUGH else None
+    within = [i.incident.trial for i in found]
+    curve = kaplan_meier([i.spell for i in found], within) if len(found) >= ENOUGH else None
     return Recovery(
         n=len(found),
         retry=counts[Ending.RETRY],
@@ -135,7 +140,7 @@ def _recovery(found: Sequence[_Times]) -> Recovery:
         mean_s=fmean(durations) if durations else None,
         detected_s=fmean([noticed_s for noticed_s, _ in noticed]) if noticed else None,
         since_notice_s=fmean([after_s for _, after_s in noticed]) if noticed else None,
-        mean_interval=bootstrap_mean(durations) if curve else None,
+        mean_interval=bootstrap_mean(durations, groups=trials) if curve else None,
         median=curve.median if curve else None,
         restricted_mean=curve.restricted_mean if curve else None,
         horizon_s=curve.horizon_s if curve else None,

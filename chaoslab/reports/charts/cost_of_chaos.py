@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.reports.charts.palette import SLATE, faults
+from chaoslab.reports.charts.palette import SLATE, of_run
 from chaoslab.reports.charts.style import canvas, nothing, short, unmet
 from chaoslab.reports.contents.spent import SEVERAL, added, amount, apart, nothing_added
 
@@ -31,7 +31,7 @@ def cost_of_chaos(report: RunReport) -> Figure:
         f"{len(rows) - ROWS} more rows in the report" if len(rows) > ROWS else "",
     ]
     figure, axes = canvas(title, "; ".join(filter(None, note)), height_in=1.7 + 0.42 * max(3, len(shown)))
-    looks = faults(row.fault for row in shown if row.fault != SEVERAL)
+    looks = of_run(report, (row.fault for row in shown if row.fault != SEVERAL))
     places, widths = range(len(shown)), [row.amounts[main] for row in shown]
     colors = [looks[row.fault].color if row.fault in looks else SLATE for row in shown]
     axes.barh(places, widths, height=0.6, color=colors)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.errors import LAB, NOBODY
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.reports.charts.palette import FAILED, LONE, faults
+from chaoslab.reports.charts.palette import FAILED, LONE, hatches, of_run
 from chaoslab.reports.charts.palette import LAB as LAB_COLOR
 from chaoslab.reports.charts.style import canvas, legend, nothing, short, unmet
 
@@ -41,7 +41,8 @@ def errors(report: RunReport) -> Figure:
     if rest:
         rows.append((f"{len(rest)} other kinds", sum((found[kind] for kind in rest), Counter())))
     places = range(len(rows))
-    looks = faults(name for counts in found.values() for name in counts if name not in (NOBODY, LAB))
+    looks = of_run(report, (name for counts in found.values() for name in counts if name not in (NOBODY, LAB)))
+    patterns = {NOBODY: "//", **hatches(looks)}
     parts = [*((name, name, look.color) for name, look in looks.items()), (LAB, LAB, LAB_COLOR)]
     parts.append((NOBODY, NOBODY if told else "injected or not", (LONE if told else FAILED).color))
     begins = [0] * len(rows)
@@ -55,7 +56,7 @@ def errors(report: RunReport) -> Figure:
             left=begins,
             height=0.62,
             color=color,
-            hatch="//" if name == NOBODY else None,
+            hatch=patterns.get(name),
             edgecolor="white",
             linewidth=0.6,
             label=f"{short(label)} ({sum(widths):,})",

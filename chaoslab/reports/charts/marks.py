@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.latency import Attempt, latency
-from chaoslab.reports.charts.palette import CLEAN, FAILED, LONE, Look, faults
+from chaoslab.reports.charts.palette import CLEAN, FAILED, LONE, Look, of_run
 from chaoslab.reports.charts.style import counted, crowded, short, thin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from chaoslab.analysis.run_report import RunReport
 
 
 SIZES = {"*": 75, "X": 44, "P": 44, "x": 36, "+": 52, "1": 60, "2": 60, "3": 60}
@@ -56,9 +58,10 @@ class Group:
         )
 
 
-def groups(found: Sequence[Attempt], *, told: bool) -> list[Group]:
-    """The attempts by the faults they met; one that met two is in both groups. `told`: the log records faults."""
-    looks = faults(fault for attempt in found for fault in attempt.faults)
+def groups(found: Sequence[Attempt], report: RunReport) -> list[Group]:
+    """The attempts by the faults they met; one that met two is in both groups. `report`: that of their run."""
+    told = report.knows_faults
+    looks = of_run(report, (fault for attempt in found for fault in attempt.faults))
     clean = [a for a in found if not a.faults and a.ok]
     lone = [a for a in found if not a.faults and not a.ok]
     made = [

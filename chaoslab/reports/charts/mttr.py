@@ -10,7 +10,7 @@ from chaoslab.analysis.measures import mttr as measure
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.mttr import Ending, Incident
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.reports.charts.palette import INK, OUTCOMES, SLATE, faults
+from chaoslab.reports.charts.palette import INK, OUTCOMES, SLATE, of_run
 from chaoslab.reports.charts.style import (
     POINTS,
     Scale,
@@ -34,7 +34,7 @@ SHAPES = {
     Ending.RETRY: ("o", "recovered by retry"),
     Ending.FALLBACK: ("s", "recovered by fallback"),
     Ending.LATE: ("^", "late, but right"),
-    Ending.HARM: ("X", "recovered with harm (an effect twice)"),
+    Ending.HARM: ("X", "recovered with harm"),
     Ending.CENSORED: (">", "never recovered (at least so long)"),
 }
 """The shape of each ending. The colour is the fault's, except for harm, which has the same in every chart."""
@@ -62,7 +62,7 @@ def mttr(report: RunReport) -> Figure:
     figure, axes = canvas(title, note, height_in=2.4 + 0.55 * len(found.by_fault))
     rows = list(found.by_fault)
     scaled = scale(axes, [i.duration_s for i in found.incidents], axis="x")
-    known = faults(rows) if told else {}
+    known = of_run(report, rows) if told else {}
     for row, fault in enumerate(rows):
         color = known[fault].color if fault in known else SLATE
         _points(axes, scaled, row, [i for i in found.incidents if i.fault == fault], color)

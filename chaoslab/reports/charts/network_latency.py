@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.marks import groups, said
-from chaoslab.reports.charts.palette import faults
+from chaoslab.reports.charts.palette import of_run
 from chaoslab.reports.charts.style import canvas, legend, nothing, scale, short, unmet
 from chaoslab.reports.spells import spells
 
@@ -32,7 +32,7 @@ def network_latency(report: RunReport) -> Figure:
     note = f"{said(found)}; {f'{met:,} met a fault' if met else unmet(report)}"
     figure, axes = canvas(TITLE, note, height_in=4.8)
     scaled = scale(axes, [a.duration_s for a in found], axis="y")
-    for group in groups(found, told=told):
+    for group in groups(found, report):
         group.scatter(axes, lambda a, share: (a.t - report.began_t, scaled.place(a.duration_s, share)))
     _bands(axes, report)
     first, last = min(a.t for a in found) - report.began_t, max(a.t for a in found) - report.began_t
@@ -46,7 +46,7 @@ def network_latency(report: RunReport) -> Figure:
 def _bands(axes: Axes, report: RunReport) -> None:
     """A band from the first to the last attempt that met a lasting fault, in the fault's colour."""
     found = spells(report)
-    looks = faults(fault for attempt in report.attempts.value for fault in attempt.faults)
+    looks = of_run(report, (fault for attempt in report.attempts.value for fault in attempt.faults))
     for fault in sorted({spell.fault for spell in found}):
         mine = [(s.began_t - report.began_t, s.ended_t - s.began_t) for s in found if s.fault == fault]
         said = f"{short(fault)} lasted ({len(mine):,})"

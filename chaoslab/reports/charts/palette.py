@@ -7,9 +7,13 @@ colour-blind people too, and each has its own shape.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from chaoslab.analysis.run_report import RunReport
 
 
 class Look(NamedTuple):
@@ -63,6 +67,9 @@ FAILED = Look(SLATE, "x")
 STRANGERS = tuple(Look(c, marker) for marker in "<>dp8" for c in ("#00888F", "#C6A1EC", "#F2A6B8", "#51124E"))
 """The looks for all other faults, chosen by the fault's name."""
 
+HATCHES = ("...", "xxx", "---", "|||")
+"""The patterns that tell apart bars of one colour."""
+
 SERIES = ("#175B1D", "#FA71D1", "#90B16D", "#032752", "#926088", "#B6B71B")
 """The colours of runs drawn over each other. From the seventh series on they repeat with another line style."""
 LINES = ("-", "--", ":", "-.")
@@ -77,6 +84,24 @@ def faults(names: Iterable[str]) -> dict[str, Look]:
     for name in wanted:
         if name not in found:
             found[name] = _stranger(name, taken=found.values())
+    return found
+
+
+def of_run(report: RunReport, names: Iterable[str]) -> dict[str, Look]:
+    """The look of each of these faults, the same in all charts of the run: all that it met count as wanted."""
+    wanted = set(names)
+    met = {row.fault for row in report.delivered.value.by_fault if row.witnessed}
+    return {name: look for name, look in faults({*wanted, *met}).items() if name in wanted}
+
+
+def hatches(looks: Mapping[str, Look]) -> dict[str, str]:
+    """A pattern for each of these that has the colour of one before it, for charts without shapes."""
+    seen: Counter[str] = Counter()
+    found = {}
+    for name, look in looks.items():
+        if nth := seen[look.color]:
+            found[name] = HATCHES[(nth - 1) % len(HATCHES)]
+        seen[look.color] += 1
     return found
 
 

@@ -36,7 +36,7 @@ def streams(report: RunReport) -> Figure:
     firsts = [scaled.place(a.first_byte_s or 0.0) for a in shown]
     axes.vlines(xs, firsts, [scaled.place(a.last_byte_s or 0.0) for a in shown], color=CLEAN, linewidth=0.8, zorder=1)
     axes.scatter(xs, firsts, s=16, color=SLATE, marker="_", linewidths=1.2, zorder=1.5, clip_on=False)
-    for group in groups(found, told=report.knows_faults):
+    for group in groups(found, report):
         group.scatter(axes, lambda a, share: (a.t - report.began_t, scaled.place(a.last_byte_s or 0.0, share)))
     axes.set_xlim(min(0.0, *xs, 0.0), max(0.0, *xs, 0.0) * 1.03 or 1.0)
     axes.set_xlabel("time since the first prompt began (s)")

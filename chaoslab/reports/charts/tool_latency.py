@@ -49,7 +49,7 @@ def tool_latency(report: RunReport) -> Figure:
         for row, name in enumerate(names)
         for attempt, offset in zip(rows[name], spread(len(rows[name])), strict=True)
     }
-    for group in groups(found, told=told):
+    for group in groups(found, report):
         group.scatter(axes, lambda a, share: (scaled.place(a.duration_s, share), offsets[id(a)]))
     left = [(row, [a.duration_s for a in rows[name] if a.timed]) for row, name in enumerate(names)]
     boxed = [(row, durations) for row, durations in left if len(durations) >= BOX]

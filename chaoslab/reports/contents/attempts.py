@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chaoslab.analysis.measures.errors import ENDS
-from chaoslab.core.events import CallFinished, CallStarted
+from chaoslab.core.events import CallFinished, CallStarted, Fallback
 from chaoslab.record.history import History
 
 PASSING = (408, 409, 425, 429)
@@ -23,12 +23,15 @@ class Again:
 
 
 def tried_again(history: History) -> list[Again]:
-    """Every attempt whose attempt before it failed, in the order of time."""
+    """Every attempt that began after the attempt before it had failed, in the order of time. A fallback goes elsewhere,
+    so it is none."""
+    around = {at for _, _, at in history.placed(Fallback)}
     ends = {(record.trial, e.target, e.request, e.attempt): (record.t, e) for record, e in history.of(CallFinished)}
     found = []
     for record, event in history.of(CallStarted):
         end_t, before = ends.get((record.trial, event.target, event.request, event.attempt - 1), (0.0, None))
-        if before is not None and not before.ok:
+        elsewhere = (record.trial, event.target, event.request, event.attempt) in around
+        if before is not None and not before.ok and record.t >= end_t and not elsewhere:
             found.append(Again(record.trial or "", before, record.t - end_t))
     return found
 

@@ -156,13 +156,14 @@ def delivery(report: RunReport) -> Delivery | None:
 
 
 def harms(rows: Sequence[Row]) -> tuple[Harm, ...]:
-    """Each kind of harm, also those that did not happen: the absence is worth telling."""
+    """Each kind of harm, also those that did not happen: the absence is worth telling. A loss that the answer admits is
+    none."""
     found = []
     for kind in HARMS:
         texts: Counter[str] = Counter()
         trials = []
         for row in rows:
-            mine = [one.text for one in row.evidence if one.kind == str(kind) and row.harm]
+            mine = [one.text for one in row.evidence if one.kind == str(kind) and one.text in row.harm]
             texts.update(mine)
             trials += [row.trial] if mine else []
         found.append(Harm(kind, texts.total(), tuple(trials), tuple(texts.most_common())))

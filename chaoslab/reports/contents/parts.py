@@ -13,6 +13,7 @@ from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.durations import duration, span
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.impact import Impact
+from chaoslab.analysis.measures.incidents import HARMED
 from chaoslab.analysis.measures.intervals import Estimate, Rate
 from chaoslab.analysis.measures.latency import by_fault, latency
 from chaoslab.analysis.measures.mttr import Recovery
@@ -67,7 +68,7 @@ def _recovery(report: RunReport) -> Part:
         return Part("Recovery", ("No data: no call that met a fault had anything to recover from.",))
     lines = [f"{every.recovered} of {count(every.n, 'incident')} recovered, {every.censored} never did."]
     if every.harmed:
-        lines.append(f"{every.harmed} more recovered with harm: an effect happened twice.")
+        lines.append(f"{every.harmed} more recovered with harm: {HARMED}.")
     if every.mean_s is not None:
         mean = seconds(Estimate(every.mean_s, every.mean_interval)) if every.mean_interval else _s(every.mean_s)
         lines.append(f"Those that recovered took {mean} in the mean.")
@@ -75,7 +76,7 @@ def _recovery(report: RunReport) -> Part:
         lines.append(f"Median, with the others as censored (Kaplan–Meier): {seconds(every.median)}.")
     elif not every.enough:
         lines.append("Too few incidents for a median and an interval.")
-    if every.restricted_mean and every.horizon_s:
+    if every.restricted_mean and every.horizon_s and every.recovered:
         lines.append(f"Restricted mean, up to {duration(every.horizon_s, 2)}: {seconds(every.restricted_mean)}.")
     if not told:
         lines.append("Inferred from failures that were noticed, since this log tells of no faults.")
@@ -207,6 +208,8 @@ def _spent(found: Costs, unknown: Collection[str]) -> Table:
 def _amounts(of: Spending, unknown: Collection[str], sign: str = "") -> list[str]:
     forms = {"tokens": ",.10g", "usd": ".4f", "calls": ",.10g", "effects": ",.10g", "seconds": ".2f"}
     amounts = {name: None if name in unknown else getattr(of, name) for name in forms}
+    if amounts["seconds"] is not None:
+        amounts["seconds"] = round(float(amounts["seconds"]), 2) + 0.0  # no "-0.00"
     said = [NONE if amount is None else f"{float(amount):{sign}{forms[name]}}" for name, amount in amounts.items()]
     return [str(of.trials) if of.trials else NONE, *said]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.standing import Standing
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.headline import Tone
@@ -61,8 +62,9 @@ def _verdict(contents: Contents) -> str:
         lines.append(f"- worst: {story} {code(contents.replay(worst.trial))}")
     if contents.advice:
         lines.append(f"- change first: **{contents.advice[0].do}**")
-    outcomes = contents.report.success.value.by_outcome.items()
-    lines.append(f"- outcomes: {', '.join(f'{rate.count} {name}' for name, rate in outcomes) or 'none'}")
+    outcomes = contents.report.success.value.by_outcome
+    told_of = [f"{rate.count} {word(name)}" for name in Outcome if (rate := outcomes.get(name))]
+    lines.append(f"- outcomes: {', '.join(told_of) or 'none'}")
     lines.append("- " + " · ".join(f"{name} {code(text)}" for name, text in contents.facts.items()))
     lines += [f"- note: {code(note)}" for note in contents.report.notes]
     return "\n".join(lines) + "\n"
@@ -112,7 +114,7 @@ def _failures(contents: Contents) -> str:
     rows = [row for row in contents.rows if row.standing is not Standing.WELL or (row.harm and row.ruling is None)]
     if not rows:
         return ""
-    lines = ["### Trials that did not end well", ""]
+    lines = ["### Trials that did not end well or could not be judged", ""]
     for row in rows[:TRIALS_MAX]:
         lines += _trial(contents, row)
     if len(rows) > TRIALS_MAX:

@@ -7,16 +7,19 @@ interval; without such a trial there is none. It tells what happened together, w
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
 
 from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.ledger import Kind
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.intervals import Rate, rate
+from chaoslab.analysis.measures.traits import layer
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.analysis.standing import Standing
+from chaoslab.core.events import CallFinished, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.reports.contents.attempts import Again, tried_again
 from chaoslab.reports.contents.rows import Row
@@ -60,38 +63,61 @@ class Seen:
         """True if the trial ended with an answer that claims what is not so, or with harm."""
         return row.outcome in (Outcome.WRONG, Outcome.FALSE_SUCCESS, Outcome.HARM)
 
+    def amiss(self, row: Row) -> bool:
+        """True if something is missing or has another value, in the answer, an effect or the end state."""
+        return not {Kind.ALTERED, Kind.STATE, Kind.LOST, Kind.FACT, Kind.VALUE}.isdisjoint(kinds(row))
+
+    def taken(self, faults: Collection[str]) -> set[tuple[str | None, str]]:
+        """The trials with each of these faults that hit the last attempt at some request, which the caller took for
+        right. A reply in parts counts also if it broke off, since its parts were there to be used."""
+        last = {(record.trial, call.target, call.request): call for record, call in self.history.of(CallFinished)}
+        found = set()
+        for record, event in self.history.of(FaultWitnessed):
+            call = last.get((record.trial, event.target, event.request)) if event.fault in faults else None
+            if call is not None and call.attempt == event.attempt and (call.ok or layer(event.fault) == "stream"):
+                found.add((record.trial, event.fault))
+        return found
+
     def beside_faults(
         self, shows: Callable[[Row], bool], remedy: str, text: str, *, of: Callable[[str], bool] = lambda _: True,
         at: Callable[[Row, str], bool] = lambda _row, _target: False,
+        there: Callable[[Row, str], bool] = lambda _row, _fault: True,
     ) -> list[Advice]:  # fmt: skip
         """Advice on the fault whose trials show it most often; none if no trial that met a fault shows it.
 
         `text`: the observation, in which `{fault}` stands for the fault and `{size}` for "3 of 12". `of`: the faults
-        that are considered. `at`: of faults that are shown alike, those at such a target come first. Only trials that
-        allow a conclusion count.
+        that are considered. `at`: of faults that are shown alike, those at such a target come first. `there`: the trial
+        shows it of this fault. Only trials that allow a conclusion count.
         """
         found: list[tuple[int, Advice]] = []
         for name in sorted({fault for row in self.judged for fault, _ in row.met if of(fault)}):
             met = [row for row in self.judged if any(fault == name for fault, _ in row.met)]
-            shown = tuple(row.trial for row in met if shows(row))
-            near = sum(any(fault == name and at(row, target) for fault, target in row.met) for row in met)
+            shown = [row for row in met if shows(row) and there(row, name)]
+            near = sum(any(fault == name and at(row, target) for fault, target in row.met) for row in shown)
             size = rate(len(shown), len(met))
             if shown and size:
                 said = text.format(fault=name.replace("{", "{{"), size=f"{size.count} of {size.total}")
-                found.append((near, Advice(said, remedy, size, shown)))
+                found.append((near, Advice(said, remedy, size, tuple(row.trial for row in shown))))
         ordered = sorted(found, key=lambda one: (-one[1].size.count, -one[0], -one[1].size.value))
         return [one for _, one in ordered[:1]]
 
 
 def advice(history: History, report: RunReport, rows: Sequence[Row]) -> tuple[Advice, ...]:
-    """All advice that the run gives: first on the agent, then on the run, most frequent first. A rule that fails gives
-    none."""
+    """All advice that the run gives: first on the agent, then on the run. First comes that whose trials ended badly
+    most often beyond the share of all trials, then the most frequent. A rule that fails gives none."""
     seen = Seen(history, report, rows)
+    bad = {row.trial for row in rows if row.standing is Standing.BAD}
+    share = len(bad) / max(1, len(rows))
     found: list[Advice] = []
     for file in pkgutil.iter_modules(__path__, f"{__name__}."):
         rule: Callable[[Seen], list[Advice]] = import_module(file.name).advise
         found += guarded(partial(rule, seen), lambda _: [])
-    return tuple(sorted(found, key=lambda one: (one.of_run, -one.size.count)))
+
+    def place(one: Advice) -> tuple[bool, float, int]:
+        beyond = len(bad.intersection(one.trials)) - share * len(one.trials)
+        return one.of_run, -round(beyond, 6), -one.size.count
+
+    return tuple(sorted(found, key=place))
 
 
 def kinds(row: Row) -> set[str]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from chaoslab.core.events import PromptAttempt
 from chaoslab.reports.contents.advice import Advice, Seen
 
 EMPTY = ("empty", "empty_answer", "empty_response")
 
 
 def advise(seen: Seen) -> list[Advice]:
-    """Advice to treat an empty reply as a failure."""
+    """Advice to treat an empty reply as a failure. An agent that gave an attempt up as empty has noticed it."""
+    taken = seen.taken(EMPTY)
+    noticed = {record.trial for record, end in seen.history.of(PromptAttempt) if end.error_type == "empty"}
     return seen.beside_faults(
-        seen.misled,
+        lambda row: seen.misled(row) and seen.amiss(row),
         "Treat an empty reply as a failed call: ask once more, then tell the user that there is no result.",
-        "An empty reply was taken for a result in {size} judged trials that met {fault}.",
+        "An empty reply was accepted, and the answer or an effect was not right, in {size} judged trials that met "
+        "{fault}.",
         of=EMPTY.__contains__,
+        there=lambda row, fault: (row.trial, fault) in taken and row.trial not in noticed,
     )

@@ -11,6 +11,7 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         seen.short,
         "Keep the task and the results of its steps outside of the conversation, and check the answer against them.",
-        "The trial did not end well after its conversation was disturbed in {size} judged trials that met {fault}.",
+        "The agent could not do all, or did not end well, after its conversation was disturbed in {size} judged trials "
+        "that met {fault}.",
         of=lambda fault: layer(fault) == "context",
     )

@@ -1,19 +1,34 @@
-"""A value that a fault changed got into an answer or an effect."""
+"""A trial that met a changed reply ended with a wrong value in its answer, in an effect or in the end state."""
 
 from __future__ import annotations
 
 from chaoslab.analysis.ledger import Kind
 from chaoslab.analysis.measures.traits import corrupts
-from chaoslab.reports.contents.advice import Advice, Seen, kinds
+from chaoslab.reports.contents.advice import Advice, Seen
+from chaoslab.reports.contents.advice.cut_stream import CUTS
+from chaoslab.reports.contents.advice.empty_reply import EMPTY
+from chaoslab.reports.contents.rows import Row
 
-WRONG = {str(Kind.ALTERED), str(Kind.VALUE)}
+VALUELESS = {
+    *CUTS, *EMPTY, "content_filter", "duplicate_calls", "malformed_arguments", "missing_arguments", "page_lost",
+    "refusal", "silent_no_op", "unknown_tool",
+}  # fmt: skip
+"""The faults that change a reply and put no other value into it."""
 
 
 def advise(seen: Seen) -> list[Advice]:
     """Advice to check what a tool says."""
     return seen.beside_faults(
-        lambda row: seen.short(row) and bool(WRONG & kinds(row)),
+        lambda row: seen.misled(row) and _wrong(row),
         "Check a tool's reply against its schema and a plausible range, or ask a second source, before acting on it.",
-        "A wrong value was passed on in {size} judged trials that met {fault}.",
-        of=lambda fault: corrupts(fault) == "reply",
+        "The answer, an effect or the end state had a wrong value in {size} judged trials that met {fault}.",
+        of=lambda fault: corrupts(fault) == "reply" and fault not in VALUELESS,
+    )
+
+
+def _wrong(row: Row) -> bool:
+    """True if a value took the place of the right one. One that is only missing was not passed on."""
+    return any(
+        one.kind in (Kind.ALTERED, Kind.STATE) or (one.kind == Kind.VALUE and " instead of " in one.text)
+        for one in row.evidence
     )
