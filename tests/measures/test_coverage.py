@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import chaoslab as lab
 from chaoslab.analysis.measures.coverage import Coverage, Reach, coverage
 from chaoslab.record.history import History
@@ -38,6 +40,7 @@ def covered(folder: Path, *faults: Any) -> Coverage | None:
     return coverage(History.read(folder / "latest"))
 
 
+@pytest.mark.filterwarnings("ignore:'wrong_value on stock' changed nothing")
 def test_each_pair_has_its_stage(tmp_path: Path) -> None:
     found = covered(
         tmp_path, lab.inject("tool_error", "price"), lab.inject("wrong_value", "stock"),

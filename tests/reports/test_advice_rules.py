@@ -219,6 +219,7 @@ def test_a_rule_speaks_of_a_log_with_a_bad_answer_alone(fault: str, remedy: str)
     assert of_rule(Contents.of(log(fault, answer="The total is 412.", fact="412"), where="logs/run"), remedy) == []
 
 
+@pytest.mark.filterwarnings("ignore:'wrong_value on stock' changed nothing")
 @pytest.mark.parametrize(("left", "drawn_in_vain"), [(None, True), (4, False)])
 def test_a_fault_that_was_drawn_and_never_met_is_named(left: int | None, *, drawn_in_vain: bool) -> None:
     def stock() -> int | None:

@@ -181,8 +181,8 @@ class _Told:
         }
 
     def _led_astray(self, trial: str, target: str) -> bool:
-        """True if the end state is wrong and the target may have made it so: one that has effects, or any if the log has
-        none of the trial."""
+        """True if the end state is wrong and the target may have made it so: one with effects, or any if the log has no
+        effects of the trial."""
         return trial in self.astray and target in self.changing.get(trial, (target,))
 
     def noticeable(self, fault: FaultWitnessed, place: Place) -> bool:
