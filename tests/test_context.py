@@ -75,6 +75,7 @@ def test_a_story_reads_earlier_replies_of_its_trial_and_of_no_other(tmp_path: Pa
     assert [e.request for _, e in found[0].history.of(FaultWitnessed)] == [3, 4]
 
 
+@pytest.mark.filterwarnings("ignore:'late' changed nothing")
 def test_a_story_remembers_within_its_trial_and_two_injections_apart(tmp_path: Path) -> None:
     with installed(tmp_path, FLAPPING):
         every = lab.inject("gremlin", "price", name="every")

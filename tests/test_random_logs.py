@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaoslab.analysis import run_report
+from chaoslab.analysis.judge import judge, verdicts
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.base.shapes import DEPTH_MAX
 from chaoslab.core.events import Event
@@ -249,7 +250,9 @@ def test_a_report_of_batches_is_the_history_s(
         path.unlink()
     for name, lines in logs.lines.items():
         (folder / name).write_bytes(b"".join(lines))
-    whole = RunReport.of(History.read(folder))
+    history = History.read(folder)
+    assert verdicts(history) == {trial: judge(history, trial) for trial in history.trials}
+    whole = RunReport.of(history)
     with patch.object(run_report, "Batches", lambda folder: Batches(folder, least=least)):
         found = RunReport.read(folder)
     assert told(found) == told(whole)

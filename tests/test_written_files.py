@@ -60,7 +60,7 @@ def test_no_agent_begins_where_its_logs_cannot_be_written(tmp_path: Path, monkey
         lab.run(began.append, "go", logs=tmp_path, twin=True)
     assert (error.value.errno, error.value.strerror, error.value.filename) == (
         errno.EACCES,
-        "nothing can be written into it",
+        "nothing can be written into it: make it writable",
         str(tmp_path),
     )
     assert (began, os.listdir(tmp_path)) == ([], ["file"])

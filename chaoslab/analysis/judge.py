@@ -8,10 +8,10 @@ counts as degraded, whatever else it claims.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import attrgetter
 from sys import intern
 from typing import Any, NamedTuple, TypeVar
@@ -103,10 +103,12 @@ _at = attrgetter("turn", "target", "request", "attempt", "request_id")
 
 
 class _Seen:
-    """The events of one trial that a verdict depends on, by kind and in time order."""
+    """The events of one trial that a verdict depends on, by kind and in time order. `calls`: gives the ends of all
+    calls, if those by kind are the failed ones alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, calls: Callable[[], Iterable[tuple[Record, CallFinished]]] | None = None) -> None:
         self.by_kind: dict[type[Event], list[tuple[Record, Event]]] = {}
+        self.calls = calls or partial(self.of, CallFinished)
 
     def of(self, kind: type[E]) -> Sequence[tuple[Record, E]]:
         """The events of one kind, each with its line's envelope."""
@@ -201,10 +203,10 @@ def _ended(outcome: Outcome, harm: Sequence[Finding], end: Finding) -> Verdict:
 
 def verdicts(history: History) -> dict[str, Verdict]:
     """The verdict on each trial of a run, in the order in which they began."""
-    trials = {trial: _Seen() for trial in history.trials}
+    trials = {trial: _Seen(partial(history.of, CallFinished, trial=trial)) for trial in history.trials}
     for kind in JUDGED:
         found: Iterable[tuple[Record, Event]] = history.of(kind)
-        if kind is CallFinished:  # most calls end well, and say nothing to a verdict
+        if kind is CallFinished:  # most calls end well, and say nothing to most verdicts
             found = [(record, event) for record, event in history.of(CallFinished) if event.error or not event.ok]
         for pair in found:
             seen = trials.get(pair[0].trial)  # type: ignore[arg-type]  # None is no trial's key
@@ -440,7 +442,7 @@ def _unseen(seen: _Seen) -> Finding | None:
     missed = [pair for pair in seen.of(FaultInjected) if (pair[1].injection, *_at(pair[1])) not in own]
     if not missed:
         return None
-    ended = {_at(event): event for _, event in seen.of(CallFinished)}
+    ended = {_at(event): event for _, event in seen.calls()}
     met = {at[1:] for at in own}
     for record, event in missed:
         end = ended.get(_at(event))

@@ -182,7 +182,7 @@ def _one_line(*, run: bool = False) -> Iterator[None]:
     from chaoslab.core.fault import BrokenFault
     from chaoslab.worlds.virtual.context import Unsupported
 
-    of_run, of_arguments = (BrokenFault, Unsupported, OSError), (LookupError, ValueError, TypeError)
+    of_run, of_arguments = (BrokenFault, Unsupported, OSError), (LookupError, ValueError, TypeError, OSError)
     wrong: tuple[type[BaseException], ...] = of_run if run else of_arguments
     try:
         yield

@@ -80,7 +80,7 @@ class Run:
         except FileExistsError:
             raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(logs)) from None
         if not os.access(logs, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, "nothing can be written into it", str(logs))
+            raise PermissionError(errno.EACCES, "nothing can be written into it: make it writable", str(logs))
 
     def make_latest(self) -> None:
         """Points `logs/latest` to this run, which has begun."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.guard import guarded
@@ -13,6 +13,8 @@ from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate
 WIDTH = 80
 NAME_LEAST = 12
 """The fewest columns for a name."""
+WHY, NAMED = 220, 3
+"""The most characters of a reason, and the most trials that are named for it."""
 
 
 def wrapped(text: str, *, indent: str = "", longest: int = 2000) -> list[str]:
@@ -81,3 +83,23 @@ def between(interval: Interval) -> str:
 def count(number: int, one: str, many: str = "") -> str:
     """A number with its noun: 1 prompt, 2 prompts."""
     return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def alike(told: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """The texts, each with its trials, most frequent first."""
+    trials: dict[str, list[str]] = {}
+    for what, trial in told:
+        trials.setdefault(what, []).append(trial)
+    return sorted(trials.items(), key=lambda item: -len(item[1]))
+
+
+def example(head: str, what: str, trials: Sequence[str]) -> list[str]:
+    """A reason with some of its trials."""
+    what = what if len(what) <= WHY else f"{what[: WHY - 1]}…"
+    named = f" ({', '.join(trials[:NAMED])}{' …' if trials[NAMED:] else ''})" if trials[1:] else ""
+    return wrapped(f"{head}: {what}{named}", indent="  ")
+
+
+def more(number: int, most: int) -> list[str]:
+    """A line that says how many are not shown; none if all are."""
+    return [f"  … and {number - most} more"] if number > most else []

@@ -1,40 +1,35 @@
-"""A run on one page: outcomes, harm, faults, recovery, and costs."""
+"""A run on one page: the verdict, harm and failures, then outcomes, faults, recovery, and costs."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
 from chaoslab.analysis.judge import Outcome, Verdict
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.latency import latency
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.record.rulings import State
 from chaoslab.reports import summary_faults, summary_recovery
 from chaoslab.reports.contents.headline import verdict
-from chaoslab.reports.page import count, percent, percents, section, share, table, wrapped
-from chaoslab.reports.trials import worst
+from chaoslab.reports.page import WHY, alike, count, example, more, percent, percents, section, share, table, wrapped
+from chaoslab.reports.summary_failures import failures, hurt_most
 
 FEW, SOME = 3, 8
 """The most examples shown of one outcome, and lines of any other list."""
-WHY = 220
-"""The most characters of a reason."""
-WORST = (
-    Outcome.HARM, Outcome.FALSE_SUCCESS, Outcome.WRONG, Outcome.FAILED, Outcome.HUNG, Outcome.INVALID,
-    Outcome.UNFINISHED, Outcome.DEGRADED,
-)  # fmt: skip
-"""The outcomes that need a reason, worst first."""
+SHORT = (Outcome.INVALID, Outcome.UNFINISHED, Outcome.DEGRADED)
+"""The outcomes that need a reason and are no failures."""
 
 
 def render(report: RunReport) -> str:
     """The summary as plain text in lines of at most 80 columns."""
     parts = [
         section("verdict", lambda: wrapped(verdict(report)[0] + ".")),
-        section("scenario", lambda: _ruled(report)),
+        section("harm", lambda: _harm(report)),
+        section("what hurt most", lambda: hurt_most(report)),
+        section("failures", lambda: failures(report)),
         section("run", lambda: _head(report)),
         section("prompts", lambda: _prompts(report)),
-        section("harm", lambda: [*_harm(report), *_once_more(report)]),
         summary_faults.delivered(report),
         section("what the faults led to", lambda: summary_faults.led_to(report)),
         section("time to recovery", lambda: summary_recovery.lines(report)),
@@ -42,20 +37,6 @@ def render(report: RunReport) -> str:
         section("warnings", lambda: _strange(report)),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
-
-
-def _ruled(report: RunReport) -> list[str]:
-    """The scenario, and why trials have not passed it."""
-    rulings = report.rulings
-    if rulings is None:
-        return []
-    lines = wrapped(f"scenario {rulings.scenario}, which asks for {'; '.join(rulings.asked)}")
-    poor = {trial: ruling for trial, ruling in rulings.by_trial.items() if ruling.state is not State.PASSED}
-    alike = _alike((f"{ruling.state}: {'; '.join(ruling.reasons)}", trial) for trial, ruling in poor.items())
-    for why, trials in alike[:FEW]:
-        lines += _example(f"{len(trials)} trials" if trials[1:] else trials[0], why, trials)
-        lines += wrapped(f"again: {poor[trials[0]].again}", indent="    ") if poor[trials[0]].again else []
-    return lines + _more(len(alike), FEW)
 
 
 def _head(report: RunReport) -> list[str]:
@@ -93,33 +74,19 @@ def _prompts(report: RunReport) -> list[str]:
         lines.append("Of these none could be judged.")
     else:
         lines.append("Of these none could be judged: nothing was stated about right answers.")
-    return lines + [line for outcome in WORST for line in _examples(outcome, judged)]
+    return lines + [line for outcome in SHORT for line in _examples(outcome, judged)]
 
 
 def _examples(outcome: Outcome, judged: Mapping[str, Verdict]) -> list[str]:
-    """The most frequent reasons for an outcome; harm has its own part."""
-    poor = _alike((v.why, trial) for trial, v in judged.items() if v.outcome is outcome and not v.harm)
+    """The most frequent reasons for an outcome; of harm there is a part of its own."""
+    poor = alike((v.why, trial) for trial, v in judged.items() if v.outcome is outcome and not v.harm)
     lines = [
         line
         for why, trials in poor[:FEW]
-        for line in _example(f"{len(trials)} × {outcome}" if trials[1:] else f"{trials[0]} {outcome}", why, trials)
+        for line in example(f"{len(trials)} × {outcome}" if trials[1:] else f"{trials[0]} {outcome}", why, trials)
     ]
     left = sum(len(trials) for _, trials in poor[FEW:])
     return lines + ([f"  … and {left} more {outcome}"] if left else [])
-
-
-def _alike(told: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
-    """The texts, each with its trials, most frequent first."""
-    trials: dict[str, list[str]] = {}
-    for what, trial in told:
-        trials.setdefault(what, []).append(trial)
-    return sorted(trials.items(), key=lambda item: -len(item[1]))
-
-
-def _example(head: str, what: str, trials: Sequence[str]) -> list[str]:
-    what = what if len(what) <= WHY else f"{what[: WHY - 1]}…"
-    named = f" ({', '.join(trials[:FEW])}{' …' if trials[FEW:] else ''})" if trials[1:] else ""
-    return wrapped(f"{head}: {what}{named}", indent="  ")
 
 
 def _harm(report: RunReport) -> list[str]:
@@ -128,27 +95,17 @@ def _harm(report: RunReport) -> list[str]:
     return harm(report.verdicts, stated=report.judgeable)
 
 
-def _once_more(report: RunReport) -> list[str]:
-    """The command that does the worst trial again, or tells its story where the log does not hold the program. Any
-    other trial goes the same way."""
-    one = worst(report.verdicts)
-    if one is None or report.started is None:
-        return []
-    verb = "show" if report.of_functions else "replay"
-    return wrapped(f"the worst trial once more: chaoslab {verb} {report.name} --trial {one}")
-
-
 def harm(judged: Mapping[str, Verdict], *, stated: bool) -> list[str]:
     """The harm on the ledgers, equal texts together, most frequent first. `stated`: something was stated about right
     answers."""
-    done = _alike((what, trial) for trial, verdict in judged.items() for what in dict.fromkeys(verdict.harm))
+    done = alike((what, trial) for trial, verdict in judged.items() for what in dict.fromkeys(verdict.harm))
     if not done:
         return ["harm: none was found on the ledgers"] if stated else []
     harmful = sum(bool(verdict.harm) for verdict in judged.values())
     lines = wrapped(f"harm: {harmful} of {count(len(judged), 'prompt')} left the ledgers other than they should be")
     for what, trials in done[:SOME]:
-        lines += _example(f"{len(trials)} times" if trials[1:] else trials[0], what, trials)
-    return lines + _more(len(done))
+        lines += example(f"{len(trials)} times" if trials[1:] else trials[0], what, trials)
+    return lines + more(len(done), SOME)
 
 
 # Costs.
@@ -175,8 +132,8 @@ def _calls(report: RunReport) -> list[str]:
         )
     models = f"{found.to_model} to the model" if report.knows_usage else "those to the model are not known"
     return wrapped(
-        f"calls: {found.made - found.to_model} to tools, {models}; {found.failed} failed; {found.retries} retries, "
-        f"{found.fallbacks} fallbacks"
+        f"calls: {found.made - found.to_model} to tools, {models}; {found.failed} failed; "
+        f"{count(found.retries, 'retry', 'retries')}, {count(found.fallbacks, 'fallback')}"
     )
 
 
@@ -229,8 +186,4 @@ def _strange(report: RunReport) -> list[str]:
     warnings = Counter(f"warning ({who}): {message}" for who, message in report.warnings.value)
     told = [f"{text} ({number} times)" if number > 1 else text for text, number in warnings.items()]
     lines = [line for warning in told[:SOME] for line in wrapped(warning, longest=WHY)]
-    return [part for line in lines for part in wrapped(line)] + _more(len(told))
-
-
-def _more(number: int, most: int = SOME) -> list[str]:
-    return [f"  … and {number - most} more"] if number > most else []
+    return [part for line in lines for part in wrapped(line)] + more(len(told), SOME)

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 import chaoslab as lab
+from chaoslab.analysis.judge import verdicts
 from chaoslab.core.events import FaultInjected, FaultWitnessed
 
 HOST = "api.openai.com"
@@ -72,6 +73,7 @@ def test_a_fault_that_was_injected_and_that_nobody_saw_makes_a_trial_invalid() -
         lab.Outcome.INVALID,
         f"bandwidth was injected on {HOST} 1.1, and its caller saw nothing of it",
     )
+    assert verdicts(trial.history) == {trial.key: trial.verdict}, "in a report as in Python"
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

@@ -163,7 +163,7 @@ def test_runs_of_both_labs_are_laid_over_each_other(tmp_path: Path) -> None:
 def test_the_commands_take_such_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["summary", f"{LOGS}#2"]) == 0
     said = "None of 4 trials failed; nothing was stated about right answers."
-    assert capsys.readouterr().out.startswith(f"{said}\n\nrun first_lab#2 ")
+    assert capsys.readouterr().out.startswith(f"{said}\n\nharm: not known from such a log\n\nrun first_lab#2 ")
     assert main(["show", str(LOGS), "--prompt", "5"]) == 0
     assert "It is 5." in capsys.readouterr().out
     assert charts([str(LOGS)], out=tmp_path) == 0

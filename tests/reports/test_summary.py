@@ -44,9 +44,7 @@ def flat(text: str) -> str:
 
 def test_it_names_the_run_and_counts_its_prompts_calls_and_faults(tmp_path: Path) -> None:
     text = render(RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write())))
-    assert text.startswith(
-        "Harm was done in 2 of 60 trials.\n\nrun fake · seed 7 · model chaoslab-offline · done after "
-    )
+    assert "\n\nrun fake · seed 7 · model chaoslab-offline · done after " in text
     assert row(text, "correct")[1:3] == ["50", "83%"]
     injection, eligible, scheduled, injected, witnessed, *_ = row(text, "errors")
     assert (injection, scheduled) == ("errors", injected)
@@ -59,11 +57,15 @@ def test_it_names_the_run_and_counts_its_prompts_calls_and_faults(tmp_path: Path
     assert "price unknown" in text
 
 
-def test_outcomes_come_first_then_harm_then_what_the_faults_did_then_recovery_then_cost(tmp_path: Path) -> None:
+def test_the_verdict_harm_and_failures_come_before_the_tables(tmp_path: Path) -> None:
     text = render(RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write())))
     starts = [
-        "\nprompts: ",
+        "Harm was done in 2 of 60 trials.\n",
         "\nharm: ",
+        "\nwhat hurt most:\n",
+        "\nfailures:\n",
+        "\nrun ",
+        "\nprompts: ",
         "\nfaults  ",
         "\nHow the prompts ended",
         "\ntime to recovery: ",
@@ -76,10 +78,10 @@ def test_outcomes_come_first_then_harm_then_what_the_faults_did_then_recovery_th
 def test_a_bad_trial_comes_with_the_command_that_does_it_again(tmp_path: Path) -> None:
     report = RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write()))
     trial = next(trial for trial, verdict in report.verdicts.items() if verdict.outcome is Outcome.HARM)
-    assert f"\nthe worst trial once more: chaoslab replay fake --trial {trial}\n" in render(report)
-    assert "once more" not in render(
-        RunReport.of(History.read(FakeRun(tmp_path / "calm", prompts=5, chance=0).write()))
-    )
+    assert f"\n    again: chaoslab replay fake --trial {trial}\n" in render(report)
+    calm = render(RunReport.of(History.read(FakeRun(tmp_path / "calm", prompts=5, chance=0).write())))
+    assert "again: " not in calm
+    assert "what hurt most" not in calm
 
 
 def test_time_to_notice_is_said_of_those_that_noticed_alone(tmp_path: Path) -> None:

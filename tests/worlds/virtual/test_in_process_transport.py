@@ -122,19 +122,19 @@ def test_an_application_that_never_waits_answers_the_same_without_a_thread(
     answer: Callable[[dict[str, Any], bytes], Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names: list[str] = []
-    start = Machine.start
+    serve = Machine.serve
 
-    def noted(self: Machine, work: Any, *, name: str, over: Any = None) -> Any:
+    def noted(self: Machine, work: Any, *, name: str) -> None:
         names.append(name)
-        return start(self, work, name=name, over=over)
+        serve(self, work, name=name)
 
-    monkeypatch.setattr(Machine, "start", noted)
+    monkeypatch.setattr(Machine, "serve", noted)
     request = httpx.Request("POST", "http://weather/a?b=c", json={"to": "Ana"})
     with_thread, without = (
         sent(virtual_ways.InProcessTransports(), app(answer), request, waits=waits) for waits in (True, False)
     )
     assert with_thread == without
-    assert names == ["the agent", "weather:80 at work", "the agent"]
+    assert names == ["weather:80 at work"]
 
 
 def test_a_network_listens_as_another_does() -> None:
