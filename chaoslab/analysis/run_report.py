@@ -121,7 +121,7 @@ class RunReport:
         return [] if any(one.eligible for one in found) else [one.injection for one in found]
 
     @classmethod
-    @no_garbage()
+    @no_garbage(lasting=True)
     def of(cls, history: History) -> RunReport:
         """The report on a run's history."""
         found = Findings(history.unknown)
@@ -129,7 +129,7 @@ class RunReport:
         return cls._of(found, history.notes, history.rulings)
 
     @classmethod
-    @no_garbage()
+    @no_garbage(lasting=True)
     def read(cls, folder: Path) -> RunReport:
         """The report on the run in a folder, read once. The run is not held as a whole, but where its lines are out of
         order or its trials side by side.

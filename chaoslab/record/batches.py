@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from heapq import merge
 from itertools import chain, pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import cast
 
@@ -17,6 +18,7 @@ from chaoslab.record.rulings import Rulings
 
 BATCH = 1024
 """The fewest events of a batch, but for the last: few enough to stay in a processor's own cache (1 MiB)."""
+_t, _seq, _writer = attrgetter("t"), attrgetter("seq"), attrgetter("writer")
 _WITHOUT_END = (AttemptEvent, Effect)
 
 
@@ -170,10 +172,10 @@ class Batches:
 
 def _ordered(records: Sequence[Record]) -> bool:
     """True if the records of one log are in the order of a history."""
-    times = [record.t for record in records]
+    times = [*map(_t, records)]
     if times != sorted(times):
         return False
-    seqs = [record.seq for record in records]
-    if seqs == sorted(seqs) and len({record.writer for record in records}) == 1:
+    seqs = [*map(_seq, records)]
+    if seqs == sorted(seqs) and len(set(map(_writer, records))) == 1:
         return True
     return all(one.t < other.t or place_in_time(one) <= place_in_time(other) for one, other in pairwise(records))
