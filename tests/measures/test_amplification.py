@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import chaoslab as lab
-from chaoslab.analysis.measures.amplification import amplification
+from chaoslab.analysis.measures.amplification import CLIENT, PROMPT, TOOL, amplification
+from chaoslab.core.events import AttemptRef, CallStarted, Event, Fallback, PromptAttempt, Retry
 from chaoslab.record.history import History
+from chaoslab.record.lines import Record
+
+NOW = "2026-06-01T09:00:00Z"
 
 
 def search(text: str) -> str:
@@ -56,3 +60,30 @@ def test_a_fault_of_one_trial_is_told_from_the_calm_ones() -> None:
 
 def test_without_a_call_there_is_nothing() -> None:
     assert amplification(History([])) == []
+
+
+def test_the_further_attempts_are_told_apart_by_the_layer_that_made_them() -> None:
+    """A tool that tries twice, an attempt at the prompt that fails, and a client that tries again by itself."""
+
+    def at(target: str, request: int, attempt: int) -> AttemptRef:
+        return AttemptRef(target=target, request=request, attempt=attempt, request_id=f"{target}{request}")
+
+    def began(t: float, target: str, request: int, attempt: int) -> tuple[float, Event]:
+        return t, CallStarted(at=at(target, request, attempt), tool="t", arguments={})
+
+    def prompt_failed(t: float) -> tuple[float, Event]:
+        return t, PromptAttempt(
+            prompt_index=1, prompt="x", response="", duration_s=1.0, prompt_attempt=1, start_time=NOW, end_time=NOW,
+            status="error", error_type="model",
+        )  # fmt: skip
+
+    story: list[tuple[float, Event]] = [
+        began(1, "search", 1, 1), (2, Retry(at=at("search", 1, 1), tool="t", wait_s=0.1, reason="")),
+        began(3, "search", 1, 2), (4, Fallback(at=at("search", 1, 3), tool="t", address="a")), began(5, "search", 1, 3),
+        began(6, "model", 1, 1), began(7, "model", 1, 2), prompt_failed(8), began(9, "model", 1, 3),
+    ]  # fmt: skip
+    records = [Record(NOW, float(t), "r", "p1.r1", "info", n, event) for n, (t, event) in enumerate(story)]
+    found = {one.target: one for one in amplification(History(records))}
+    assert found["search"].layers == {TOOL: 2}
+    assert found["model"].layers == {CLIENT: 1, PROMPT: 1}
+    assert all(sum(one.layers.values()) == one.attempts - one.requests for one in found.values())

@@ -1,23 +1,33 @@
 """Retry amplification: the requests that a target gets for each one that was wanted.
 
 A request is wanted once; each further attempt at it is a retry, whichever layer makes it: the SDK, the tool or the
-agent. A factor of 27 is three layers that try three times each.
+agent. A factor of 27 is three layers that try three times each. The layers are told apart where the log has them: the
+lab's tools write down their retries and fallbacks, and the lab's agent each new attempt at a prompt.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from sys import intern
 
-from chaoslab.core.events import CallStarted, FaultWitnessed
+from chaoslab.core.events import CallStarted, Fallback, FaultWitnessed, PromptAttempt, Retry
 from chaoslab.record.history import History
+
+Request = tuple[str | None, str, int]
+"""A trial, a target and the request's number."""
+TOOL, PROMPT, CLIENT = "the tool", "a new attempt at the prompt", "the client or the agent"
+"""The layers. CLIENT: an SDK that tries again by itself, or the agent's own code; nothing in the log tells these
+apart."""
+LAYERS = (TOOL, PROMPT, CLIENT)
 
 
 @dataclass(frozen=True)
 class Amplification:
     """The requests to one target in the trials of a run. `requests`: those that were wanted. `attempts`: those that
     were sent. `most`: the most attempts at one of them, at `where`. `met_…`: the same of the requests that met a fault.
+    `layers`: the further attempts by the layer that made them; together `attempts` − `requests`.
     """
 
     target: str
@@ -27,6 +37,7 @@ class Amplification:
     where: str
     met_requests: int
     met_attempts: int
+    layers: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def factor(self) -> float:
@@ -49,6 +60,7 @@ class _Sent:
     where: str = ""
     met_requests: int = 0
     met_attempts: int = 0
+    layers: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass
@@ -59,7 +71,8 @@ class Sent:
 
     def take(self, history: History) -> None:
         met = {at[:3] for _, _, at in history.placed(FaultWitnessed)}
-        for request, attempts in Counter([at[:3] for _, _, at in history.placed(CallStarted)]).items():
+        sent: Counter[Request] = Counter([at[:3] for _, _, at in history.placed(CallStarted)])
+        for request, attempts in sent.items():
             trial, target, number = request
             found = self.targets.get(target)
             if found is None:
@@ -71,13 +84,42 @@ class Sent:
             if request in met:
                 found.met_requests += 1
                 found.met_attempts += attempts
+        if again := {request for request, attempts in sent.items() if attempts > 1}:
+            for (_, target, _), layer in _layers(history, again):
+                self.targets[target].layers[layer] += 1
 
     def result(self) -> list[Amplification]:
         found = [
-            Amplification(target, s.requests, s.attempts, s.most, s.where, s.met_requests, s.met_attempts)
+            Amplification(
+                target, s.requests, s.attempts, s.most, s.where, s.met_requests, s.met_attempts, dict(s.layers)
+            )
             for target, s in self.targets.items()
         ]
         return sorted(found, key=lambda each: (-each.factor, each.target))
+
+
+def _layers(history: History, again: Set[Request]) -> Iterator[tuple[Request, str]]:
+    """The layer of each further attempt at these requests."""
+    retried = {at for _, _, at in history.placed(Retry)}  # the attempt that failed
+    fell_back = {at for _, _, at in history.placed(Fallback)}  # the attempt around the proxy
+    failed: dict[str | None, list[float]] = {}
+    for record, ended in history.of(PromptAttempt):
+        if ended.status != "ok":
+            failed.setdefault(record.trial, []).append(record.t)
+    before: dict[Request, tuple[int, float]] = {}
+    for record, _, at in history.placed(CallStarted):
+        request = at[:3]
+        if request not in again:
+            continue
+        known, before[request] = before.get(request), (at[3], record.t)
+        if known is None:
+            continue
+        if (*request, known[0]) in retried or at in fell_back:
+            yield request, TOOL
+        elif any(known[1] <= t <= record.t for t in failed.get(at[0], ())):
+            yield request, PROMPT
+        else:
+            yield request, CLIENT
 
 
 def amplification(history: History) -> list[Amplification]:

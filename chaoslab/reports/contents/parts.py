@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from chaoslab.analysis.measures.amplification import LAYERS
 from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.durations import duration, span
 from chaoslab.analysis.measures.guard import guarded
@@ -134,10 +135,15 @@ def _calls(report: RunReport) -> Part:
         rows.append(["fallbacks", str(found.fallbacks)])
     tables = [Table("Calls of the run", ["calls", "number"], rows)]
     if more := [each for each in report.amplification.value if each.attempts > each.requests]:
-        header = ["target", "requests", "attempts", "for each request", "for each that met a fault", "most", "in"]
+        layers = [one for one in LAYERS if any(each.layers.get(one) for each in more)]
+        header = [
+            "target", "requests", "attempts", "for each request", "for each that met a fault", "most", "in",
+            *(f"again by {one}" for one in layers),
+        ]  # fmt: skip
         rows = [
             [each.target, str(each.requests), str(each.attempts), f"{each.factor:.2f}",
-             NONE if each.met_factor is None else f"{each.met_factor:.2f}", str(each.most), each.where]
+             NONE if each.met_factor is None else f"{each.met_factor:.2f}", str(each.most), each.where,
+             *(str(each.layers.get(one, 0)) for one in layers)]
             for each in more
         ]  # fmt: skip
         tables.append(Table("Retry amplification: attempts for each request that was wanted", header, rows))
