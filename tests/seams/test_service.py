@@ -1159,6 +1159,13 @@ def test_the_intent_of_a_request_is_that_of_its_meaning_though_another_of_the_sa
         assert each.intent(each.meaning()) == canonical(["", each.meaning()])
 
 
+def thrice(_: str) -> None:
+    """An agent that asks the same three times, over one client."""
+    with httpx.Client() as client:
+        for _again in range(3):
+            client.get("http://shop/tea")
+
+
 def test_an_application_that_changes_its_environment_changes_that_of_no_other_request() -> None:
     seen: list[set[str]] = []
 
@@ -1169,12 +1176,7 @@ def test_an_application_that_changes_its_environment_changes_that_of_no_other_re
         start_response("200 OK", [("Content-Length", "0")])
         return []
 
-    def agent(_: str) -> None:
-        with httpx.Client() as client:
-            for _again in range(3):
-                client.get("http://shop/tea")
-
-    assert lab.run(agent, "go", services={"shop": shop}, twin=False).error is None
+    assert lab.run(thrice, "go", services={"shop": shop}, twin=False).error is None
     assert len(seen) == 3
     assert seen[0] == seen[1] == seen[2]
     assert "HTTP_HOST" in seen[0]
@@ -1192,11 +1194,6 @@ def test_the_threads_of_two_requests_share_nothing_though_one_comes_after_the_ot
         start_response("200 OK", [("Content-Length", "0")])
         return []
 
-    def agent(_: str) -> None:
-        with httpx.Client() as client:
-            for _again in range(3):
-                client.get("http://shop/tea")
-
-    assert lab.run(agent, "go", services={"shop": shop}, twin=False).error is None
+    assert lab.run(thrice, "go", services={"shop": shop}, twin=False).error is None
     assert seen == [("new", "new")] * 3
     assert len(set(threads)) == 3
