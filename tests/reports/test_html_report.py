@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 import time
 from base64 import b64encode
 from hashlib import sha256
@@ -24,9 +22,9 @@ from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.outcomes import SEVERITY, color, contrast, ink_on
 from chaoslab.reports.formats.html import FILE, timelines
 from tests.reports import hostile_run
+from tests.reports.browser import browse
 from tests.reports.fake_run import FakeRun, ScriptedClock
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PHONE, DESK = 390, 1280
 DRIVER = """<!doctype html><meta charset="utf-8"><body>
 <iframe id="phone" src="report.html" width="390" height="900"></iframe>
@@ -261,21 +259,9 @@ def test_words_can_be_read_on_every_ground_in_light_and_dark() -> None:
 @pytest.fixture(scope="module")
 def browsed(hostile: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The findings of one browser on the hostile run's page, in a phone's width and a desk's."""
-    if CHROMIUM is None:
-        pytest.skip("no Chromium is installed here")
     folder = tmp_path_factory.mktemp("browsed")
     formats.write({FILE: page(hostile), "driver.html": DRIVER}, folder)
-    done = subprocess.run(
-        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--no-first-run",
-         "--disable-background-networking", "--enable-logging=stderr", f"--user-data-dir={folder / 'profile'}",
-         "--virtual-time-budget=20000", "--dump-dom", (folder / "driver.html").as_uri()],
-        capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
-    seen = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, flags=re.DOTALL)
-    assert seen is not None, done.stdout[-2000:]
-    said = seen[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    return dict(json.loads(said))
+    return browse(folder / "driver.html")
 
 
 @pytest.mark.parametrize("width", ["phone", "desk"])

@@ -1,0 +1,130 @@
+"""Every page of ours under axe, in a real browser: at the widths of a phone and a desk, in light and in dark."""
+
+from __future__ import annotations
+
+import re
+import time
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.execution.scenarios.stress import Step, chart
+from chaoslab.record.history import History
+from chaoslab.reports import formats
+from chaoslab.reports.changes import Changes
+from chaoslab.reports.changes.formats import FORMATS
+from chaoslab.reports.contents import Contents
+from chaoslab.reports.formats.html import FILE
+from tests.reports import hostile_run
+from tests.reports.browser import browse
+
+PAGES = (FILE, "changes.html", "levels.html")
+SIZES = {"phone": (390, 900), "desk": (1280, 900)}
+SCHEMES = {"light": (), "dark": ("--force-dark-mode",)}
+DRIVER = """<!doctype html><meta charset="utf-8"><body>
+{frames}
+<script>
+onload = async () => {{
+  const seen = {{ dark: matchMedia("(prefers-color-scheme: dark)").matches }};
+  for (const frame of document.querySelectorAll("iframe")) {{
+    const win = frame.contentWindow;
+    const found = await win.axe.run(win.document);
+    seen[frame.id] = {{
+      passed: found.passes.map((rule) => rule.id),
+      violated: found.violations.map((rule) => `${{rule.id}} (${{rule.impact}}): ${{rule.nodes[0].html}}`),
+    }};
+  }}
+  const said = document.createElement("pre");
+  said.id = "seen";
+  said.textContent = JSON.stringify(seen);
+  document.body.replaceChildren(said);
+}};
+</script>"""
+
+
+def price(*, item: str) -> int:
+    return len(item)
+
+
+def careful(_prompt: str) -> str:
+    for _ in range(2):
+        try:
+            return f"It costs {price(item='pen')}."
+        except Exception:  # noqa: BLE001
+            time.sleep(1)
+    return "I could not find the price."
+
+
+def hasty(_prompt: str) -> str:
+    try:
+        return f"It costs {price(item='pen')}."
+    except Exception:  # noqa: BLE001
+        return "It costs 99."
+
+
+def changes(folder: Path) -> str:
+    """The page of two runs of which the second is worse."""
+    fault = lab.inject("server_error", "price", chance=0.5, calls=[1])
+    found = []
+    for agent in (careful, hasty):
+        logs = folder / agent.__name__
+        list(lab.run_many(agent, "The price?", trials=8, reads=[price], faults=[fault], logs=logs))
+        found.append(Contents.of(History.read(logs / "latest"), where=str(logs)))
+    return FORMATS["html"][1](Changes.of(*found))
+
+
+def levels(folder: Path) -> str:
+    """The page of a scenario that breaks at the second of three levels."""
+    path = folder / "levels.html"
+    chart([Step("price", at, passed, 20, 20 - passed, 0, 0.9, 1) for at, passed in ((0, 20), (0.5, 16), (1, 9))], path)
+    return path.read_text(encoding="utf-8")
+
+
+def audited(text: str, axe: str) -> str:
+    """The page with axe in it. Its own policy would forbid this script."""
+    open_to_axe, count = re.subn(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+    assert count == 1
+    head, body, rest = open_to_axe.rpartition("</body>")
+    return f"{head}<script>{axe}</script>{body}{rest}" if body else f"{open_to_axe}<script>{axe}</script>"
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page that holds each page of ours in each size, and audits all of them."""
+    folder = tmp_path_factory.mktemp("accessible")
+    hostile = Contents.of(History.read(hostile_run.write(folder / "hostile", trials=3)), where="logs/run")
+    made = (formats.files(formats.HTML, hostile)[FILE], changes(folder), levels(folder))
+    axe = files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    axe = axe.replace("</script>", "<\\/script>")
+    frames = "\n".join(
+        f'<iframe id="{size} {name}" title="{size} {name}" src="{name}" width="{width}" height="{height}"></iframe>'
+        for name in (*PAGES, "bad.html")
+        for size, (width, height) in SIZES.items()
+    )
+    pages = {name: audited(text, axe) for name, text in zip(PAGES, made, strict=True)}
+    pages["bad.html"] = audited(made[1].replace("<h1", '<img src="data:,"><p style="color: #ccc">pale</p><h1', 1), axe)
+    formats.write({**pages, "driver.html": DRIVER.format(frames=frames)}, folder / "pages")
+    return folder / "pages" / "driver.html"
+
+
+@pytest.fixture(scope="module", params=SCHEMES)
+def audit(request: pytest.FixtureRequest, driver: Path) -> dict[str, Any]:
+    seen = browse(driver, *SCHEMES[request.param])
+    assert seen["dark"] is (request.param == "dark")
+    return seen
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing(name: str, size: str, audit: dict[str, Any]) -> None:
+    found = audit[f"{size} {name}"]
+    assert {"color-contrast", "document-title", "html-has-lang", "region"} <= set(found["passed"])
+    assert found["violated"] == []
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_axe_finds_a_picture_without_words(size: str, audit: dict[str, Any]) -> None:
+    assert any(said.startswith("image-alt (critical)") for said in audit[f"{size} bad.html"]["violated"])
