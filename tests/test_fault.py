@@ -231,6 +231,9 @@ BROKEN: dict[str, tuple[str, str]] = {
     "does nothing": (LIAR.replace("flow", "flown"), "it has neither a flow() nor toxics() of its own"),
     "another half": (LIAR.replace('"reply"', '"headers"'),
                      "its corrupts is 'headers': it should be 'call', 'reply' or ''"),
+    "another rest": (LIAR.replace('corrupts = "reply"', 'leaves = "crumbs"'),
+                     "its leaves is 'crumbs': it should be 'value', 'part', 'nothing' or ''"),
+    "needs a number": (LIAR.replace('corrupts = "reply"', "needs = 3"), "its needs is 3: it should be a text"),
     "of the wire, without a witness": (LIAR.replace('"meaning"', '"wire"'), "it is of the wire and has no witnessed()"),
     "of the wire, without toxics": (
         LIAR.replace('"meaning"', '"wire"') + "\n    def witnessed(self, seen): ...",

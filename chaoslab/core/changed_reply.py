@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from chaoslab.core import json_values
 from chaoslab.core.context import TrialContext
 from chaoslab.core.dialog import CHAT
 from chaoslab.core.exchange import Call, Flow, Reply
-from chaoslab.core.fault import Fault
+from chaoslab.core.fault import Fault, Left
 from chaoslab.core.json_values import Place
 from chaoslab.core.untrue import kind
 
@@ -27,6 +27,7 @@ class ChangedReply(Fault):
 
     layer = "meaning"
     corrupts = "reply"
+    leaves: ClassVar[Left] = "value"
     of_tools = True
 
     def flow(self, call: Call, context: TrialContext) -> Flow:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import Field, dataclass, is_dataclass
 from functools import cache
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.jsonable import describe_error
@@ -24,6 +24,7 @@ LAYERS = ("budget", "context", "meaning", "tool", "stream", "wire")
 """The layers, outermost first: an exhausted budget masks all others, the wire is reached when all others let a call
 pass."""
 HALVES = ("", "call", "reply")
+Left = Literal["", "value", "part", "nothing"]
 
 
 class Fault:
@@ -36,6 +37,9 @@ class Fault:
       about dice.
     - `corrupts`: "call" or "reply", the half of the exchange that it changes without an error. Nobody can notice it, so
       nobody recovers.
+    - `leaves`: what its caller has in the place of the right reply: "value" for another value, "part" for the beginning
+      of the right one, "nothing" for an empty one.
+    - `needs`: what it must find to have something to change, after "it needs", as in "a list in the answer".
     - `lasts`: it goes on until its trial ends, so nothing recovers from it.
     - `delays`: it only makes a call slow. An attempt that meets it may succeed.
     - `looks_back`: its story reads `context.earlier`.
@@ -61,6 +65,8 @@ class Fault:
     layer: ClassVar[str]
     conditional: ClassVar[bool] = False
     corrupts: ClassVar[Literal["", "call", "reply"]] = ""
+    leaves: ClassVar[Left] = ""
+    needs: ClassVar[str] = ""
     lasts: ClassVar[bool] = False
     delays: ClassVar[bool] = False
     looks_back: ClassVar[bool] = False
@@ -166,6 +172,10 @@ def _wrong(found: Hashable) -> str:
             return f"it has no method {method}()"
     if trait(found, "corrupts") not in HALVES:
         return f"its corrupts is {trait(found, 'corrupts')!r:.60}: it should be 'call', 'reply' or ''"
+    if trait(found, "leaves") not in get_args(Left):
+        return f"its leaves is {trait(found, 'leaves')!r:.60}: it should be 'value', 'part', 'nothing' or ''"
+    if not isinstance(trait(found, "needs"), str):
+        return f"its needs is {trait(found, 'needs')!r:.60}: it should be a text"
     own = {method for method in ("flow", "toxics", "witnessed") if getattr(found, method) is not getattr(Fault, method)}
     if not own & {"flow", "toxics"}:
         return "it has neither a flow() nor toxics() of its own, so it does nothing"

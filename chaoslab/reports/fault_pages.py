@@ -124,6 +124,8 @@ def traits(fault: type[Fault]) -> Iterator[str]:
         yield "All clients of the service meet it until it is over, so more calls do than its chance says."
     elif trait(fault, "conditional"):
         yield "It decides by itself whether there is anything to do."
+    if needs := trait(fault, "needs"):
+        yield f"It needs {needs}."
     if half := trait(fault, "corrupts"):
         yield f"It changes the {half} in silence, so nobody can notice it and nobody recovers from it."
     if trait(fault, "lasts"):

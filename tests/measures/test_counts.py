@@ -193,6 +193,12 @@ HEALED = FaultHealed(**fault_at(*PLACE), witnessed=False, masked_by="", idle="no
     [
         ("wrong_value", [call()], "there was nothing in it to change"),
         ("truncate_context", [call(ok=False), WITNESSED], "there was nothing in it to change"),
+        (
+            "stale", [call()],
+            "there was nothing in it to change: it needs an earlier, different answer of the same tool in its trial",
+        ),
+        ("disconnect", [call()], "there was nothing in it to change: it needs a streamed reply with more events"),
+        ("disconnect", [call(ok=False)], "its call failed without it"),
         ("wrong_value", [call(ok=False), WITNESSED], "its call met another fault instead"),
         ("wrong_value", [call(ok=False, status=404)], "its call failed without it"),
         ("lost_reply", [call(ok=False)], "its call failed without it"),
@@ -213,7 +219,7 @@ HEALED = FaultHealed(**fault_at(*PLACE), witnessed=False, masked_by="", idle="no
         ("latency", [call(), FaultArmed(**fault_at(*PLACE)), HEALED], "there was nothing in it to change"),
         ("latency", [call()], "no reason is known"),
     ],
-)
+)  # fmt: skip
 def test_a_fault_that_was_scheduled_and_not_met_has_a_reason(fault: str, more: list[Event], why: str) -> None:
     assert faults.unmet(history(scheduled(fault), *more)) == [faults.Unmet(fault, why, 1)]
 

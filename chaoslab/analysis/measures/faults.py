@@ -33,6 +33,8 @@ from chaoslab.record.lines import Record
 PLAUSIBLE = 0.999
 STAGES = ("scheduled", "injected", "witnessed")
 
+NOTHING = "there was nothing in it to change"
+
 
 @dataclass(frozen=True)
 class FaultCount:
@@ -207,15 +209,15 @@ class _Told:
 
     def why(self, place: Place, fault: FaultScheduled) -> str:
         call, this = self.calls.get(place), (place, fault.fault, fault.injection)
-        half, injected = traits.corrupts(fault.fault), this in self.injected
+        half, needs, injected = traits.corrupts(fault.fault), traits.needs(fault.fault), this in self.injected
         if place in self.disturbed:
             return "the lab itself got in the way"
         if call is None:
             return "its prompt ended first"
         if call.error == "cancelled":
             return "the agent gave its call up"
-        if this in self.idle or (half and not injected and (half == "call" or call.ok)):
-            return "there was nothing in it to change"
+        if this in self.idle or ((half or needs) and not injected and (half == "call" or call.ok)):
+            return NOTHING + (f": it needs {needs}" if needs else "")
         if place in self.poisoned:
             return "its call met another fault instead"
         if not injected and not call.ok:

@@ -23,6 +23,16 @@ def corrupts(fault: str) -> str:
     return str(trait(_class(fault), "corrupts"))
 
 
+def leaves(fault: str) -> str:
+    """What its caller has in the place of the right reply: "value", "part" or "nothing"; else an empty text."""
+    return str(trait(_class(fault), "leaves"))
+
+
+def needs(fault: str) -> str:
+    """What it must find to have something to change, in words; empty if it always has."""
+    return str(trait(_class(fault), "needs"))
+
+
 def layer(fault: str) -> str:
     """The layer that it acts on, as in "stream"; empty if the fault is not installed here."""
     return str(getattr(_class(fault), "layer", ""))

@@ -23,6 +23,7 @@ class ClockSkew(Fault):
     skew_s: float = 3600.0
     layer = "tool"
     corrupts = "reply"
+    leaves = "value"
     of_clock = True
     bounds: ClassVar = {"skew_s": (-YEARS_S, YEARS_S)}
     example = '"clock_skew", "issue_token", skew_s=-900'

@@ -25,6 +25,7 @@ class CircularReference(Fault):
     point: float = -1.0
     layer = "context"
     corrupts = "call"
+    needs = "two messages of the user or of tools before the user's newest"
     bounds: ClassVar = {"point": (-1.0, 1.0)}
     example = '"circular_reference", "api.openai.com", chance=0.2'
     source = "https://github.com/latitude-dev/latitude-llm/pull/83"

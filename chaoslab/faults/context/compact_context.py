@@ -21,6 +21,7 @@ class CompactContext(Fault):
 
     layer = "context"
     corrupts = "call"
+    needs = "an answer or a tool's result before the newest message"
     example = '"compact_context", "api.openai.com", calls=[3]'
     source = "https://github.com/openclaw/openclaw/issues/15854"
 

@@ -26,6 +26,7 @@ class DropContext(Fault):
     point: float = -1.0
     layer = "context"
     corrupts = "call"
+    needs = "a message between the first and the last"
     bounds: ClassVar = {"part": (0.0, 1.0), "point": (-1.0, 1.0)}
     example = '"drop_context", "api.openai.com", part=0.5, chance=0.2'
     source = "https://github.com/docker/docker-agent/issues/1863"

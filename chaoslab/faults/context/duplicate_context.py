@@ -23,6 +23,7 @@ class DuplicateContext(Fault):
     point: float = -1.0
     layer = "context"
     corrupts = "call"
+    needs = "a message of the user"
     bounds: ClassVar = {"point": (-1.0, 1.0)}
     example = '"duplicate_context", "api.openai.com", chance=0.2'
     source = "https://github.com/microsoft/agent-framework/issues/7930"

@@ -25,6 +25,7 @@ class GarbleContext(Fault):
     part: float = 1.0
     layer = "context"
     corrupts = "call"
+    needs = "letters beyond ASCII in a message of the user or of a tool"
     bounds: ClassVar = {"part": (0.0, 1.0)}
     example = '"garble_context", "api.openai.com", kind="replacement"'
     source = "https://github.com/grebmann1/workbench/issues/55"

@@ -29,6 +29,7 @@ class OverflowContext(Fault):
     tokens: int = 50_000
     layer = "context"
     corrupts = "call"
+    needs = "a message of the user"
     bounds: ClassVar = {"tokens": (1, 1_000_000)}
     example = '"overflow_context", "api.openai.com", tokens=200_000, calls=[2]'
     source = "https://github.com/langroid/langroid/issues/820"

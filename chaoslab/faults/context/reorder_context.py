@@ -23,6 +23,7 @@ class ReorderContext(Fault):
     point: float = -1.0
     layer = "context"
     corrupts = "call"
+    needs = "three turns or more"
     bounds: ClassVar = {"point": (-1.0, 1.0)}
     example = '"reorder_context", "api.openai.com", chance=0.2'
     source = "https://github.com/langflow-ai/langflow/issues/7607"

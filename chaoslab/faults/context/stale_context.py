@@ -25,6 +25,7 @@ class StaleContext(Fault):
     point: float = -1.0
     layer = "context"
     corrupts = "call"
+    needs = "two different results of one tool in the conversation"
     bounds: ClassVar = {"point": (-1.0, 1.0)}
     example = '"stale_context", "api.openai.com", chance=0.2'
     source = "https://github.com/esengine/DeepSeek-Reasonix/pull/2955"

@@ -20,6 +20,7 @@ class Empty(ChangedReply):
     """
 
     how: Literal["whole", "lists"] = "whole"
+    leaves = "nothing"
     example = '"empty", "search", calls=[1]'
     source = "https://github.com/NorthlandPositronics/Cogtrix/issues/350"
 

@@ -26,6 +26,7 @@ class NonexistentReference(ChangedReply):
     """
 
     severity: float = -1.0
+    needs = "an id or a link in the answer"
     bounds: ClassVar = {"severity": (-1, 1)}
     example = '"nonexistent_reference", "search", severity=0.1, chance=0.2'
     source = "https://github.com/Arize-ai/phoenix/issues/13528"

@@ -22,6 +22,8 @@ class PageLost(ChangedReply):
 
     share: float = 0.5
     count: Literal["", "kept", "changed"] = ""
+    leaves = ""
+    needs = "a list of at least two entries"
     bounds: ClassVar = {"share": (0, 1)}
     example = '"page_lost", "list_orders", share=0.3, count="changed", calls=[1]'
     source = "https://github.com/cuga-project/cuga-agent/issues/750"

@@ -21,6 +21,7 @@ class Stale(ChangedReply):
 
     to: Literal["any", "same"] = "any"
     looks_back = True
+    needs = "an earlier, different answer of the same tool in its trial"
     example = '"stale", "get_order", chance=0.2'
     source = "https://github.com/esengine/DeepSeek-Reasonix/pull/2955"
 

@@ -36,6 +36,7 @@ class UnitError(ChangedReply):
     kind: Unit = ""
     factor: float = 0.0
     point: float = -1.0
+    needs = "a number in the answer"
     bounds: ClassVar = {"factor": (0, 1e9), "point": (-1, 1)}
     example = '"unit_error", "weather", kind="fahrenheit", chance=0.2'
     source = "https://github.com/Pirate-Weather/pirateweather/issues/71"

@@ -41,6 +41,7 @@ class WrongValue(Fault):
     factor: float = 0.0
     layer = "meaning"
     corrupts = "reply"
+    leaves = "value"
     bounds = {"point": (-1, 1)}  # noqa: RUF012 - a trait, which nobody changes
     example = '"wrong_value", "get_order", chance=0.2'
     source = "https://github.com/chubin/wttr.in/issues/1280"

@@ -15,6 +15,7 @@ class Confabulation(ChangedAnswer):
     for a tool with a number from nowhere."""
 
     instead_of_calls: bool = False
+    leaves = "value"
     example = '"confabulation", "api.openai.com", chance=0.1'
     source = "https://github.com/langgenius/dify/issues/40671"
 

@@ -15,6 +15,7 @@ class DuplicateCalls(ChangedAnswer):
     each effect as often."""
 
     times: int = 2
+    needs = "a tool call in the model's answer"
     bounds: ClassVar = {"times": (2, 100)}
     example = '"duplicate_calls", "api.openai.com", calls=[1]'
     source = "https://github.com/microsoft/vscode/issues/296449"

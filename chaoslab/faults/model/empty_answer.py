@@ -12,6 +12,7 @@ from chaoslab.core.changed_answer import ChangedAnswer
 class EmptyAnswer(ChangedAnswer):
     """Leaves the answer without a text and without a tool call. It ended as usual."""
 
+    leaves = "nothing"
     example = '"empty_answer", "api.openai.com", chance=0.1'
     source = "https://github.com/openai/openai-agents-python/issues/856"
 

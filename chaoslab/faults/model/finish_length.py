@@ -15,6 +15,7 @@ class FinishLength(ChangedAnswer):
     are lost."""
 
     part: float = 0.5
+    leaves = "part"
     bounds: ClassVar = {"part": (0.0, 1.0)}
     example = '"finish_length", "api.openai.com", part=0.3'
     source = "https://github.com/agent0ai/agent-zero/issues/1836"

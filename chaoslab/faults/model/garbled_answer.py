@@ -19,6 +19,8 @@ class GarbledAnswer(ChangedAnswer):
     unchanged.
     """
 
+    leaves = "value"
+    needs = "words in the model's answer"
     example = '"garbled_answer", "api.openai.com", chance=0.1'
     source = "https://github.com/floritange/AgentChaos/blob/main/docs/faults.md"
 

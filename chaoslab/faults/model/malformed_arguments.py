@@ -19,6 +19,7 @@ class MalformedArguments(ChangedAnswer):
     """
 
     part: float = 0.6
+    needs = "a tool call with arguments in the model's answer"
     bounds: ClassVar = {"part": (0.0, 0.99)}
     example = '"malformed_arguments", "api.openai.com", chance=0.1'
     source = "https://github.com/OpenHands/software-agent-sdk/issues/2488"

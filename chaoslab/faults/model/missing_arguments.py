@@ -13,6 +13,7 @@ class MissingArguments(ChangedAnswer):
     """Leaves the last argument of the first tool call out; all of them with `all`."""
 
     all: bool = False
+    needs = "a tool call with arguments in the model's answer"
     example = '"missing_arguments", "api.openai.com", chance=0.1'
     source = "https://github.com/esengine/DeepSeek-Reasonix/pull/621"
 

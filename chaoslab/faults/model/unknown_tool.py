@@ -13,6 +13,7 @@ class UnknownTool(ChangedAnswer):
     """Gives the first tool call the name `called`, or its own with an addition if `called` is empty."""
 
     called: str = ""
+    needs = "a tool call in the model's answer"
     example = '"unknown_tool", "api.openai.com", chance=0.1'
     source = "https://github.com/OpenHands/OpenHands/issues/5111"
 

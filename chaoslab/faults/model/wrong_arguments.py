@@ -25,6 +25,8 @@ class WrongArguments(ChangedAnswer):
     how: Literal["value", "name"] = "value"
     severity: float = 0.5
     point: float = -1.0
+    leaves = "value"
+    needs = "a tool call with arguments in the model's answer"
     bounds: ClassVar = {"severity": (0, 1), "point": (-1, 1)}
     example = '"wrong_arguments", "api.openai.com", chance=0.1'
     source = "https://github.com/floritange/AgentChaos/blob/main/docs/faults.md"

@@ -23,6 +23,7 @@ class LimitData(Fault):
     layer = "wire"
     closes = True
     of_bytes = True
+    leaves = "part"
     example = '"limit_data", "weather", chance=0.1'
     source = "https://github.com/Shopify/toxiproxy#limit_data"
 

@@ -26,6 +26,7 @@ class SlowClose(Fault):
     layer = "wire"
     closes = True
     of_bytes = True
+    leaves = "part"
     example = '"slow_close", "weather", delay_s=1.5, chance=0.1'
     source = "https://github.com/Shopify/toxiproxy#slow_close"
 

@@ -38,6 +38,8 @@ class Cut(Fault):
     ending: Literal["bare", "done"] = "bare"
     layer = "stream"
     corrupts = "reply"
+    leaves = "part"
+    needs = "a streamed reply with more events"
     example = '"cut", "api.openai.com", after_events=3, chance=0.1'
     source = "https://github.com/griffinwork40/agent-afk/pull/635"
 

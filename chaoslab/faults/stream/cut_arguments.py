@@ -18,6 +18,8 @@ class CutArguments(ChangedAnswer):
     part: float = 0.5
     layer = "stream"
     of_text = True
+    leaves = "part"
+    needs = "a streamed answer that calls a tool with arguments"
     bounds: ClassVar = {"part": (0.0, 0.99)}
     example = '"cut_arguments", "api.openai.com", chance=0.1'
     source = "https://github.com/anthropics/claude-code/issues/19143"

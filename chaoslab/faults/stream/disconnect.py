@@ -19,6 +19,8 @@ class Disconnect(Fault):
 
     after_events: int = 0
     layer = "stream"
+    leaves = "part"
+    needs = "a streamed reply with more events"
     example = '"disconnect", "api.openai.com", after_events=3'
     source = "https://github.com/konveyor/kai/issues/622"
 

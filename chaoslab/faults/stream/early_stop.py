@@ -17,6 +17,8 @@ class EarlyStop(ChangedAnswer):
 
     part: float = 0.5
     layer = "stream"
+    leaves = "part"
+    needs = "a streamed answer of several words or several tool calls"
     bounds: ClassVar = {"part": (0.0, 1.0)}
     example = '"early_stop", "api.openai.com", chance=0.1'
     source = "https://github.com/Mintplex-Labs/anything-llm/issues/485"

@@ -16,6 +16,7 @@ class EmptyResponse(Fault):
     """Lets the work be done and answers with the service's own status and headers, and no body."""
 
     layer = "tool"
+    leaves = "nothing"
     example = '"empty_response", "refund", calls=[1]'
     source = "https://github.com/uptick/pymyob/issues/55"
 

@@ -7,7 +7,7 @@ interval; without such a trial there is none. It tells what happened together, w
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
@@ -67,13 +67,13 @@ class Seen:
         """True if something is missing or has another value, in the answer, an effect or the end state."""
         return not {Kind.ALTERED, Kind.STATE, Kind.LOST, Kind.FACT, Kind.VALUE}.isdisjoint(kinds(row))
 
-    def taken(self, faults: Collection[str]) -> set[tuple[str | None, str]]:
+    def taken(self, of: Callable[[str], bool]) -> set[tuple[str | None, str]]:
         """The trials with each of these faults that hit the last attempt at some request, which the caller took for
         right. A reply in parts counts also if it broke off, since its parts were there to be used."""
         last = {(record.trial, call.target, call.request): call for record, call in self.history.of(CallFinished)}
         found = set()
         for record, event in self.history.of(FaultWitnessed):
-            call = last.get((record.trial, event.target, event.request)) if event.fault in faults else None
+            call = last.get((record.trial, event.target, event.request)) if of(event.fault) else None
             if call is not None and call.attempt == event.attempt and (call.ok or layer(event.fault) == "stream"):
                 found.add((record.trial, event.fault))
         return found

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from chaoslab.analysis.measures.traits import leaves
 from chaoslab.reports.contents.advice import Advice, Seen
-
-CUTS = ("cut", "cut_arguments", "disconnect", "early_stop", "finish_length", "limit_data", "slow_close")
-"""The faults that end a reply in its middle."""
 
 
 def advise(seen: Seen) -> list[Advice]:
     """Advice to check that a reply is complete."""
-    taken = seen.taken(CUTS)
+    taken = seen.taken(_cuts)
     return seen.beside_faults(
         lambda row: seen.misled(row) and seen.amiss(row) and bool(row.answer.strip()),
         "Look at the finish reason and for the stream's last event; without them ask again instead of answering.",
         "A reply that had been cut off was accepted, and the answer was not right, in {size} judged trials that met "
         "{fault}.",
-        of=CUTS.__contains__,
+        of=_cuts,
         there=lambda row, fault: (row.trial, fault) in taken,
     )
+
+
+def _cuts(fault: str) -> bool:
+    return leaves(fault) == "part"

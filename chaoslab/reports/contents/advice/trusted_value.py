@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from chaoslab.analysis.ledger import Kind
-from chaoslab.analysis.measures.traits import corrupts
+from chaoslab.analysis.measures.traits import leaves
 from chaoslab.reports.contents.advice import Advice, Seen
-from chaoslab.reports.contents.advice.cut_stream import CUTS
-from chaoslab.reports.contents.advice.empty_reply import EMPTY
 from chaoslab.reports.contents.rows import Row
-
-VALUELESS = {
-    *CUTS, *EMPTY, "content_filter", "duplicate_calls", "malformed_arguments", "missing_arguments", "page_lost",
-    "refusal", "silent_no_op", "unknown_tool",
-}  # fmt: skip
-"""The faults that change a reply and put no other value into it."""
 
 
 def advise(seen: Seen) -> list[Advice]:
@@ -22,7 +14,7 @@ def advise(seen: Seen) -> list[Advice]:
         lambda row: seen.misled(row) and _wrong(row),
         "Check a tool's reply against its schema and a plausible range, or ask a second source, before acting on it.",
         "The answer, an effect or the end state had a wrong value in {size} judged trials that met {fault}.",
-        of=lambda fault: corrupts(fault) == "reply" and fault not in VALUELESS,
+        of=lambda fault: leaves(fault) == "value",
     )
 
 
