@@ -1,4 +1,4 @@
-"""A headless Chromium that opens pages of a folder and says what their script found."""
+"""A headless Chromium that opens a page and returns the findings of its script."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 
 
 def browse(page: Path, *flags: str) -> dict[str, Any]:
-    """What the page wrote as JSON into its element `seen`. Skips the test where no Chromium is installed; fails it if
+    """The JSON that the page wrote into its element `seen`. Skips the test where no Chromium is installed; fails it if
     the page wrote to the console."""
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed here")

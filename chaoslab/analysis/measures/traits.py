@@ -24,12 +24,12 @@ def corrupts(fault: str) -> str:
 
 
 def leaves(fault: str) -> str:
-    """What its caller has in the place of the right reply: "value", "part" or "nothing"; else an empty text."""
+    """The thing that its caller has in the place of the right reply: "value", "part" or "nothing"; else an empty text."""
     return str(trait(_class(fault), "leaves"))
 
 
 def needs(fault: str) -> str:
-    """What it must find to have something to change, in words; empty if it always has."""
+    """The thing that it must find to have something to change, in words; empty if it always has."""
     return str(trait(_class(fault), "needs"))
 
 
