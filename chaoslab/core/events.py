@@ -197,6 +197,11 @@ class CallStarted(AttemptEvent):
 
     tool: str
     arguments: Any = None
+    client_retry: Count | None = None
+    """The retries of its client so far, by the client's own count. It stands only in the lines of further attempts, and
+    only if the client tells it, as the SDKs of OpenAI, Anthropic and Groq do."""
+
+    left_out: ClassVar[tuple[str, ...]] = ("client_retry",)
 
 
 @fixed(frozen=True, kw_only=True)

@@ -31,6 +31,7 @@ from chaoslab.core.plan import HITS, SPARED, Candidates, Decision, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
 from chaoslab.core.stream import Parts, Streamed
 from chaoslab.record.log import Log
+from chaoslab.seams import client_retry
 from chaoslab.seams.process_faults import ProcessFaults, Stopped
 from chaoslab.seams.replied import replied
 from chaoslab.seams.service_model import TOKENS_MAX
@@ -306,7 +307,8 @@ class _Attempt(Attempt):
         """Runs the stories and logs the caller's observation."""
         call, note = self.call, self.note
         shown = {"messages": len((call.value or {}).get("messages", []))} if self._of_model else call.value
-        note(events.CallStarted(at=call.at, tool=call.tool, arguments=shown))
+        again = client_retry.stated(self.request.headers.get(client_retry.HEADER, "")) if call.attempt > 1 else None
+        note(events.CallStarted(at=call.at, tool=call.tool, arguments=shown, client_retry=again))
         self.seam.on_call(f"{call.target}.{call.tool}")
         self.trial.spent["calls"] += 1
         reply: Reply | None = None

@@ -32,7 +32,7 @@ from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import Piped, Streamed
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams import service_mcp
+from chaoslab.seams import client_retry, service_mcp
 from chaoslab.seams.service_http import LENGTHS, Fields, HttpRequest, Served, is_stream
 from chaoslab.seams.service_model import Heard, ModelHost, ModelRequest, Spent, free
 from chaoslab.seams.service_outage import Current, Outages
@@ -408,7 +408,8 @@ class ServiceAttempt(Attempt):
             CHAT if self.chat is None else self.chat.format.dialog, turn=book.requests.turn,
         )  # fmt: skip
         shown = to_jsonable(self.value) if self.chat is None else self.chat.shown(self.value)
-        book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=shown))
+        again = client_retry.stated(request.header(client_retry.HEADER.encode())) if attempt > 1 else None
+        book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=shown, client_retry=again))
         super().__init__(
             call,
             seam.memory,

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import openai
+import pytest
+
 import chaoslab as lab
-from chaoslab.analysis.measures.amplification import CLIENT, PROMPT, TOOL, amplification
+from chaoslab.analysis.measures.amplification import AGENT, CLIENT, PROMPT, SDK, TOOL, amplification
 from chaoslab.core.events import AttemptRef, CallStarted, Event, Fallback, PromptAttempt, Retry
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
+from chaoslab.seams.client_retry import stated
 
+MODEL = "api.openai.com"
 NOW = "2026-06-01T09:00:00Z"
 
 
@@ -87,3 +97,42 @@ def test_the_further_attempts_are_told_apart_by_the_layer_that_made_them() -> No
     assert found["search"].layers == {TOOL: 2}
     assert found["model"].layers == {CLIENT: 1, PROMPT: 1}
     assert all(sum(one.layers.values()) == one.attempts - one.requests for one in found.values())
+
+
+def asked_twice(max_retries: int, tries: int) -> Callable[[str], str]:
+    """An agent whose SDK tries again `max_retries` times, and that asks again itself."""
+
+    def agent(prompt: str) -> str:
+        with openai.OpenAI(api_key="k", max_retries=max_retries) as client:
+            for _ in range(tries):
+                with suppress(openai.APIError):
+                    said = client.chat.completions.create(model="gpt-5", messages=[{"role": "user", "content": prompt}])
+                    return said.choices[0].message.content or ""
+        return "no answer"
+
+    return agent
+
+
+def test_an_sdk_that_counts_its_retries_is_told_from_the_code_around_it() -> None:
+    down = lab.inject("server_error", MODEL, persistence="for_good")
+    trial = lab.run(asked_twice(2, 3), "What is 17 times 24?", services={MODEL: lab.offline_model()}, faults=[down])
+    (found,) = amplification(trial.history)
+    assert (found.requests, found.attempts, found.layers) == (1, 9, {SDK: 6, AGENT: 2})
+    counted = [event.client_retry for _, event in trial.history.of(CallStarted)]
+    assert counted == [None, 1, 2, 0, 1, 2, 0, 1, 2]
+
+
+def test_only_the_lines_of_further_attempts_hold_the_clients_count(tmp_path: Path) -> None:
+    once = lab.inject("server_error", MODEL, calls=[1])
+    services = {MODEL: lab.offline_model()}
+    lab.run(asked_twice(2, 1), "What is 2 + 2?", services=services, faults=[once], twin=False, logs=tmp_path)
+    text = (tmp_path / "latest" / "info.log").read_text(encoding="utf-8")
+    lines = [line for line in map(json.loads, text.splitlines()) if line["kind"] == "call_started"]
+    assert [line.get("client_retry", "left out") for line in lines] == ["left out", 1]
+
+
+@pytest.mark.parametrize(
+    ("header", "count"), [("0", 0), ("12", 12), ("", None), ("-1", None), ("two", None), ("²", None), ("9" * 99, None)]
+)
+def test_a_count_is_taken_from_digits_alone(header: str, count: int | None) -> None:
+    assert stated(header) == count

@@ -2,7 +2,8 @@
 
 A request is wanted once; each further attempt at it is a retry, whichever layer makes it: the SDK, the tool or the
 agent. A factor of 27 is three layers that try three times each. The layers are told apart where the log has them: the
-lab's tools write down their retries and fallbacks, and the lab's agent each new attempt at a prompt.
+lab's tools write down their retries and fallbacks, the lab's agent each new attempt at a prompt, and the SDKs of models
+count their own retries in a header.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from chaoslab.record.history import History
 
 Request = tuple[str | None, str, int]
 """A trial, a target and the request's number."""
-TOOL, PROMPT, CLIENT = "the tool", "a new attempt at the prompt", "the client or the agent"
-"""The layers. CLIENT: an SDK that tries again by itself, or the agent's own code; nothing in the log tells these
-apart."""
-LAYERS = (TOOL, PROMPT, CLIENT)
+TOOL, PROMPT, SDK, AGENT = "the tool", "a new attempt at the prompt", "the model's SDK", "the agent's code"
+CLIENT = "the client or the agent"
+"""The layers. AGENT: all code around an SDK that counts its retries and counted none. CLIENT: a client that counts none,
+or the code around it; nothing in the log tells these apart."""
+LAYERS = (TOOL, PROMPT, SDK, AGENT, CLIENT)
 
 
 @dataclass(frozen=True)
@@ -107,19 +109,21 @@ def _layers(history: History, again: Set[Request]) -> Iterator[tuple[Request, st
         if ended.status != "ok":
             failed.setdefault(record.trial, []).append(record.t)
     before: dict[Request, tuple[int, float]] = {}
-    for record, _, at in history.placed(CallStarted):
+    for record, began, at in history.placed(CallStarted):
         request = at[:3]
         if request not in again:
             continue
         known, before[request] = before.get(request), (at[3], record.t)
         if known is None:
             continue
-        if (*request, known[0]) in retried or at in fell_back:
+        if began.client_retry:
+            yield request, SDK
+        elif (*request, known[0]) in retried or at in fell_back:
             yield request, TOOL
         elif any(known[1] <= t <= record.t for t in failed.get(at[0], ())):
             yield request, PROMPT
         else:
-            yield request, CLIENT
+            yield request, CLIENT if began.client_retry is None else AGENT
 
 
 def amplification(history: History) -> list[Amplification]:

@@ -1,0 +1,15 @@
+"""The tries of a request that its client counts itself.
+
+The SDKs of OpenAI, Anthropic and Groq send their count with every request: 0 with the first, 1 with their first retry.
+So a further attempt that says 0 was made by the code around the SDK.
+"""
+
+from __future__ import annotations
+
+HEADER = "x-stainless-retry-count"
+_DIGITS_MAX = 9
+
+
+def stated(header: str) -> int | None:
+    """The count in the header's text; None if it has none."""
+    return int(header) if header.isascii() and header.isdigit() and len(header) <= _DIGITS_MAX else None
