@@ -20,7 +20,7 @@ Request = tuple[str | None, str, int]
 """A trial, a target and the request's number."""
 TOOL, PROMPT, SDK, AGENT = "the tool", "a new attempt at the prompt", "the model's SDK", "the agent's code"
 CLIENT = "the client or the agent"
-"""The layers. AGENT: the code around an SDK that counts its retries and counted none. CLIENT: a client that counts none,
+"""The layers. AGENT: the code around an SDK that counts its retries and counted none. CLIENT: one that counts none,
 or the code around it; nothing in the log tells these apart."""
 LAYERS = (TOOL, PROMPT, SDK, AGENT, CLIENT)
 
