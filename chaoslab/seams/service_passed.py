@@ -12,7 +12,7 @@ from chaoslab.base.jsonable import line_of, to_jsonable
 from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams import service_mcp
+from chaoslab.seams import client_retry, service_mcp
 from chaoslab.seams.service import EFFECT, SAFE, Seen, ServiceAttempt, ServiceSeam
 from chaoslab.seams.service_http import Fields, HttpRequest
 
@@ -71,7 +71,9 @@ class PassedAttempt(ServiceAttempt):
             f'"target": {_quoted(name)}, "turn": {self._turn}, "request": {asked.number}, '
             f'"attempt": {self._attempt}, "request_id": "{asked.id}", '
         )
-        tell((f'"kind": "call_started", {self._at}{wanted.shown}',))
+        again = client_retry.stated(request.header(client_retry.HEADER.encode())) if self._attempt > 1 else None
+        shown = wanted.shown if again is None else f'{wanted.shown[:-1]}, "client_retry": {again}}}'
+        tell((f'"kind": "call_started", {self._at}{shown}',))
         seam.open[id(self)] = self
 
     @cached_property

@@ -119,7 +119,8 @@ def traffic(logs: Path, server: Any, *, alone: bool) -> list[str]:
         client.post("/refunds", data={"order": "17"})
         client.get("/stream")
         client.get("/once")
-        client.get("/dies")
+        client.get("/dies", headers={"x-stainless-retry-count": "0"})
+        client.get("/dies", headers={"x-stainless-retry-count": "1"})
         client.get("/price/1")
     lines = (logs / "latest" / "info.log").read_text().splitlines()
     assert not any("of-a-user" in line for line in lines)
@@ -137,6 +138,7 @@ def test_both_ways_write_the_same_lines(server: Any, tmp_path: Path) -> None:
         assert [each["seq"] for each in found] == list(range(1, len(found) + 1))
         ids = {each["request_id"] for each in found if each.get("request_id")}
         assert len(ids) >= 10
+        assert [each["client_retry"] for each in found if "client_retry" in each] == [1]
         for each in found:
             if "bytes" in each:  # the service's Date, and its echo of the gateway's own port
                 each["reply"] = each["reply"][:30]
