@@ -43,7 +43,7 @@ from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.seams import adapters
 from chaoslab.seams.function import CALLS_MAX
-from chaoslab.seams.service import check as check_services
+from chaoslab.seams.service_refusals import check as check_services
 
 SHOWN = 300
 """The longest one-line text of a trial, in characters."""

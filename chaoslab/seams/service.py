@@ -7,146 +7,38 @@ of that by the world (`Line`, `Seen`). A request that no fault hits is answered 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from hashlib import blake2b
 from itertools import chain as chain_of
 from math import inf, isinf
-from typing import Any, Literal, Protocol
+from typing import Any
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import Request
 from chaoslab.base.jsonable import line, line_of, to_jsonable
-from chaoslab.base.values import fixed
 from chaoslab.core import events
-from chaoslab.core.attempt import Attempt, AttemptFaults
-from chaoslab.core.chain import ActiveFault, at_once, chain, play
+from chaoslab.core.attempt import Attempt
+from chaoslab.core.chain import ActiveFault, at_once
 from chaoslab.core.dialog import CHAT
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
-from chaoslab.core.fault import load, trait
+from chaoslab.core.fault import trait
 from chaoslab.core.memory import Decisions, TrialMemory
 from chaoslab.core.outage import Cut
 from chaoslab.core.pipe import Pipe, Signal
-from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
+from chaoslab.core.plan import Candidates, Plan
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import Piped, Streamed
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import client_retry, service_mcp
+from chaoslab.seams.service_effects import EFFECT, SAFE, shared_id, stated
 from chaoslab.seams.service_http import LENGTHS, Fields, HttpRequest, Served, is_stream
+from chaoslab.seams.service_line import Line, Parts, Seen, Started
 from chaoslab.seams.service_model import Heard, ModelHost, ModelRequest, Spent, free
 from chaoslab.seams.service_outage import Current, Outages
+from chaoslab.seams.service_refusals import Refusals, refuses
 from chaoslab.wire.body import BODY_MAX
 
-EFFECT = "X-Lab-Effect"
-"""The header of a reply in which a service says what it did: "none", a JSON object such as {"effect": "order_placed",
-"item": "tea"}, or a list of these. Without it, an unsafe request with a status of 2xx is one effect."""
-SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-"""The methods without effects (RFC 9110, section 9.2.1)."""
-REPEATABLE = frozenset({"PUT", "DELETE"})
-"""The unsafe methods of which several equal requests have the effect of one (RFC 9110, section 9.2.2)."""
-CONNECT = "connect"
-"""The tool of an attempt that ended when its connection was made, since the request itself was never sent."""
 ERRORS = {429: ErrorReply(429, {"error": "Too Many Requests"}, {"Retry-After": "1"})}
-
-Step = Literal["lookup", "connection", "handshake"]
-"""The steps of making a connection: its name is looked up, it is made, and TLS is agreed on."""
-Answered = tuple[int, Fields, bytes]
-"""Status, headers and the whole body."""
-Started = list[tuple[str, list[tuple[str, str]]]]
-"""The status line and the headers of an answer, once the application has stated them."""
-
-
-@fixed(frozen=True)
-class Seen:
-    """The end of an exchange on the client's side. `error`: reset, closed, garbled, left (the client hung up before it
-    had the whole reply), or None. `answer`: as much as the client took; None before a whole head. `waited`: the client
-    waited for more. `streamed`: its view of a stream of events. `gave_up`: if it left, a timeout may be the reason."""
-
-    error: str | None
-    answer: Answered | None
-    bytes: int
-    waited: bool = False
-    streamed: Streamed | None = None
-    gave_up: bool = True
-
-
-class Answer(Protocol):
-    """An application's answer that has begun."""
-
-    status: int
-    fields: list[tuple[str, str]]
-
-    def whole(self) -> Answered:
-        """The whole answer."""
-
-    def parts(self) -> Iterator[bytes]:
-        """The body as it comes.
-
-        Raises:
-            Failure: the application failed in its middle.
-        """
-
-
-class _Parts:
-    """The body of a streamed answer, for `Reply.stream`."""
-
-    def __init__(self, parts: Iterator[bytes]) -> None:
-        self.left = parts
-
-    async def take(self) -> bytes | None:
-        return next(self.left, None)
-
-    async def aclose(self) -> None:
-        """Does nothing: the answer ends with its iterator."""
-
-
-class Line(Protocol):
-    """The connection that a request came on, as the world offers it."""
-
-    @property
-    def trip_s(self) -> float:
-        """The time from one end to the other."""
-
-    def application(self, request: HttpRequest) -> Answer:
-        """The application's answer to the request."""
-
-    def wait(self, delay_s: float) -> bool:
-        """Lets time pass; True if the client hung up meanwhile, or before."""
-
-    def lapse(self) -> None:
-        """Ends the exchange as if the client had hung up now."""
-
-
-def refuses(injection: Injection) -> bool:
-    """True if a fault of the injection refuses connections."""
-    return any(trait(load(choice.fault), "refuses") for choice in injection.choices)
-
-
-def refuses_at(injection: Injection) -> Step:
-    """The step in which an injection that refuses connections does so."""
-    found: Step = next(
-        trait(fault, "refuses_at") for fault in (load(each.fault) for each in injection.choices)
-        if trait(fault, "refuses")
-    )  # fmt: skip
-    return found
-
-
-def check(injections: Iterable[Injection], services: Iterable[str]) -> None:
-    """Checks that each injection can meet the services that it is aimed at.
-
-    Raises:
-        ValueError: one refuses connections by what a request says, and there is none yet.
-    """
-    names = list(services)
-    for injection in injections:
-        hit = next((name for name in names if injection.covers(name)), None)
-        unknown = next((name for name in ("tool", "when") if name in injection.triggers), None)
-        if hit is not None and unknown is not None and refuses(injection):
-            raise ValueError(
-                f"'{injection.name}' refuses connections to the service {hit}, which are made before a request tells "
-                f"its {'tool' if unknown == 'tool' else 'arguments'}: leave out {unknown}="
-            )
 
 
 class ServiceSeam:
@@ -181,16 +73,18 @@ class ServiceSeam:
         self.settle: Callable[[], object] = lambda: None
         """Waits until replies that were sent are noted; in virtual time they are."""
         self.outages = Outages(clock)
-        self._refused: dict[str, Request] = {}
-        self._reach: dict[tuple[str, bool], tuple[Candidates, Candidates]] = {}
-        self._steps: dict[tuple[str, Step], Candidates] = {}
+        self.refusals = Refusals(
+            plan, self.outages, timeout_s=timeout_s, clock=clock, connected=lambda name: self.asked_of.add(name)
+        )
+        self._reach: dict[tuple[str, bool], Candidates] = {}
 
     def begin(self, book: TrialLog, memory: TrialMemory, *, spent_usd: float = 0.0) -> None:
         """Begins a trial, whose requests go into this log. `memory`: the one of all the trial's seams. `spent_usd`: the
         run's spending before it."""
         self.book, self.memory = book, memory
         self.spent = Spent(cost_usd=spent_usd, price=self.price)
-        self.asked_of, self.open, self._refused = set(), {}, {}
+        self.asked_of, self.open = set(), {}
+        self.refusals.begin(book, memory)
         self._mcp_listed.clear()
         self.outages.clear()
 
@@ -199,6 +93,7 @@ class ServiceSeam:
         self.settle()
         for attempt in list(self.open.values()):
             attempt.cut()
+        self.refusals.end()
         self.book = None
 
     def asked(self, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
@@ -208,7 +103,9 @@ class ServiceSeam:
     def never_hits(self, name: str) -> bool:
         """True if nothing in the plan can hit a request to the service, and nothing else is noted of one than that it
         was made and what came of it."""
-        return name not in self.models and not self.plan.looks_back and not any(self.reach(name, chat=True))
+        if name in self.models or self.plan.looks_back:
+            return False
+        return not self.reach(name, chat=True) and not self.refusals.reach(name)
 
     def lists_tools(self, name: str, body: bytes) -> None:
         """Takes a service's list of its tools in MCP."""
@@ -218,151 +115,24 @@ class ServiceSeam:
         """The tools of a service in MCP whose calls are no effects."""
         return self._mcp_reads | self._mcp_listed.get(name, frozenset())
 
-    def refuses(self, name: str, trip_s: float, step: Step = "connection") -> Callable[[], None] | None:
-        """The function to call when the client is told that its connection fails in this step; None if it does not."""
-        book, reach = self.book, self._refusing(name, step)
-        if book is None:
-            return None
-        if step == "connection" and (down := self.outages.down(name)) is not None:
-            return self._refused_by(down, book, name, trip_s)
-        if not reach:
-            return None
-        pending = self._refused.get(name)
-        number, attempt = (pending.number, pending.attempts + 1) if pending else (book.requests.made(name) + 1, 1)
-        if not any(decision in HITS for decision in self._decisions(reach, name, number, attempt, foreseen=True)):
-            return None
-        decisions = self._decisions(reach, name, number, attempt)
-        if pending is None:
-            pending = self._refused[name] = book.requests.ask(name, f"{name} {CONNECT}", [number])
-        call, faults, began_s = self._connecting(book, name, pending, trip_s)
-        return self._refusal_told(book, call, faults, began_s, _refusal(faults, reach, decisions, call))
-
-    def _refused_by(self, down: Current, book: TrialLog, name: str, trip_s: float) -> Callable[[], None]:
-        """The same for a connection to a service that is down. It tells no request, so it counts as an attempt of the
-        one at which the outage began."""
-        call, faults, began_s = self._connecting(book, name, down.request, trip_s)
-        faults.struck(down.cut(Cut("refused")))
-        return self._refusal_told(book, call, faults, began_s, "refused")
-
-    def _connecting(
-        self, book: TrialLog, name: str, request: Request, trip_s: float
-    ) -> tuple[Call, AttemptFaults, float]:
-        """The attempt that a failed connection is, its faults, and the moment at which it began."""
-        self.asked_of.add(name)
-        book.calls += 1
-        began_s = self.clock.monotonic() - trip_s
-        number, attempt = request.number, request.next_attempt()
-        call = Call(name, CONNECT, book.key, number, attempt, request.id, turn=book.requests.turn)
-        book.note(events.CallStarted(at=call.at, tool=CONNECT))
-        return call, AttemptFaults(self.memory, call, book.note, elapsed_s=began_s - book.origin), began_s
-
-    def _refusal_told(
-        self, book: TrialLog, call: Call, faults: AttemptFaults, began_s: float, kind: str
-    ) -> Callable[[], None]:
-        """The function to call when the client is told that its connection failed."""
-
-        def told() -> None:
-            duration_s = self.clock.monotonic() - began_s
-            faults.witnessed(Observation(duration_s=duration_s, deadline_s=self.timeout_s, error=kind))
-            book.note(
-                events.CallFinished(
-                    at=call.at,
-                    tool=CONNECT,
-                    ok=False,
-                    duration_s=round(duration_s, 6),
-                    error=kind,
-                    via="none",
-                    rolled=faults.rolled,
-                )
-            )
-
-        return told
-
-    def _refusing(self, name: str, step: Step) -> Candidates:
-        """The injections that may refuse a connection to the service in this step."""
-        found = self._steps.get((name, step))
-        if found is None:
-            found = self._steps[name, step] = Candidates(i for i in self.reach(name)[1] if refuses_at(i) == step)
-        return found
-
-    def will_refuse(self, name: str) -> bool:
-        """True if the next new request to the service will be refused, as far as that is known."""
-        book, reach = self.book, self.reach(name)[1]
-        if book is None or not reach:
-            return False
-        number = book.requests.made(name) + 1
-        return any(each in HITS for each in self._decisions(reach, name, number, 1, foreseen=True))
-
-    def reach(self, name: str, *, chat: bool = False) -> tuple[Candidates, Candidates]:
-        """The injections that may hit a request to a service, and those that may refuse a connection to it. `chat`: the
-        request is one to a model, whose context can be hit too."""
+    def reach(self, name: str, *, chat: bool = False) -> Candidates:
+        """The injections that may hit a request to a service. `chat`: the request is one to a model, whose context can
+        be hit too."""
         found = self._reach.get((name, chat))
         if found is None:
-            all_ = [i for i in self.plan.candidates(name) if chat or i.layer != "context"]
-            found = Candidates(i for i in all_ if not refuses(i)), Candidates(filter(refuses, all_))
-            self._reach[name, chat] = found
+            found = self._reach[name, chat] = Candidates(
+                i for i in self.plan.candidates(name) if (chat or i.layer != "context") and not refuses(i)
+            )
         return found
 
     def request(self, name: str, tool: str, intent: str, *, safe: bool) -> Request:
         """The numbered request with this intent. A new one takes the place of the one whose connection was refused."""
         assert self.book is not None
-        pending = self._refused.get(name)
+        pending = self.refusals.pending(name)
         asked = self.book.requests.ask(name, f"{name} {tool}", None, spelt=intent, safe=safe, instead=pending)
         if asked is pending:
-            del self._refused[name]
+            self.refusals.taken(name)
         return asked
-
-    def refused(self, name: str) -> Request | None:
-        """The request whose connection was refused last, if no other has taken its place."""
-        return self._refused.get(name)
-
-    def let_pass(self, name: str, number: int, attempt: int) -> list[str]:
-        """The injections whose dice let this attempt's connection pass."""
-        reach = self.reach(name)[1]
-        if not reach:
-            return []
-        decisions = self._decisions(reach, name, number, attempt, foreseen=True)
-        return [
-            each.name
-            for each, decision in zip(reach, decisions, strict=True)
-            if decision and not (decision in HITS and refuses_at(each) != "connection")  # it had no such step
-        ]
-
-    def _decisions(
-        self, reach: Candidates, name: str, number: int, attempt: int, *, foreseen: bool = False
-    ) -> list[Decision]:
-        """The decisions on a connection. `foreseen`: they are not counted."""
-        assert self.book is not None
-        occasion = self.memory.occasion(name, CONNECT, number, attempt)
-        occasion.elapsed_s = self.clock.monotonic() - self.book.origin
-        if foreseen:
-            return [injection.decide(occasion, occasion.of(injection.name)) for injection in reach]
-        return self.memory.decide(reach, occasion)
-
-
-def _refusal(faults: AttemptFaults, reach: Candidates, decisions: Sequence[Decision], call: Call) -> str:
-    """The kind of failure with which the stories end a connection."""
-    try:
-        at_once(play(chain(faults.stories(reach, decisions), call, faults.injected), _Nowhere()))
-    except Failure as failure:
-        return failure.kind
-    return "refused"
-
-
-class _Nowhere:
-    """The driver of stories that refuse: nothing is sent."""
-
-    async def send(self, call: Call) -> Reply:  # noqa: ARG002
-        raise Failure("refused")
-
-    async def wait(self, delay_s: float) -> None:  # noqa: ARG002
-        raise Failure("refused")
-
-    def ahead(self, by_s: float) -> str:  # noqa: ARG002
-        return ""
-
-    def note(self, event: Event) -> None:
-        """Does nothing: a story that refuses has nothing to tell."""
 
 
 class ServiceAttempt(Attempt):
@@ -382,7 +152,7 @@ class ServiceAttempt(Attempt):
         self._fields: Fields = ()
         """The headers of a streamed answer."""
         safe = request.method in SAFE or self.of_model
-        refused = seam.refused(name)
+        refused = seam.refusals.pending(name)
         self.asked = seam.request(name, self.tool, request.intent(self.value), safe=safe)
         elapsed_s = began_s - book.origin
         spent = {
@@ -392,7 +162,7 @@ class ServiceAttempt(Attempt):
         seam.asked_of.add(name)
         number, attempt = self.asked.number, self.asked.next_attempt()
         held = seam.outages.held(name)
-        reach, decisions = seam.reach(name, chat=self.chat is not None)[0], Decisions()
+        reach, decisions = seam.reach(name, chat=self.chat is not None), Decisions()
         if held is not None:
             reach = reach.without_outages
         if reach:
@@ -430,7 +200,7 @@ class ServiceAttempt(Attempt):
         self._stopped = False
         self.rolled: list[str] = self.faults.rolled if self.hit else list(decisions.asked)
         if attempt == 1 or self.asked is refused:
-            self.rolled += seam.let_pass(name, number, attempt)
+            self.rolled += seam.refusals.let_pass(name, number, attempt)
         seam.open[id(self)] = self
 
     def answering(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
@@ -451,7 +221,7 @@ class ServiceAttempt(Attempt):
             return
         status, fields = started[0]
         self._note_effects(int(status[:3]), fields, self.request, self.value, part)
-        if self.seam.will_refuse(self.name):
+        if self.seam.refusals.will_refuse(self.name):
             started[0] = status, [*fields, ("Connection", "close")]
 
     def play(self) -> tuple[Started, Iterator[bytes]]:
@@ -461,8 +231,8 @@ class ServiceAttempt(Attempt):
             Failure: the connection ends in this way; timed_out is silence.
         """
         reply: Reply = at_once(self.told())
-        last = [("Connection", "close")] if self.seam.will_refuse(self.name) else []
-        if isinstance(reply.stream, _Parts):
+        last = [("Connection", "close")] if self.seam.refusals.will_refuse(self.name) else []
+        if isinstance(reply.stream, Parts):
             unchanged = self._fields if reply.headers == dict(self._fields) else reply.headers.items()
             fields = [(name, value) for name, value in unchanged if name.lower() not in LENGTHS]
             return [(str(reply.status), [*fields, *last])], self._through(reply.stream.left, reply.pipes)
@@ -522,7 +292,7 @@ class ServiceAttempt(Attempt):
             self._note_effects(answer.status, answer.fields, request, value, first)
             self._fields = answer.fields
             parts = self._kept([(str(answer.status), answer.fields)], chain_of((first,), own) if first else own)
-            return Reply(answer.status, dict(answer.fields), stream=_Parts(iter(parts)))
+            return Reply(answer.status, dict(answer.fields), stream=Parts(iter(parts)))
         status, fields, body = answer.whole()
         if service_mcp.lists(self.value):
             self.seam.lists_tools(self.name, body)
@@ -606,7 +376,7 @@ class ServiceAttempt(Attempt):
         done: Sequence[tuple[str, Mapping[str, Any]]] = ()
         if said is not None:
             try:
-                done = _told(said)
+                done = stated(said)
             except (ValueError, RecursionError) as error:
                 self.book.note(
                     events.LabWarning(message=f"{self.name} says {EFFECT}: {said[:60]!r} to {self.tool}: {error}")
@@ -616,7 +386,7 @@ class ServiceAttempt(Attempt):
             of_mcp = service_mcp.effects_of(value, self.seam.only_read(self.name))
             done = ((self.tool, value),) if of_mcp is None else () if service_mcp.failed(body) else of_mcp
             self.book.served.update(tool for tool, _ in of_mcp or ())
-        named = self._effect_id(request)
+        named = shared_id(self.tool, request)
         for nth, (effect, content) in enumerate(done):
             self.book.note(
                 events.Effect(
@@ -629,15 +399,6 @@ class ServiceAttempt(Attempt):
                     fingerprint="",
                 )
             )
-
-    def _effect_id(self, request: HttpRequest) -> str:
-        """The name that equal effects share: that of their Idempotency-Key, or of the whole request if its method may
-        be repeated; else empty."""
-        if key := request.header(b"idempotency-key"):
-            return f"{self.tool} {key}"
-        if request.method in REPEATABLE:
-            return f"{request.method} {request.target} {blake2b(request.body, digest_size=8).hexdigest()}"
-        return ""
 
     def ended(self, seen: Seen) -> None:
         """Takes the end of the exchange on the client's side. `answering` or `play` may still be at work."""
@@ -738,20 +499,3 @@ class ServiceAttempt(Attempt):
             self.book.note(usage)
         if ok and heard.finished:
             self.chat.delivered()
-
-
-def _told(said: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """The effects that a service states.
-
-    Raises:
-        ValueError: it cannot be read.
-    """
-    if said.strip().lower() == "none":
-        return []
-    value = json.loads(said)
-    found = list[tuple[str, Mapping[str, Any]]]()
-    for one in value if isinstance(value, list) else [value]:
-        if not isinstance(one, dict) or not isinstance(one.get("effect"), str):
-            raise ValueError('it should be none, or JSON as in {"effect": "order_placed", "item": "tea"}')
-        found.append((one["effect"], {key: value for key, value in one.items() if key != "effect"}))
-    return found

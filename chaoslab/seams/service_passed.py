@@ -13,8 +13,10 @@ from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import client_retry, service_mcp
-from chaoslab.seams.service import EFFECT, SAFE, Seen, ServiceAttempt, ServiceSeam
+from chaoslab.seams.service import ServiceAttempt, ServiceSeam
+from chaoslab.seams.service_effects import EFFECT, SAFE
 from chaoslab.seams.service_http import Fields, HttpRequest
+from chaoslab.seams.service_line import Seen
 
 Tell = Callable[[Sequence[str]], object]
 """Writes events down, each as the text of `encode_event`."""

@@ -77,6 +77,8 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/faults/meaning/wrong_value.py": ("tests/faults/test_fault_wrong_value.py",),
     "chaoslab/seams/function.py": ("tests/seams/test_function_faults.py", "tests/test_trial.py"),
     "chaoslab/seams/service.py": ("tests/seams/test_service.py",),
+    "chaoslab/seams/service_effects.py": ("tests/seams/test_service.py",),
+    "chaoslab/seams/service_refusals.py": ("tests/seams/test_service.py", "tests/faults/test_fault_refused.py"),
     "chaoslab/seams/service_http.py": ("tests/seams/test_service.py",),
     "chaoslab/seams/http.py": ("tests/seams/test_http_words.py", "tests/seams/test_http_calls.py"),
     "chaoslab/seams/adapters/langchain.py": ("tests/seams/test_langchain_tools.py",),

@@ -10,7 +10,8 @@ from typing import Protocol
 
 from chaoslab.seams.gateway.requests import Request
 from chaoslab.seams.gateway.routes import Route
-from chaoslab.seams.service import Line, ServiceAttempt, ServiceSeam
+from chaoslab.seams.service import ServiceAttempt, ServiceSeam
+from chaoslab.seams.service_line import Line
 from chaoslab.seams.service_passed import PassedAttempt, Tell
 
 

@@ -12,8 +12,9 @@ from functools import lru_cache, partial
 import h11
 
 from chaoslab.core.fault import BrokenFault
-from chaoslab.seams.service import Answer, Seen, ServiceAttempt, ServiceSeam
+from chaoslab.seams.service import ServiceAttempt, ServiceSeam
 from chaoslab.seams.service_http import Fields, HttpRequest, is_stream
+from chaoslab.seams.service_line import Answer, Seen
 from chaoslab.seams.stream_view import StreamView
 from chaoslab.wire.http1 import BODILESS, Malformed
 from chaoslab.worlds.virtual.machine import Waiter
@@ -238,4 +239,4 @@ def _head(head: bytes) -> tuple[int, Fields, str, bool]:
 
 def gate(seam: ServiceSeam, name: str) -> Gate:
     """The decision on a connection to a watched service, for `Network.gates`."""
-    return partial(seam.refuses, name, TRIP_S)
+    return partial(seam.refusals.refused, name, TRIP_S)

@@ -1,0 +1,45 @@
+"""The effects of a request on a service, by its own words, or by the request's method and the status of the reply."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+from chaoslab.seams.service_http import HttpRequest
+
+EFFECT = "X-Lab-Effect"
+"""The header of a reply in which a service says what it did: "none", a JSON object such as {"effect": "order_placed",
+"item": "tea"}, or a list of these. Without it, an unsafe request with a status of 2xx is one effect."""
+SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+"""The methods without effects (RFC 9110, section 9.2.1)."""
+REPEATABLE = frozenset({"PUT", "DELETE"})
+"""The unsafe methods of which several equal requests have the effect of one (RFC 9110, section 9.2.2)."""
+
+
+def stated(said: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """The effects that a service states.
+
+    Raises:
+        ValueError: it cannot be read.
+    """
+    if said.strip().lower() == "none":
+        return []
+    value = json.loads(said)
+    found = list[tuple[str, Mapping[str, Any]]]()
+    for one in value if isinstance(value, list) else [value]:
+        if not isinstance(one, dict) or not isinstance(one.get("effect"), str):
+            raise ValueError('it should be none, or JSON as in {"effect": "order_placed", "item": "tea"}')
+        found.append((one["effect"], {key: value for key, value in one.items() if key != "effect"}))
+    return found
+
+
+def shared_id(tool: str, request: HttpRequest) -> str:
+    """The name that equal effects share: that of their Idempotency-Key, or of the whole request if its method may be
+    repeated; else empty."""
+    if key := request.header(b"idempotency-key"):
+        return f"{tool} {key}"
+    if request.method in REPEATABLE:
+        return f"{request.method} {request.target} {blake2b(request.body, digest_size=8).hexdigest()}"
+    return ""

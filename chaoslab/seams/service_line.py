@@ -1,0 +1,78 @@
+"""The connection that a request to a service comes on, as a world offers it, and the end of an exchange on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, Protocol
+
+from chaoslab.base.values import fixed
+from chaoslab.core.stream import Streamed
+from chaoslab.seams.service_http import Fields, HttpRequest
+
+Step = Literal["lookup", "connection", "handshake"]
+"""The steps of making a connection: its name is looked up, it is made, and TLS is agreed on."""
+Answered = tuple[int, Fields, bytes]
+"""Status, headers and the whole body."""
+Started = list[tuple[str, list[tuple[str, str]]]]
+"""The status line and the headers of an answer, once the application has stated them."""
+
+
+@fixed(frozen=True)
+class Seen:
+    """The end of an exchange on the client's side. `error`: reset, closed, garbled, left (the client hung up before it
+    had the whole reply), or None. `answer`: as much as the client took; None before a whole head. `waited`: the client
+    waited for more. `streamed`: its view of a stream of events. `gave_up`: if it left, a timeout may be the reason."""
+
+    error: str | None
+    answer: Answered | None
+    bytes: int
+    waited: bool = False
+    streamed: Streamed | None = None
+    gave_up: bool = True
+
+
+class Answer(Protocol):
+    """An application's answer that has begun."""
+
+    status: int
+    fields: list[tuple[str, str]]
+
+    def whole(self) -> Answered:
+        """The whole answer."""
+
+    def parts(self) -> Iterator[bytes]:
+        """The body as it comes.
+
+        Raises:
+            Failure: the application failed in its middle.
+        """
+
+
+class Parts:
+    """The body of a streamed answer, for `Reply.stream`."""
+
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self.left = parts
+
+    async def take(self) -> bytes | None:
+        return next(self.left, None)
+
+    async def aclose(self) -> None:
+        """Does nothing: the answer ends with its iterator."""
+
+
+class Line(Protocol):
+    """The connection that a request came on, as the world offers it."""
+
+    @property
+    def trip_s(self) -> float:
+        """The time from one end to the other."""
+
+    def application(self, request: HttpRequest) -> Answer:
+        """The application's answer to the request."""
+
+    def wait(self, delay_s: float) -> bool:
+        """Lets time pass; True if the client hung up meanwhile, or before."""
+
+    def lapse(self) -> None:
+        """Ends the exchange as if the client had hung up now."""

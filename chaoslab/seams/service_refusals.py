@@ -1,0 +1,219 @@
+"""Connections to a service that are refused: by a fault, before a request is sent, or since the service is down.
+
+A refused connection is the first attempt of the next new request to the service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from chaoslab.base.clock import Clock
+from chaoslab.base.identity import Request
+from chaoslab.core import events
+from chaoslab.core.attempt import AttemptFaults
+from chaoslab.core.chain import at_once, chain, play
+from chaoslab.core.events import Event
+from chaoslab.core.exchange import Call, Failure, Observation, Reply
+from chaoslab.core.fault import load, trait
+from chaoslab.core.memory import TrialMemory
+from chaoslab.core.outage import Cut
+from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
+from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams.service_line import Step
+from chaoslab.seams.service_outage import Current, Outages
+
+CONNECT = "connect"
+"""The tool of an attempt that ended when its connection was made, since the request itself was never sent."""
+
+
+def refuses(injection: Injection) -> bool:
+    """True if a fault of the injection refuses connections."""
+    return any(trait(load(choice.fault), "refuses") for choice in injection.choices)
+
+
+def refuses_at(injection: Injection) -> Step:
+    """The step in which an injection that refuses connections does so."""
+    found: Step = next(
+        trait(fault, "refuses_at") for fault in (load(each.fault) for each in injection.choices)
+        if trait(fault, "refuses")
+    )  # fmt: skip
+    return found
+
+
+def check(injections: Iterable[Injection], services: Iterable[str]) -> None:
+    """Checks that each injection can meet the services that it is aimed at.
+
+    Raises:
+        ValueError: one refuses connections by what a request says, and there is none yet.
+    """
+    names = list(services)
+    for injection in injections:
+        hit = next((name for name in names if injection.covers(name)), None)
+        unknown = next((name for name in ("tool", "when") if name in injection.triggers), None)
+        if hit is not None and unknown is not None and refuses(injection):
+            raise ValueError(
+                f"'{injection.name}' refuses connections to the service {hit}, which are made before a request tells "
+                f"its {'tool' if unknown == 'tool' else 'arguments'}: leave out {unknown}="
+            )
+
+
+class Refusals:
+    """The refused connections of a trial. `timeout_s`: the longest that a client waits; `connected` is called with the
+    name of each service that a client tried to connect to."""
+
+    def __init__(
+        self, plan: Plan, outages: Outages, *, timeout_s: float, clock: Clock, connected: Callable[[str], object]
+    ) -> None:
+        self.plan, self.outages, self.timeout_s, self.clock = plan, outages, timeout_s, clock
+        self._connected = connected
+        self.book: TrialLog | None = None
+        self.memory = TrialMemory(plan, "")
+        self._pending: dict[str, Request] = {}
+        self._reach: dict[str, Candidates] = {}
+        self._steps: dict[tuple[str, Step], Candidates] = {}
+
+    def begin(self, book: TrialLog, memory: TrialMemory) -> None:
+        """Begins a trial."""
+        self.book, self.memory, self._pending = book, memory, {}
+
+    def end(self) -> None:
+        """Ends the trial: no connection is refused any more."""
+        self.book = None
+
+    def pending(self, name: str) -> Request | None:
+        """The request whose connection was refused last, if no other has taken its place."""
+        return self._pending.get(name)
+
+    def taken(self, name: str) -> None:
+        """A new request has taken the place of the one whose connection was refused."""
+        del self._pending[name]
+
+    def reach(self, name: str) -> Candidates:
+        """The injections that may refuse a connection to the service."""
+        found = self._reach.get(name)
+        if found is None:
+            found = self._reach[name] = Candidates(filter(refuses, self.plan.candidates(name)))
+        return found
+
+    def refused(self, name: str, trip_s: float, step: Step = "connection") -> Callable[[], None] | None:
+        """The function to call when the client is told that its connection fails in this step; None if it does not."""
+        book, reach = self.book, self._refusing(name, step)
+        if book is None:
+            return None
+        if step == "connection" and (down := self.outages.down(name)) is not None:
+            return self._refused_by(down, book, name, trip_s)
+        if not reach:
+            return None
+        pending = self._pending.get(name)
+        number, attempt = (pending.number, pending.attempts + 1) if pending else (book.requests.made(name) + 1, 1)
+        if not any(decision in HITS for decision in self._decisions(reach, name, number, attempt, foreseen=True)):
+            return None
+        decisions = self._decisions(reach, name, number, attempt)
+        if pending is None:
+            pending = self._pending[name] = book.requests.ask(name, f"{name} {CONNECT}", [number])
+        call, faults, began_s = self._connecting(book, name, pending, trip_s)
+        return self._refusal_told(book, call, faults, began_s, _refusal(faults, reach, decisions, call))
+
+    def _refused_by(self, down: Current, book: TrialLog, name: str, trip_s: float) -> Callable[[], None]:
+        """The same for a connection to a service that is down. It tells no request, so it counts as an attempt of the
+        one at which the outage began."""
+        call, faults, began_s = self._connecting(book, name, down.request, trip_s)
+        faults.struck(down.cut(Cut("refused")))
+        return self._refusal_told(book, call, faults, began_s, "refused")
+
+    def _connecting(
+        self, book: TrialLog, name: str, request: Request, trip_s: float
+    ) -> tuple[Call, AttemptFaults, float]:
+        """The attempt that a failed connection is, its faults, and the moment at which it began."""
+        self._connected(name)
+        book.calls += 1
+        began_s = self.clock.monotonic() - trip_s
+        number, attempt = request.number, request.next_attempt()
+        call = Call(name, CONNECT, book.key, number, attempt, request.id, turn=book.requests.turn)
+        book.note(events.CallStarted(at=call.at, tool=CONNECT))
+        return call, AttemptFaults(self.memory, call, book.note, elapsed_s=began_s - book.origin), began_s
+
+    def _refusal_told(
+        self, book: TrialLog, call: Call, faults: AttemptFaults, began_s: float, kind: str
+    ) -> Callable[[], None]:
+        """The function to call when the client is told that its connection failed."""
+
+        def told() -> None:
+            duration_s = self.clock.monotonic() - began_s
+            faults.witnessed(Observation(duration_s=duration_s, deadline_s=self.timeout_s, error=kind))
+            book.note(
+                events.CallFinished(
+                    at=call.at,
+                    tool=CONNECT,
+                    ok=False,
+                    duration_s=round(duration_s, 6),
+                    error=kind,
+                    via="none",
+                    rolled=faults.rolled,
+                )
+            )
+
+        return told
+
+    def _refusing(self, name: str, step: Step) -> Candidates:
+        """The injections that may refuse a connection to the service in this step."""
+        found = self._steps.get((name, step))
+        if found is None:
+            found = self._steps[name, step] = Candidates(i for i in self.reach(name) if refuses_at(i) == step)
+        return found
+
+    def will_refuse(self, name: str) -> bool:
+        """True if the next new request to the service will be refused, as far as that is known."""
+        book, reach = self.book, self.reach(name)
+        if book is None or not reach:
+            return False
+        number = book.requests.made(name) + 1
+        return any(each in HITS for each in self._decisions(reach, name, number, 1, foreseen=True))
+
+    def let_pass(self, name: str, number: int, attempt: int) -> list[str]:
+        """The injections whose dice let this attempt's connection pass."""
+        reach = self.reach(name)
+        if not reach:
+            return []
+        decisions = self._decisions(reach, name, number, attempt, foreseen=True)
+        return [
+            each.name
+            for each, decision in zip(reach, decisions, strict=True)
+            if decision and not (decision in HITS and refuses_at(each) != "connection")  # it had no such step
+        ]
+
+    def _decisions(
+        self, reach: Candidates, name: str, number: int, attempt: int, *, foreseen: bool = False
+    ) -> list[Decision]:
+        """The decisions on a connection. `foreseen`: they are not counted."""
+        assert self.book is not None
+        occasion = self.memory.occasion(name, CONNECT, number, attempt)
+        occasion.elapsed_s = self.clock.monotonic() - self.book.origin
+        if foreseen:
+            return [injection.decide(occasion, occasion.of(injection.name)) for injection in reach]
+        return self.memory.decide(reach, occasion)
+
+
+def _refusal(faults: AttemptFaults, reach: Candidates, decisions: Sequence[Decision], call: Call) -> str:
+    """The kind of failure with which the stories end a connection."""
+    try:
+        at_once(play(chain(faults.stories(reach, decisions), call, faults.injected), _Nowhere()))
+    except Failure as failure:
+        return failure.kind
+    return "refused"
+
+
+class _Nowhere:
+    """The driver of stories that refuse: nothing is sent."""
+
+    async def send(self, call: Call) -> Reply:  # noqa: ARG002
+        raise Failure("refused")
+
+    async def wait(self, delay_s: float) -> None:  # noqa: ARG002
+        raise Failure("refused")
+
+    def ahead(self, by_s: float) -> str:  # noqa: ARG002
+        return ""
+
+    def note(self, event: Event) -> None:
+        """Does nothing: a story that refuses has nothing to tell."""
