@@ -21,10 +21,11 @@ from chaoslab.core.plan import Plan
 from chaoslab.execution.gateway import finished, live
 from chaoslab.seams import mcp_result
 from chaoslab.seams.adapters.mcp import CLOSED
-from chaoslab.seams.function import FunctionSeam, WrappedFunction
+from chaoslab.seams.function import FunctionSeam
 from chaoslab.seams.mcp_result import ToolResult
 from chaoslab.seams.native_errors import NativeErrors
 from chaoslab.seams.service_mcp import only_reads
+from chaoslab.seams.wrapped_function import WrappedFunction
 
 WAIT_S = 60.0
 """The longest time for which a fault holds a call back, in seconds; clients of MCP give up about then."""

@@ -75,6 +75,8 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/faults/tool/tool_error.py": ("tests/faults/test_fault_tool_error.py",),
     "chaoslab/faults/context/truncate_context.py": ("tests/faults/test_fault_truncate_context.py",),
     "chaoslab/faults/meaning/wrong_value.py": ("tests/faults/test_fault_wrong_value.py",),
+    "chaoslab/seams/call_record.py": ("tests/seams/test_function_faults.py",),
+    "chaoslab/seams/wrapped_function.py": ("tests/seams/test_function_faults.py", "tests/test_trial.py"),
     "chaoslab/seams/function.py": ("tests/seams/test_function_faults.py", "tests/test_trial.py"),
     "chaoslab/seams/service.py": ("tests/seams/test_service.py",),
     "chaoslab/seams/service_effects.py": ("tests/seams/test_service.py",),

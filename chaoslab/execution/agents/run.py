@@ -26,11 +26,12 @@ from chaoslab.model.app import ModelApp
 from chaoslab.model.prices import cost_usd
 from chaoslab.seams import adapters, code_swap, native_errors
 from chaoslab.seams.adapters.mcp import read_by_clients
-from chaoslab.seams.function import FunctionSeam, WrappedFunction, Wrapping
+from chaoslab.seams.function import FunctionSeam, Wrapping
 from chaoslab.seams.references import References
 from chaoslab.seams.service import ServiceSeam
 from chaoslab.seams.service_app import address_of
 from chaoslab.seams.service_model import ModelHost
+from chaoslab.seams.wrapped_function import WrappedFunction
 
 WORLDS = ("virtual", "local")
 Hangs = tuple[type[Exception], ...]

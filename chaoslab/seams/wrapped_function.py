@@ -1,0 +1,128 @@
+"""A function of the agent's as the seam takes it: its arguments by name, and its result as a reply."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from chaoslab.core.exchange import Reply
+from chaoslab.seams.native_errors import PYTHON, NativeErrors
+
+
+class Returned(Reply):
+    """A function's result as a reply. Its value is the result itself, of any type.
+
+    `ok`: the function did its work.
+    """
+
+    ok = True
+    of_function = True
+
+    def __init__(self, result: Any) -> None:
+        self.__dict__.update(status=200, headers={}, body=b"", stream=None, pipes=(), value=result)
+
+    def with_value(self, value: Any) -> Reply:
+        return Returned(value)
+
+    @classmethod
+    def made_of(cls, value: Any) -> Returned:
+        """The result that the function would give for a value of the lab's own."""
+        return cls(value)
+
+    def same_as(self, other: Reply | None) -> bool:
+        return isinstance(other, Returned) and (other.value is self.value or bool(other.value == self.value))
+
+    @property
+    def native(self) -> Any:
+        """The result as the function's caller gets it."""
+        return self.value
+
+
+@dataclass(frozen=True)
+class WrappedFunction:
+    """One function of the agent's. `effect`: a call of it changes the world. `hidden`: the parameters that are not
+    arguments of the request. `errors`: the exceptions by which its caller learns of a fault. `returned`: the form of
+    its results. `served`: a service does its work, which may note the effect itself (`TrialLog.served`)."""
+
+    name: str
+    function: Callable[..., Any]
+    effect: bool
+    hidden: frozenset[str] = frozenset()
+    errors: NativeErrors = PYTHON
+    returned: type[Returned] = Returned
+    served: bool = False
+    names: tuple[str, ...] = field(init=False)
+    """The parameters' names if all are plain, which saves binding; else empty."""
+
+    def __post_init__(self) -> None:
+        names: tuple[str, ...] = ()
+        if self._signature is not None:
+            parameters = self._signature.parameters.values()
+            if all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters):
+                names = tuple(p.name for p in parameters)
+        object.__setattr__(self, "names", names)
+
+    @functools.cached_property
+    def of_coroutine(self) -> bool:
+        call = getattr(self.function, "__call__", None)  # noqa: B004 - an object's own, which may be async
+        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
+
+    @functools.cached_property
+    def generates(self) -> str:
+        """ "sync" or "async" if it is a generator, else empty."""
+        function = inspect.unwrap(getattr(self.function, "__func__", self.function))
+        return "async" if inspect.isasyncgenfunction(function) else "sync" * inspect.isgeneratorfunction(function)
+
+    def answered_with(self, value: Any) -> Returned:
+        """A result that a story makes, in the type that the function is annotated to return, where that is plain."""
+        noted = self._signature.return_annotation if self._signature is not None else None
+        name = noted if isinstance(noted, str) else getattr(noted, "__name__", "")
+        match name:
+            case "str" if not isinstance(value, str):
+                value = json.dumps(value, ensure_ascii=False, default=str)
+            case "bool" if not isinstance(value, bool):
+                value = True
+            case "None" | "NoneType":
+                value = None
+        return self.returned.made_of(value)
+
+    @functools.cached_property
+    def _signature(self) -> inspect.Signature | None:
+        try:
+            return inspect.signature(self.function)
+        except (TypeError, ValueError):  # some functions written in C
+            return None
+
+    def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by parameter name, with defaults; by position if the call does not fit the signature."""
+        if not kwargs and len(args) == len(self.names) and not self.hidden:
+            return dict(zip(self.names, args, strict=True))
+        return {name: value for name, value in self._given(args, kwargs).items() if name not in self.hidden}
+
+    def passed_along(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of the hidden parameters, by name."""
+        if not self.hidden:
+            return {}
+        return {name: value for name, value in self._given(args, kwargs).items() if name in self.hidden}
+
+    def _given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """All values of a call, by name."""
+        try:
+            if self._signature is None:
+                raise TypeError
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError:
+            return {**{f"argument {n}": value for n, value in enumerate(args, 1)}, **kwargs}
+        bound.apply_defaults()
+        found: dict[str, Any] = {}
+        for name, value in bound.arguments.items():
+            kind = self._signature.parameters[name].kind
+            if kind is inspect.Parameter.VAR_KEYWORD:
+                found |= value
+            elif kind is not inspect.Parameter.VAR_POSITIONAL or value:
+                found[name] = value
+        return found
