@@ -6,20 +6,18 @@ manager names, and logs the caller's observation. The client's code is the one t
 
 from __future__ import annotations
 
-import asyncio
 import json
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
 import httpx
 
 from chaoslab.base.clock import Clock
-from chaoslab.base.identity import Request, Requests, TrialId, digest, parsed
+from chaoslab.base.identity import Requests, TrialId, digest, parsed
 from chaoslab.base.jsonable import line, line_of
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt
@@ -28,96 +26,22 @@ from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, SPARED, Candidates, Decision, Plan
-from chaoslab.core.service_spec import TROUBLE, ErrorReply
+from chaoslab.core.service_spec import TROUBLE
 from chaoslab.core.stream import Parts, Streamed
 from chaoslab.record.log import Log
 from chaoslab.seams import client_retry
+from chaoslab.seams.http_tags import EXTENSION, MODEL_TOOL, ProbeTag, RequestTag, Target, TrialState, entered, episode
+from chaoslab.seams.http_words import error_in, said_by_model, said_in, tokens
 from chaoslab.seams.process_faults import ProcessFaults, Stopped
 from chaoslab.seams.replied import replied
-from chaoslab.seams.service_model import TOKENS_MAX
 from chaoslab.seams.streamed import CANCELLED, Body, Clean, Lane, Recorded
 from chaoslab.wire.control import FIRST, Answer
 from chaoslab.wire.lanes import LaneBroker
 from chaoslab.wire.outages import NotStopped
 from chaoslab.wire.sending import Sockets, Transport, TransportFactory, native, send
 
-EXTENSION = "chaoslab"
 _TROUBLE = TROUBLE.lower()
 """The header in lower case, as the names of received headers are."""
-MODEL_TOOL = "chat"
-AT_ONCE = 16
-"""The most attempts at tools that a trial has under way. A model may ask for a thousand in one message; the others wait
-in its order."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """A service or the model. `url` is its real address, `lane` the (host, port) of its clean proxy, `errors` its own
-    error replies."""
-
-    name: str
-    url: str
-    lane: tuple[str, int]
-    deadline_s: float
-    errors: Mapping[int, ErrorReply] = field(default_factory=dict)
-    failed_if: Mapping[str, Any] = field(default_factory=dict)
-    recorded: bool = False
-    """True if its replies go into the log, since they could not be made again."""
-
-    def says_no(self, reply: Reply) -> bool:
-        """Tells if the reply is a failure. One with status 200 is if `failed_if` matches or its body cannot be read."""
-        if not 200 <= reply.status < 300 or reply.unreadable:
-            return True
-        if not self.failed_if or not isinstance(reply.value, dict):
-            return False
-        return any(reply.value.get(key, ...) == bad for key, bad in self.failed_if.items())
-
-
-@dataclass
-class TrialState:
-    """A trial's state in the seam: its requests, its spending, the last limit of the lab's that made the model refuse,
-    and the streamed replies that are being read."""
-
-    trial: TrialId
-    requests: Requests
-    began_s: float
-    memory: TrialMemory
-    spent: dict[str, float] = field(default_factory=lambda: {"tokens": 0.0, "calls": 0.0})
-    turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
-    stopped_by: events.Budget | None = None
-    reading: dict[int, Body] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class RequestTag:
-    """A tool's description of its request, in `extensions={"chaoslab": RequestTag(…)}`. `direct`: around the proxy."""
-
-    request: Request
-    attempt: int
-    arguments: Any
-    direct: bool = False
-
-
-@dataclass(frozen=True)
-class ProbeTag:
-    """A caller's description of the lab's own question, which goes around every proxy and every story.
-
-    The answer of a `recorded` target goes into the log as that of request 0. `asked` is the question's id, which the
-    request carries too; `trial` is the trial that it is for.
-    """
-
-    within_s: float
-    target: str
-    asked: str
-    trial: str
-
-
-_episode: ContextVar[TrialState] = ContextVar("episode")
-
-
-def episode() -> TrialState:
-    """The trial in which this code runs."""
-    return _episode.get()
 
 
 @cache
@@ -158,14 +82,9 @@ class HttpSeam(httpx.AsyncBaseTransport):
     @contextmanager
     def trial(self, trial: TrialId) -> Iterator[TrialState]:
         """A context in which every call belongs to this trial."""
-        began = TrialState(trial, Requests(trial), self.clock.monotonic(), TrialMemory(self.plan, trial.key))
-        token = _episode.set(began)
-        try:
+        memory = TrialMemory(self.plan, trial.key)
+        with entered(TrialState(trial, Requests(trial), self.clock.monotonic(), memory)) as began:
             yield began
-        finally:
-            for body in list(began.reading.values()):
-                body.abandon()
-            _episode.reset(token)
 
     async def settled(self) -> None:
         """Ends the trial's outages: the next one begins with all services.
@@ -533,7 +452,7 @@ class _Attempt(Attempt):
             size = streamed.size
         said_no = reply is not None and target.says_no(reply)
         if reply is not None and said_no:
-            error = _message(reply)
+            error = error_in(reply)
         stopped = reply is None if streamed is None else streamed.ended == CANCELLED
         if stopped and failure is None:
             error = CANCELLED
@@ -550,7 +469,7 @@ class _Attempt(Attempt):
                 via=self.via,
                 rolled=self.faults.rolled,
                 replayed=reply is not None and "idempotency-replayed" in reply.headers,
-                reply=self._shown(reply) if body is None else line(_said(body.heard.message), REPLY_MAX),
+                reply=self._shown(reply) if body is None else line(said_in(body.heard.message), REPLY_MAX),
                 first_byte_s=None if streamed is None else streamed.first_byte_s,
                 last_byte_s=None if streamed is None else streamed.last_byte_s,
             )
@@ -567,13 +486,13 @@ class _Attempt(Attempt):
         """The start of the caller's reply in one line; of a model's answer, its text and its calls."""
         if reply is None:
             return ""
-        said = _said_by_model(reply) if self._of_model else ""
+        said = said_by_model(reply) if self._of_model else ""
         return line(said, REPLY_MAX) if said else line_of(reply.body, REPLY_MAX)
 
     def _count(self, model: str, usage: Any) -> None:
         if not isinstance(usage, dict):
             return
-        tokens_in, tokens_out = _tokens(usage.get("prompt_tokens")), _tokens(usage.get("completion_tokens"))
+        tokens_in, tokens_out = tokens(usage.get("prompt_tokens")), tokens(usage.get("completion_tokens"))
         cost = self.seam.price(model, tokens_in, tokens_out)
         self.trial.spent["tokens"] += tokens_in + tokens_out
         self.seam.cost_usd += cost or 0.0
@@ -586,40 +505,3 @@ class _Attempt(Attempt):
                 cost_usd=cost,
             )
         )
-
-
-def _tokens(said: Any) -> int:
-    """The count of tokens that a model's server states; 0 if it is no integer from 1 to `TOKENS_MAX`."""
-    return said if type(said) is int and 0 < said <= TOKENS_MAX else 0
-
-
-def _said_by_model(reply: Reply) -> str:
-    """The text of a chat completion's message and the calls that it asks for; empty if it has neither."""
-    try:
-        return _said(reply.value["choices"][0]["message"])
-    except (TypeError, KeyError, IndexError, AttributeError):
-        return ""
-
-
-def _said(message: Any) -> str:
-    """The text of an assistant's message and the calls that it asks for; empty if it has neither."""
-    try:
-        calls = [call["function"] for call in message.get("tool_calls") or ()]
-        made = ", ".join(f"{call['name']}({call['arguments']})" for call in calls)
-        said = message.get("content")
-    except (TypeError, KeyError, IndexError, AttributeError):
-        return ""
-    return " ".join(filter(None, (said if isinstance(said, str) else "", f"calls {made}" if made else "")))
-
-
-def _message(reply: Reply) -> str:
-    """The service's own error message, at most 200 characters."""
-    value = reply.value
-    if isinstance(value, dict):
-        for key in ("message", "error", "status_message"):
-            said = value.get(key)
-            if isinstance(said, dict):
-                said = said.get("message")
-            if isinstance(said, str):
-                return said[:200]
-    return f"status {reply.status}{', and no JSON' if reply.unreadable else ''}"

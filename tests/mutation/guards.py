@@ -82,6 +82,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/seams/service_effects.py": ("tests/seams/test_service.py",),
     "chaoslab/seams/service_refusals.py": ("tests/seams/test_service.py", "tests/faults/test_fault_refused.py"),
     "chaoslab/seams/service_http.py": ("tests/seams/test_service.py",),
+    "chaoslab/seams/http_words.py": ("tests/seams/test_http_words.py", "tests/seams/test_http_calls.py"),
     "chaoslab/seams/http.py": ("tests/seams/test_http_words.py", "tests/seams/test_http_calls.py"),
     "chaoslab/seams/adapters/langchain.py": ("tests/seams/test_langchain_tools.py",),
     "chaoslab/wire/lanes.py": ("tests/wire/test_lanes.py",),

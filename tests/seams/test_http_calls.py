@@ -18,7 +18,8 @@ from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.proxy_manager import clean_proxies
-from chaoslab.seams.http import _tokens, episode
+from chaoslab.seams.http_tags import episode
+from chaoslab.seams.http_words import tokens
 from chaoslab.wire.lanes import LabDown
 from tests.seams import virtual_parts
 from tests.seams.lab_parts import Bench, bench, embedded, said, site
@@ -299,5 +300,5 @@ def test_a_key_that_a_service_repeats_is_not_written_down(
 )
 def test_a_count_of_tokens_is_one_that_a_log_can_hold(said: object, counted: int) -> None:
     """The model's server may say anything."""
-    assert _tokens(said) == counted
-    assert type(_tokens(said)) is int
+    assert tokens(said) == counted
+    assert type(tokens(said)) is int

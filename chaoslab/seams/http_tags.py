@@ -1,0 +1,105 @@
+"""The objects by which the seam of HTTP and the code of an agent know a request, its target and its trial."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from chaoslab.base.identity import Request, Requests, TrialId
+from chaoslab.core import events
+from chaoslab.core.exchange import Reply
+from chaoslab.core.memory import TrialMemory
+from chaoslab.core.service_spec import ErrorReply
+from chaoslab.seams.streamed import Body
+
+EXTENSION = "chaoslab"
+MODEL_TOOL = "chat"
+AT_ONCE = 16
+"""The most attempts at tools that a trial has under way. A model may ask for a thousand in one message; the others wait
+in its order."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A service or the model. `url` is its real address, `lane` the (host, port) of its clean proxy, `errors` its own
+    error replies."""
+
+    name: str
+    url: str
+    lane: tuple[str, int]
+    deadline_s: float
+    errors: Mapping[int, ErrorReply] = field(default_factory=dict)
+    failed_if: Mapping[str, Any] = field(default_factory=dict)
+    recorded: bool = False
+    """True if its replies go into the log, since they could not be made again."""
+
+    def says_no(self, reply: Reply) -> bool:
+        """Tells if the reply is a failure. One with status 200 is if `failed_if` matches or its body cannot be read."""
+        if not 200 <= reply.status < 300 or reply.unreadable:
+            return True
+        if not self.failed_if or not isinstance(reply.value, dict):
+            return False
+        return any(reply.value.get(key, ...) == bad for key, bad in self.failed_if.items())
+
+
+@dataclass
+class TrialState:
+    """A trial's state in the seam: its requests, its spending, the last limit of the lab's that made the model refuse,
+    and the streamed replies that are being read."""
+
+    trial: TrialId
+    requests: Requests
+    began_s: float
+    memory: TrialMemory
+    spent: dict[str, float] = field(default_factory=lambda: {"tokens": 0.0, "calls": 0.0})
+    turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    stopped_by: events.Budget | None = None
+    reading: dict[int, Body] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RequestTag:
+    """A tool's description of its request, in `extensions={"chaoslab": RequestTag(…)}`. `direct`: around the proxy."""
+
+    request: Request
+    attempt: int
+    arguments: Any
+    direct: bool = False
+
+
+@dataclass(frozen=True)
+class ProbeTag:
+    """A caller's description of the lab's own question, which goes around every proxy and every story.
+
+    The answer of a `recorded` target goes into the log as that of request 0. `asked` is the question's id, which the
+    request carries too; `trial` is the trial that it is for.
+    """
+
+    within_s: float
+    target: str
+    asked: str
+    trial: str
+
+
+_episode: ContextVar[TrialState] = ContextVar("episode")
+
+
+def episode() -> TrialState:
+    """The trial in which this code runs."""
+    return _episode.get()
+
+
+@contextmanager
+def entered(began: TrialState) -> Iterator[TrialState]:
+    """A context in which `episode` is this trial."""
+    token = _episode.set(began)
+    try:
+        yield began
+    finally:
+        for body in list(began.reading.values()):
+            body.abandon()
+        _episode.reset(token)

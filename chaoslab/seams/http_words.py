@@ -1,0 +1,45 @@
+"""The words and the counts in the answers of a model and of a service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaoslab.core.exchange import Reply
+from chaoslab.seams.service_model import TOKENS_MAX
+
+
+def tokens(said: Any) -> int:
+    """The count of tokens that a model's server states; 0 if it is no integer from 1 to `TOKENS_MAX`."""
+    return said if type(said) is int and 0 < said <= TOKENS_MAX else 0
+
+
+def said_by_model(reply: Reply) -> str:
+    """The text of a chat completion's message and the calls that it asks for; empty if it has neither."""
+    try:
+        return said_in(reply.value["choices"][0]["message"])
+    except (TypeError, KeyError, IndexError, AttributeError):
+        return ""
+
+
+def said_in(message: Any) -> str:
+    """The text of an assistant's message and the calls that it asks for; empty if it has neither."""
+    try:
+        calls = [call["function"] for call in message.get("tool_calls") or ()]
+        made = ", ".join(f"{call['name']}({call['arguments']})" for call in calls)
+        said = message.get("content")
+    except (TypeError, KeyError, IndexError, AttributeError):
+        return ""
+    return " ".join(filter(None, (said if isinstance(said, str) else "", f"calls {made}" if made else "")))
+
+
+def error_in(reply: Reply) -> str:
+    """The service's own error message, at most 200 characters."""
+    value = reply.value
+    if isinstance(value, dict):
+        for key in ("message", "error", "status_message"):
+            said = value.get(key)
+            if isinstance(said, dict):
+                said = said.get("message")
+            if isinstance(said, str):
+                return said[:200]
+    return f"status {reply.status}{', and no JSON' if reply.unreadable else ''}"
