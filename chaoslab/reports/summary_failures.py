@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.record.rulings import State
+from chaoslab.record.rulings import Rulings, State
 from chaoslab.reports.contents.matrix import Cell, matrix
 from chaoslab.reports.page import alike, count, example, more, share, wrapped
 
@@ -29,32 +32,44 @@ def _cell(cell: Cell) -> str:
     return f"{cell.fault} on {cell.target}: {ended} ({share(cell.bad)}), at worst {cell.worst}"
 
 
+@dataclass(frozen=True)
+class _Way:
+    """A way to fail. `head` counts its trials, `again` shows the first of them once more; empty if nothing can."""
+
+    head: str
+    why: str
+    trials: list[str]
+    again: str
+
+    def lines(self) -> list[str]:
+        again = wrapped(f"again: {self.again}", indent="    ") if self.again else []
+        return [*example(self.head, self.why, self.trials), *again]
+
+
 def failures(report: RunReport) -> list[str]:
     """Each way to fail, worst first, with the command that does its first trial again, or tells its story where the log
     does not hold the program. If a scenario ran it, its rulings tell the ways. No command if the log has no start."""
-    if report.rulings is not None:
-        return _ruled(report)
-    verb = "show" if report.of_functions else "replay"
-    lines, ways = [], 0
-    for outcome in FAILED:
-        failed = alike((one.why, trial) for trial, one in report.verdicts.items() if one.outcome is outcome)
-        for why, trials in failed[: max(0, MOST - ways)]:
-            head = f"{len(trials)} × {outcome}" if trials[1:] else f"{trials[0]} {outcome}"
-            lines += example(head, why, trials)
-            if report.started is not None:
-                lines += wrapped(f"again: chaoslab {verb} {report.name} --trial {trials[0]}", indent="    ")
-        ways += len(failed)
-    return [*(["failures:"] if lines else []), *lines, *more(ways, MOST)]
-
-
-def _ruled(report: RunReport) -> list[str]:
-    """The scenario, and why trials have not passed it."""
     rulings = report.rulings
-    assert rulings is not None
-    lines = wrapped(f"scenario {rulings.scenario}, which asks for {'; '.join(rulings.asked)}")
+    ways = list(_judged(report) if rulings is None else _ruled(rulings))
+    if rulings is not None:
+        head = wrapped(f"scenario {rulings.scenario}, which asks for {'; '.join(rulings.asked)}")
+    else:
+        head = ["failures:"] if ways else []
+    return [*head, *(line for way in ways[:MOST] for line in way.lines()), *more(len(ways), MOST)]
+
+
+def _judged(report: RunReport) -> Iterator[_Way]:
+    verb = "show" if report.of_functions else "replay"
+    for outcome in FAILED:
+        failed = ((one.why, trial) for trial, one in report.verdicts.items() if one.outcome is outcome)
+        for why, trials in alike(failed):
+            head = f"{len(trials)} × {outcome}" if trials[1:] else f"{trials[0]} {outcome}"
+            again = f"chaoslab {verb} {report.name} --trial {trials[0]}" if report.started is not None else ""
+            yield _Way(head, why, trials, again)
+
+
+def _ruled(rulings: Rulings) -> Iterator[_Way]:
+    """The ways in which trials have not passed a scenario."""
     poor = {trial: ruling for trial, ruling in rulings.by_trial.items() if ruling.state is not State.PASSED}
-    found = alike((f"{ruling.state}: {'; '.join(ruling.reasons)}", trial) for trial, ruling in poor.items())
-    for why, trials in found[:MOST]:
-        lines += example(f"{len(trials)} trials" if trials[1:] else trials[0], why, trials)
-        lines += wrapped(f"again: {poor[trials[0]].again}", indent="    ") if poor[trials[0]].again else []
-    return lines + more(len(found), MOST)
+    for why, trials in alike((f"{ruling.state}: {'; '.join(ruling.reasons)}", trial) for trial, ruling in poor.items()):
+        yield _Way(f"{len(trials)} trials" if trials[1:] else trials[0], why, trials, poor[trials[0]].again)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from chaoslab.reports.contents import Contents
 from chaoslab.reports.formats.html import FILE
 from tests.reports import hostile_run
 from tests.reports.browser import browse
+from tests.reports.shop_agents import hasty, patient, price
 
 PAGES = (FILE, "changes.html", "levels.html")
 SIZES = {"phone": (390, 900), "desk": (1280, 900)}
@@ -45,31 +45,11 @@ onload = async () => {{
 </script>"""
 
 
-def price(*, item: str) -> int:
-    return len(item)
-
-
-def careful(_prompt: str) -> str:
-    for _ in range(2):
-        try:
-            return f"It costs {price(item='pen')}."
-        except Exception:  # noqa: BLE001
-            time.sleep(1)
-    return "I could not find the price."
-
-
-def hasty(_prompt: str) -> str:
-    try:
-        return f"It costs {price(item='pen')}."
-    except Exception:  # noqa: BLE001
-        return "It costs 99."
-
-
 def changes(folder: Path) -> str:
     """The page of two runs of which the second is worse."""
     fault = lab.inject("server_error", "price", chance=0.5, calls=[1])
     found = []
-    for agent in (careful, hasty):
+    for agent in (patient, hasty):
         logs = folder / agent.__name__
         list(lab.run_many(agent, "The price?", trials=8, reads=[price], faults=[fault], logs=logs))
         found.append(Contents.of(History.read(logs / "latest"), where=str(logs)))

@@ -8,7 +8,6 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
@@ -22,28 +21,9 @@ from chaoslab.record.history import History
 from chaoslab.reports.changes import Changes, Way
 from chaoslab.reports.changes.formats import FORMATS, text
 from chaoslab.reports.contents import Contents
+from tests.reports.shop_agents import hasty, patient, price
 
 XSD = Path(__file__).with_name("junit.xsd")
-
-
-def price(*, item: str) -> int:
-    return len(item)
-
-
-def patient(_prompt: str) -> str:
-    for _ in range(2):
-        try:
-            return f"It costs {price(item='pen')}."
-        except Exception:  # noqa: BLE001
-            time.sleep(1)
-    return "I could not find the price."
-
-
-def hasty(_prompt: str) -> str:
-    try:
-        return f"It costs {price(item='pen')}."
-    except Exception:  # noqa: BLE001
-        return "It costs <b>99</b>."
 
 
 @pytest.fixture(scope="module")
