@@ -170,6 +170,23 @@ def test_what_to_look_at_next_is_the_first_trial_of_the_worst_else_that_met_a_fa
         assert f"run {run.name}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("typed", "path", "told"),
+    [("bin/chaoslab", "bin", "chaoslab"), ("bin/chaoslab", "", "bin/chaoslab"),
+     ("bin/chaoslab", "other", "bin/chaoslab"), ("chaoslab/__main__.py", "bin", "python -m chaoslab")],
+)  # fmt: skip
+def test_the_next_command_is_named_as_shortly_as_the_shell_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, path: str, told: str
+) -> None:
+    for folder in ("bin", "other", "chaoslab"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "chaoslab").touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path / path) if path else "")
+    monkeypatch.setattr("sys.argv", [typed])
+    assert launch._called() == told
+
+
 def test_settings_prints_the_example_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["settings"]) == 0
     assert capsys.readouterr().out == (ROOT / ".env.example").read_text()

@@ -31,11 +31,11 @@ def run(*faults: Any, **options: Any) -> lab.Trial:
     [
         (
             {"when": "amount > 1000"},
-            "'lost_reply on refund' hit nothing: it asks for when='amount > 1000', and the calls to refund were refund",
+            "'lost_reply on refund' hit nothing: it asks for when='amount > 1000', and no call to refund was such",
         ),
         (
             {"after_calls": 3},
-            "'lost_reply on refund' hit nothing: it asks for after_calls=3, and the calls to refund were refund",
+            "'lost_reply on refund' hit nothing: it asks for after_calls=3, and no call to refund was such",
         ),
         (
             {"tool": "refund", "calls": [2]},
@@ -115,7 +115,7 @@ def test_a_dry_run_tells_which_faults_depend_on_the_calls() -> None:
 
 @pytest.mark.parametrize("given", [{}, {"calls": [1]}])
 def test_a_fault_that_finds_nothing_to_change_is_named(given: Any) -> None:
-    said = "'page_lost on look' changed nothing in the 1 call that it hit"
+    said = "'page_lost on look' changed nothing in the 1 call that it hit: it needs a list of at least two entries"
     with pytest.warns(lab.NothingHit, match=said):
         trial = run(lab.inject("page_lost", "look", **given))
     assert trial.warnings == (said,)

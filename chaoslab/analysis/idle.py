@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from chaoslab.analysis.measures.traits import needs
 from chaoslab.base.jsonable import line
 from chaoslab.core.events import CallFinished, CallStarted, FaultArmed, FaultInjected, FaultScheduled, FaultWitnessed
 from chaoslab.core.plan import Injection
@@ -84,15 +85,18 @@ def conditions(injection: Injection) -> str:
 
 def _told(injection: Injection, tools: Mapping[str, None], hits: int) -> str:
     if hits:
-        return f"'{injection.name}' changed nothing in the {hits} call{'s' if hits > 1 else ''} that it hit"
+        wants = {needs(choice.fault) for choice in injection.choices}
+        why = f": it needs {wants.pop()}" if len(wants) == 1 and all(wants) else ""
+        return f"'{injection.name}' changed nothing in the {hits} call{'s' if hits > 1 else ''} that it hit{why}"
     where = ", ".join(injection.targets)
     if not tools:
         return f"'{injection.name}' hit nothing: nothing called {where}"
     named = [line(tool, NAME) for tool in tools]
-    were = f"the calls to {where} were {_listed(named)}"
+    alone = named == [where] and "tool" not in injection.triggers  # a function is the only tool of its target
+    were = f"no call to {where} was such" if alone else f"the calls to {where} were {_listed(named)}"
     asks = conditions(injection)
     if not asks:
-        return f"'{injection.name}' hit nothing: {were}"
+        return f"'{injection.name}' hit nothing{f' in the calls to {where}' if alone else f': {were}'}"
     counts = f"; calls= counts all requests to {where}" if injection.calls and injection.triggers else ""
     return f"'{injection.name}' hit nothing: it asks for {asks}, and {were}{counts}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -493,6 +494,9 @@ def _ruled(gate: Gate | None, report: RunReport | None, code: int) -> int:
 
 
 def _called() -> str:
-    """This command, as the user can type it again."""
+    """This command, as the user can type it again: by its name alone where that finds it."""
     program = Path(sys.argv[0])
-    return "python -m chaoslab" if program.name == "__main__.py" else str(program)
+    if program.name == "__main__.py":
+        return "python -m chaoslab"
+    found = shutil.which(program.name)
+    return program.name if found is not None and os.path.realpath(found) == os.path.realpath(program) else str(program)
