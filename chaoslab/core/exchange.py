@@ -111,10 +111,15 @@ class Reply:
             return None
 
     @property
+    def sent_bytes(self) -> int:
+        """The bytes of the body as it is sent."""
+        return len(self.body)
+
+    @property
     def wire_bytes(self) -> int:
         """The bytes of a whole reply on the wire, with its status line and headers: about, since spaces may differ."""
         head = len(f"HTTP/1.1 {self.status} OK\r\n\r\n")
-        return head + sum(len(name) + len(text) + 4 for name, text in self.headers.items()) + len(self.body)
+        return head + sum(len(name) + len(text) + 4 for name, text in self.headers.items()) + self.sent_bytes
 
     @property
     def unreadable(self) -> bool:

@@ -132,6 +132,10 @@ class Served(Reply):
             status=status, headers=dict(fields), body=body, stream=None, pipes=(), fields=tuple(fields), raw=raw
         )  # at once, which takes half as long
 
+    @property
+    def sent_bytes(self) -> int:
+        return len(self.raw)
+
     def with_value(self, value: Any) -> Reply:
         body = json.dumps(value, ensure_ascii=False).encode()
         return Served(self.status, _measured(self.fields, body), body)

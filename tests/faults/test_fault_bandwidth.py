@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
+import httpx
 import pytest
 
+import chaoslab as lab
+from chaoslab.core.events import CallFinished
 from chaoslab.core.exchange import Toxic
 from chaoslab.core.inject import inject
 from chaoslab.faults.network.bandwidth import Bandwidth
@@ -57,3 +63,21 @@ def test_it_is_the_toxic_of_that_name() -> None:
 def test_a_line_that_lets_nothing_pass_is_refused() -> None:
     with pytest.raises(ValueError, match="rate_kb_s of bandwidth is 0: it should be a whole number from 1 to"):
         inject("bandwidth", "crm", rate_kb_s=0)
+
+
+def test_a_packed_answer_takes_the_time_of_its_packed_bytes() -> None:
+    """It is 25 times as long when it is unpacked."""
+
+    def shop(_environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        packed = gzip.compress(b"tea and " * 1000)
+        start_response("200 OK", [("Content-Encoding", "gzip"), ("Content-Length", str(len(packed)))])
+        return [packed]
+
+    def agent(_prompt: str) -> str:
+        return str(len(httpx.get("http://shop.test/list", timeout=5).content))
+
+    trial = lab.run(agent, "x", services={"shop.test": shop}, faults=[lab.inject("bandwidth", "shop.test")])
+    assert (trial.answer, trial.outcome) == ("8000", lab.Outcome.CORRECT)
+    (call,) = (event for _, event in trial.history.of(CallFinished))
+    assert call.bytes < 400
+    assert call.duration_s == pytest.approx(call.bytes / 1000, abs=0.05)
