@@ -21,7 +21,7 @@ from chaoslab.core.plan import Plan
 from chaoslab.core.service_spec import ServiceSpec
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
 from chaoslab.record.provenance import code
-from chaoslab.seams.http_tags import Target
+from chaoslab.seams.http.tags import Target
 
 
 def targets(services: Mapping[str, ServiceSpec], config: Config, ports: Ports, chosen: Settings) -> dict[str, Target]:

@@ -20,8 +20,8 @@ from chaoslab.core import events
 from chaoslab.core.conversation import Conversation, Talk
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
-from chaoslab.seams.http import HttpSeam
-from chaoslab.seams.http_tags import TrialState
+from chaoslab.seams.http.seam import HttpSeam
+from chaoslab.seams.http.tags import TrialState
 
 SYSTEM = """You are a careful assistant with tools. Today is {day}, {time} UTC.
 Use a tool for whatever it can tell or do; do not guess what a tool can tell. Do what is asked, once, and nothing else.

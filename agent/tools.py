@@ -23,7 +23,7 @@ from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.core.service_spec import ServiceSpec, ToolSpec, fill
 from chaoslab.record.log import Log
-from chaoslab.seams.http_tags import EXTENSION, ProbeTag, RequestTag, Target, TrialState, episode
+from chaoslab.seams.http.tags import EXTENSION, ProbeTag, RequestTag, Target, TrialState, episode
 
 TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
 AGAIN = {408, 425, 429, 500, 502, 503, 504}

@@ -30,8 +30,8 @@ from chaoslab.core.fault import GROUP
 from chaoslab.core.inject import check
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.record.trial_log import Later, TrialLog
-from chaoslab.seams.function import FunctionSeam
-from chaoslab.seams.wrapped_function import WrappedFunction
+from chaoslab.seams.functions.seam import FunctionSeam
+from chaoslab.seams.functions.wrapped import WrappedFunction
 
 CALL_GOAL_US, TEN_GOAL_US, ONE_CORE_GOAL, TWO_CORES_GOAL, FLAT = 2.0, 6.0, 1500.0, 3000.0, 0.05
 TEN, CATALOGUE, UNARMED = "ten triggers armed", "whole catalogue", "no fault at all"

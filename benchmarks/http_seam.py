@@ -19,8 +19,8 @@ from chaoslab.base.identity import TrialId
 from chaoslab.core.events import Event
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.record.log import MemoryLog
-from chaoslab.seams.http import HttpSeam
-from chaoslab.seams.http_tags import EXTENSION, RequestTag, Target
+from chaoslab.seams.http.seam import HttpSeam
+from chaoslab.seams.http.tags import EXTENSION, RequestTag, Target
 from chaoslab.worlds.virtual import serving
 from chaoslab.worlds.virtual.lanes import VirtualLanes
 from chaoslab.worlds.virtual.patches import Patches

@@ -30,7 +30,7 @@ from chaoslab.execution.spec import TrialSpec
 from chaoslab.faults.stream.cut import Cut
 from chaoslab.faults.stream.slow_chunks import SlowChunks
 from chaoslab.faults.stream.stall import Stall
-from chaoslab.seams.streamed import Body
+from chaoslab.seams.http.streamed import Body
 
 EVENT = b'data: {"id": "c", "choices": [{"index": 0, "delta": {"content": " word"}, "finish_reason": null}]}\n\n'
 STREAM = {"content-type": "text/event-stream"}

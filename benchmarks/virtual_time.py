@@ -31,7 +31,7 @@ from chaoslab.execution.launch import spec_of
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import executor
 from chaoslab.record.log import MemoryLog
-from chaoslab.seams.http import HttpSeam
+from chaoslab.seams.http.seam import HttpSeam
 
 FAULTS = ("TOXIC_PROB=0.25", "ERROR_PROB=0.2", "TOOL_TIMEOUT_S=60", "LATENCY_MS=5000", "JITTER_MS=4000")
 """Together a tool's attempt meets a fault with a chance of 0.4. Who hears nothing for a minute gives up, as the

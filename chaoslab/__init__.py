@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from chaoslab.model.script import call, scripted
     from chaoslab.reports.frames import frame, load
     from chaoslab.seams.adapters.mcp import mcp_tool
-    from chaoslab.seams.native_errors import ToolError
+    from chaoslab.seams.functions.native_errors import ToolError
 
 __version__ = "0.1.0"
 __all__ = [
@@ -36,7 +36,7 @@ _PLACES = {
     "Injection": "core.plan",
     "NothingHit": "execution.trial",
     "Outcome": "analysis.judge",
-    "ToolError": "seams.native_errors",
+    "ToolError": "seams.functions.native_errors",
     "Trial": "execution.trial",
     "call": "model.script",
     "expect": "analysis.assertion",

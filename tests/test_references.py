@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.seams.references import References
+from chaoslab.seams.functions.references import References
 
 
 def real() -> str:

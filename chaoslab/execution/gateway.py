@@ -35,9 +35,9 @@ from chaoslab.seams.gateway.loop import Loop
 from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.gateway.upstream import check_reached
-from chaoslab.seams.service import ServiceSeam
-from chaoslab.seams.service_model import ModelHost
-from chaoslab.seams.service_refusals import refuses
+from chaoslab.seams.services.model import ModelHost
+from chaoslab.seams.services.refusals import refuses
+from chaoslab.seams.services.seam import ServiceSeam
 
 MODELS = ("model", "openai", "anthropic", "groq", "gemini")
 """The names of routes whose services speak a model's API."""

@@ -19,13 +19,13 @@ from typing import IO, Any
 from chaoslab.base.clock import system
 from chaoslab.core.plan import Plan
 from chaoslab.execution.gateway import finished, live
-from chaoslab.seams import mcp_result
 from chaoslab.seams.adapters.mcp import CLOSED
-from chaoslab.seams.function import FunctionSeam
-from chaoslab.seams.mcp_result import ToolResult
-from chaoslab.seams.native_errors import NativeErrors
-from chaoslab.seams.service_mcp import only_reads
-from chaoslab.seams.wrapped_function import WrappedFunction
+from chaoslab.seams.functions import mcp_result
+from chaoslab.seams.functions.mcp_result import ToolResult
+from chaoslab.seams.functions.native_errors import NativeErrors
+from chaoslab.seams.functions.seam import FunctionSeam
+from chaoslab.seams.functions.wrapped import WrappedFunction
+from chaoslab.seams.services.mcp import only_reads
 
 WAIT_S = 60.0
 """The longest time for which a fault holds a call back, in seconds; clients of MCP give up about then."""

@@ -42,8 +42,8 @@ from chaoslab.model.formats import with_objects
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.seams import adapters
-from chaoslab.seams.function import CALLS_MAX
-from chaoslab.seams.service_refusals import check as check_services
+from chaoslab.seams.functions.seam import CALLS_MAX
+from chaoslab.seams.services.refusals import check as check_services
 
 SHOWN = 300
 """The longest one-line text of a trial, in characters."""

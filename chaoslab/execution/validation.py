@@ -19,9 +19,10 @@ from chaoslab.execution import gateway
 from chaoslab.execution.agents.functions import Fresh, name_of, unasked
 from chaoslab.execution.forked import can_fork
 from chaoslab.model.app import ModelApp
-from chaoslab.seams import adapters, native_errors
+from chaoslab.seams import adapters
+from chaoslab.seams.functions import native_errors
 from chaoslab.seams.gateway.routes import Route, routes
-from chaoslab.seams.service_app import address_of, kind_of
+from chaoslab.seams.services.app import address_of, kind_of
 
 HOST = re.compile(r"[a-z0-9_][a-z0-9_.-]*(:[0-9]{1,5})?")
 """Host names, with or without a port, in lower case only, since clients fold a name before they look it up."""

@@ -49,8 +49,8 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.log import BufferedEvent, MemoryLog
 from chaoslab.record.runs import Run
-from chaoslab.seams.function import CALLS_MAX
-from chaoslab.seams.http import HttpSeam
+from chaoslab.seams.functions.seam import CALLS_MAX
+from chaoslab.seams.http.seam import HttpSeam
 from chaoslab.worlds.virtual import context, serving
 from chaoslab.worlds.virtual.in_process_transport import InProcessTransports
 from chaoslab.worlds.virtual.lanes import VirtualLanes

@@ -16,7 +16,7 @@ from chaoslab.agent.prompts import Prompt
 from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.record.history import History
-from chaoslab.seams.http_tags import AT_ONCE
+from chaoslab.seams.http.tags import AT_ONCE
 from tests.agent.agent_parts import Heard, said
 from tests.agent.session_parts import PRICED, Told, session
 from tests.cli_parts import chaoslab, free_base, prompts

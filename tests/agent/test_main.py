@@ -25,7 +25,7 @@ from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Plan
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.seams.http_tags import Target
+from chaoslab.seams.http.tags import Target
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.worlds.local import Local

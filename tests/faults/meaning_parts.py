@@ -15,7 +15,7 @@ from chaoslab.core.context import Exchange
 from chaoslab.core.exchange import Call, Reply
 from chaoslab.core.fault import Fault
 from chaoslab.core.inject import inject
-from chaoslab.seams.wrapped_function import Returned
+from chaoslab.seams.functions.wrapped import Returned
 from tests.faults.fault_parts import CALL, Meeting, Target, answer, meet
 
 ORDERS: dict[str, Any] = {

@@ -16,7 +16,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.exchange import Reply
 from chaoslab.faults.meaning.wrong_value import BOOKKEEPING, WrongValue
-from chaoslab.seams.wrapped_function import Returned
+from chaoslab.seams.functions.wrapped import Returned
 from tests.faults.fault_parts import Target, answer, meet
 
 EVENT = {

@@ -18,7 +18,7 @@ from chaoslab.base.registry import family
 from chaoslab.core import json_values
 from chaoslab.core.context import Exchange
 from chaoslab.core.fault import load
-from chaoslab.seams.wrapped_function import Returned
+from chaoslab.seams.functions.wrapped import Returned
 from tests.faults.fault_parts import CALL, Target, meet
 
 FAULTS = family("faults", "meaning")

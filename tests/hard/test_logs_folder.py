@@ -44,7 +44,7 @@ from chaoslab.record.history import History
 from chaoslab.record.log import Log, LogLost
 from chaoslab.record.runs import Run
 from chaoslab.reports import charts
-from chaoslab.seams.http_tags import TrialState
+from chaoslab.seams.http.tags import TrialState
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import LabDown
 from tests.cli_parts import command, environment, prompts

@@ -28,8 +28,8 @@ from chaoslab.proxy_manager.manager import Manager
 from chaoslab.record.history import History
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
-from chaoslab.seams.http import HttpSeam
-from chaoslab.seams.http_tags import EXTENSION, RequestTag, Target
+from chaoslab.seams.http.seam import HttpSeam
+from chaoslab.seams.http.tags import EXTENSION, RequestTag, Target
 from chaoslab.wire.client import ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Lanes

@@ -16,7 +16,7 @@ from chaoslab.core.exchange import Failure, Observation, Reply
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import Pipe
 from chaoslab.core.stream import Streamed
-from chaoslab.seams.streamed import Body
+from chaoslab.seams.http.streamed import Body
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
 from tests.faults.fault_parts import Target, meet

@@ -14,7 +14,7 @@ import pytest
 from pydantic import validate_call
 
 import chaoslab as lab
-from chaoslab.seams import code_swap
+from chaoslab.seams.functions import code_swap
 
 
 def refund(order: int, *, amount: float = 1.0) -> str:
@@ -213,7 +213,7 @@ def test_the_traceback_of_a_tools_error_shows_no_file_of_the_lab(tool: Any, faul
     lab.run(agent, "go", tools=[tool], faults=faults, twin=False, effects=[])
     kinds = {None: "ZeroDivisionError", "refused": "ConnectionRefusedError", "tool_error": "ToolError"}
     assert kinds[fault] in told[0]
-    assert "chaoslab/" not in told[0].replace("chaoslab.seams.function.ToolError", "")
+    assert "chaoslab/" not in told[0].replace("chaoslab.seams.functions.seam.ToolError", "")
     assert f"in {tool.__name__}" in told[0]
 
 

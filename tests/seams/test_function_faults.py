@@ -32,9 +32,9 @@ from chaoslab.core.events import (
 )
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams.call_record import CallRecord, Spelt, kept
-from chaoslab.seams.function import FunctionSeam
-from chaoslab.seams.wrapped_function import WrappedFunction
+from chaoslab.seams.functions.call_record import CallRecord, Spelt, kept
+from chaoslab.seams.functions.seam import FunctionSeam
+from chaoslab.seams.functions.wrapped import WrappedFunction
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)

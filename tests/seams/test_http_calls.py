@@ -18,8 +18,8 @@ from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.proxy_manager import clean_proxies
-from chaoslab.seams.http_tags import episode
-from chaoslab.seams.http_words import tokens
+from chaoslab.seams.http.tags import episode
+from chaoslab.seams.http.words import tokens
 from chaoslab.wire.lanes import LabDown
 from tests.seams import virtual_parts
 from tests.seams.lab_parts import Bench, bench, embedded, said, site

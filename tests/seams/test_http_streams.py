@@ -21,7 +21,7 @@ from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.model.endpoint import create_app
 from chaoslab.record.history import History
-from chaoslab.seams.function import CALLS_MAX
+from chaoslab.seams.functions.seam import CALLS_MAX
 from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.in_process_transport import InProcessTransports
 from chaoslab.worlds.virtual.machine import Hung

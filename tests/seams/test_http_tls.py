@@ -17,7 +17,7 @@ from chaoslab.base.identity import TrialId
 from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
-from chaoslab.seams.http import HttpSeam
+from chaoslab.seams.http.seam import HttpSeam
 from tests.seams.lab_parts import SERVERS, Bench, Heard, Site, bench, said, site
 
 NAME = "api.groq.test"

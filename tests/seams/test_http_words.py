@@ -19,7 +19,7 @@ from chaoslab.core.exchange import Call, Reply
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
-from chaoslab.seams.http_tags import EXTENSION, ProbeTag, Target, TrialState
+from chaoslab.seams.http.tags import EXTENSION, ProbeTag, Target, TrialState
 from chaoslab.wire.body import BODY_MAX
 from chaoslab.wire.control import FIRST, Answer
 from chaoslab.wire.lanes import LabDown

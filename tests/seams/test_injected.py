@@ -18,7 +18,7 @@ from langgraph.store.memory import InMemoryStore
 
 import chaoslab as lab
 from chaoslab.core.events import CallStarted
-from chaoslab.seams.injected import injected
+from chaoslab.seams.functions.injected import injected
 
 if TYPE_CHECKING:
     import of_nobody  # type: ignore[import-not-found]

@@ -13,7 +13,7 @@ import chaoslab as lab
 from chaoslab.base.registry import family
 from chaoslab.core.events import FaultInjected, FaultWitnessed
 from chaoslab.seams.adapters.mcp import McpReturned
-from chaoslab.seams.mcp_result import ToolResult
+from chaoslab.seams.functions.mcp_result import ToolResult
 from tests.faults.meaning_parts import ORDERS
 from tests.seams.model_parts import AGENTS, refund
 from tests.seams.test_service import CLIENTS

@@ -13,7 +13,7 @@ from chaoslab.core.fault import Fault, Outage
 from chaoslab.faults.process.crash_after_effect import CrashAfterEffect
 from chaoslab.faults.process.service_down import ServiceDown
 from chaoslab.faults.process.service_paused import ServicePaused
-from chaoslab.seams.process_faults import ProcessFaults, Stopped
+from chaoslab.seams.http.process_faults import ProcessFaults, Stopped
 from chaoslab.wire.control import Control
 from chaoslab.wire.outages import BACK_S, STOPPED_S, NotStopped, OutageRequests
 from tests.worlds.test_stopping import Clock as SetByHand

@@ -21,7 +21,7 @@ import requests
 
 import chaoslab as lab
 from chaoslab.core.events import CallStarted
-from chaoslab.seams.service_app import Request, kind_of
+from chaoslab.seams.services.app import Request, kind_of
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)

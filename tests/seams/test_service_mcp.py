@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.seams.service_mcp import effects_of, failed, read_only
+from chaoslab.seams.services.mcp import effects_of, failed, read_only
 
 CALL = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 17}}}
 

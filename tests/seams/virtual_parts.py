@@ -19,8 +19,8 @@ from chaoslab.core.plan import Plan
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.seams.http import HttpSeam
-from chaoslab.seams.http_tags import Target
+from chaoslab.seams.http.seam import HttpSeam
+from chaoslab.seams.http.tags import Target
 from chaoslab.wire.sending import TransportFactory
 from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.lanes import VirtualLanes

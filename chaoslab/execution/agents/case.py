@@ -20,7 +20,7 @@ from chaoslab.execution.workers import portable
 from chaoslab.record.history import History
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams.function import CALLS_MAX
+from chaoslab.seams.functions.seam import CALLS_MAX
 from chaoslab.seams.gateway.routes import Route
 
 

@@ -10,9 +10,10 @@ from functools import partial
 from typing import Any
 
 from chaoslab.base.phrases import a
-from chaoslab.seams import adapters, code_swap
-from chaoslab.seams.function import Wrapping
-from chaoslab.seams.injected import injected
+from chaoslab.seams import adapters
+from chaoslab.seams.functions import code_swap
+from chaoslab.seams.functions.injected import injected
+from chaoslab.seams.functions.seam import Wrapping
 
 
 @dataclass(frozen=True)

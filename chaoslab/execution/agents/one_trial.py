@@ -20,8 +20,8 @@ from chaoslab.execution.place import Here, Place
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.model.app import ModelApp
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams.function import FunctionSeam
-from chaoslab.seams.service import ServiceSeam
+from chaoslab.seams.functions.seam import FunctionSeam
+from chaoslab.seams.services.seam import ServiceSeam
 
 
 @dataclass(frozen=True)

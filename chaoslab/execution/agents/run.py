@@ -24,14 +24,15 @@ from chaoslab.execution.spec import TrialSpec
 from chaoslab.model import formats
 from chaoslab.model.app import ModelApp
 from chaoslab.model.prices import cost_usd
-from chaoslab.seams import adapters, code_swap, native_errors
+from chaoslab.seams import adapters
 from chaoslab.seams.adapters.mcp import read_by_clients
-from chaoslab.seams.function import FunctionSeam, Wrapping
-from chaoslab.seams.references import References
-from chaoslab.seams.service import ServiceSeam
-from chaoslab.seams.service_app import address_of
-from chaoslab.seams.service_model import ModelHost
-from chaoslab.seams.wrapped_function import WrappedFunction
+from chaoslab.seams.functions import code_swap, native_errors
+from chaoslab.seams.functions.references import References
+from chaoslab.seams.functions.seam import FunctionSeam, Wrapping
+from chaoslab.seams.functions.wrapped import WrappedFunction
+from chaoslab.seams.services.app import address_of
+from chaoslab.seams.services.model import ModelHost
+from chaoslab.seams.services.seam import ServiceSeam
 
 WORLDS = ("virtual", "local")
 Hangs = tuple[type[Exception], ...]

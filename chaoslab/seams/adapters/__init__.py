@@ -15,10 +15,10 @@ from types import FunctionType
 from typing import Any, ClassVar
 
 from chaoslab.base import registry
-from chaoslab.seams import code_swap
-from chaoslab.seams.function import Wrapping
-from chaoslab.seams.injected import injected
-from chaoslab.seams.references import References
+from chaoslab.seams.functions import code_swap
+from chaoslab.seams.functions.injected import injected
+from chaoslab.seams.functions.references import References
+from chaoslab.seams.functions.seam import Wrapping
 
 GROUP = "seams.adapters"
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from chaoslab.seams import code_swap, mcp_result
 from chaoslab.seams.adapters import Adapter, is_a, of_schema
-from chaoslab.seams.function import Wrapping
-from chaoslab.seams.mcp_result import ToolResult
-from chaoslab.seams.native_errors import KINDS, NativeErrors
-from chaoslab.seams.service_mcp import only_reads
+from chaoslab.seams.functions import code_swap, mcp_result
+from chaoslab.seams.functions.mcp_result import ToolResult
+from chaoslab.seams.functions.native_errors import KINDS, NativeErrors
+from chaoslab.seams.functions.seam import Wrapping
+from chaoslab.seams.services.mcp import only_reads
 
 TIMED_OUT, CLOSED = -32001, -32000
 """The SDK's codes for a request without an answer in time, and for a connection that is over."""

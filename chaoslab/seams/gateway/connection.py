@@ -15,10 +15,10 @@ from chaoslab.seams.gateway.requests import Request, refusal, secrets_of, split
 from chaoslab.seams.gateway.routes import unknown
 from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.gateway.upstream import Broken, Said, Upstream
-from chaoslab.seams.service import ServiceAttempt
-from chaoslab.seams.service_http import HttpRequest, is_stream
-from chaoslab.seams.service_line import Answer, Answered, Seen
-from chaoslab.seams.stream_view import StreamView
+from chaoslab.seams.services.line import Answer, Answered, Seen
+from chaoslab.seams.services.messages import HttpRequest, is_stream
+from chaoslab.seams.services.seam import ServiceAttempt
+from chaoslab.seams.services.stream_view import StreamView
 from chaoslab.wire.body import BODY_MAX
 from chaoslab.wire.http1 import (
     BODILESS,

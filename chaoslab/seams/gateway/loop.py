@@ -22,9 +22,9 @@ from chaoslab.seams.gateway.connection import Connection
 from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.gateway.upstream import Upstream
 from chaoslab.seams.gateway.whole import AnswerHead, NotForLoop, RequestHead, answer_head, request_head
-from chaoslab.seams.service_effects import SAFE
-from chaoslab.seams.service_line import Answered, Seen
-from chaoslab.seams.service_passed import PassedAttempt, Tell
+from chaoslab.seams.services.effects import SAFE
+from chaoslab.seams.services.line import Answered, Seen
+from chaoslab.seams.services.passed import PassedAttempt, Tell
 from chaoslab.wire.http1 import PART_MAX
 
 PARTLY_S = 0.02

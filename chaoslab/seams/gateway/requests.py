@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
-from chaoslab.seams.service_http import HttpRequest
+from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.wire.http1 import Head
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]", "host.docker.internal"})

@@ -10,9 +10,9 @@ from typing import Protocol
 
 from chaoslab.seams.gateway.requests import Request
 from chaoslab.seams.gateway.routes import Route
-from chaoslab.seams.service import ServiceAttempt, ServiceSeam
-from chaoslab.seams.service_line import Line
-from chaoslab.seams.service_passed import PassedAttempt, Tell
+from chaoslab.seams.services.line import Line
+from chaoslab.seams.services.passed import PassedAttempt, Tell
+from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
 
 
 class Loop(Protocol):

@@ -12,7 +12,7 @@ from functools import cache
 
 from chaoslab.core.exchange import Failure
 from chaoslab.seams.gateway.routes import Route
-from chaoslab.seams.service_effects import SAFE
+from chaoslab.seams.services.effects import SAFE
 from chaoslab.wire.http1 import (
     CHUNKED,
     HOP_BY_HOP,

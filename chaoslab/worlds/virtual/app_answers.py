@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import Protocol
 
 from chaoslab.core.exchange import Failure
-from chaoslab.seams.service_app import LEFT, Wsgi
+from chaoslab.seams.services.app import LEFT, Wsgi
 from chaoslab.worlds.virtual.wsgi import Answering, environ_of
 
 

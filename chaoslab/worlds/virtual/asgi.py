@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.phrases import phrase
-from chaoslab.seams.service_app import LEFT, RAW, Wsgi, kind_of, of_function
+from chaoslab.seams.services.app import LEFT, RAW, Wsgi, kind_of, of_function
 from chaoslab.worlds.virtual.machine import Waiter
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from functools import lru_cache, partial
 import h11
 
 from chaoslab.core.fault import BrokenFault
-from chaoslab.seams.service import ServiceAttempt, ServiceSeam
-from chaoslab.seams.service_http import Fields, HttpRequest, is_stream
-from chaoslab.seams.service_line import Answer, Seen
-from chaoslab.seams.stream_view import StreamView
+from chaoslab.seams.services.line import Answer, Seen
+from chaoslab.seams.services.messages import Fields, HttpRequest, is_stream
+from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
+from chaoslab.seams.services.stream_view import StreamView
 from chaoslab.wire.http1 import BODILESS, Malformed
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, End, Gate

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.seams import code_swap
+from chaoslab.seams.functions import code_swap
 
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.world import World

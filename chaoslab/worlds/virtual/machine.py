@@ -23,7 +23,7 @@ from typing import Any, NoReturn, Protocol
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from chaoslab.seams.function import CALLS_MAX
+from chaoslab.seams.functions.seam import CALLS_MAX
 from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.standstill import Steps, due_in_loop
 from chaoslab.worlds.virtual.thread_local import ThreadLocals

@@ -12,7 +12,7 @@ from chaoslab.base.clock import system
 from chaoslab.base.identity import digest
 from chaoslab.core.events import CallStarted, Event, Replied
 from chaoslab.record.log import BufferedEvent, MemoryLog
-from chaoslab.seams.service_app import Wsgi
+from chaoslab.seams.services.app import Wsgi
 from chaoslab.worlds.virtual.app_answers import Broken
 
 NO_REPLY = "the log holds no reply to this question"

@@ -9,7 +9,7 @@ import h11
 
 from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
-from chaoslab.seams.service_app import LEFT, Wsgi
+from chaoslab.seams.services.app import LEFT, Wsgi
 from chaoslab.wire.http1 import BODILESS, chunk
 from chaoslab.worlds.virtual.app_answers import FAILED, FAILURES, Broken, blame, own
 from chaoslab.worlds.virtual.client_side import ClientSide

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from chaoslab.seams.service import ServiceSeam
-from chaoslab.seams.service_app import Wsgi as Wsgi
+from chaoslab.seams.services.app import Wsgi as Wsgi
+from chaoslab.seams.services.seam import ServiceSeam
 from chaoslab.worlds.virtual.app_answers import Opened
 from chaoslab.worlds.virtual.client_side import ClientSide, gate
 from chaoslab.worlds.virtual.network import End, Network

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from chaoslab.base.clock import skew
 from chaoslab.base.dice import Dice
-from chaoslab.seams.function import CALLS_MAX
+from chaoslab.seams.functions.seam import CALLS_MAX
 from chaoslab.worlds.virtual.context import Unsupported, within
 from chaoslab.worlds.virtual.elsewhere import Elsewhere
 from chaoslab.worlds.virtual.loop import VirtualLoop

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from chaoslab.seams.service_app import RAW, Wsgi
+from chaoslab.seams.services.app import RAW, Wsgi
 
 HEADS_MAX = 64
 """The heads of requests whose environments are kept: who asks again says mostly the same."""

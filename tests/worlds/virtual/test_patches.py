@@ -27,7 +27,7 @@ import numpy.random
 import pytest
 import time_machine
 
-from chaoslab.seams import references
+from chaoslab.seams.functions import references
 from chaoslab.worlds.virtual import patches
 from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung

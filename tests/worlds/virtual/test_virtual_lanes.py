@@ -22,8 +22,8 @@ from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.seams.http import HttpSeam
-from chaoslab.seams.http_tags import EXTENSION, RequestTag, Target, TrialState
+from chaoslab.seams.http.seam import HttpSeam
+from chaoslab.seams.http.tags import EXTENSION, RequestTag, Target, TrialState
 from chaoslab.worlds.virtual.lanes import VirtualLanes
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.network import TRIP_S

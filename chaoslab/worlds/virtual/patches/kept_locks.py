@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import ModuleType, NoneType
 from typing import Any
 
-from chaoslab.seams.references import is_installed
+from chaoslab.seams.functions.references import is_installed
 from chaoslab.worlds.virtual.locks import Lock, RealLock, RealQueue, SimpleQueue
 from chaoslab.worlds.virtual.patches import Patch
 from chaoslab.worlds.virtual.patches.swap import classes_in, is_loading

@@ -23,7 +23,7 @@ from types import (
 )
 from typing import Any, NamedTuple
 
-from chaoslab.seams.references import is_installed
+from chaoslab.seams.functions.references import is_installed
 
 Pairs = dict[int, tuple[Any, Any]]
 _OWN = "chaoslab.worlds.virtual"

@@ -30,11 +30,11 @@ from chaoslab.core.service_spec import TROUBLE
 from chaoslab.core.stream import Parts, Streamed
 from chaoslab.record.log import Log
 from chaoslab.seams import client_retry
-from chaoslab.seams.http_tags import EXTENSION, MODEL_TOOL, ProbeTag, RequestTag, Target, TrialState, entered, episode
-from chaoslab.seams.http_words import error_in, said_by_model, said_in, tokens
-from chaoslab.seams.process_faults import ProcessFaults, Stopped
+from chaoslab.seams.http.process_faults import ProcessFaults, Stopped
+from chaoslab.seams.http.streamed import CANCELLED, Body, Clean, Lane, Recorded
+from chaoslab.seams.http.tags import EXTENSION, MODEL_TOOL, ProbeTag, RequestTag, Target, TrialState, entered, episode
+from chaoslab.seams.http.words import error_in, said_by_model, said_in, tokens
 from chaoslab.seams.replied import replied
-from chaoslab.seams.streamed import CANCELLED, Body, Clean, Lane, Recorded
 from chaoslab.wire.control import FIRST, Answer
 from chaoslab.wire.lanes import LaneBroker
 from chaoslab.wire.outages import NotStopped

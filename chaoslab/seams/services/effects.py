@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from chaoslab.seams.service_http import HttpRequest
+from chaoslab.seams.services.messages import HttpRequest
 
 EFFECT = "X-Lab-Effect"
 """The header of a reply in which a service says what it did: "none", a JSON object such as {"effect": "order_placed",

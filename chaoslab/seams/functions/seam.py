@@ -24,9 +24,9 @@ from chaoslab.core.exchange import Call, Failure, Reply
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Candidates, Decision, Plan
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams.call_record import CallRecord, Spelt, kept
-from chaoslab.seams.native_errors import PYTHON, NativeErrors
-from chaoslab.seams.wrapped_function import Returned, WrappedFunction
+from chaoslab.seams.functions.call_record import CallRecord, Spelt, kept
+from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors
+from chaoslab.seams.functions.wrapped import Returned, WrappedFunction
 
 CALLS_MAX = 10_000
 """The most calls in a row, by default, that an agent may make while no virtual time passes."""

@@ -16,7 +16,7 @@ from chaoslab.core.exchange import Call, Reply
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import EVENT_STREAM
 from chaoslab.seams.replied import replied
-from chaoslab.seams.service_http import HttpRequest
+from chaoslab.seams.services.messages import HttpRequest
 
 TOKENS_MAX = 2**53
 """The most tokens of one answer that are believed; a higher figure counts as 0."""

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from chaoslab.base.values import fixed
 from chaoslab.core.stream import Streamed
-from chaoslab.seams.service_http import Fields, HttpRequest
+from chaoslab.seams.services.messages import Fields, HttpRequest
 
 Step = Literal["lookup", "connection", "handshake"]
 """The steps of making a connection: its name is looked up, it is made, and TLS is agreed on."""

@@ -17,7 +17,7 @@ from typing import Any
 
 _HOLD: Any = "the stand-in"
 """The constant of a trampoline in the place of what it calls."""
-_ROOT = f"{Path(__file__).resolve().parents[1]}/"
+_ROOT = f"{Path(__file__).resolve().parents[2]}/"
 
 StandIn = Callable[[Callable[..., Any]], Callable[..., Any]]
 """Makes the stand-in of a function."""

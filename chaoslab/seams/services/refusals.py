@@ -19,8 +19,8 @@ from chaoslab.core.memory import TrialMemory
 from chaoslab.core.outage import Cut
 from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams.service_line import Step
-from chaoslab.seams.service_outage import Current, Outages
+from chaoslab.seams.services.line import Step
+from chaoslab.seams.services.outages import Current, Outages
 
 CONNECT = "connect"
 """The tool of an attempt that ended when its connection was made, since the request itself was never sent."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chaoslab.core.exchange import Reply
-from chaoslab.seams.service_model import TOKENS_MAX
+from chaoslab.seams.services.model import TOKENS_MAX
 
 
 def tokens(said: Any) -> int:

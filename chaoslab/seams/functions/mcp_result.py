@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from chaoslab.seams.wrapped_function import Returned
+from chaoslab.seams.functions.wrapped import Returned
 
 
 class ToolResult(Returned):

@@ -12,11 +12,12 @@ from chaoslab.base.jsonable import line_of, to_jsonable
 from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams import client_retry, service_mcp
-from chaoslab.seams.service import ServiceAttempt, ServiceSeam
-from chaoslab.seams.service_effects import EFFECT, SAFE
-from chaoslab.seams.service_http import Fields, HttpRequest
-from chaoslab.seams.service_line import Seen
+from chaoslab.seams import client_retry
+from chaoslab.seams.services import mcp
+from chaoslab.seams.services.effects import EFFECT, SAFE
+from chaoslab.seams.services.line import Seen
+from chaoslab.seams.services.messages import Fields, HttpRequest
+from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
 
 Tell = Callable[[Sequence[str]], object]
 """Writes events down, each as the text of `encode_event`."""
@@ -87,7 +88,7 @@ class PassedAttempt(ServiceAttempt):
     def answered(self, status: int, fields: Fields, said: Container[str], body: bytes) -> None:
         """Notes that the service has answered, before its client is. `said`: the names of `fields` in lower case."""
         self.via, self._packed = "service", "content-encoding" in said
-        if service_mcp.lists(self.value):
+        if mcp.lists(self.value):
             self.seam.lists_tools(self.name, body)
         if self.request.method not in SAFE or _EFFECT in said:
             self._note_effects(status, fields, self.request, self.value, body)

@@ -29,13 +29,14 @@ from chaoslab.core.plan import Candidates, Plan
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import Piped, Streamed
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams import client_retry, service_mcp
-from chaoslab.seams.service_effects import EFFECT, SAFE, shared_id, stated
-from chaoslab.seams.service_http import LENGTHS, Fields, HttpRequest, Served, is_stream
-from chaoslab.seams.service_line import Line, Parts, Seen, Started
-from chaoslab.seams.service_model import Heard, ModelHost, ModelRequest, Spent, free
-from chaoslab.seams.service_outage import Current, Outages
-from chaoslab.seams.service_refusals import Refusals, refuses
+from chaoslab.seams import client_retry
+from chaoslab.seams.services import mcp
+from chaoslab.seams.services.effects import EFFECT, SAFE, shared_id, stated
+from chaoslab.seams.services.line import Line, Parts, Seen, Started
+from chaoslab.seams.services.messages import LENGTHS, Fields, HttpRequest, Served, is_stream
+from chaoslab.seams.services.model import Heard, ModelHost, ModelRequest, Spent, free
+from chaoslab.seams.services.outages import Current, Outages
+from chaoslab.seams.services.refusals import Refusals, refuses
 from chaoslab.wire.body import BODY_MAX
 
 ERRORS = {429: ErrorReply(429, {"error": "Too Many Requests"}, {"Retry-After": "1"})}
@@ -109,7 +110,7 @@ class ServiceSeam:
 
     def lists_tools(self, name: str, body: bytes) -> None:
         """Takes a service's list of its tools in MCP."""
-        self._mcp_listed.setdefault(name, set()).update(service_mcp.read_only(body))
+        self._mcp_listed.setdefault(name, set()).update(mcp.read_only(body))
 
     def only_read(self, name: str) -> Collection[str]:
         """The tools of a service in MCP whose calls are no effects."""
@@ -287,14 +288,14 @@ class ServiceAttempt(Attempt):
         self._hold()
         if is_stream(answer.fields):
             own, first = answer.parts(), b""
-            if service_mcp.effects_of(value):
+            if mcp.effects_of(value):
                 first = next(own, b"")  # which tells if the tool failed
             self._note_effects(answer.status, answer.fields, request, value, first)
             self._fields = answer.fields
             parts = self._kept([(str(answer.status), answer.fields)], chain_of((first,), own) if first else own)
             return Reply(answer.status, dict(answer.fields), stream=Parts(iter(parts)))
         status, fields, body = answer.whole()
-        if service_mcp.lists(self.value):
+        if mcp.lists(self.value):
             self.seam.lists_tools(self.name, body)
         self._note_effects(status, fields, request, value, body)
         served = Served(status, fields, body)
@@ -304,7 +305,7 @@ class ServiceAttempt(Attempt):
     def _kept(self, started: Started, parts: Iterable[bytes]) -> Iterable[bytes]:
         """The parts. A list of tools is read before its client has it; a reply that the log is to keep is recorded as
         one when its parts have ended."""
-        lists = service_mcp.lists(self.value)
+        lists = mcp.lists(self.value)
         return self._read(started, parts, lists=lists) if lists or self._recorded else parts
 
     @property
@@ -383,8 +384,8 @@ class ServiceAttempt(Attempt):
                 )
                 said = None
         if said is None and request.method not in SAFE and not self.of_model and 200 <= status < 300:
-            of_mcp = service_mcp.effects_of(value, self.seam.only_read(self.name))
-            done = ((self.tool, value),) if of_mcp is None else () if service_mcp.failed(body) else of_mcp
+            of_mcp = mcp.effects_of(value, self.seam.only_read(self.name))
+            done = ((self.tool, value),) if of_mcp is None else () if mcp.failed(body) else of_mcp
             self.book.served.update(tool for tool, _ in of_mcp or ())
         named = shared_id(self.tool, request)
         for nth, (effect, content) in enumerate(done):

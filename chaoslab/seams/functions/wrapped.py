@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaoslab.core.exchange import Reply
-from chaoslab.seams.native_errors import PYTHON, NativeErrors
+from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors
 
 
 class Returned(Reply):

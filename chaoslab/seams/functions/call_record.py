@@ -10,7 +10,7 @@ from chaoslab.base.identity import IDEMPOTENCY_KEY, Request, Requests, canonical
 from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, describe_error, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.events import REPLY_MAX, Event
-from chaoslab.seams.wrapped_function import Returned, WrappedFunction
+from chaoslab.seams.functions.wrapped import Returned, WrappedFunction
 
 
 class Spelt(str):

@@ -1,0 +1,1 @@
+"""The seam of HTTP through httpx, on the client's side."""
