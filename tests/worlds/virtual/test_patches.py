@@ -132,6 +132,15 @@ class Watched:
         assert not [place for place, value in self.known.items() if now.get(place) is not value]
 
 
+def test_no_two_real_things_have_one_stand_in() -> None:
+    """Or a module that names the one would name the other afterwards."""
+    stand_ins: dict[int, Any] = {}
+    made = [patch for patch in patches.all_patches() if patch.everywhere]
+    for patch in made:
+        real = getattr(patch.holder, patch.name)
+        assert stand_ins.setdefault(id(patch.value), real) is real, patch.name
+
+
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
     """Compares before and after the test, and remembers every stand-in that was made for it."""

@@ -17,10 +17,16 @@ CPUS, NAME = 4, "localhost"
 real_cpu_count, real_platform_uname = os.cpu_count, platform.uname
 real_affinity: Any = getattr(os, "sched_getaffinity", None)
 real_uname: Any = getattr(os, "uname", None)
+real_process_cpu_count: Any = getattr(os, "process_cpu_count", None)
 
 
 def cpu_count() -> int | None:
     return real_cpu_count() if here.world is None else CPUS
+
+
+def process_cpu_count() -> int | None:
+    found: int | None = real_process_cpu_count() if here.world is None else CPUS
+    return found
 
 
 def sched_getaffinity(pid: int, /) -> set[int]:
@@ -58,8 +64,8 @@ def getproxies_environment() -> dict[str, str]:
 
 def patches() -> Iterable[Patch]:
     yield Patch(os, "cpu_count", cpu_count, everywhere=True)
-    if hasattr(os, "process_cpu_count"):
-        yield Patch(os, "process_cpu_count", cpu_count, everywhere=True)
+    if real_process_cpu_count is not None:
+        yield Patch(os, "process_cpu_count", process_cpu_count, everywhere=True)
     if real_affinity is not None:
         yield Patch(os, "sched_getaffinity", sched_getaffinity, everywhere=True)
     if real_uname is not None:

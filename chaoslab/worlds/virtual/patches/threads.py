@@ -186,9 +186,18 @@ _real_make_handle: Any = getattr(_threading, "_make_thread_handle", None)
 _real_start_joinable: Any = getattr(_threading, "_start_joinable_thread", None)
 
 
+def allocate_lock() -> Any:
+    return Lock()
+
+
+_one_lock: bool = threading.Lock is _real_allocate
+"""From Python 3.13 on `threading.Lock` is a class, and the function that makes a lock is another object. Each needs a
+stand-in of its own, or nobody could tell afterwards which of both a stand-in stands for."""
+
+
 def patches() -> Iterable[Patch]:
     yield Patch(threading, "Lock", Lock, everywhere=True)
-    yield Patch(threading, "_allocate_lock", Lock, everywhere=True)
+    yield Patch(threading, "_allocate_lock", Lock if _one_lock else allocate_lock, everywhere=True)
     yield Patch(threading, "RLock", rlock, everywhere=True)
     yield Patch(threading, "get_ident", get_ident, everywhere=True)
     yield Patch(threading, "get_native_id", get_native_id, everywhere=True)
