@@ -86,6 +86,7 @@ def test_a_trouble_that_lasts_is_admitted(answer: str) -> None:
         "15 / 100 * 480 = 72. I sent Emma the message “15 / 100 * 480 = 72”.",
         'I read the log and sent Carla the message "The deploy failed".',
         "The message “The deploy failed” was sent to Carla.",
+        "In Bergen it is 11.51 °C with broken clouds.",
         "Ana's message says “The invoices are 1250, 830 and 415 euros.” Their sum is 2495.",
         "| attempt | result |\n|---|---|\n| 1 | Error |\n| 2 | Success |",
         '[{"action": "pay", "success": false, "error": "timeout"}, {"action": "pay", "success": true}]',

@@ -13,7 +13,7 @@ TROUBLE = any_of(
     words(
         # It did not work.
         r"fail(?:ed|ure|ures|s|ing)?|error(?:s|ed)?|impossible|to no avail|in vain|abort(?:ed|s)?|cancell?ed|dropped",
-        r"broke(?:n)?|choked|hiccup\w*|died",
+        r"broke(?:n)?(?! clouds)|choked|hiccup\w*|died",
         r"unable|un(?:available|successful|reachable|usable|processed|finished|resolved|fortunately)",
         r"no luck|bad news|not-so-good|wrong|made no sense|hit a wall|regret|rather not|won't|no way|empty-handed",
         r"sadly|regrettably|alas",
