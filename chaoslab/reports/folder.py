@@ -43,6 +43,8 @@ def read(name: str, *, logs: Path = LOGS) -> History:
                     f"'{name}' is one run of this lab: only a log of the first lab is counted by #{number}"
                 )
             return history
+        if history.records:
+            raise LookupError(f"the logs of '{name}' do not tell how its run began: info.log is missing or cut")
         told = legacy_logs.read(folder, number=number)
     except FileNotFoundError as error:
         raise LookupError(str(error)) from None
