@@ -74,7 +74,7 @@ def report(name: str, *, logs: Path = LOGS) -> RunReport:
 
 def none_yet(logs: Path) -> str:
     """One line on a folder without runs."""
-    return f"no logs yet in {logs}/: run make lab first"
+    return f"no logs yet in {logs}/: run make lab or chaoslab test first, or lab.run with logs={str(logs)!r}"
 
 
 def unreadable(folder: Path, error: OSError) -> str:
