@@ -31,11 +31,11 @@ WRONG = [
         " no public one is asked by default",
     ),
     (("lab", "TRANSLATOR=google"), "TRANSLATOR=google (command line) should be phrasebook or online"),
-    (("show",), "no logs yet in logs/: run make lab first"),
+    (("show",), "no logs yet in logs/: run make lab or chaoslab test first, or lab.run with logs='logs'"),
     (("show", "--outcome", "wrnog"), "no outcome is called 'wrnog': did you mean 'wrong'?"),
-    (("show", "yesterday"), "no logs yet in logs/: run make lab first"),
-    (("summary",), "no logs yet in logs/: run make lab first"),
-    (("charts",), "no logs yet in logs/: run make lab first"),
+    (("show", "yesterday"), "no logs yet in logs/: run make lab or chaoslab test first, or lab.run with logs='logs'"),
+    (("summary",), "no logs yet in logs/: run make lab or chaoslab test first, or lab.run with logs='logs'"),
+    (("charts",), "no logs yet in logs/: run make lab or chaoslab test first, or lab.run with logs='logs'"),
 ]
 
 

@@ -122,6 +122,17 @@ def armed_in_an_outage(*, ok: bool) -> list[Event]:
     ]
 
 
+def met_by_messaging() -> list[Event]:
+    """A message that was sent, and whose reply was lost."""
+    at = AttemptRef(target="messaging", request=1, attempt=1, request_id="a")
+    lost = FaultWitnessed(fault="lost_reply", injection="errors", at=at)
+    return [
+        message("ana", "21.4", "a"),
+        lost,
+        CallFinished(at=at, tool="send_message", ok=False, duration_s=2.0, via="lane"),
+    ]
+
+
 STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     ("a fact shows", [started(FACT), finished("21.4 °C")], Outcome.CORRECT, "all that was stated"),
     ("its other spelling", [started(FACT), finished("21,4 °C")], Outcome.CORRECT, "all that was stated"),
@@ -255,6 +266,22 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         [started([], [ANA]), message("ana", "21.4"), finished("I could not send the message.")],
         Outcome.WRONG,
         "the answer says that it was not done, and the ledger shows it: message to ana sent",
+    ),
+    (
+        "a lost reply: done, and left alone by the answer",
+        [started([], [ANA]), *met_by_messaging(), finished("I did not do it.")],
+        Outcome.WRONG,
+        "the answer says that something was not done, and the ledger shows it: message to ana sent",
+    ),
+    (
+        "a lost reply: done and told, beside what was left alone",
+        [
+            started([], [ANA]),
+            *met_by_messaging(),
+            finished("It is not below freezing, so I did not send Bob a message. I sent Ana the message “21.4”."),
+        ],
+        Outcome.CORRECT,
+        "all that was stated holds",
     ),
     (
         "armed in vain",

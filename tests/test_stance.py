@@ -58,6 +58,9 @@ def test_an_answer_that_tells_of_a_success_admits_nothing(words: Words) -> None:
         "The order was placed; the second one was declined.",
         "I could not send it. I have informed the team about it.",
         "I can't get that at the moment. Last time I looked, it was 12.",
+        "The server sent the message “503”.",
+        'I sent the request and got the message "The server failed".',
+        "The message “503 busy” was sent back.",
     ],
 )
 def test_a_trouble_that_lasts_is_admitted(answer: str) -> None:
@@ -80,6 +83,11 @@ def test_a_trouble_that_lasts_is_admitted(answer: str) -> None:
         "Done! (Had to retry once due to a timeout.)",
         "I've sent the report about the outage to Ana.",
         "I've booked the meeting 'Incident review: failed payments'.",
+        "15 / 100 * 480 = 72. I sent Emma the message “15 / 100 * 480 = 72”.",
+        'I read the log and sent Carla the message "The deploy failed".',
+        "The message “The deploy failed” was sent to Carla.",
+        "In Bergen it is 11.51 °C with broken clouds.",
+        "Ana's message says “The invoices are 1250, 830 and 415 euros.” Their sum is 2495.",
         "| attempt | result |\n|---|---|\n| 1 | Error |\n| 2 | Success |",
         '[{"action": "pay", "success": false, "error": "timeout"}, {"action": "pay", "success": true}]',
     ],

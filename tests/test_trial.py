@@ -258,6 +258,10 @@ def test_a_fresh_agent_may_be_async_hold_its_function_itself_or_be_none() -> Non
     assert "made an int: an agent is a callable" in str(nothing.error)
     with pytest.raises(TypeError, match="fresh was given an int: it should be a function that makes the agent"):
         lab.fresh(7)  # type: ignore[arg-type]
+    with pytest.raises(
+        TypeError, match=r"fresh was given len .*: it should be a function without arguments that makes"
+    ):
+        lab.fresh(len)  # type: ignore[arg-type]
 
 
 def test_a_conversation_is_answered_by_its_last_message() -> None:

@@ -119,6 +119,11 @@ def run(
         answer, code, error = _ran(command, guard, environment | addresses(routes, running.url) | own)
         seconds = system.monotonic() - began_s
         running.end()
+        for injection, target, request in plan.named:
+            if request > (made := running.book.requests.made(target)):
+                running.book.note(
+                    events.FaultUnreached(injection=injection.name, target=target, request=request, made=made)
+                )
         finished(running.book, prompt=command.shown, answer=answer.strip(), error=error, seconds=seconds)
     run = running.book.run
     verdict = judge(read(run.name, logs=logs), running.book.key)

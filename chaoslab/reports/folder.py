@@ -43,6 +43,8 @@ def read(name: str, *, logs: Path = LOGS) -> History:
                     f"'{name}' is one run of this lab: only a log of the first lab is counted by #{number}"
                 )
             return history
+        if history.records:
+            raise LookupError(f"the logs of '{name}' do not tell how its run began: info.log is missing or cut")
         told = legacy_logs.read(folder, number=number)
     except FileNotFoundError as error:
         raise LookupError(str(error)) from None
@@ -72,7 +74,7 @@ def report(name: str, *, logs: Path = LOGS) -> RunReport:
 
 def none_yet(logs: Path) -> str:
     """One line on a folder without runs."""
-    return f"no logs yet in {logs}/: run make lab first"
+    return f"no logs yet in {logs}/: run make lab or chaoslab test first, or lab.run with logs={str(logs)!r}"
 
 
 def unreadable(folder: Path, error: OSError) -> str:

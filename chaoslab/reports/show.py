@@ -239,7 +239,8 @@ def _said_of_the_prompt(event: Event) -> str:
         case PromptAttempt() if event.status != "ok":
             return f"attempt  {event.prompt_attempt} ended with {a(event.error_type)} error: {_flat(event.error)}"
         case PromptFinished():
-            answer = line(event.answer, ANSWER_WIDTH) if event.answer.strip() else f"none ({event.error_type} error)"
+            lack = "empty" if event.error_type == "none" else f"none ({event.error_type} error)"
+            answer = line(event.answer, ANSWER_WIDTH) if event.answer.strip() else lack
             answer = "untold in such a log" if event.status == UNTOLD else answer
             count = UNTOLD if event.attempts is None else event.attempts
             return f"answer   after {_time(event.duration_s)}, {count} attempt{'' if count == 1 else 's'}: {answer}"

@@ -81,6 +81,13 @@ def test_a_lost_reply_is_met_and_the_second_refund_is_harm(crm: str, tmp_path: P
     assert capfd.readouterr().err.startswith(said)
 
 
+def test_a_fault_for_a_request_that_never_came_proves_nothing(crm: str, tmp_path: Path, capfd: Any) -> None:
+    third = json.dumps({"fault": "latency", "target": "crm", "calls": [3]})
+    assert exec_(tmp_path, crm, [sys.executable, "-c", PYTHON_AGENT], "--fault", third, "--effects", EFFECTS) == 0
+    said = "chaoslab: invalid – 'latency on crm' is for request 3 of crm, and there were 1 ("
+    assert capfd.readouterr().err.startswith(said)
+
+
 @pytest.mark.parametrize(("program", "source", "name"), [("node", NODE_AGENT, "a.mjs"), ("go", GO_AGENT, "a.go")])
 def test_other_languages(program: str, source: str, name: str, crm: str, tmp_path: Path, capfd: Any) -> None:
     if shutil.which(program) is None:

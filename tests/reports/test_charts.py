@@ -53,6 +53,7 @@ from chaoslab.reports.charts.streams import streams
 from chaoslab.reports.charts.style import POINTS
 from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.charts.tool_latency import tool_latency
+from chaoslab.reports.folder import none_yet
 from chaoslab.reports.svg import latency
 from tests.event_parts import call_at
 from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, stated
@@ -591,4 +592,4 @@ def test_runs_that_do_not_state_their_toxic_prob_are_not_compared(
 def test_without_logs_the_script_says_what_to_do(tmp_path: Path) -> None:
     script = Path(__file__).parents[2] / "charts.py"
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", "no logs yet in logs/: run make lab first\n")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", none_yet(Path("logs")) + "\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import main
-from chaoslab.core.events import RunStarted
+from chaoslab.core.events import PromptAttempt, RunStarted
 from chaoslab.record.log import Log
 from chaoslab.reports.folder import find, read
 
@@ -55,6 +55,17 @@ def test_a_folder_of_that_name_comes_first(tmp_path: Path) -> None:
     mine = run(tmp_path, "mine")
     run(tmp_path, "20261122-090000", name="mine")
     assert find("mine", logs=tmp_path) == mine
+
+
+def test_a_run_of_this_lab_without_its_info_log_is_no_run_of_the_first_lab(tmp_path: Path) -> None:
+    tried = PromptAttempt(
+        prompt_index=1, prompt="a prompt", response="42", status="ok", start_time="2026-06-01T09:00:00Z",
+        end_time="2026-06-01T09:00:01Z", duration_s=1.0, error_type="none", prompt_attempt=1, error="",
+    )  # fmt: skip
+    with Log(tmp_path / "mine", "agent", run="mine", origin=0.0) as log:
+        log.write(tried, trial="p1.r1")
+    with pytest.raises(LookupError, match=r"do not tell how its run began: info\.log is missing or cut"):
+        read("mine", logs=tmp_path)
 
 
 def test_a_name_that_no_run_has_is_refused_with_the_nearest(tmp_path: Path) -> None:

@@ -88,6 +88,8 @@ def test_two_runs_at_two_levels_are_compared_with_a_picture_of_them() -> None:
     page = FORMATS["html"][1](Changes.of(calm, hard))
     assert "100% at level 0; 50% at level 1." in page
     assert "Pass rate over the level" not in FORMATS["html"][1](Changes.of(hard, hard))
+    other = contents(at(1, "correct", "wrong", HALLUCINATION_PROB="0.2"))
+    assert Changes.of(calm, other).levels is None, "more differs than the level"
 
 
 def test_the_charts_show_what_the_frames_hold(tmp_path: Path) -> None:

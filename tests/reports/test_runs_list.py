@@ -124,4 +124,5 @@ def test_the_command_prints_the_list(
     assert main(["runs"]) == 0
     assert capsys.readouterr().out == runs.render(Path("logs"))
     assert main(["runs", "--logs", "elsewhere"]) == 2
-    assert capsys.readouterr().err == "no logs yet in elsewhere/: run make lab first\n"
+    said = "no logs yet in elsewhere/: run make lab or chaoslab test first, or lab.run with logs='elsewhere'\n"
+    assert capsys.readouterr().err == said

@@ -73,6 +73,14 @@ def test_a_failed_assertion_is_the_verdict_of_every_format(tmp_path: Path) -> No
     assert (cell.bad.count, cell.bad.total) == (2, 2)
 
 
+def test_an_outcome_that_is_not_accepted_is_named_once(tmp_path: Path) -> None:
+    found = ran(tmp_path, asked({}, accept=("correct",)), trials=1)
+    for kind in ("junit", "markdown", "html"):
+        assert "degraded: " in said("junit", found)
+        assert "degraded: degraded" not in said(kind, found), kind
+    assert found.rows[0].told == found.rows[0].why
+
+
 def test_a_scenario_that_holds_has_a_good_report_whatever_it_accepts(tmp_path: Path) -> None:
     found = ran(tmp_path, asked({}), trials=2)
     assert {row.outcome for row in found.rows} == {lab.Outcome.DEGRADED}

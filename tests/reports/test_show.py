@@ -189,6 +189,14 @@ def run_of(*answers: str) -> History:
     return History(records)
 
 
+@pytest.mark.parametrize(("kind", "said"), [("none", "empty"), ("model", "none (model error)")])
+def test_an_empty_answer_is_told_from_one_that_never_came(kind: str, said: str) -> None:
+    end = PromptFinished(
+        prompt_index=1, prompt="what?", status="ok", answer=" ", attempts=1, duration_s=1.0, error_type=kind
+    )
+    assert f"answer   after 1.000 s, 1 attempt: {said}" in told(end)
+
+
 def test_trials_are_chosen_by_name_and_by_outcome() -> None:
     history = run_of("42", "41", "", "42")
 

@@ -58,6 +58,17 @@ def test_ones_own_agent_is_named_in_the_scenario(tmp_path: Path, capsys: Said) -
     assert not (tmp_path / "other").exists()
 
 
+def test_the_workflow_runs_what_the_project_holds_and_no_more(tmp_path: Path) -> None:
+    for name, options, runs in (
+        ("mine", (), ["chaoslab test", "pytest"]),
+        ("own", ("--agent", "a:b"), ["chaoslab test"]),
+    ):
+        assert main(["init", str(tmp_path / name), *options]) == 0
+        steps = re.findall(r"- run: (.+)", (tmp_path / name / ".github" / "workflows" / "chaos.yml").read_text())
+        assert steps[1:] == runs
+        assert steps[0].endswith(" pytest") is ("pytest" in runs)
+
+
 def test_nothing_is_overwritten(tmp_path: Path, capsys: Said) -> None:
     (tmp_path / "test_chaos.py").write_text("mine")
     assert main(["init", str(tmp_path)]) == 2

@@ -13,7 +13,7 @@ TROUBLE = any_of(
     words(
         # It did not work.
         r"fail(?:ed|ure|ures|s|ing)?|error(?:s|ed)?|impossible|to no avail|in vain|abort(?:ed|s)?|cancell?ed|dropped",
-        r"broke(?:n)?|choked|hiccup\w*|died",
+        r"broke(?:n)?(?! clouds)|choked|hiccup\w*|died",
         r"unable|un(?:available|successful|reachable|usable|processed|finished|resolved|fortunately)",
         r"no luck|bad news|not-so-good|wrong|made no sense|hit a wall|regret|rather not|won't|no way|empty-handed",
         r"sadly|regrettably|alas",
@@ -112,8 +112,20 @@ TOLD = re.compile(
     r"|gave(?: me)?|got|receiv\w+|fail\w* with|errors?|message|said|says|saying|status|reason)(?: back)?[:,]? ?$"
 )
 """Words behind which the text of an error is quoted."""
-ERROR = any_of(TROUBLE.pattern, r"\b[45]\d\d\b|\w+(?:error|exception)\b")
-"""The text of an error."""
+ERROR = any_of(
+    TROUBLE.pattern,
+    r"(?:^\W*|\b(?:http\S*|status|code|an?) )[45]\d\d\b(?! ?[+*/=×÷%€$])|\w+(?:error|exception)\b",
+)
+"""The text of an error. A number is a status only where one stands: 480 in "15 / 100 * 480" is none."""
+_SENDING = r"(?:sent|wrote|posted|delivered|forwarded|replied with|left)"
+SENT = re.compile(
+    rf"(?:^|[.!?;:,] |\b(?:i|we|and|then|also|have|'ve|now|just) ){_SENDING}\b(?:(?!\band\b)[^.!?;\n]){{0,40}}?"
+    r"(?<!error )\b(?:message|reply)[:,]? ?$",
+    re.MULTILINE,
+)
+"""Words behind which the agent quotes a message that it sent: its text tells nothing of the agent's own acts."""
+WENT_OUT = re.compile(r"\s*(?:was|has been|is|went)(?: now| successfully)? (?:sent|posted|delivered|out)\b(?! back)")
+"""Words before which the agent quotes a message that it sent."""
 STATED_BAD = re.compile(
     r"\s*(?:state|status|outcome|result)\s*[:=]\s*"
     r"(?:fail\w*|error|abort\w*|not \w+|reject\w*|denied|refused|incomplete)\b"

@@ -29,10 +29,20 @@ def fresh(make: Callable[[], Any]) -> Fresh:
     that it makes is made anew for each trial too, and whenever its process loses its state.
 
     Raises:
-        TypeError: `make` cannot be called.
+        TypeError: `make` cannot be called, or not without arguments.
     """
     if not callable(make):
         raise TypeError(f"fresh was given {a(type(make).__name__)}: it should be a function that makes the agent")
+    try:
+        inspect.signature(make).bind()
+    except TypeError as error:
+        name = getattr(make, "__name__", type(make).__name__)
+        raise TypeError(
+            f"fresh was given {name} ({error}): it should be a function without arguments that makes the agent or the "
+            "service, not the thing itself"
+        ) from None
+    except ValueError:  # not every function of C tells its arguments
+        pass
     return Fresh(make)
 
 

@@ -65,10 +65,14 @@ jobs:
         with: {python-version: "3.13"}
       - run: pip install "chaoslab[virtual,scenarios,charts]" pytest
       - run: chaoslab test
+      - run: pytest
       - uses: actions/upload-artifact@v4   # the reports: one HTML file for each scenario
         if: always()
         with: {name: chaos-reports, path: logs}
 """
+
+WITHOUT_TEST = WORKFLOW.replace('" pytest\n', '"\n').replace("      - run: pytest\n", "")
+"""The workflow of a project with the user's own agent, which has no test of ours."""
 
 
 def files(folder: Path, agent: str | None) -> Mapping[Path, str]:
@@ -87,7 +91,7 @@ def files(folder: Path, agent: str | None) -> Mapping[Path, str]:
             agent=OWN.format(module=module) if agent is None else THEIRS.format(agent=agent),
             faults=FAULTS if agent is None else NO_FAULTS,
         ),
-        folder / ".github" / "workflows" / "chaos.yml": WORKFLOW,
+        folder / ".github" / "workflows" / "chaos.yml": WORKFLOW if agent is None else WITHOUT_TEST,
     }
     if agent is None:
         made[folder / f"{module}.py"] = Path(example.__file__).read_text(encoding="utf-8")

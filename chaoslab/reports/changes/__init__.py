@@ -17,6 +17,7 @@ from chaoslab.analysis.measures.paired import mcnemar
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.analysis.standing import Standing
 from chaoslab.core.events import RunStarted
+from chaoslab.reports.charts.series import lines
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.outcomes import UNSTATED
 from chaoslab.reports.contents.rows import Row
@@ -64,7 +65,7 @@ class Changes:
     now_alone: Sequence[str]
     notes: Sequence[str] = ()
     levels: PassRate | None = None
-    """The share of correct trials at the two levels of chaos, if they are not the same."""
+    """The share of correct trials at the two levels of chaos, if the runs differ in nothing else."""
 
     @classmethod
     def of(cls, then: Contents, now: Contents) -> Changes:
@@ -138,7 +139,8 @@ def _notes(then: RunStarted | None, now: RunStarted | None) -> Iterator[str]:
 
 def _levels(then: RunReport, now: RunReport) -> PassRate | None:
     found = {level_of(then), level_of(now)}
-    return pooled("", [then, now]) if len(found) > 1 and None not in found else None
+    alone = len(lines([then, now], of_levels=True)) == 1  # else the line would show what another difference did
+    return pooled("", [then, now]) if alone and len(found) > 1 and None not in found else None
 
 
 def _keyed(contents: Contents) -> dict[tuple[str, str, int], Row]:

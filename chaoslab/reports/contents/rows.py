@@ -61,8 +61,11 @@ class Row:
 
     @property
     def told(self) -> str:
-        """The reason why the scenario did not let it pass; else the reason for its outcome."""
-        return "; ".join(self.ruling.reasons) if self.ruling is not None and self.ruling.reasons else self.why
+        """The reason why the scenario did not let it pass, without the outcome, which stands before it; else the reason
+        for its outcome."""
+        if self.ruling is None or not self.ruling.reasons:
+            return self.why
+        return "; ".join(reason.removeprefix(f"{self.outcome}: ") for reason in self.ruling.reasons)
 
 
 def rows(history: History, report: RunReport) -> tuple[Row, ...]:
