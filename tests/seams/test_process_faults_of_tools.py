@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -62,13 +64,18 @@ def test_a_crash_begins_when_the_work_is_done_and_the_others_before() -> None:
     assert not ServiceDown().outage().after_effect
 
 
-def requests(folder: Path, clock: Clock) -> OutageRequests:
-    return OutageRequests(folder / "state.db", "r1", clock=clock)
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
-def test_where_nobody_stops_processes_the_run_is_told_in_a_line(tmp_path: Path) -> None:
-    clock = Clock()
-    faults = ProcessFaults(requests(tmp_path, clock), clock)
+@pytest.fixture
+def faults(tmp_path: Path, clock: Clock) -> Iterator[ProcessFaults]:
+    with closing(OutageRequests(tmp_path / "state.db", "r1", clock=clock)) as requests:
+        yield ProcessFaults(requests, clock)
+
+
+def test_where_nobody_stops_processes_the_run_is_told_in_a_line(faults: ProcessFaults, clock: Clock) -> None:
     with pytest.raises(NotStopped, match="nobody stops the process of weather here: start the lab with `chaoslab lab`"):
         asyncio.run(faults.begin(ActiveFault("it", "service_down", ServiceDown()), CALL))
     assert STOPPED_S <= clock.now_s < STOPPED_S + 1
@@ -76,10 +83,10 @@ def test_where_nobody_stops_processes_the_run_is_told_in_a_line(tmp_path: Path) 
     assert clock.now_s < STOPPED_S + 1
 
 
-def test_an_outage_ends_with_its_trial_and_one_that_does_not_ends_the_run(tmp_path: Path) -> None:
-    clock = Clock()
+def test_an_outage_ends_with_its_trial_and_one_that_does_not_ends_the_run(
+    tmp_path: Path, faults: ProcessFaults, clock: Clock
+) -> None:
     supervisor = Control(tmp_path / "state.db")
-    faults = ProcessFaults(requests(tmp_path, clock), clock)
     supervisor.open_run("r1", plan={}, targets={})
 
     async def begun() -> Stopped | None:
