@@ -255,9 +255,9 @@ class _Told:
         """The first right end of a later request for the same."""
         wanted = self._wanted.get(place[:3])
         for request, t, call in self._ended.get(place[:2], ()):
-            if request[2] > place[2] and wanted is not None and self._wanted.get(request) == wanted:
-                if call.ok and self._right((*request, call.attempt), [(t, call)]):
-                    return t, Ending.RETRY
+            same = request[2] > place[2] and wanted is not None and self._wanted.get(request) == wanted
+            if same and call.ok and self._right((*request, call.attempt), [(t, call)]):
+                return t, Ending.RETRY
         return None, Ending.CENSORED
 
     def _ending(self, fault: FaultWitnessed, tries: list[_Ended]) -> tuple[float | None, Ending]:
