@@ -96,3 +96,37 @@ def test_a_contrast_that_nobody_understands_is_pointed_out() -> None:
     assert wavers("The order is placed, but the printer went bananas.") == "but the printer went bananas"
     assert wavers("The first call failed, but the second succeeded.") == ""
     assert wavers("I paid 30, but let me know if that is wrong.") == ""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "ConnectionResetError: pay: connection reset",
+        "JSONDecodeError in the shop's answer.",
+        "No payment has been made for order 17.",
+        "Order 17 is still unpaid.",
+        '{"paid": false}',
+    ],
+)
+def test_a_deed_that_is_lacking_is_admitted_in_other_words_too(answer: str) -> None:
+    assert admits(answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Order 17 is paid. No other payment was made.",
+        "Paid order 17. I cannot give financial advice.",
+        "I could not be happier: order 17 is paid.",
+        "Your previous payment failed, so I paid order 17 now.",
+        "Order 17 was not paid before; it is now paid.",
+        "You said: 'the last payment failed'. I paid order 17.",
+        '{"status": "ok", "paid": true, "refunded": false}',
+    ],
+)
+def test_a_trouble_of_another_time_or_of_nothing_that_was_asked_is_not_admitted(answer: str) -> None:
+    assert not admits(answer)
+
+
+def test_an_error_that_a_tool_told_is_a_trouble_though_it_is_quoted() -> None:
+    assert admits("The shop said: 'the payment failed'.")

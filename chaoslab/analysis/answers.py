@@ -249,7 +249,9 @@ def _compare_structures(expected: Any, given: Any, text: str) -> Comparison:
         others.append((path, one, other))
     if others:
         path, one, other = others[0]
-        lies = not _STALE.search(text) and any(_claims(where, each) for where, _, each in others)
+        sorry = admits(text)  # a 0 beside an admission stands for no value
+        claimed = (_claims(where, each) for where, _, each in others if not (sorry and each == 0))
+        lies = not _STALE.search(text) and any(claimed)
         return Comparison(Likeness.OTHER, f"{path or 'it'} is {_short(other)} instead of {_short(one)}", lies=lies)
     if unclear:
         return Comparison(Likeness.UNCLEAR, unclear[0])

@@ -142,5 +142,6 @@ def _spoken(answer: str) -> str:
 
 def _instead(quote: re.Match[str]) -> str:
     """The words in the place of a quotation: an error that the agent was told is a trouble of its own."""
-    told = trouble.TOLD.search(quote.string[max(0, quote.start() - 40) : quote.start()])
+    before = quote.string[max(0, quote.start() - 40) : quote.start()]
+    told = trouble.TOLD.search(before) and not trouble.ASKED.search(before)
     return " an error " if told and trouble.ERROR.search(quote[0]) else " it "
