@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.analysis.stance import admits, wavers
+from chaoslab.analysis.stance import admissions, admits, denials, wavers
 from tests.planted.measure import SETS
 from tests.planted.words import Words
 from tests.planted.world import Kind
@@ -106,6 +106,8 @@ def test_a_contrast_that_nobody_understands_is_pointed_out() -> None:
         "No payment has been made for order 17.",
         "Order 17 is still unpaid.",
         '{"paid": false}',
+        "Oslo: 3; Rome: ?",
+        "| Oslo | 3 |\n| Rome | ? |",
     ],
 )
 def test_a_deed_that_is_lacking_is_admitted_in_other_words_too(answer: str) -> None:
@@ -130,3 +132,8 @@ def test_a_trouble_of_another_time_or_of_nothing_that_was_asked_is_not_admitted(
 
 def test_an_error_that_a_tool_told_is_a_trouble_though_it_is_quoted() -> None:
     assert admits("The shop said: 'the payment failed'.")
+
+
+def test_an_outstanding_confirmation_is_a_doubt_and_no_denial() -> None:
+    assert not denials(admissions("Booking requested; confirmation outstanding."))
+    assert denials(admissions("The booking is outstanding."))
