@@ -105,3 +105,16 @@ def test_a_stated_number_is_found_in_another_notation() -> None:
 def test_a_number_as_a_text_is_the_same_in_a_structure() -> None:
     assert compare('{"paid": 1200}', '{"paid": "1,200.00"}').likeness is SAME
     assert compare('{"paid": 1200}', '{"paid": "1,300.00"}').likeness is OTHER
+
+
+def test_an_answer_of_unreadable_signs_is_not_taken_for_the_right_one() -> None:
+    found = compare("I refunded 40 euros.", "I r\ufffdf\ufffdnd\ufffdd 40 \ufffd\ufffdr\ufffds.", tries=False)
+    assert (found.likeness, found.said) == (UNCLEAR, "it has signs that cannot be read (\ufffd)")
+
+
+def test_only_values_that_are_there_are_named_as_the_same() -> None:
+    asked = "Refund order 17."
+    found = compare("I refunded 40 EUR for order 17.", "I refunded 40 EUR.", asked=asked, tries=False, done=True)
+    assert (found.likeness, found.said) == (SAME, "the same values: 40")
+    found = compare("I refunded order 17.", "Done as you wished.", asked=asked, tries=False, done=True)
+    assert (found.likeness, found.said) == (SAME, "no other values")

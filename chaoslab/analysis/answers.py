@@ -387,6 +387,8 @@ def _compare_values(
         return Comparison(
             Likeness.OTHER, f"it says {more} instead of {less}" if more else f"it lacks {less}", lies=lies
         )
+    if _UNREADABLE in given and _UNREADABLE not in expected:
+        return Comparison(Likeness.UNCLEAR, f"it has signs that cannot be read ({_UNREADABLE})")
     if lonely:
         return Comparison(Likeness.UNCLEAR, f"one of the two has {_listed(sorted(map(spelling.sign, lonely)))}")
     if added or strange:
@@ -402,9 +404,12 @@ def _compare_values(
         return Comparison(Likeness.UNCLEAR, "it has the same names in another order")
     if swapped := _swapped(expected, given, negations):
         return Comparison(Likeness.UNCLEAR, swapped)
-    return Comparison(Likeness.SAME, f"the same values: {_listed([*wanted, *names])}")
+    both = [*(v for v in wanted if v in said), *(name for name in names if name not in _not_in([name], given))]
+    return Comparison(Likeness.SAME, f"the same values: {_listed(both)}" if both else "no other values")
 
 
+_UNREADABLE = "\ufffd"
+"""The sign that stands for bytes which are no text."""
 _ELSEWHERE = re.compile(
     r"^if |^for (?!you|now|that|this)|\b(?:nearest|closest|close|instead|stand-in|similar|helps|alternative|comparison|in case)\b"
     r"|\b(?:guess|estimate[ds]?|estimation|approximate(?:ly)?|roughly|something like|probably|presumably|likely|memory|recall)\b"
