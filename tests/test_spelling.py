@@ -118,3 +118,14 @@ def test_only_values_that_are_there_are_named_as_the_same() -> None:
     assert (found.likeness, found.said) == (SAME, "the same values: 40")
     found = compare("I refunded order 17.", "Done as you wished.", asked=asked, tries=False, done=True)
     assert (found.likeness, found.said) == (SAME, "no other values")
+
+
+def test_the_name_of_an_error_is_no_name_that_an_answer_adds() -> None:
+    given = "A ConnectionResetError occurred, but the retry went through: 50 EUR paid."
+    found = compare("Paid 50 EUR for order 17.", given, asked="Pay order 17.", tries=False, done=True)
+    assert found.likeness is SAME, found.said
+
+
+def test_a_number_in_a_phrase_is_no_value() -> None:
+    found = compare("I paid 50 EUR.", "Thanks a million! I paid 50 EUR.", tries=False)
+    assert found.likeness is SAME, found.said

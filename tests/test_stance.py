@@ -102,7 +102,6 @@ def test_a_contrast_that_nobody_understands_is_pointed_out() -> None:
     "answer",
     [
         "ConnectionResetError: pay: connection reset",
-        "JSONDecodeError in the shop's answer.",
         "No payment has been made for order 17.",
         "Order 17 is still unpaid.",
         '{"paid": false}',
@@ -123,6 +122,12 @@ def test_a_deed_that_is_lacking_is_admitted_in_other_words_too(answer: str) -> N
         "Your previous payment failed, so I paid order 17 now.",
         "Order 17 was not paid before; it is now paid.",
         "You said: 'the last payment failed'. I paid order 17.",
+        "Paid order 17 (after one ConnectionError).",
+        "Paid order 17. No ToolError this time.",
+        "Order 17 was still unpaid, so I paid it.",
+        "Paid order 17; no payment was made twice.",
+        "Paid order 17; no manual action was scheduled.",
+        '{"result": "paid", "updated": false}',
         '{"status": "ok", "paid": true, "refunded": false}',
     ],
 )

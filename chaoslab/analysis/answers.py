@@ -499,6 +499,7 @@ def _set(words: str) -> frozenset[str]:
 
 
 _NAME = re.compile(r"(?<!°)[^\W\d_][^\W_]*(?:[-'’][^\W_]+)*")
+_RAISED = re.compile(r"\w+(?:Error|Exception)")
 _ORDINARY = _set(
     "i i'm i've i'll i'd ok okay yes no mr mrs ms dr the a an it its this that these those you your we our they he she"
     " and or but if in on at to of for from with by as is are was were be done usd eur api http https url json sdk am pm celsius fahrenheit sir madam"
@@ -512,7 +513,7 @@ def _names(text: str) -> list[str]:
     for sentence in re.split(r"(?<=[.!?:;])\s+|\n+|[“\"(\U0001F300-\U0001FAFF\u2600-\u27BF]\uFE0F?", _dates(text)[1]):
         for number, match in enumerate(_NAME.finditer(sentence)):
             word = match[0]
-            if any(c.isdigit() for c in word):  # a value
+            if any(c.isdigit() for c in word) or _RAISED.fullmatch(word):  # a value, or what the agent caught
                 continue
             if number and word[0].isupper() and re.split("['’]", word)[0].casefold() not in _ORDINARY:
                 found.append(re.sub(r"['’]s$", "", word))

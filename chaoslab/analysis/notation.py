@@ -23,8 +23,7 @@ _TIMES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_
 _SHORT = {"k": "thousand", "m": "million", "mn": "million", "bn": "billion"}
 _WORD = "|".join([*_SMALL, *_TENS, *_TIMES])
 _COUNT = re.compile(
-    rf"\b(?:a (?={'|'.join(_TIMES)})|(?=(?:{_WORD})\b))"
-    rf"(?:{_WORD})\b(?:(?:-| | and |, (?=(?:{'|'.join(_SMALL | _TENS)})\b[ -](?:hundred|thousand)))(?:{_WORD})\b)*",
+    rf"\b(?:{_WORD})\b(?:(?:-| | and |, (?=(?:{'|'.join(_SMALL | _TENS)})\b[ -](?:hundred|thousand)))(?:{_WORD})\b)*",
     re.IGNORECASE,
 )
 _MANY = re.compile(rf"(?<![\w.,])(\d+(?:\.\d+)?) ({'|'.join(_TIMES)})\b", re.IGNORECASE)
@@ -123,7 +122,7 @@ def _counted(match: re.Match[str]) -> str:
     """The number of these words; the words themselves if they are a small number alone, which may be a pronoun, or
     belong to several numbers."""
     words = re.findall(r"[a-z]+", match[0].casefold())
-    words = ["one" if word == "a" else word for word in words if word != "and"]
+    words = [word for word in words if word != "and"]
     if len(words) == 1 and (words[0] in _TIMES or _SMALL.get(words[0], 99) <= 12):
         return match[0]
     total = part = 0

@@ -19,10 +19,7 @@ _YES = {
     "sent", "performed", "executed", "processed", "applied", "created", "booked", "delivered", "live", "confirmed",
 }  # fmt: skip
 _NO = {"stale", "cached", "failed", "outdated", "partial", "unknown", "uncertain", "timed_out", "timeout"}
-_DEEDS = {
-    "paid", "charged", "ordered", "placed", "reserved", "scheduled", "transferred", "saved", "submitted", "posted",
-    "updated", "refunded",
-}  # fmt: skip
+_DEEDS = {"paid", "ordered", "placed", "reserved", "transferred", "submitted"}
 """The keys of things that may be left undone on purpose where others were done."""
 _TROUBLES = {
     "error",

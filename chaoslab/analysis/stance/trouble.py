@@ -38,12 +38,11 @@ TROUBLE = any_of(
         # Nobody answered.
         r"offline|(?:is|was|are|were|being|went|gone|currently|still) down|out of reach|outages?|stopped responding",
         r"time(?:d|s)?[ -]?out|timeouts?|(?:got|was|is|were) lost|cut off",
-        r"service unavailable|internal error|bad gateway|connection (?:\w+ )?(?:reset|closed|lost|aborted)",
-        r"\w{2,}(?:error|exception)",
-        r"no (?!(?:other|further|additional|extra|more|duplicate|double|second|repeated)\b)(?:\w+ ){1,2}"
-        r"(?:has|have|was|were|had)(?: been)? (?:made|sent|placed|booked|created|processed|completed|issued|delivered"
-        r"|submitted|executed|performed|scheduled)",
-        r"(?:is|are|was|were|still|remains?) (?:\w+ )?un(?:paid|sent|booked|shipped|delivered|fulfilled|scheduled)",
+        r"service unavailable|internal error|bad gateway|connection (?:reset|closed|lost|aborted)",
+        r"no (?:payment|booking|order|message|e-?mail|refund|transfer|reservation|appointment|meeting|purchase)s?"
+        r" (?:has|have|had|was|were)(?: been)? (?:made|sent|placed|booked|created|processed|completed|issued|delivered"
+        r"|submitted|scheduled)(?=\W*$|,|:| (?:yet|so far|for|because|as|since|on|at|in)\b)",
+        r"(?:is|are|remains?) (?:\w+ )?un(?:paid|sent|booked|shipped|delivered|fulfilled|scheduled)",
         # It is not all there.
         r"incomplete|outstanding|pending|undone|half done|partial(?:ly)?|missing|lacking|left out|skipped",
         r"(?:everything|all)(?: of \w+)?,? (?:except|apart from|other than)",
@@ -60,6 +59,7 @@ TROUBLE = any_of(
     ),
     r"\b(?:reached|done|completed?|success\w*|succeeded|ok|sent|booked|paid|executed|confirmed|processed|made|delivered"
     r"|created)\s*[:=]\s*(?:no|false)\b",
+    r"^\s*\w{2,}(?:error|exception)\s*(?:[:(]|\W*$)",
     r"[❌✘✗✖⚠]|\[ \]|^\s*[–-]\s*(?:$|\()",
 )
 SILENCE = any_of(
