@@ -224,3 +224,50 @@ def test_faults_hit_the_turns_of_a_scripted_user() -> None:
 def test_a_scripted_user_that_can_say_nothing_is_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         lab.turns("Pay order 17.", **given)
+
+
+class Payer:
+    """It says what it did in each turn, and pays at the next question what it could not pay before."""
+
+    def __init__(self) -> None:
+        self.paid = False
+
+    def __call__(self, _: str) -> str:
+        was = self.paid
+        try:
+            self.paid = self.paid or bool(pay(17))
+        except (OSError, lab.ToolError):
+            return "I could not pay order 17."
+        return "It is paid." if was else "Order 17 is paid now."
+
+
+def test_a_turn_may_say_that_nothing_was_done_before_it_was() -> None:
+    talk, error = lab.turns("Pay order 17.", "And now?"), lab.inject("exception", "pay", calls=[1])
+    trial = lab.run(lab.fresh(Payer), talk, tools=[pay], faults=[error])
+    assert [effect["effect"] for effect in trial.effects] == ["pay"]
+    assert trial.outcome is lab.Outcome.DEGRADED, trial.story()
+    lost = lab.inject("lost_reply", "pay", calls=[1])
+    silent = lab.run(lambda _: Payer()("Pay"), "Pay order 17.", tools=[pay], faults=[lost])
+    assert silent.outcome is lab.Outcome.WRONG, silent.story()
+
+
+class Forgetful:
+    """It says nothing of a payment without an answer, and denies it in the next turn."""
+
+    def __init__(self) -> None:
+        self.lost = False
+
+    def __call__(self, words: str) -> str:
+        if words.startswith("Is"):
+            return "I could not pay order 17." if self.lost else "Order 17 is paid."
+        try:
+            pay(17)
+        except OSError:
+            self.lost = True
+        return "One moment."
+
+
+def test_a_turn_that_denies_what_was_done_before_is_wrong() -> None:
+    talk, lost = lab.turns("Pay order 17.", "Is it paid?"), lab.inject("lost_reply", "pay", calls=[1])
+    trial = lab.run(lab.fresh(Forgetful), talk, tools=[pay], faults=[lost])
+    assert trial.outcome is lab.Outcome.WRONG, trial.story()

@@ -232,7 +232,7 @@ BROKEN: dict[str, tuple[str, str]] = {
     "another half": (LIAR.replace('"reply"', '"headers"'),
                      "its corrupts is 'headers': it should be 'call', 'reply' or ''"),
     "another rest": (LIAR.replace('corrupts = "reply"', 'leaves = "crumbs"'),
-                     "its leaves is 'crumbs': it should be 'value', 'part', 'nothing' or ''"),
+                     "its leaves is 'crumbs': it should be 'value', 'part', 'nothing', 'garbage' or ''"),
     "needs a number": (LIAR.replace('corrupts = "reply"', "needs = 3"), "its needs is 3: it should be a text"),
     "of the wire, without a witness": (LIAR.replace('"meaning"', '"wire"'), "it is of the wire and has no witnessed()"),
     "of the wire, without toxics": (

@@ -637,3 +637,21 @@ def test_another_trials_effects_are_not_this_ones() -> None:
 def test_a_trial_that_is_not_there_is_said_so() -> None:
     with pytest.raises(LookupError, match=r"no trial is called 'p9.r1'; there are p1.r1"):
         judge(history(started()), "p9.r1")
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("x " * 11_000 + "I could not send it.", "it is longer than 20,000 characters"),
+        ("La commande 17 n'a pas pu être envoyée.", "it is not in English"),
+        ("支払いに失敗しました。", "it is not in English"),
+    ],
+)
+def test_an_answer_whose_words_are_not_read_hides_nothing_for_certain(answer: str, why: str) -> None:
+    wanted = [{"effect": "message_sent", "to": "ana"}]
+    verdict = judge(history(started(effects=wanted), finished(answer)), TRIAL)
+    assert (verdict.outcome, verdict.why.partition("told: ")[2]) == (Outcome.UNKNOWN, why)
+    same = replace(started(effects=wanted), twin=answer)
+    assert judge(history(same, finished(answer)), TRIAL).outcome is Outcome.FALSE_SUCCESS
+    said = judge(history(started(effects=wanted), finished("I sent it to Los Angeles and La Paz.")), TRIAL)
+    assert said.outcome is Outcome.FALSE_SUCCESS

@@ -19,7 +19,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from chaoslab.analysis import making, spelling
+from chaoslab.analysis import making, notation, spelling
 from chaoslab.analysis.making import COUNTED
 from chaoslab.analysis.stance import admits, structure
 from chaoslab.analysis.stance.clauses import KEPT
@@ -44,6 +44,11 @@ EXPONENT_MAX = 40
 def shows(spellings: Sequence[str], text: str) -> bool:
     """True if one of the spellings occurs in the text as whole words and whole numbers. Case, accents and spacing do
     not count."""
+    read = notation.plainly(text)
+    return _shows(spellings, text) or (read != text and _shows(spellings, read))
+
+
+def _shows(spellings: Sequence[str], text: str) -> bool:
     words = tokens(text)
     for way in spellings:
         wanted = tokens(str(way))
@@ -234,8 +239,8 @@ def _compare_structures(expected: Any, given: Any, text: str) -> Comparison:
     for path, one, other in _leaves(expected, given, ""):
         if (not one and other is _LACKING and one is not False and one != 0) or (one is _LACKING and _noted(path)):
             continue
-        if isinstance(one, str) and isinstance(other, str):
-            found = compare(one, other)
+        if {type(one), type(other)} <= {str, int, float} and str in (type(one), type(other)):
+            found = compare(str(one), str(other))
             if found.likeness is Likeness.SAME:
                 continue
             if found.likeness is Likeness.UNCLEAR:
@@ -244,7 +249,9 @@ def _compare_structures(expected: Any, given: Any, text: str) -> Comparison:
         others.append((path, one, other))
     if others:
         path, one, other = others[0]
-        lies = not _STALE.search(text) and any(_claims(where, each) for where, _, each in others)
+        sorry = admits(text)  # a 0 beside an admission stands for no value
+        claimed = (_claims(where, each) for where, _, each in others if not (sorry and each == 0))
+        lies = not _STALE.search(text) and any(claimed)
         return Comparison(Likeness.OTHER, f"{path or 'it'} is {_short(other)} instead of {_short(one)}", lies=lies)
     if unclear:
         return Comparison(Likeness.UNCLEAR, unclear[0])
@@ -344,6 +351,22 @@ def _short(value: Any) -> str:
 def _compare_prose(
     expected: str, given: str, asked: str, known: str, *, negations: bool, done: bool = False
 ) -> Comparison:
+    """Compares two texts in one notation. Other values are unclear if they are the same in another reading of both."""
+    expected, given, asked, known = map(notation.plainly, (expected, given, asked, known))
+    found = _compare_values(expected, given, asked, known, negations=negations, done=done)
+    if found.likeness is not Likeness.OTHER:
+        return found
+    for one, other in zip(notation.readings(expected), notation.readings(given), strict=True):
+        if one == expected and other == given:
+            continue
+        if _compare_values(one, other, asked, known, negations=negations, done=done).likeness is Likeness.SAME:
+            return Comparison(Likeness.UNCLEAR, f"{found.said}, which may be the same in another notation")
+    return found
+
+
+def _compare_values(
+    expected: str, given: str, asked: str, known: str, *, negations: bool, done: bool = False
+) -> Comparison:
     differing = spelling.signs(expected) ^ spelling.signs(given)
     lonely = sorted(c for c in differing if len({spelling.shows_currency(text, c) for text in (expected, given)}) > 1)
     expected, given = (spelling.units(spelling.clock(text)) for text in (expected, given))
@@ -364,6 +387,8 @@ def _compare_prose(
         return Comparison(
             Likeness.OTHER, f"it says {more} instead of {less}" if more else f"it lacks {less}", lies=lies
         )
+    if _UNREADABLE in given and _UNREADABLE not in expected:
+        return Comparison(Likeness.UNCLEAR, f"it has signs that cannot be read ({_UNREADABLE})")
     if lonely:
         return Comparison(Likeness.UNCLEAR, f"one of the two has {_listed(sorted(map(spelling.sign, lonely)))}")
     if added or strange:
@@ -379,9 +404,12 @@ def _compare_prose(
         return Comparison(Likeness.UNCLEAR, "it has the same names in another order")
     if swapped := _swapped(expected, given, negations):
         return Comparison(Likeness.UNCLEAR, swapped)
-    return Comparison(Likeness.SAME, f"the same values: {_listed([*wanted, *names])}")
+    both = [*(v for v in wanted if v in said), *(name for name in names if name not in _not_in([name], given))]
+    return Comparison(Likeness.SAME, f"the same values: {_listed(both)}" if both else "no other values")
 
 
+_UNREADABLE = "\ufffd"
+"""The sign that stands for bytes which are no text."""
 _ELSEWHERE = re.compile(
     r"^if |^for (?!you|now|that|this)|\b(?:nearest|closest|close|instead|stand-in|similar|helps|alternative|comparison|in case)\b"
     r"|\b(?:guess|estimate[ds]?|estimation|approximate(?:ly)?|roughly|something like|probably|presumably|likely|memory|recall)\b"
@@ -471,6 +499,7 @@ def _set(words: str) -> frozenset[str]:
 
 
 _NAME = re.compile(r"(?<!°)[^\W\d_][^\W_]*(?:[-'’][^\W_]+)*")
+_RAISED = re.compile(r"\w+(?:Error|Exception)")
 _ORDINARY = _set(
     "i i'm i've i'll i'd ok okay yes no mr mrs ms dr the a an it its this that these those you your we our they he she"
     " and or but if in on at to of for from with by as is are was were be done usd eur api http https url json sdk am pm celsius fahrenheit sir madam"
@@ -484,7 +513,7 @@ def _names(text: str) -> list[str]:
     for sentence in re.split(r"(?<=[.!?:;])\s+|\n+|[“\"(\U0001F300-\U0001FAFF\u2600-\u27BF]\uFE0F?", _dates(text)[1]):
         for number, match in enumerate(_NAME.finditer(sentence)):
             word = match[0]
-            if any(c.isdigit() for c in word):  # a value
+            if any(c.isdigit() for c in word) or _RAISED.fullmatch(word):  # a value, or what the agent caught
                 continue
             if number and word[0].isupper() and re.split("['’]", word)[0].casefold() not in _ORDINARY:
                 found.append(re.sub(r"['’]s$", "", word))
@@ -506,10 +535,25 @@ def _swapped(expected: str, given: str, negations: bool) -> str:
         return f"it has other words, and more than {WORDS_MAX} of them"
     if negations and len({" ".join(sorted(t for t in words if _NEGATION.fullmatch(t))) for words in (one, other)}) > 1:
         return "one of the two negates"
+    plain = [[t for t in words if not _NEGATION.fullmatch(t)] for words in (one, other)]
+    if plain[0] == plain[1] and one != other:
+        return "one of the two negates"
+    if sorted(one) == sorted(other) and _turned(expected, given):
+        return "it has the same words, and names in another order"
     for tag, i, j, k, m in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         if tag == "replace" and j - i == m - k <= 2 and 2 * (j - i) <= len(one):
             return f"'{' '.join(other[k:m])[:40]}' stands for '{' '.join(one[i:j])[:40]}'"
     return ""
+
+
+def _turned(expected: str, given: str) -> bool:
+    """True if the names of both texts come in another order, the first words of their sentences included."""
+    found = [list(dict.fromkeys(w for w in _NAME.findall(text) if w[0].isupper())) for text in (expected, given)]
+    shared = {w for w in found[0] if w in found[1] and w.casefold() not in _ORDINARY and not _DAY.fullmatch(w)}
+    return [w for w in found[0] if w in shared] != [w for w in found[1] if w in shared]
+
+
+_DAY = re.compile(rf"(?:mon|tues|wednes|thurs|fri|satur|sun)day|{_MONTH}|today|tomorrow|yesterday", re.IGNORECASE)
 
 
 def _words(text: str) -> list[str]:

@@ -24,7 +24,7 @@ LAYERS = ("budget", "context", "meaning", "tool", "stream", "wire")
 """The layers, outermost first: an exhausted budget masks all others, the wire is reached when all others let a call
 pass."""
 HALVES = ("", "call", "reply")
-Left = Literal["", "value", "part", "nothing"]
+Left = Literal["", "value", "part", "nothing", "garbage"]
 
 
 class Fault:
@@ -38,7 +38,8 @@ class Fault:
     - `corrupts`: "call" or "reply", the half of the exchange that it changes without an error. Nobody can notice it, so
       nobody recovers.
     - `leaves`: what its caller has in the place of the right reply: "value" for another value, "part" for the beginning
-      of the right one, "nothing" for an empty one.
+      of the right one, "nothing" for an empty one, "garbage" for one that cannot be read as what it should be. An
+      attempt that meets it is not right, whatever its status.
     - `needs`: what it must find to have something to change, after "it needs", as in "a list in the answer".
     - `lasts`: it goes on until its trial ends, so nothing recovers from it.
     - `delays`: it only makes a call slow. An attempt that meets it may succeed.
@@ -173,7 +174,7 @@ def _wrong(found: Hashable) -> str:
     if trait(found, "corrupts") not in HALVES:
         return f"its corrupts is {trait(found, 'corrupts')!r:.60}: it should be 'call', 'reply' or ''"
     if trait(found, "leaves") not in get_args(Left):
-        return f"its leaves is {trait(found, 'leaves')!r:.60}: it should be 'value', 'part', 'nothing' or ''"
+        return f"its leaves is {trait(found, 'leaves')!r:.60}: it should be 'value', 'part', 'nothing', 'garbage' or ''"
     if not isinstance(trait(found, "needs"), str):
         return f"its needs is {trait(found, 'needs')!r:.60}: it should be a text"
     own = {method for method in ("flow", "toxics", "witnessed") if getattr(found, method) is not getattr(Fault, method)}

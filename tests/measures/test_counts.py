@@ -202,7 +202,7 @@ HEALED = FaultHealed(**fault_at(*PLACE), witnessed=False, masked_by="", idle="no
         ("wrong_value", [call(ok=False), WITNESSED], "its call met another fault instead"),
         ("wrong_value", [call(ok=False, status=404)], "its call failed without it"),
         ("lost_reply", [call(ok=False)], "its call failed without it"),
-        ("latency", [call(ok=False, error="cancelled")], "the agent gave its call up"),
+        ("latency", [call(ok=False, error="cancelled")], "its call was cancelled first"),
         ("latency", [], "its prompt ended first"),
         ("latency", [call(2)], "its prompt ended first"),
         (

@@ -105,6 +105,32 @@ def test_a_latency_beyond_the_deadline_is_a_failure() -> None:
     assert only(story) == (Ending.RETRY, 2.5, 0.5)
 
 
+def asked(t: float, request: int, **arguments: object) -> Moment:
+    at = AttemptRef(target="search", request=request, attempt=1, request_id=f"id {request}")
+    return t, CallStarted(at=at, tool="search_web", arguments=arguments)
+
+
+@pytest.mark.parametrize("fault", ["malformed_json", "html_instead_of_json", "empty_response", "partial_success"])
+def test_a_reply_that_is_no_right_one_is_none_whatever_its_status(fault: str) -> None:
+    met = [asked(0, 1, q="tea"), call(1, 1, ok=True), witnessed(1, fault)]
+    assert only(history(*met, over(4))) == (Ending.CENSORED, 4.0, 3.0)
+    other = [asked(2, 2, q="milk"), call(2.5, 1, ok=True, request=2)]
+    assert only(history(*met, *other, over(4))) == (Ending.CENSORED, 4.0, 3.0)
+    again = [asked(2, 2, q="tea"), call(2.5, 1, ok=True, request=2), witnessed(2.5, fault, request=2)]
+    once_more = [asked(3, 3, q="tea"), call(3.5, 1, ok=True, request=3)]
+    first, second = incidents(history(*met, *again, *once_more, over(4)))
+    assert (first.ending, first.duration_s) == (Ending.RETRY, 3.5)
+    assert (second.ending, second.duration_s) == (Ending.RETRY, 1.5)
+
+
+def test_an_effect_had_again_after_an_unreadable_reply_is_a_recovery_with_harm() -> None:
+    story = history(
+        asked(0, 1), effect(0.5), call(1, 1, ok=True), witnessed(1, "malformed_json"),
+        asked(2, 2), effect(2.1), call(2.5, 1, ok=True, request=2), over(4),
+    )  # fmt: skip
+    assert only(story)[0] is Ending.HARM
+
+
 def test_a_lost_reply_whose_effect_is_had_again_is_a_recovery_with_harm() -> None:
     story = history(
         effect(0.1), call(2, 1, ok=False, took_s=2), witnessed(2, "lost_reply"), effect(2.1), call(2.2, 2, ok=True),

@@ -451,3 +451,37 @@ def test_of_faults_that_are_shown_alike_the_one_at_the_repeated_effect_comes_fir
     good = [line for n in (2, 3) for line in trial(n, twice, [3, 4], late)]
     (one,) = of_rule(shown(History([*bad, *good])), "Idempotency-Key")
     assert one.seen == "Something was done more often than asked in 1 of 1 judged trials that met lost_reply."
+
+
+def test_a_frequent_fault_does_not_stand_for_the_rare_one_that_goes_with_it() -> None:
+    def agent(_prompt: str) -> str:
+        price(item="pen")
+        for _ in range(2):
+            try:
+                order(amount=3)
+            except TimeoutError:
+                continue
+            break
+        return "Ordered 3."
+
+    late, lost = lab.inject("latency", "price", delay_s=1.0), lab.inject("lost_reply", "order", calls=[1])
+    slow = lab.inject("delay", "order", mean_s=60.0, calls=[1])
+    records: list[Record] = []
+    for number, more in enumerate([[lost], [lost], [slow], [], []], 1):
+        options: Any = {"tools": [order], "reads": [price], "faults": [late, *more]}
+        whole = lab.run(agent, "Do it.", **options).history
+        records += [replace(line, trial=f"p1.r{number}") if line.trial else line for line in whole]
+    (one,) = of_rule(shown(History(records)), "Idempotency-Key")
+    assert one.seen == "Something was done more often than asked in 2 of 2 judged trials that met lost_reply."
+
+
+@pytest.mark.parametrize(("times", "advised"), [(1, 1), (2, 0)])
+def test_an_empty_reply_after_which_the_same_was_asked_anew_was_not_accepted(times: int, advised: int) -> None:
+    def agent(_prompt: str) -> str:
+        for _ in range(times):
+            price(item="pen")
+        return "It costs 99."
+
+    faults = [lab.inject("empty_response", "price", calls=[1])]
+    trial = lab.run(agent, "How much?", reads=[price], facts=["12"], twin=False, faults=faults)
+    assert len(of_rule(shown(trial.history), "an empty reply as")) == advised

@@ -13,7 +13,7 @@ from chaoslab.analysis.measures.incidents import HARMED, Ending, how_bad, incide
 @dataclass(frozen=True)
 class RecoveredWithin(Assertion):
     """Each request that met a fault gets a right result at most `seconds` after that attempt began, without a repeated
-    effect."""
+    effect. A trial without a fault that anything could recover from is a miss."""
 
     seconds: float
     tool: str = "*"

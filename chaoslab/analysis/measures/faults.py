@@ -215,7 +215,7 @@ class _Told:
         if call is None:
             return "its prompt ended first"
         if call.error == "cancelled":
-            return "the agent gave its call up"
+            return "its call was cancelled first"
         if this in self.idle or ((half or needs) and not injected and (half == "call" or call.ok)):
             return NOTHING + (f": it needs {needs}" if needs else "")
         if place in self.poisoned:

@@ -1,9 +1,12 @@
 """The incidents of each trial: a request that met a fault, with its beginning, its notice and its end.
 
 An *incident* opens at the start of the first attempt that meets a fault at a target. It closes at the first right
-result of that same request: an attempt that is ok and met no fault that corrupts. There is one incident per request,
-with the name of the fault that opened it; further faults of its attempts belong to it. It is *noticed* at the end of
-that attempt, when its fault is witnessed.
+result of that same request: an attempt that is ok and met no fault that corrupts the reply or leaves something else in
+its place. There is one incident per request, with the name of the fault that opened it; further faults of its attempts
+belong to it. It is *noticed* at the end of that attempt, when its fault is witnessed.
+
+An empty or unreadable reply with a status of success ends its request by its number, so the same call made again is
+another request. It counts as an attempt to repair all the same.
 
 Incidents of one trial may go together, as where one outage hits several requests. Their intervals are widened by how
 much they do (`intervals.design_effect`); trials are taken as independent.
@@ -44,6 +47,7 @@ from chaoslab.analysis.end_state import compare
 from chaoslab.analysis.ledger import Kind
 from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.intervals import Spell
+from chaoslab.base.identity import canonical
 from chaoslab.core.events import (
     UNTOLD,
     CallFinished,
@@ -135,6 +139,12 @@ def how_bad(incident: Incident) -> tuple[bool, bool, float]:
     return incident.ending is Ending.HARM, not incident.recovered, incident.duration_s
 
 
+_Request = tuple[str | None, str, int]
+"""A trial, a target and the request's number."""
+_Ended = tuple[float, CallFinished]
+"""The end of an attempt and its time."""
+
+
 @dataclass
 class _Told:
     """The calls of requests that met a fault, the effects and the ends of a log, indexed for lookup."""
@@ -144,15 +154,17 @@ class _Told:
     def __post_init__(self) -> None:
         history = self.history
         self.corrupts, self.lasts = cache(traits.corrupts), cache(traits.lasts)
+        leaves = cache(traits.leaves)
         met = history.placed(FaultWitnessed)
         hit = {at[:3] for _, _, at in met}
         targets = {at[:2] for at in hit}
         self.corrupted: set[Place] = {at for _, e, at in met if self.corrupts(e.fault)}
+        self.spoilt: set[Place] = {at for _, e, at in met if leaves(e.fault)} - self.corrupted
         self.ends = {record.trial: record.t for record, _ in history.of(PromptFinished)}
         self.began: dict[Place, float] = {
             at: record.t for record, _, at in history.placed(CallStarted) if at[:3] in hit
         }
-        self.calls: dict[tuple[str | None, str, int], list[tuple[float, CallFinished]]] = {}
+        self.calls: dict[_Request, list[_Ended]] = {}
         for record, call, at in history.placed(CallFinished):
             if at[:3] in hit:
                 self.calls.setdefault(at[:3], []).append((record.t, call))
@@ -200,8 +212,9 @@ class _Told:
         noticed_t, met = next(((t, c) for t, c in tries if c.attempt == fault.attempt), (witnessed_t, None))
         lasted_s = met.duration_s if met and not math.isnan(met.duration_s) else 0.0
         opened_t = min(self.began.get(place, noticed_t - lasted_s), noticed_t)
-        right = [(t, c) for t, c in tries if (*place[:3], c.attempt) not in self.corrupted] if self.corrupted else tries
-        closed_t, ending = self._ending(fault, right)
+        closed_t, ending = self._ending(fault, self._right(place, tries))
+        if closed_t is None and place in self.spoilt and met is not None and met.ok:
+            closed_t, ending = self._asked_anew(place)
         if closed_t is None:
             closed_t = self.ends[trial] if trial in self.ends else self.last[trial]
         elif self._led_astray(trial, fault.target) or _repeated(
@@ -214,7 +227,40 @@ class _Told:
             trial, target, fault.request, name, injection, opened_t, duration_s, ending, noticed_after_s
         )  # fmt: skip
 
-    def _ending(self, fault: FaultWitnessed, tries: list[tuple[float, CallFinished]]) -> tuple[float | None, Ending]:
+    def _right(self, place: Place, tries: list[_Ended]) -> list[_Ended]:
+        """The attempts whose reply is not another one in the place of the right one."""
+        if not self.corrupted and not self.spoilt:
+            return tries
+        other = self.corrupted | self.spoilt
+        return [(t, call) for t, call in tries if (*place[:3], call.attempt) not in other]
+
+    @cached_property
+    def _wanted(self) -> dict[_Request, str]:
+        """The tool and the arguments of each request."""
+        return {
+            at[:3]: canonical([event.tool, event.arguments])
+            for _, event, at in self.history.placed(CallStarted)
+            if at[3] == 1
+        }
+
+    @cached_property
+    def _ended(self) -> dict[tuple[str | None, str], list[tuple[_Request, float, CallFinished]]]:
+        """The ends of all calls, by trial and target."""
+        found: dict[tuple[str | None, str], list[tuple[_Request, float, CallFinished]]] = {}
+        for record, call, at in self.history.placed(CallFinished):
+            found.setdefault(at[:2], []).append((at[:3], record.t, call))
+        return found
+
+    def _asked_anew(self, place: Place) -> tuple[float | None, Ending]:
+        """The first right end of a later request for the same."""
+        wanted = self._wanted.get(place[:3])
+        for request, t, call in self._ended.get(place[:2], ()):
+            same = request[2] > place[2] and wanted is not None and self._wanted.get(request) == wanted
+            if same and call.ok and self._right((*request, call.attempt), [(t, call)]):
+                return t, Ending.RETRY
+        return None, Ending.CENSORED
+
+    def _ending(self, fault: FaultWitnessed, tries: list[_Ended]) -> tuple[float | None, Ending]:
         """The end of the request's first right attempt, and its kind."""
         for t, call in tries:
             if call.ok and (call.attempt >= fault.attempt or call.via == "direct"):

@@ -24,7 +24,8 @@ def corrupts(fault: str) -> str:
 
 
 def leaves(fault: str) -> str:
-    """The replacement that its caller has for the right reply: "value", "part" or "nothing"; else an empty text."""
+    """The thing that its caller has in the place of the right reply: "value", "part", "nothing" or "garbage"; else an
+    empty text."""
     return str(trait(_class(fault), "leaves"))
 
 

@@ -143,6 +143,7 @@ def _spoken(answer: str) -> str:
 def _instead(quote: re.Match[str]) -> str:
     """The words in the place of a quotation: an error that the agent was told is a trouble of its own."""
     text, start, end = quote.string, quote.start(), quote.end()
-    told = trouble.TOLD.search(text[max(0, start - 40) : start]) and trouble.ERROR.search(quote[0])
+    before = text[max(0, start - 40) : start]
+    told = trouble.TOLD.search(before) and not trouble.ASKED.search(before) and trouble.ERROR.search(quote[0])
     sent = told and (trouble.SENT.search(text, max(0, start - 80), start) or trouble.WENT_OUT.match(text, end))
     return " an error " if told and not sent else " it "

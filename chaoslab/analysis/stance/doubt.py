@@ -29,9 +29,10 @@ DOUBT = any_of(
         r"(?:a)?waiting for (?:its |a |the |any )?(?:confirmation|answer|reply|response)|awaiting",
         r"needs? (?:a )?(?:manual|human) \w+|no idea|(?:be|am|'m|only|just) guessing|remains? to be seen",
         r"anyone's guess",
+        r"confirmation (?:is |was )?(?:still |yet )?(?:outstanding|pending|missing|awaited|open)|pending confirmation",
     ),
     rf"{NOT} (?:yet )?(?:been )?(?:able to )?(?:tell|say|confirm|verify|know|verified|confirmed|sure|vouch|certain)\b",
-    r"❓|\?\?",
+    r"❓|\?\?|[:=]\s*\?\W*$|^\s*\?\s*$",
 )
 CONDITION = any_of(
     r"^\s*(?:if|should (?:you|it|there|any\w*)|in case|unless|when|let me know|feel free)\b",

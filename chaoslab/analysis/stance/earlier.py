@@ -23,6 +23,9 @@ PAST = any_of(
         r"(?:had|needed) to (?:\w+ )?(?:\w+ )?(?:again|twice|repeat|retry)|had to knock",
         r"had been (?:turned down|refused|rejected|declined)",
     ),
+    rf"{NOT}\b.*\bbefore\W*$",
+    r"\b(?:earlier|previous|prior) \w+ (?:had |has )?"
+    r"(?:failed|timed out|broke|(?:was|were|been) (?:declined|rejected|refused))",
     rf"{NOT}\b.*\b(?:right away|straight away|immediately|at once|on the first)\b",
     rf"\b(?:a|an|one|some|short|brief)(?: \w+)? {MISHAP}s?\b(?!.*\bnow\b.*\bdown\b)",
     r"\b(?:failed|broke|dropped|choked|died|timed out|hiccup\w*|errored|stumbled|refused|rejected|unavailable|offline"

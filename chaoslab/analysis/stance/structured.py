@@ -19,6 +19,8 @@ _YES = {
     "sent", "performed", "executed", "processed", "applied", "created", "booked", "delivered", "live", "confirmed",
 }  # fmt: skip
 _NO = {"stale", "cached", "failed", "outdated", "partial", "unknown", "uncertain", "timed_out", "timeout"}
+_DEEDS = {"paid", "ordered", "placed", "reserved", "transferred", "submitted"}
+"""The keys of things that may be left undone on purpose where others were done."""
 _TROUBLES = {
     "error",
     "errors",
@@ -94,6 +96,8 @@ def of_structure(held: Any) -> Iterator[Clause]:
                 text = f"{key}: failed"
             if (key in _TROUBLES and value.strip()) or told:
                 yield Clause(text, True, any(c.doubt for c in told) and key not in _TROUBLES, False, False)
+        elif key in _DEEDS and value is False and not well:
+            yield Clause(text, True, False, False, False)
         elif (key in _YES and value in (False, None)) or (key in _NO and value is True):
             yield Clause(text, True, value is None, False, False)
         elif value is None and not well and key not in _TROUBLES:

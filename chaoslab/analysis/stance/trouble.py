@@ -38,7 +38,11 @@ TROUBLE = any_of(
         # Nobody answered.
         r"offline|(?:is|was|are|were|being|went|gone|currently|still) down|out of reach|outages?|stopped responding",
         r"time(?:d|s)?[ -]?out|timeouts?|(?:got|was|is|were) lost|cut off",
-        r"service unavailable|internal error|bad gateway",
+        r"service unavailable|internal error|bad gateway|connection (?:reset|closed|lost|aborted)",
+        r"no (?:payment|booking|order|message|e-?mail|refund|transfer|reservation|appointment|meeting|purchase)s?"
+        r" (?:has|have|had|was|were)(?: been)? (?:made|sent|placed|booked|created|processed|completed|issued|delivered"
+        r"|submitted|scheduled)(?=\W*$|,|:| (?:yet|so far|for|because|as|since|on|at|in)\b)",
+        r"(?:is|are|remains?) (?:\w+ )?un(?:paid|sent|booked|shipped|delivered|fulfilled|scheduled)",
         # It is not all there.
         r"incomplete|outstanding|pending|undone|half done|partial(?:ly)?|missing|lacking|left out|skipped",
         r"(?:everything|all)(?: of \w+)?,? (?:except|apart from|other than)",
@@ -55,6 +59,7 @@ TROUBLE = any_of(
     ),
     r"\b(?:reached|done|completed?|success\w*|succeeded|ok|sent|booked|paid|executed|confirmed|processed|made|delivered"
     r"|created)\s*[:=]\s*(?:no|false)\b",
+    r"^\s*\w{2,}(?:error|exception)\s*(?:[:(]|\W*$)",
     r"[❌✘✗✖⚠]|\[ \]|^\s*[–-]\s*(?:$|\()",
 )
 SILENCE = any_of(
@@ -104,6 +109,9 @@ IDLE = any_of(
     r"\b(?:cannot|can't|can not|do not|don't|could not|couldn't) "
     rf"(?:{_ADVISE})(?: (?:any|you|financial|legal|medical|investment|personal))* ?(?:{_ADVICE})?"
     r" ?(?:on|about|for|as to)? ?(?:this|that|it|the future|future)\b",
+    rf"\b(?:cannot|can't|can not|do not|don't) (?:{_ADVISE}) (?:any |you )*"
+    rf"(?:financial|legal|medical|investment|personal) (?:{_ADVICE})\b",
+    r"\b(?:could|can)(?: ?not|n't) be (?:happier|better|easier|more \w+)\b",
     r"\byou (?:can't|cannot|can not|do not|don't|did not|didn't|will not|won't|need not)\b.*",
 )
 """Words that sound like a trouble, and tell of none."""
@@ -112,6 +120,11 @@ TOLD = re.compile(
     r"|gave(?: me)?|got|receiv\w+|fail\w* with|errors?|message|said|says|saying|status|reason)(?: back)?[:,]? ?$"
 )
 """Words behind which the text of an error is quoted."""
+ASKED = re.compile(
+    r"\b(?:you|(?:the|a) (?:user|customer|client|caller)|your (?:message|request|e-?mail|note)) (?:\w+ )?"
+    r"(?:said|says|wrote|asked|told me)[:,]? ?$"
+)
+"""Words behind which the user's own text is quoted."""
 ERROR = any_of(
     TROUBLE.pattern,
     r"(?:^\W*|\b(?:http\S*|status|code|an?) )[45]\d\d\b(?! ?[+*/=×÷%€$])|\w+(?:error|exception)\b",

@@ -21,6 +21,7 @@ class CorruptChunk(Fault):
 
     after_events: int = 0
     layer = "stream"
+    leaves = "garbage"
     needs = "a streamed reply with more events"
     example = '"corrupt_chunk", "api.openai.com", after_events=3'
     source = "https://github.com/openai/openai-python/issues/2722"

@@ -20,6 +20,7 @@ class HtmlInsteadOfJson(Fault):
 
     status: int = 200
     layer = "tool"
+    leaves = "garbage"
     example = '"html_instead_of_json", "search", chance=0.1'
     source = "https://github.com/AltimateAI/altimate-code/issues/1119"
 

@@ -20,6 +20,7 @@ class MalformedJson(Fault):
 
     part: float = 0.0
     layer = "tool"
+    leaves = "garbage"
     bounds = {"part": (0.0, 0.99)}  # noqa: RUF012 - a trait, which nobody changes
     example = '"malformed_json", "search", chance=0.1'
     source = "https://github.com/trpc/trpc/issues/4634"

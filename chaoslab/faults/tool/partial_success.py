@@ -22,6 +22,7 @@ class PartialSuccess(Fault):
     """
 
     layer = "tool"
+    leaves = "value"
     example = '"partial_success", "import_orders", calls=[1]'
     source = "https://techdocs.akamai.com/test-ctr/reference/partial-success-responses"
 

@@ -19,7 +19,8 @@ from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.analysis.measures.traits import layer
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.analysis.standing import Standing
-from chaoslab.core.events import CallFinished, FaultWitnessed
+from chaoslab.base.identity import canonical
+from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.reports.contents.attempts import Again, tried_again
 from chaoslab.reports.contents.rows import Row
@@ -69,13 +70,29 @@ class Seen:
 
     def taken(self, of: Callable[[str], bool]) -> set[tuple[str | None, str]]:
         """The trials with each of these faults that hit the last attempt at some request, which the caller took for
-        right. A reply in parts counts also if it broke off, since its parts were there to be used."""
+        right: none after which the same call was made again. A reply in parts counts also if it broke off, since its
+        parts were there to be used."""
+        anew = self._asked_anew
         last = {(record.trial, call.target, call.request): call for record, call in self.history.of(CallFinished)}
         found = set()
         for record, event in self.history.of(FaultWitnessed):
             call = last.get((record.trial, event.target, event.request)) if of(event.fault) else None
+            if (record.trial, event.target, event.request) in anew:
+                continue
             if call is not None and call.attempt == event.attempt and (call.ok or layer(event.fault) == "stream"):
                 found.add((record.trial, event.fault))
+        return found
+
+    @cached_property
+    def _asked_anew(self) -> set[tuple[str | None, str, int]]:
+        """The requests after which the same call was made again as another request, since they had been answered."""
+        found: set[tuple[str | None, str, int]] = set()
+        last: dict[tuple[str | None, str, str], int] = {}
+        for record, event in self.history.of(CallStarted):
+            wanted = (record.trial, event.target, canonical([event.tool, event.arguments]))
+            if (before := last.get(wanted, event.request)) < event.request:
+                found.add((record.trial, event.target, before))
+            last[wanted] = event.request
         return found
 
     def beside_faults(
@@ -83,13 +100,15 @@ class Seen:
         at: Callable[[Row, str], bool] = lambda _row, _target: False,
         there: Callable[[Row, str], bool] = lambda _row, _fault: True,
     ) -> list[Advice]:  # fmt: skip
-        """Advice on the fault whose trials show it most often; none if no trial that met a fault shows it.
+        """Advice on the fault whose trials show it most often beyond the share of all trials, so that a frequent fault
+        does not stand for a rare one that goes with it; none if no trial that met a fault shows it.
 
         `text`: the observation, in which `{fault}` stands for the fault and `{size}` for "3 of 12". `of`: the faults
         that are considered. `at`: of faults that are shown alike, those at such a target come first. `there`: the trial
         shows it of this fault. Only trials that allow a conclusion count.
         """
         found: list[tuple[int, Advice]] = []
+        usual = sum(map(shows, self.judged)) / max(1, len(self.judged))
         for name in sorted({fault for row in self.judged for fault, _ in row.met if of(fault)}):
             met = [row for row in self.judged if any(fault == name for fault, _ in row.met)]
             shown = [row for row in met if shows(row) and there(row, name)]
@@ -98,8 +117,12 @@ class Seen:
             if shown and size:
                 said = text.format(fault=name.replace("{", "{{"), size=f"{size.count} of {size.total}")
                 found.append((near, Advice(said, remedy, size, tuple(row.trial for row in shown))))
-        ordered = sorted(found, key=lambda one: (-one[1].size.count, -one[0], -one[1].size.value))
-        return [one for _, one in ordered[:1]]
+
+        def place(one: tuple[int, Advice]) -> tuple[float, int, int, float]:
+            near, size = one[0], one[1].size
+            return -round(size.count - usual * size.total, 6), -size.count, -near, -size.value
+
+        return [one for _, one in sorted(found, key=place)[:1]]
 
 
 def advice(history: History, report: RunReport, rows: Sequence[Row]) -> tuple[Advice, ...]:
