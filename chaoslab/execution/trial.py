@@ -458,7 +458,8 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     isolate = validation.isolated(given.get("isolate"))
     upstreams = validation.upstreams(given.get("upstreams"), world, isolate=isolate)
     there = {**services, **upstreams}
-    names = validation.names_of(agent, tools, reads, there)
+    validation.agent(agent)
+    names = validation.names_of(tools, reads, there)
     models = validation.models(given.get("models"), there)
     functions = [name for name in names if name not in there]
     turns, asked = 1, str(prompt)

@@ -270,11 +270,32 @@ def isolated(value: Any) -> bool:
     return value is not None
 
 
-def names_of(agent: Any, tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, Any]) -> list[str]:
-    """The names that a fault can be aimed at."""
-    if not callable(agent) and adapters.of_agent(agent) is None and not isinstance(agent, Fresh):
+def agent(value: Any) -> None:
+    """Checks that an agent can be asked: with the prompt alone, unless a framework calls it.
+
+    Raises:
+        TypeError: it cannot.
+    """
+    if isinstance(value, Fresh) or adapters.of_agent(value) is not None:
+        return
+    if not callable(value):
         right = adapters.words("a callable", (each.agents for each in adapters.adapters()))
-        raise TypeError(f"agent is {a(type(agent).__name__)}: it should be {right}")
+        raise TypeError(f"agent is {a(type(value).__name__)}: it should be {right}")
+    if isinstance(value, type):
+        raise TypeError(
+            f"agent is the class {value.__name__}: it should be an object of it, or lab.fresh(…) of a "
+            "function that makes one"
+        )
+    try:
+        inspect.signature(value).bind("the prompt")
+    except TypeError as error:
+        raise TypeError(f"agent is {name_of(value)}, which cannot be called with the prompt alone ({error})") from None
+    except ValueError:  # a function in C without a signature
+        pass
+
+
+def names_of(tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, Any]) -> list[str]:
+    """The names that a fault can be aimed at."""
     names = [*(name_of(function) for function in (*tools, *reads)), *services]
     for name in names:
         if names.count(name) > 1:
