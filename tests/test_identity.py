@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.base.identity import ALONE, Requests, TrialId, canonical, request_id
+from chaoslab.base.identity import ALONE, TOGETHER_S, Request, Requests, TrialId, canonical, request_id
 
 CHARGE = {"amount": 5, "to": "Ana"}
 RUNS = st.text(st.sampled_from("abcXYZ019_-"), min_size=1, max_size=64)
@@ -139,3 +139,53 @@ def test_each_trial_has_ids_of_its_own() -> None:
     one, two = (Requests(TrialId("run", 1, repeat)).ask("bank", "charge", CHARGE).id for repeat in (1, 2))
     assert one != two
     assert Requests(TrialId("run", 1, 1)).ask("bank", "charge", CHARGE).id == one
+
+
+def asked(book: Requests, now_s: float) -> Request:
+    request = book.ask("bank", "charge", CHARGE, now_s=now_s)
+    request.begin(now_s)
+    return request
+
+
+def ended(book: Requests, request: Request, *, ok: bool) -> None:
+    request.end()
+    if ok:
+        book.answered(request)
+
+
+def test_equal_calls_that_are_made_together_are_requests_of_their_own() -> None:
+    requests = book()
+    first, second, third = (asked(requests, 1.0) for _ in range(3))
+    assert [each.number for each in (first, second, third)] == [1, 2, 3]
+    assert len({each.id for each in (first, second, third)}) == 3
+    ended(requests, second, ok=False)
+    ended(requests, third, ok=True)
+    retry = asked(requests, 1.2)
+    assert (retry, retry.attempts) == (second, 2)
+    ended(requests, retry, ok=True)
+    ended(requests, first, ok=True)
+    later = asked(requests, 9.0)
+    assert (later.number, later.attempts) == (4, 1)
+    assert later.id not in {each.id for each in (first, second, third)}
+
+
+def test_an_equal_call_beside_one_that_hangs_is_its_retry() -> None:
+    requests = book()
+    hung = asked(requests, 1.0)
+    again = asked(requests, 1.0 + TOGETHER_S)
+    assert (again, again.attempts, again.under_way) == (hung, 2, 2)
+    ended(requests, again, ok=True)
+    assert asked(requests, 3.0).number == 2
+
+
+def test_beside_one_that_hangs_and_one_that_was_answered_an_equal_call_is_new() -> None:
+    requests = book()
+    asked(requests, 1.0)
+    ended(requests, asked(requests, 1.0), ok=True)
+    assert asked(requests, 5.0).number == 3
+
+
+def test_where_no_end_is_told_an_equal_call_is_another_attempt() -> None:
+    requests = book()
+    first = requests.ask("bank", "charge", CHARGE)
+    assert [first.next_attempt(), requests.ask("bank", "charge", CHARGE).next_attempt()] == [1, 2]

@@ -95,9 +95,18 @@ def _id(trial: str, tool: str, wanted: str, nth: int) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-@dataclass(slots=True)
+TOGETHER_S = 0.05
+"""An equal call that begins so soon after one that is still under way is another request, and no retry of that one:
+nobody gives a call up so soon."""
+
+
+@dataclass(slots=True, eq=False)
 class Request:
-    """One request of the agent to a target: the `nth` with this intent, tried `attempts` times so far."""
+    """One request of the agent to a target: the `nth` with this intent, tried `attempts` times so far.
+
+    `under_way`: its attempts that have not ended, of which the latest began at `began_s`. Both stay as they are where
+    nobody tells (`begin`, `end`). `beside`: the equal requests that were made together with it, itself too.
+    """
 
     trial: TrialId
     target: str
@@ -107,6 +116,10 @@ class Request:
     nth: int = 1
     attempts: int = 0
     known_id: str = ""
+    under_way: int = 0
+    began_s: float = 0.0
+    answered: bool = False
+    beside: list[Request] | None = None
 
     @property
     def id(self) -> str:
@@ -119,6 +132,16 @@ class Request:
     def next_attempt(self) -> int:
         self.attempts += 1
         return self.attempts
+
+    def begin(self, now_s: float) -> int:
+        """Begins the next attempt, whose end will be told."""
+        self.under_way += 1
+        self.began_s = now_s
+        return self.next_attempt()
+
+    def end(self) -> None:
+        """Ends an attempt that was begun."""
+        self.under_way -= 1
 
 
 @dataclass
@@ -145,31 +168,60 @@ class Requests:
         safe: bool = False,
         spelt: Hashable = None,
         instead: Request | None = None,
+        now_s: float | None = None,
     ) -> Request:
         """The request with this intent. It is the same one as before unless an identical one was answered for good.
 
         `spelt`: in place of the arguments, a value that is the same for the same ones. The id needs a text.
         `safe` marks a request without effects (HTTP's safe methods), which `restart_prompt` need not take up again.
         `instead`: a request that was numbered before its intent was known. A new one takes its place.
+        `now_s`: the moment, where each attempt tells its begin and its end: an equal call beside one that has only just
+        begun is a request of its own.
         """
         intent = (tool, spelt if spelt or (spelt is not None and spelt != "") else canonical(arguments))
         if safe:
             self._safe.add(intent)
-        return self.numbered(target, intent, instead)
+        return self.numbered(target, intent, instead, now_s)
 
-    def numbered(self, target: str, intent: tuple[str, Hashable], instead: Request | None = None) -> Request:
+    def numbered(
+        self,
+        target: str,
+        intent: tuple[str, Hashable],
+        instead: Request | None = None,
+        now_s: float | None = None,
+    ) -> Request:
         """The request with this intent (tool, a value that is the same for the same arguments), as `ask` gives it."""
         nth = self._answered.get(intent, 0) + 1
         key: Hashable = intent if nth == 1 else (intent, nth)
         request = self._known.get(key)
         if request is None:
-            if instead is not None:
-                instead.intent, instead.nth = intent, nth
-                request = self._known[key] = instead
-            else:
-                self._count[target] = number = self._count.get(target, 0) + 1
-                request = self._known[key] = Request(self.trial, target, intent[0], number, intent, nth)
+            request = self._known[key] = self._new(target, intent, nth, instead)
+        elif now_s is not None and (request.under_way or request.beside):
+            return self._together(request, instead, now_s)
         return request
+
+    def _new(self, target: str, intent: tuple[str, Hashable], nth: int, instead: Request | None) -> Request:
+        if instead is not None:
+            instead.intent, instead.nth = intent, nth
+            return instead
+        self._count[target] = number = self._count.get(target, 0) + 1
+        return Request(self.trial, target, intent[0], number, intent, nth)
+
+    def _together(self, first: Request, instead: Request | None, now_s: float) -> Request:
+        """The request that an equal call is beside some that are not all answered: the retry of one that failed, else a
+        new one. If one has been under way for long, it is asked for again."""
+        group = first.beside or [first]
+        for each in group:
+            if not each.under_way and not each.answered:
+                return each
+        waiting = [each for each in group if each.under_way]
+        if not any(each.answered for each in group) and all(now_s - each.began_s >= TOGETHER_S for each in waiting):
+            return waiting[0]
+        made = self._new(first.target, first.intent, first.nth + len(group), instead)
+        group.append(made)
+        for each in group:
+            each.beside = group
+        return made
 
     def made(self, target: str) -> int:
         """The number of requests to this target so far."""
@@ -182,7 +234,12 @@ class Requests:
 
     def answered(self, request: Request) -> None:
         """Notes that the request was answered for good: an identical one is a new request from now on."""
-        self._answered[request.intent] = self._answered.get(request.intent, 0) + 1
+        request.answered = True
+        group = request.beside
+        if group is None:
+            self._answered[request.intent] = self._answered.get(request.intent, 0) + 1
+        elif all(each.answered for each in group):  # the next one has the number behind theirs
+            self._answered[request.intent] = self._answered.get(request.intent, 0) + len(group)
 
     def restart_prompt(self) -> None:
         """Starts the prompt, or the turn that goes on, over. An effect that it asks for again has the id it had, so it

@@ -67,8 +67,10 @@ class LiveLog(TrialLog):
     def note(self, noted: Event) -> None:
         self.log.write(noted, trial=self.key)
 
-    def note_part(self, noted: Later, part: str) -> None:
-        self.note(noted.event(part, self.requests, round(self._now() - self.origin, 6)))
+    def note_part(self, noted: Later, part: str) -> float:
+        now_s = self._now()
+        self.note(noted.event(part, self.requests, round(now_s - self.origin, 6)))
+        return now_s
 
     def tell(self, texts: Sequence[str]) -> None:
         """Writes events down, each as the text of `encode_event`."""
@@ -269,7 +271,7 @@ def gateway(
         OSError: the port is taken, or the logs cannot be written.
     """
     models = {name: ModelHost(formats.format_of, formats.errors_of) for name in routes if of_model(routes[name])}
-    seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=cost_usd)
+    seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=cost_usd, in_order=False)
     settings = {f"ROUTE_{name.upper()}": route.url for name, route in routes.items()}
     with (
         listening(routes, seam, port=port, ports=ports, timeout_s=timeout_s) as (address, shared),

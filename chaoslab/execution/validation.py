@@ -281,7 +281,7 @@ def agent(value: Any) -> None:
     if not callable(value):
         right = adapters.words("a callable", (each.agents for each in adapters.adapters()))
         raise TypeError(f"agent is {a(type(value).__name__)}: it should be {right}")
-    if isinstance(value, type):
+    if isinstance(value, type) and not issubclass(value, str):
         raise TypeError(
             f"agent is the class {value.__name__}: it should be an object of it, or lab.fresh(…) of a "
             "function that makes one"

@@ -43,8 +43,11 @@ class TrialLog:
     def note(self, noted: Event) -> None:
         self._lines.append((self._now(), noted, ""))
 
-    def note_part(self, noted: Later, part: str) -> None:
-        self._lines.append((self._now(), noted, part))
+    def note_part(self, noted: Later, part: str) -> float:
+        """Notes a part of it, and returns the moment."""
+        now_s = self._now()
+        self._lines.append((now_s, noted, part))
+        return now_s
 
     def noted(self, kind: type[E]) -> Iterator[E]:
         """All events of a kind so far, except those of a `Later`."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import httpx
 import openai
 import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.measures.amplification import AGENT, CLIENT, PROMPT, SDK, TOOL, amplification
-from chaoslab.core.events import AttemptRef, CallStarted, Event, Fallback, PromptAttempt, Retry
+from chaoslab.core.events import AttemptRef, CallStarted, Event, Fallback, FaultWitnessed, PromptAttempt, Retry
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.seams.client_retry import stated
@@ -136,3 +139,31 @@ def test_only_the_lines_of_further_attempts_hold_the_clients_count(tmp_path: Pat
 )
 def test_a_count_is_taken_from_digits_alone(header: str, count: int | None) -> None:
     assert stated(header) == count
+
+
+def test_equal_calls_that_are_made_together_are_no_retries() -> None:
+    async def slow(text: str) -> str:
+        await asyncio.sleep(0.01)
+        return text
+
+    def shop(_environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+        start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "2")])
+        return [b"ok"]
+
+    async def agent(_prompt: str) -> str:
+        async with httpx.AsyncClient() as client:
+            found = await asyncio.gather(*(client.get("http://shop.test/x") for _ in range(5)))
+        said = await asyncio.gather(*(slow("tea") for _ in range(5)))
+        return f"{len(found)} and {len(said)}"
+
+    for fault in (
+        lab.inject("latency", "*", delay_s=0.5, chance=0.0),
+        lab.inject("latency", "*", delay_s=0.5, chance=0.5),
+    ):
+        trial = lab.run(agent, "go", services={"shop.test": shop}, reads=[slow], faults=[fault])
+        assert trial.answer == "5 and 5"
+        found = {one.target: (one.requests, one.attempts) for one in amplification(trial.history)}
+        assert found == {"shop.test": (5, 5), "slow": (5, 5)}
+    late = [event.attempt for _, event in trial.history.of(FaultWitnessed)]
+    assert late
+    assert set(late) == {1}

@@ -62,6 +62,7 @@ class CallRecord:
 
     __slots__ = (
         "args",
+        "began_s",
         "began_t",
         "content",
         "error",
@@ -89,6 +90,7 @@ class CallRecord:
         self.place: tuple[int, int, int] | None = None
         """(request number, attempt, repetition), or None before the call is numbered."""
         self.ok, self.late, self.via = True, False, "function"
+        self.began_s = 0.0
         self.error: str | None = None
         self.status: int | None = None
         self.rolled: Sequence[str] = ()
@@ -110,10 +112,10 @@ class CallRecord:
                 self.content = to_jsonable(self.content)
         return self.content
 
-    def asked(self, requests: Requests) -> tuple[int, int, int]:
+    def asked(self, requests: Requests, now_s: float) -> tuple[int, int, int]:
         """Numbers the call and returns its place."""
-        self.request = request = requests.numbered(self.name, (self.name, self._spelt()))
-        self.place = place = request.number, request.next_attempt(), request.nth
+        self.request = request = requests.numbered(self.name, (self.name, self._spelt()), None, now_s)
+        self.place = place = request.number, request.begin(now_s), request.nth
         return place
 
     def _spelt(self) -> Hashable:
@@ -127,9 +129,12 @@ class CallRecord:
         values = tuple(content.values())
         return values if tuple(content) == names and _are_keys(values) else canonical(content)
 
-    def answered(self, requests: Requests) -> None:
-        assert self.request is not None
-        requests.answered(self.request)
+    def ended(self, requests: Requests) -> None:
+        """Ends the attempt; of a call that is not numbered yet, when it is."""
+        if self.request is not None:
+            self.request.end()
+            if self.ok:
+                requests.answered(self.request)
 
     def event(self, part: str, requests: Requests, t: float) -> Event:
         match part:
@@ -142,7 +147,7 @@ class CallRecord:
 
     def _begin(self, requests: Requests, t: float) -> Event:
         self.began_t, self.late, self.turn = t, self.place is None, requests.turn
-        number, attempt, nth = self.place or self.asked(requests)
+        number, attempt, nth = self.place or self.asked(requests, t)
         header = requests.trial.header
         self.id = request_id(header, self.name, self.arguments(), nth)
         return events.CallStarted(at=self._at(requests, number, attempt), tool=self.name, arguments=self.content)
@@ -170,8 +175,8 @@ class CallRecord:
         )
 
     def _end(self, requests: Requests, t: float) -> Event:
-        if self.ok and self.late:
-            self.answered(requests)
+        if self.late:
+            self.ended(requests)
         assert self.place is not None  # `_begin` came before
         number, attempt, _ = self.place
         return events.CallFinished(

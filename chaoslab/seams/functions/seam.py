@@ -43,15 +43,15 @@ class _Noted:
 
     def __enter__(self) -> None:
         self.book.calls += 1
-        self.book.note_part(self.made, "begin")
+        self.made.began_s = self.book.note_part(self.made, "begin")
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         book, made = self.book, self.made
         if error is not None and made.ok:
             made.raised(error)
-        if made.ok and made.request is not None:
+        if made.request is not None and not made.late:  # else its events are made as they are noted
             with self.numbering:
-                made.answered(book.requests)
+                made.ended(book.requests)
         book.note_part(made, "end")
 
 
@@ -157,7 +157,7 @@ class FunctionSeam:
         """The attempt if an injection hits it, else None. Most attempts meet no fault and cost no more than this."""
         memory = self.memory
         with self._numbering:
-            number, attempt, _ = made.place or made.asked(book.requests)
+            number, attempt, _ = made.place or made.asked(book.requests, made.began_s)
             occasion = memory.occasion_anew(made.name, number, attempt)
             if reach.timed:
                 occasion.elapsed_s = self.clock.monotonic() - book.origin

@@ -66,8 +66,9 @@ class PassedAttempt(ServiceAttempt):
         if wanted is None:
             wanted = Wanted(request)
         self.tool, self.value = wanted.tool, wanted.value
-        self.asked = asked = seam.request(name, wanted.tool, wanted.intent, safe=request.method in SAFE)
-        self._attempt, self._turn = asked.next_attempt(), book.requests.turn
+        safe = request.method in SAFE
+        self.asked = asked = seam.request(name, wanted.tool, wanted.intent, safe=safe, now_s=self.began_s)
+        self._attempt, self._turn = asked.begin(self.began_s), book.requests.turn
         book.calls += 1
         seam.asked_of.add(name)
         self._at = (
@@ -103,6 +104,7 @@ class PassedAttempt(ServiceAttempt):
             return
         status, _, body = answer
         self.over = True
+        self.asked.end()
         del self.seam.open[id(self)]
         self.book.requests.answered(self.asked)
         took_s = round(self.clock.monotonic() - self.began_s, 6)

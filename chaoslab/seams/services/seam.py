@@ -46,7 +46,8 @@ class ServiceSeam:
     """Decides and notes the requests to services. `timeout_s` ends the wait for an answer that never comes, if the
     client does not hang up before. `models`: the services that speak a model's API; `price` gives the cost in USD of an
     answer: (model, tokens in, tokens out) → cost or None. `mcp_reads`: tools of MCP servers that only read, beside
-    those of which their servers say so.
+    those of which their servers say so. `in_order`: the end of an exchange is always told before what its client does
+    next, so that equal requests made together are told from retries.
 
     A refused connection is the first attempt of the next new request, and an answer before one that will be refused
     closes its connection, so that the client has to make another.
@@ -61,9 +62,10 @@ class ServiceSeam:
         models: Mapping[str, ModelHost] | None = None,
         price: Callable[[str, int, int], float | None] = free,
         mcp_reads: Iterable[str] = (),
+        in_order: bool = True,
     ) -> None:
         self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
-        self.models, self.price = models or {}, price
+        self.models, self.price, self.in_order = models or {}, price, in_order
         self._mcp_reads, self._mcp_listed = frozenset(mcp_reads), dict[str, set[str]]()
         self.spent = Spent(price=price)
         self.book: TrialLog | None = None
@@ -126,11 +128,14 @@ class ServiceSeam:
             )
         return found
 
-    def request(self, name: str, tool: str, intent: str, *, safe: bool) -> Request:
+    def request(self, name: str, tool: str, intent: str, *, safe: bool, now_s: float) -> Request:
         """The numbered request with this intent. A new one takes the place of the one whose connection was refused."""
         assert self.book is not None
         pending = self.refusals.pending(name)
-        asked = self.book.requests.ask(name, f"{name} {tool}", None, spelt=intent, safe=safe, instead=pending)
+        told_s = now_s if self.in_order else None
+        asked = self.book.requests.ask(
+            name, f"{name} {tool}", None, spelt=intent, safe=safe, instead=pending, now_s=told_s
+        )
         if asked is pending:
             self.refusals.taken(name)
         return asked
@@ -154,14 +159,14 @@ class ServiceAttempt(Attempt):
         """The headers of a streamed answer."""
         safe = request.method in SAFE or self.of_model
         refused = seam.refusals.pending(name)
-        self.asked = seam.request(name, self.tool, request.intent(self.value), safe=safe)
+        self.asked = seam.request(name, self.tool, request.intent(self.value), safe=safe, now_s=began_s)
         elapsed_s = began_s - book.origin
         spent = {
             "calls": book.calls, "seconds": elapsed_s, "tokens": seam.spent.tokens, "cost_usd": seam.spent.cost_usd
         }  # fmt: skip
         book.calls += 1
         seam.asked_of.add(name)
-        number, attempt = self.asked.number, self.asked.next_attempt()
+        number, attempt = self.asked.number, self.asked.begin(began_s)
         held = seam.outages.held(name)
         reach, decisions = seam.reach(name, chat=self.chat is not None), Decisions()
         if held is not None:
@@ -449,6 +454,7 @@ class ServiceAttempt(Attempt):
         streamed: Streamed | None = None,
     ) -> None:
         self.over = True
+        self.asked.end()
         del self.seam.open[id(self)]
         if duration_s is None:
             duration_s = self.seam.clock.monotonic() - self.began_s
