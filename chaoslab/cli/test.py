@@ -101,6 +101,9 @@ def _try(result: Result, options: argparse.Namespace) -> None:
     scenario = result.scenario
     given = {"trials": options.trials, "seed": options.seed, "jobs": options.jobs, "only": options.trial}
     command = partial(again, scenario, given=_given(options))
+    trials = options.trials or scenario.spec.trials
+    if options.trial and options.trial > trials:
+        print(f"note: {scenario.name} has {trials} trials; {options.trial} is none of them", file=sys.stderr)
     for ruling in run(scenario, logs=options.logs, again=command, **given):
         result.add(ruling)
         if options.fail_fast and ruling.state is State.FAILED:

@@ -254,6 +254,16 @@ def test_what_keeps_a_run_from_its_end_is_one_line(arguments: list[str], said: s
     assert not (here / "none").exists()
 
 
+@pytest.mark.parametrize(("given", "noted"), [(("--trial", "8"), False), (("--trial", "9"), True),
+                                              (("--trial", "9", "-n", "9"), False)])  # fmt: skip
+def test_a_trial_beyond_the_scenarios_number_is_noted(
+    given: tuple[str, ...], noted: bool, here: Path, capsys: Said
+) -> None:
+    put(here, "careful")
+    code, _, err = test(capsys, "--no-logs", *given)
+    assert (code, err) == (0, "note: refund has 8 trials; 9 is none of them\n" if noted else "")
+
+
 def test_the_line_that_runs_a_trial_again_has_all_that_it_depends_on(here: Path, capsys: Said) -> None:
     put(here, "careful")
     given = ("--set", "fresh=tests.scenarios.shop_parts:naive", "--seed", "3", "--chaos-level", "2")
