@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import json
 import sys
@@ -10,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.assertion import Assertion, Miss, Seen
@@ -351,5 +353,9 @@ def _imported(scenario: Scenario, where: str, dotted: str) -> Any:
         raise
     except BaseException as error:
         said = line(describe_error(error), WHY)
+        if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
+            names = [name for name in vars(error.obj) if not name.startswith("_")]
+            near = difflib.get_close_matches(error.name or "", names, 1)
+            said += f"; did you mean '{near[0]}'?" if near else ""
         raise ScenarioError(f"{scenario.file or scenario.name}: {where} {dotted} cannot be imported: {said}") from error
     return found
