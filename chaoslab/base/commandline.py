@@ -147,7 +147,17 @@ class Parser(argparse.ArgumentParser):
     """argparse without the usage text, which would bury the mistake; `--help` still has it."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: {message}{_meant(message)}; see {self.prog} --help\n")
+
+
+def _meant(message: str) -> str:
+    """The nearest of the words to choose from, if a message of argparse's lists them."""
+    import difflib
+    import re
+
+    found = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+    near = difflib.get_close_matches(found[1], re.findall(r"[\w-]+", found[2]), 1) if found else []
+    return f"; did you mean {near[0]}" if near else ""
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
