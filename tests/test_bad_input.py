@@ -476,7 +476,8 @@ CASES = [
     # --- commands ---
     Case(
         "chaoslab shw",
-        "chaoslab: argument COMMAND: invalid choice: 'shw' (choose from …summary…); did you mean show; see chaoslab --help",
+        "chaoslab: argument COMMAND: invalid choice: 'shw' (choose from …summary…); did you mean show; see chaoslab "
+        "--help",
         apart=True,
     ),
     Case("chaoslab", "chaoslab: the following arguments are required: COMMAND; see chaoslab --help"),
