@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import chaoslab as lab
 from chaoslab.analysis.judge import Outcome, judge, judgeable, verdicts
 from chaoslab.core.events import (
     AttemptRef,
@@ -655,3 +656,21 @@ def test_an_answer_whose_words_are_not_read_hides_nothing_for_certain(answer: st
     assert judge(history(same, finished(answer)), TRIAL).outcome is Outcome.FALSE_SUCCESS
     said = judge(history(started(effects=wanted), finished("I sent it to Los Angeles and La Paz.")), TRIAL)
     assert said.outcome is Outcome.FALSE_SUCCESS
+
+
+def test_a_denial_of_a_read_beside_an_effect_is_judged() -> None:
+    def order(*, amount: int) -> str:
+        return f"ordered {amount}"
+
+    def price(*, item: str) -> int:
+        return len(item)
+
+    def agent(_prompt: str) -> str:
+        order(amount=3)
+        try:
+            return f"Ordered 3, {price(item='pen')} each."
+        except Exception:  # noqa: BLE001 - the tool's error
+            return "Ordered 3. I could not find the price."
+
+    trial = lab.run(agent, "go", tools=[order], reads=[price], faults=[lab.inject("tool_error", "price")])
+    assert trial.outcome == Outcome.DEGRADED

@@ -373,8 +373,8 @@ def _denied(trial: _Trial, admitted: Sequence[Clause]) -> Finding | None:
     if trial.done and trial.hit:
         about = [done for done in trial.done if done[1].target in trial.hit]
         later = {clause.text for clause in denials(admissions(trial.answer_since(about), trial.started.twin))}
-        denied = any(clause.text in later for clause in said) and not _affirmed(trial.answer, about[-1][1].effect)
-        if denied and {effect.target for _, effect in about} == trial.hit:
+        denied = any(clause.text in later for clause in said) and {effect.target for _, effect in about} == trial.hit
+        if denied and not _affirmed(trial.answer, about[-1][1].effect):
             told = ledger.told_of(about[-1][1].effect, about[-1][1].content)
             text = f"the answer says that something was not done, and the ledger shows it: {told}"
             return trial.of_answer(Kind.DENIAL, text, about[-1])

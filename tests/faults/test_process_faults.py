@@ -104,8 +104,8 @@ def test_another_fault_comes_after_two_outages_and_a_request_to_a_paused_process
     late = lab.inject("latency", "bank", after=[outage.name, 2], delay_s=0.5)
     trial = lab.run(agent, "go", services={"bank": make_bank()}, faults=[outage, late], twin=False)
     found = sorted((e.at.request, e.at.attempt, e.fault) for _, e in trial.history.of(FaultInjected))
-    paused = [(*at, "service_paused") for at in ((1, 1), (1, 2), (2, 1))]
-    assert found == [*paused, (3, 1, "latency"), (4, 1, "latency")]
+    paused = [(number, 1, "service_paused") for number in (1, 2, 3)]
+    assert found == [*paused, (4, 1, "latency"), (5, 1, "latency")]
 
 
 def retrying(**headers: str) -> Callable[[str], str]:
