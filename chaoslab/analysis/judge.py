@@ -336,7 +336,8 @@ def _correct(why: str) -> Verdict:
 
 def _falsely(trial: _Trial, effect: str) -> bool:
     """True if the answer denies this effect, and its words do not tell of one that is missing."""
-    said = denying(trial.answer_since([d for d in trial.done if d[1].effect == effect]), effect).splitlines()
+    since = trial.answer_since([d for d in trial.done if d[1].effect == effect]) if trial.turns else trial.answer
+    said = denying(since, effect).splitlines()
     if not said:
         return False
     missing = ledger.lacking(trial.started.effects or (), [done for _, done in trial.done])

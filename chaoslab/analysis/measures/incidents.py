@@ -59,6 +59,7 @@ from chaoslab.core.events import (
     PromptFinished,
     PromptStarted,
 )
+from chaoslab.core.fault import trait
 from chaoslab.record.history import History, Place
 from chaoslab.record.lines import Record
 
@@ -153,8 +154,10 @@ class _Told:
 
     def __post_init__(self) -> None:
         history = self.history
-        self.corrupts, self.lasts = cache(traits.corrupts), cache(traits.lasts)
-        leaves = cache(traits.leaves)
+        of = cache(traits.of)  # it looks if a package was installed since
+        self.corrupts, self.lasts, leaves = (
+            cache(lambda fault, name=name: trait(of(fault), name)) for name in ("corrupts", "lasts", "leaves")
+        )
         met = history.placed(FaultWitnessed)
         hit = {at[:3] for _, _, at in met}
         targets = {at[:2] for at in hit}

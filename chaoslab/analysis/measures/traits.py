@@ -15,58 +15,59 @@ from chaoslab.core.fault import Fault, load, trait
 
 def conditional(fault: str) -> bool:
     """True if its story decides by itself to do something or nothing."""
-    return bool(trait(_class(fault), "conditional"))
+    return bool(trait(of(fault), "conditional"))
 
 
 def corrupts(fault: str) -> str:
     """The half of the exchange that it changes without an error, "call" or "reply"; else an empty text."""
-    return str(trait(_class(fault), "corrupts"))
+    return str(trait(of(fault), "corrupts"))
 
 
 def leaves(fault: str) -> str:
     """The thing that its caller has in the place of the right reply: "value", "part", "nothing" or "garbage"; else an
     empty text."""
-    return str(trait(_class(fault), "leaves"))
+    return str(trait(of(fault), "leaves"))
 
 
 def needs(fault: str) -> str:
     """The thing that it must find to have something to change, in words; empty if it always has."""
-    return str(trait(_class(fault), "needs"))
+    return str(trait(of(fault), "needs"))
 
 
 def layer(fault: str) -> str:
     """The layer that it acts on, as in "stream"; empty if the fault is not installed here."""
-    return str(getattr(_class(fault), "layer", ""))
+    return str(getattr(of(fault), "layer", ""))
 
 
 def lasts(fault: str) -> bool:
     """True if it goes on until the trial ends."""
-    return bool(trait(_class(fault), "lasts"))
+    return bool(trait(of(fault), "lasts"))
 
 
 def of_process(fault: str) -> bool:
     """True if it begins an outage of a service, for all its clients."""
-    return bool(trait(_class(fault), "of_process"))
+    return bool(trait(of(fault), "of_process"))
 
 
 def closes(fault: str) -> bool:
     """True if it closes the connection, so that its caller sees "closed" or "reset"."""
-    return bool(trait(_class(fault), "closes"))
+    return bool(trait(of(fault), "closes"))
 
 
 def may_fail(fault: str, error: str | None) -> bool:
     """True if it can be the cause of a failure with this error: one that only makes a call slow ends none otherwise
     than by a timeout."""
-    only_slow = trait(_class(fault), "delays") and not corrupts(fault)
+    only_slow = trait(of(fault), "delays") and not corrupts(fault)
     return not only_slow or error in ("timed_out", "cancelled")
 
 
 def may_succeed(fault: str) -> bool:
     """True if an attempt that meets it may succeed."""
-    return bool(corrupts(fault) or trait(_class(fault), "delays"))
+    return bool(corrupts(fault) or trait(of(fault), "delays"))
 
 
-def _class(fault: str) -> type[Fault]:
+def of(fault: str) -> type[Fault]:
+    """The fault's class; `Fault` itself if there is none here."""
     return _found(fault, _installed())
 
 
