@@ -674,3 +674,36 @@ def test_a_denial_of_a_read_beside_an_effect_is_judged() -> None:
 
     trial = lab.run(agent, "go", tools=[order], reads=[price], faults=[lab.inject("tool_error", "price")])
     assert trial.outcome == Outcome.DEGRADED
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        ("Paid order 17. Refunds are not possible.", Outcome.DEGRADED),
+        ("Paid order 17. No changes were made to other orders.", Outcome.CORRECT),
+        ("I paid order 17, but it failed.", Outcome.WRONG),
+        ("Paid order 17. It was not possible to pay.", Outcome.WRONG),
+        ("Paid order 17. The payment did not go through.", Outcome.WRONG),
+        ("Order 17 could not be paid. Paid: 0.", Outcome.WRONG),
+        ("Order 17 was not paid.", Outcome.WRONG),
+        ("I did not pay order 17.", Outcome.WRONG),
+    ],
+)
+def test_an_answer_that_tells_of_what_it_left_alone_does_not_deny_what_it_says_it_did(
+    answer: str, outcome: Outcome
+) -> None:
+    def pay(*, order: int) -> str:
+        return f"paid {order}"
+
+    def agent(_prompt: str) -> str:
+        for _ in range(2):
+            try:
+                pay(order=17)
+                break
+            except Exception:  # noqa: BLE001 - the tool's error
+                continue
+        return answer
+
+    wanted: dict[str, Any] = {"effects": [{"effect": "pay", "order": 17}], "facts": ["17"]}
+    trial = lab.run(agent, "Pay order 17.", tools=[pay], faults=[lab.inject("tool_error", "pay", calls=[1])], **wanted)
+    assert trial.outcome == outcome, trial.verdict.why
