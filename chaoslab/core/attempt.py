@@ -230,4 +230,5 @@ class Attempt(ABC):
         self.faults.witnessed(seen)
         if self._memory.plan.looks_back:
             ended_s = self._elapsed_s + seen.duration_s
-            self._memory.over(Exchange(self.call, seen.reply, seen.error, self._elapsed_s, ended_s))
+            true = not any(each.call is not None or each.reply is not None for each in self.faults.active)
+            self._memory.over(Exchange(self.call, seen.reply, seen.error, self._elapsed_s, ended_s, true))

@@ -106,13 +106,14 @@ def pick(among: list[Any], point: float) -> Any:
 
 
 def answered(call: Call, context: TrialContext) -> list[tuple[Call, Reply]]:
-    """The earlier calls of the same tool with their answers, oldest first, without errors. Requests to paths that
-    differ in ids alone are of the same tool."""
+    """The earlier calls of the same tool with their answers, oldest first, without errors and without what a fault had
+    changed. Requests to paths that differ in ids alone are of the same tool."""
     tool = _ID_IN_PATH.sub("/#", call.tool)
     return [
         (each.call, each.reply)
         for each in context.earlier
         if (each.call.target, _ID_IN_PATH.sub("/#", each.call.tool)) == (call.target, tool)
+        and each.true
         and each.reply is not None
         and is_answer(each.reply)
     ]

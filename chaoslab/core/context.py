@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """One earlier attempt of the trial, as its caller saw it. `failed`: the kind of its failure if there was no
-    reply."""
+    reply. `true`: no fault had changed the call or the reply."""
 
     call: Call
     reply: Reply | None
     failed: str | None
     began_s: float
     ended_s: float
+    true: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+import chaoslab as lab
 from chaoslab.base.dice import Dice
 from chaoslab.faults.meaning.stale import Stale
 from tests.faults.fault_parts import Target, answer, meet
@@ -37,6 +38,22 @@ def test_an_answer_to_other_arguments_comes_if_there_is_none_to_the_same_unless_
 def test_without_another_earlier_answer_there_is_nothing_to_change(other: Any) -> None:
     for earlier in ([], [other]):
         assert keeps_the_laws(Stale(), WEATHER, earlier=earlier) is False
+
+
+def test_an_earlier_answer_that_a_fault_had_changed_does_not_come_again() -> None:
+    """The first one is wrong, so the third is the second one again."""
+    prices = iter([4, 5, 6])
+
+    def price(*, item: str) -> int:  # noqa: ARG001
+        return next(prices)
+
+    def agent(_prompt: str) -> str:
+        return " ".join(str(price(item="pen")) for _ in range(3))
+
+    wrong = lab.inject("wrong_value", "price", calls=[1], factor=10)
+    stale = lab.inject("stale", "price", calls=[3])
+    trial = lab.run(agent, "go", reads=[price], faults=[wrong, stale], twin=False)
+    assert trial.answer == "40 5 5"
 
 
 @given(JSON, JSON, SEEDS)
