@@ -10,6 +10,6 @@ def advise(seen: Seen) -> list[Advice]:
     """Advice to look before it reports a failure."""
     return seen.beside_faults(
         lambda row: Kind.DENIAL in kinds(row),
-        "Read back whether a write took place after its reply was lost: a user who is told no does it again.",
+        "Read back whether a write took place when its reply is lost or says no: a user who is told no does it again.",
         "The answer denied what had been done in {size} judged trials that met {fault}.",
     )
