@@ -8,7 +8,7 @@ counts as degraded, whatever else it claims.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache, partial
@@ -40,6 +40,7 @@ from chaoslab.core.events import (
     PromptFinished,
     PromptStarted,
     TurnFinished,
+    TurnStarted,
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
@@ -77,7 +78,7 @@ HUNG = "hung"
 
 JUDGED = (
     CallDisturbed, CallFinished, Effect, EndState, FaultArmed, FaultHealed, FaultInjected, FaultUnreached,
-    FaultWitnessed, PromptAttempt, PromptFinished, PromptStarted, TurnFinished,
+    FaultWitnessed, PromptAttempt, PromptFinished, PromptStarted, TurnFinished, TurnStarted,
 )  # fmt: skip
 """The kinds of events that a verdict depends on."""
 
@@ -180,8 +181,8 @@ def _judge(seen: _Seen, *, running: bool) -> Verdict:
     assert finished is not None
     hit = frozenset(event.target for _, event in seen.of(FaultWitnessed))
     state = next((event for _, event in seen.of(EndState)), None)
-    turns = seen.of(TurnFinished)
-    return _weigh(_Trial(started, finished, done, harm, lost, _unread(seen), hit, state, turns))
+    turns, heard = seen.of(TurnFinished), {event.turn: event.prompt for _, event in seen.of(TurnStarted)}
+    return _weigh(_Trial(started, finished, done, harm, lost, _unread(seen), hit, state, turns, heard))
 
 
 def _of_state(seen: _Seen, started: PromptStarted) -> list[Finding]:
@@ -230,7 +231,7 @@ def judgeable(history: History) -> bool:
 class _Trial(NamedTuple):
     """A trial with an answer. `harm`, `lost`: the differences between its effects or end state and the right ones.
     `unread`: the reason why the end state is not known. `hit`: the targets that met a fault. `state`: the one that
-    was read, if any. `turns`: those of a conversation that ended."""
+    was read, if any. `turns`: those of a conversation that ended. `heard`: the user's words by turn."""
 
     started: PromptStarted
     finished: tuple[Record, PromptFinished]
@@ -241,6 +242,7 @@ class _Trial(NamedTuple):
     hit: frozenset[str]
     state: EndState | None
     turns: Sequence[tuple[Record, TurnFinished]] = ()
+    heard: Mapping[int, str] = {}
 
     @property
     def answer(self) -> str:
@@ -285,7 +287,8 @@ def _weigh(trial: _Trial) -> Verdict:
         outcome = Outcome.HARM if harm else Outcome.FALSE_SUCCESS
         return _found(outcome, [*harm, *lost, *unsaid, *lacking, *other], [*harm, *lost] if unsaid else harm)
     undone = {str(wish.get("effect")) for wish in wishes}
-    false = next((d for d in trial.done if d[1].effect not in undone and _falsely(trial, d[1].effect)), None)
+    named = partial(_by_name, trial, admitted)
+    false = next((d for d in trial.done if (named(d) if d[1].effect in undone else _falsely(trial, d[1].effect))), None)
     if false is not None and not (twin is not None and denies(twin, false[1].effect)):
         told = ledger.told_of(false[1].effect, false[1].content)
         text = f"the answer says that it was not done, and the ledger shows it: {told}"
@@ -346,6 +349,13 @@ def _falsely(trial: _Trial, effect: str) -> bool:
     return any(not about & set(tokens(one)) for one in said)
 
 
+def _by_name(trial: _Trial, admitted: Sequence[Clause], done: ledger.Done) -> bool:
+    """True if the answer denies this effect by its own details, though another of its kind is missing."""
+    since = trial.answer_since([done]) if trial.turns else trial.answer
+    effect = {"effect": done[1].effect, **done[1].content}
+    return deeds.denies_by_name(since, effect, trial.started.effects or (), admitted)
+
+
 def _before(one: Record, other: Record) -> bool:
     """True if one line was written before the other, as far as two logs can tell."""
     return one.seq < other.seq if one.writer == other.writer else one.t <= other.t
@@ -368,6 +378,9 @@ def _known(trial: _Trial) -> str:
 def _beside(trial: _Trial, admitted: Sequence[Clause], wishes: Sequence[deeds.Wish]) -> bool:
     """True if an effect that is missing is claimed, and what the answer denies is beside it."""
     asked = trial.started.effects or ()
+    told = [(trial.heard.get(turn.turn, ""), turn.answer) for _, turn in trial.turns]
+    if deeds.claimed_apart(told, wishes, asked):
+        return True
     return all(deeds.notes(clause, asked, trial.started.prompt) for clause in admitted) and any(
         deeds.claims(trial.answer, wish, asked) for wish in wishes
     )
