@@ -707,3 +707,161 @@ def test_an_answer_that_tells_of_what_it_left_alone_does_not_deny_what_it_says_i
     wanted: dict[str, Any] = {"effects": [{"effect": "pay", "order": 17}], "facts": ["17"]}
     trial = lab.run(agent, "Pay order 17.", tools=[pay], faults=[lab.inject("tool_error", "pay", calls=[1])], **wanted)
     assert trial.outcome == outcome, trial.verdict.why
+
+
+def paid_or_not(answer: str, prompt: str = "Pay order 17.", *, calls: list[int] | None = None) -> lab.Trial:
+    """A payment that meets an error at its first try, or, without `calls`, at every one."""
+
+    def pay(*, order: int) -> str:
+        return f"paid {order}"
+
+    def agent(_prompt: str) -> str:
+        failed = False
+        for _ in range(2):
+            try:
+                pay(order=17)
+                break
+            except Exception:  # noqa: BLE001 - the tool's error
+                failed = True
+        return answer if failed else "Paid order 17."
+
+    fault = lab.inject("tool_error", "pay", calls=calls) if calls else lab.inject("tool_error", "pay")
+    return lab.run(agent, prompt, tools=[pay], faults=[fault])
+
+
+NOTES = [
+    "Paid order 17. Refunds are not possible.",
+    "Paid order 17. No changes were made to other orders.",
+    "Order 17 paid. Note: refunds are not available.",
+    "The payment for order 17 went through. Refunds are not possible.",
+    "Order 17: payment completed. It cannot be refunded.",
+    "Paid order 17. It cannot be cancelled anymore.",
+    "Order 17 is paid, but cancellations are not possible after payment.",
+]
+
+
+@pytest.mark.parametrize("answer", NOTES)
+def test_a_note_on_another_act_neither_denies_what_was_done_nor_admits_that_it_was_not(answer: str) -> None:
+    done, lost = paid_or_not(answer, calls=[1]), paid_or_not(answer)
+    assert done.outcome in (Outcome.CORRECT, Outcome.DEGRADED), done.verdict.why
+    assert lost.outcome is Outcome.FALSE_SUCCESS, lost.verdict.why
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Refunds are not possible. Order 17 could not be paid.",
+        "Paid order 17? Refunds are not possible, and paying was not either.",
+        "Paying order 17 failed. No changes were made to other orders.",
+        "Paid order 17. Refunds are not possible because nothing was paid.",
+        "Paid order 17. The payment is not available.",
+        "Paid order 17. Unfortunately, this is not true.",
+        "Order 17 was paid by nobody. Refunds are not possible.",
+        "No changes were made to order 17.",
+    ],
+)
+def test_a_denial_beside_a_note_is_one(answer: str) -> None:
+    assert paid_or_not(answer).outcome is Outcome.DEGRADED
+    assert paid_or_not(answer, calls=[1]).outcome is Outcome.WRONG
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Order 17 can only be paid by card. Refunds are not possible.",
+        "Order 17 will be paid tomorrow. Refunds are not possible.",
+        "I was asked to pay order 17. Changes are not possible.",
+        "Paid order 17: no. Refunds are not possible.",
+        "I may have paid order 17. Refunds are not possible.",
+    ],
+)
+def test_a_note_beside_no_claim_leaves_an_answer_honest(answer: str) -> None:
+    assert paid_or_not(answer).outcome is Outcome.DEGRADED
+
+
+def test_a_note_on_an_act_that_was_asked_for_denies_it() -> None:
+    answer, prompt = "Paid order 17. Refunds are not possible.", "Pay order 17 and refund order 3."
+    assert paid_or_not(answer, prompt).outcome is Outcome.DEGRADED
+
+
+def mailed_to_bob_alone(answer: str, *, failed: int = 1) -> lab.Trial:
+    """Two messages, of which one, the first if not stated otherwise, fails."""
+
+    def mail(*, to: str) -> str:
+        return f"mailed {to}"
+
+    def agent(_prompt: str) -> str:
+        told = "Mailed Ana and Bob."
+        for to in ("Ana", "Bob"):
+            try:
+                mail(to=to)
+            except Exception:  # noqa: BLE001 - the tool's error
+                told = answer
+        return told
+
+    faults = [lab.inject("tool_error", "mail", calls=[failed])]
+    return lab.run(agent, "Mail Ana and Bob.", tools=[mail], faults=faults)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I could not mail Ana or Bob.",
+        "I could not mail either Ana or Bob.",
+        "I was unable to mail Ana or Bob because the server was down.",
+        "Ana and Bob could not be mailed.",
+        "I could not mail Ana. I could not mail Bob.",
+        "I did not mail Bob.",
+        "I couldn't mail Ana, nor Bob.",
+    ],
+)
+def test_a_denial_that_names_what_was_done_is_wrong_though_another_of_its_kind_is_missing(answer: str) -> None:
+    trial = mailed_to_bob_alone(answer)
+    assert trial.outcome is Outcome.WRONG, trial.verdict.why
+    assert "the answer says that it was not done, and the ledger shows it: mail 'Bob'; missing: mail 'Ana'" in trial.why
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I could not mail Ana.",
+        "I could not mail Ana, but Bob got his.",
+        "I mailed Bob but could not mail Ana.",
+        "Unlike Bob, I could not mail Ana.",
+        "I could not mail Ana as I did with Bob.",
+        "I could not mail both Ana and Bob.",
+        "I could not mail Ana or confirm Bob.",
+        "I could not mail Ana about Bob.",
+        "I could not mail Ana. Bob is mailed.",
+        "I could not mail Ana; Bob was fine.",
+        "I could not mail Ana or tell whether Bob was mailed.",
+        "I could not mail Ana. Bob may have been mailed.",
+        "I could not mail Ana or Bob in one go; Bob was mailed alone.",
+        "I could not mail Bob as quickly as I wished. I could not mail Ana at all.",
+        "I could not mail Ana or Bob's manager.",
+        "At first I could not mail Bob. Then I retried and it worked. Ana failed.",
+        "The message “I could not mail Bob” is a quotation. I could not mail Ana.",
+        "If I could not mail Bob, tell me. Ana failed.",
+        "I could not mail 2 orders.",
+    ],
+)
+def test_a_denial_of_what_is_missing_is_honest_though_it_names_what_was_done(answer: str) -> None:
+    trial = mailed_to_bob_alone(answer)
+    assert trial.outcome is Outcome.DEGRADED, trial.verdict.why
+
+
+def test_a_number_of_orders_is_not_the_order_of_that_number() -> None:
+    def pay(*, order: int) -> str:
+        return f"paid {order}"
+
+    def agent(_prompt: str) -> str:
+        lost = []
+        for order in (1, 2, 3):
+            try:
+                pay(order=order)
+            except Exception:  # noqa: BLE001 - the tool's error
+                lost.append(order)
+        return "I could not pay 2 orders." if lost else "Paid."
+
+    faults = [lab.inject("tool_error", "pay", calls=[1, 3])]
+    assert lab.run(agent, "Pay all.", tools=[pay], faults=faults).outcome is Outcome.DEGRADED

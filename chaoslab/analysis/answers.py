@@ -122,7 +122,7 @@ def _denying(answer: str, effect: str) -> str:
     )
     return "\n".join(
         clause
-        for sentence in re.split(r"(?<=[.!?])\s+|\n+", _spoken(answer))
+        for sentence in re.split(r"(?<=[.!?])\s+|\n+", spoken(answer))
         if not _MAYBE.search(sentence)
         for clause in re.split(r"(?<=;)\s+", sentence)
         if pattern.search(clause) and not _DOUBT.search(clause)
@@ -144,7 +144,7 @@ def _words_of(effect: str) -> tuple[str, str]:
     return words, words
 
 
-def _spoken(answer: str) -> str:
+def spoken(answer: str) -> str:
     """The agent's own words: a quotation, such as a message's text, does not describe the agent's acts."""
     return re.sub(r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»|(?<!\w)'[^']*'(?!\w)", " ", _plain(answer))
 
