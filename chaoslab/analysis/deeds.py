@@ -201,7 +201,7 @@ def denies_by_name(answer: str, done: Wish, asked: Sequence[Wish], admitted: Seq
 
 
 def _denied(sentence: str, wanted: Sequence[Sequence[str]]) -> list[str]:
-    """What a sentence says was not done, each item by itself; empty if it says anything else."""
+    """The things that a sentence says were not done, each by itself; empty if it says anything else."""
     reason = _REASON.search(sentence)
     if reason and _TURNED.search(reason[0]):
         return []
