@@ -152,12 +152,11 @@ class Parser(argparse.ArgumentParser):
 
 def _meant(message: str) -> str:
     """The nearest of the words to choose from, if a message of argparse's lists them."""
-    import difflib
     import re
 
     found = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
-    near = difflib.get_close_matches(found[1], re.findall(r"[\w-]+", found[2]), 1) if found else []
-    return f"; did you mean {near[0]}" if near else ""
+    near = parsers.closest(found[1], re.findall(r"[\w-]+", found[2])) if found else ""
+    return f"; did you mean {near}" if near else ""
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:

@@ -219,8 +219,7 @@ class Requests:
             return waiting[0]
         made = self._new(first.target, first.intent, first.nth + len(group), instead)
         group.append(made)
-        for each in group:
-            each.beside = group
+        first.beside = made.beside = group
         return made
 
     def made(self, target: str) -> int:

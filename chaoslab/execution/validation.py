@@ -16,7 +16,7 @@ from chaoslab.base.phrases import a
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.plan import Injection
 from chaoslab.execution import gateway
-from chaoslab.execution.agents.functions import Fresh, name_of, unasked
+from chaoslab.execution.agents.functions import Fresh, misfit, name_of, unasked
 from chaoslab.execution.forked import can_fork
 from chaoslab.model.app import ModelApp
 from chaoslab.seams import adapters
@@ -286,12 +286,8 @@ def agent(value: Any) -> None:
             f"agent is the class {value.__name__}: it should be an object of it, or lab.fresh(…) of a "
             "function that makes one"
         )
-    try:
-        inspect.signature(value).bind("the prompt")
-    except TypeError as error:
-        raise TypeError(f"agent is {name_of(value)}, which cannot be called with the prompt alone ({error})") from None
-    except ValueError:  # a function in C without a signature
-        pass
+    if why := misfit(value, "the prompt"):
+        raise TypeError(f"agent is {name_of(value)}, which cannot be called with the prompt alone ({why})")
 
 
 def names_of(tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, Any]) -> list[str]:
@@ -317,10 +313,6 @@ def state(given: Any) -> Callable[[], Any] | None:
         )
     if inspect.iscoroutinefunction(given):
         raise TypeError(f"state is {shown(given)}, which is async: it should be a plain function")
-    try:
-        inspect.signature(given).bind()
-    except TypeError as error:
-        raise TypeError(f"state is {shown(given)}, which cannot be called without arguments ({error})") from None
-    except ValueError:  # a function in C without a signature
-        pass
+    if why := misfit(given):
+        raise TypeError(f"state is {shown(given)}, which cannot be called without arguments ({why})")
     return cast(Callable[[], Any], given)

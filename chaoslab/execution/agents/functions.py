@@ -33,17 +33,24 @@ def fresh(make: Callable[[], Any]) -> Fresh:
     """
     if not callable(make):
         raise TypeError(f"fresh was given {a(type(make).__name__)}: it should be a function that makes the agent")
-    try:
-        inspect.signature(make).bind()
-    except TypeError as error:
+    if why := misfit(make):
         name = getattr(make, "__name__", type(make).__name__)
         raise TypeError(
-            f"fresh was given {name} ({error}): it should be a function without arguments that makes the agent or the "
+            f"fresh was given {name} ({why}): it should be a function without arguments that makes the agent or the "
             "service, not the thing itself"
-        ) from None
+        )
+    return Fresh(make)
+
+
+def misfit(function: Callable[..., Any], *arguments: Any) -> str:
+    """The reason why a function cannot be called with these arguments; empty if it can, or does not tell."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as error:
+        return str(error)
     except ValueError:  # not every function of C tells its arguments
         pass
-    return Fresh(make)
+    return ""
 
 
 def name_of(function: Any) -> str:

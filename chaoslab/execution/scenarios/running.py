@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import json
 import sys
@@ -21,6 +20,7 @@ from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.opinion import Opinion, Unjudged
 from chaoslab.base import extras, interrupts
 from chaoslab.base.jsonable import describe_error, line
+from chaoslab.base.parsers import closest
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.fault import BrokenFault
 from chaoslab.execution.scenarios.command_agent import CommandAgent
@@ -355,7 +355,7 @@ def _imported(scenario: Scenario, where: str, dotted: str) -> Any:
         said = line(describe_error(error), WHY)
         if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
             names = [name for name in vars(error.obj) if not name.startswith("_")]
-            near = difflib.get_close_matches(error.name or "", names, 1)
-            said += f"; did you mean '{near[0]}'?" if near else ""
+            near = closest(error.name or "", names)
+            said += f"; did you mean '{near}'?" if near else ""
         raise ScenarioError(f"{scenario.file or scenario.name}: {where} {dotted} cannot be imported: {said}") from error
     return found
