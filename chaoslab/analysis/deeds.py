@@ -31,6 +31,12 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
+def _stems(word: str) -> list[str]:
+    """A word, and the verbs of which it may be the past: an effect may be called "message_sent"."""
+    found = [word, *(verb for verb, past in PAST.items() if past == word)]
+    return [*found, word[:-1], word[:-2]] if word.endswith("ed") else found
+
+
 # --- what it claims ---
 
 _UNREAL = _set(
@@ -195,11 +201,13 @@ def denies_by_name(answer: str, done: Wish, asked: Sequence[Wish], admitted: Seq
     if not own or any(clause.doubt for clause in admitted):
         return False
     wanted = [forms(word) for word in str(done.get("effect")).casefold().split("_")]
-    fillers = {*_FILLERS, *(word for of in wanted for word in of), *(key.casefold() for key in done)}
+    fillers = {*_FILLERS, "it", *(word for of in wanted for word in of), *(key.casefold() for key in done)}
+    counts = {f"#{n}" for n in range(len(asked) + 1)}
     denying = [said for said in _BOUNDS.split(spoken(answer)) if any(c.text.strip(" .!") in said for c in admitted)]
     for sentence in denying:
-        items = [set(tokens(item)) - fillers for item in _denied(sentence, wanted)]
-        # Each item is one effect's: "Ana today" may be the message to Ana and the one of today.
+        told = [set(tokens(item)) for item in _denied(sentence, wanted)]
+        # Each item is one effect's: "Ana today" may be the message to Ana and the one of today. A bare 1 is a count.
+        items = [] if all(item <= counts for item in told) else [item - fillers for item in told]
         if all(item and any(item <= each for each in (there, *others)) for item in items) and any(
             own & item for item in items
         ):
@@ -213,8 +221,8 @@ def _denied(sentence: str, wanted: Sequence[Sequence[str]]) -> list[str]:
     reason = _REASON.search(sentence)
     if reason and _TURNED.search(reason[0]):
         return []
-    said = _NUMBERED.sub("", _REASON.sub("", sentence)).rstrip(" .!;")
-    ways = "|".join(re.escape(way) for of in wanted for way in of)
+    said = _NUMBERED.sub("order ", _REASON.sub("", sentence)).rstrip(" .!;")
+    ways = "|".join(re.escape(way) for of in wanted for way in [*of, *_stems(of[0])])
     if found := re.fullmatch(rf"{_LEAD}{_NOT} (?:{ways})\b(?P<items>.+)", said):
         return re.split(r",? (?:or|nor) |, ", found["items"])
     if found := re.fullmatch(rf"{_LEAD}(?P<items>.+?) {_WAS_NOT} (?:{ways}|sent|made|delivered|placed)", said):
@@ -267,7 +275,7 @@ def _left(said: str, wish: Wish, lost: Sequence[Wish], asked: Sequence[Wish]) ->
         return False
     said = said.strip(" *_`#>-").rstrip(" .!;")
     wanted = [forms(word) for word in str(wish.get("effect")).casefold().split("_")]
-    verbs = "|".join(re.escape(of[0]) for of in wanted)
+    verbs = "|".join(re.escape(verb) for of in wanted for verb in _stems(of[0]))
     if found := re.fullmatch(rf"{_LEAD}(?:please|kindly) (?:{verbs})\b(?P<what>.*?) ?\b{_SELF}{_WHERE}", said):
         what, own = set(tokens(found["what"])), _own(wish, asked)
         alone = len([other for other in asked if other.get("effect") == wish.get("effect")]) == 1
@@ -288,7 +296,7 @@ def _left(said: str, wish: Wish, lost: Sequence[Wish], asked: Sequence[Wish]) ->
             rf"{_LEAD}{_NONE} {noun} {_AUX}(?:{past})",
             rf"{_LEAD}{_NONE} {own_noun} {_AUX}{_ENDED}",
             rf"{_LEAD}(?:have )?(?:{past})(?: (?:in )?total)?[:=]? (?:{_NONE} ?(?:{_UNIT}|{noun})?|[€$£] ?{_NONE})",
-            rf"{_LEAD}(?:total )?{own_noun}(?: {_ENDED})?[:=] ?{_NONE}",
+            rf"{_LEAD}(?:total )?{own_noun}(?: (?:{_ENDED}|{past}))?[:=] ?{_NONE}",
         )
     )
 
