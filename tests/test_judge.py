@@ -773,6 +773,8 @@ def test_a_denial_beside_a_note_is_one(answer: str) -> None:
         "I was asked to pay order 17. Changes are not possible.",
         "Paid order 17: no. Refunds are not possible.",
         "I may have paid order 17. Refunds are not possible.",
+        "The invoice for paid orders is here. Returns are not possible.",
+        "You paid order 17 yesterday. Changes are not possible.",
     ],
 )
 def test_a_note_beside_no_claim_leaves_an_answer_honest(answer: str) -> None:

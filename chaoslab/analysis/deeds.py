@@ -45,6 +45,8 @@ _UNREAL = _set(
     " zero #0"
 )
 """Words of a clause that tell of a deed and need not claim that it was done."""
+_OTHERS = re.compile(r"\b(?:for|of|from|with|the|a|any|all|your|you|user|customer) (\w+)")
+"""Words behind which a past is no deed of the agent's: "the paid orders", "you paid"."""
 _WELL = re.compile(
     words(
         r"(?:went|gone|go) through|complete[ds]?|done|succeeded|success\w*|made|processed|confirmed|executed|accepted"
@@ -71,7 +73,8 @@ def claims(answer: str, wish: Wish, asked: Sequence[Wish]) -> bool:
             continue
         if len(asked) == 1 and _DONE.fullmatch(clause.text):
             return True
-        if all(said.intersection(of) for of in wanted) and any(_past(of) & said for of in wanted):
+        verbs = {way for of in wanted for way in _past(of)} - set(_OTHERS.findall(clause.text))
+        if all(said.intersection(of) for of in wanted) and verbs & said:
             carried = True
         if alike and not own & said:
             continue
