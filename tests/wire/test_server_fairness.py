@@ -197,7 +197,7 @@ def test_slices_that_are_a_fraction_of_a_millisecond_apart_leave_apart(loop: str
 
 
 def segments_with_data(connection: socket.socket) -> int:
-    """How many came in: `tcpi_data_segs_in` of the kernel's `struct tcp_info`."""
+    """The number of those that came in: `tcpi_data_segs_in` of the kernel's `struct tcp_info`."""
     info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     return int(struct.unpack_from("I", info, 152)[0])
 
