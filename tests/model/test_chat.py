@@ -322,7 +322,7 @@ def test_no_answer_denies_what_it_claims(prompt: str, answer: str) -> None:
 
 
 def test_of_two_messages_to_one_person_the_failed_one_is_no_denial_of_the_other() -> None:
-    def refused(name: str, arguments: Mapping[str, Any], before: int) -> Any:
+    def refused(name: str, arguments: Mapping[str, Any], _: int) -> Any:
         return "Error: too long" if arguments["text"] == "a" else reply_of(name, arguments)
 
     told = talk("Message Omar 'a' and message Omar 'b'.", replies=refused).answer
