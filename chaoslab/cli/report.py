@@ -172,7 +172,11 @@ def _where(name: str, own: Path) -> str:
 
 def _put(texts: dict[str, str], out: str | None, own: Path, *, alone: bool) -> list[Path]:
     """Writes the files: into the run's folder, into the folder `out` (one for each run), or one file to the path
-    `out`."""
+    `out`.
+
+    Raises:
+        LookupError: a file should be in a folder that is not there. OSError: one could not be written.
+    """
     from chaoslab.reports import formats
 
     if not out:
@@ -182,7 +186,8 @@ def _put(texts: dict[str, str], out: str | None, own: Path, *, alone: bool) -> l
         return formats.write(texts, target / own.resolve().name)
     if len(texts) > 1 or target.is_dir() or out.endswith((os.sep, "/")):
         return formats.write(texts, target)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.parent.is_dir():  # as `--junit` and `--chart`, which take a file too
+        raise LookupError(f"--out {out}: there is no folder {target.parent}")
     return [formats.put(text, target) for text in texts.values()]
 
 

@@ -54,6 +54,13 @@ class _Turn:
     outcomes: dict[int, Found | CouldNot] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Skipped(Found):
+    """The outcome of a step whose condition is false. `words`: the condition; empty if the answer need not tell."""
+
+    words: str = ""
+
+
 class _Waiting(Exception):
     """A step cannot go on before a tool answers."""
 
@@ -166,8 +173,7 @@ def _play(step: Step, turn: _Turn, steps: Sequence[Step]) -> Found:
         if len(settled) < len(outcomes):
             raise CouldNot(f"I do not know whether {under.words}")
         if not under.holds(settled):
-            unsaid = under.otherwise or not step.label
-            return Found("" if unsaid else f"As it is not the case that {under.words}, I did not {step.label}.")
+            return _Skipped("", words="" if under.otherwise or not step.label else under.words)
     needed = []
     for number in step.needs:
         outcome = _outcome(number, turn)
@@ -227,12 +233,23 @@ def _call(name: str, arguments: Mapping[str, Any], turn: _Turn, length: int) -> 
 
 
 def _sentences(draft: Draft, turn: _Turn) -> str:
-    """One sentence per step, in the order asked; a failure is reported with its reason."""
+    """One sentence per step, in the order asked; a failure is reported with its reason. No sentence denies what another
+    step did in the same words."""
+    done = {
+        step.label
+        for number, step in enumerate(draft.steps)
+        if not isinstance(turn.outcomes[number], CouldNot | _Skipped)
+    }
     parts = []
     for number, step in enumerate(draft.steps):
-        outcome = turn.outcomes[number]
+        outcome, once = turn.outcomes[number], step.label not in done
         if isinstance(outcome, CouldNot):
-            parts.append(f"I could not {step.label}: {outcome}.")
+            parts.append(f"I could not {step.label}{'' if once else ' in one case'}: {outcome}.")
+        elif isinstance(outcome, _Skipped):
+            if outcome.words and once:
+                parts.append(f"As it is not the case that {outcome.words}, I did not {step.label}.")
+            elif outcome.words:
+                parts.append(f"It is not the case that {outcome.words}.")
         elif outcome.sentence:
             parts.append(outcome.sentence)
     return " ".join(dict.fromkeys(parts))

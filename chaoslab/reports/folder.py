@@ -84,8 +84,8 @@ def unreadable(folder: Path, error: OSError) -> str:
 
 def find(name: str, *, logs: Path = LOGS) -> Path:
     """The folder of a run. The name is a path (also of a log in it), the folder's name in `logs`, the name that the run
-    prints, a unique prefix of either, `latest`, or `latest~2` for the second before it. Of several runs with one name
-    it is the newest, with a note on stderr.
+    prints, a unique prefix of either, `latest`, or `latest~2` for the second before it; without the link, `latest` is
+    the newest run. Of several runs with one name it is the newest, with a note on stderr.
 
     Raises:
         LookupError: there is no such run, several, or no run at all.
@@ -102,6 +102,11 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
             return called[-1]
     if back := _BACK.fullmatch(name):
         return _before_latest(int(back["number"]), logs)
+    if Path(name).name == LATEST:
+        place = logs if name == LATEST else Path(name).parent
+        # a link to a run that has no logs yet is taken at its word
+        if not (place / LATEST).exists() and any(map(_has_logs, runs.newest_first(place))):
+            return _before_latest(0, place)
     for place, beginning in ((logs, name), (Path(name).parent, Path(name).name)):
         if found := _beginning(beginning, place):
             return found

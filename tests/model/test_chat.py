@@ -302,6 +302,33 @@ def test_a_message_that_was_refused_is_not_claimed() -> None:
     assert done.answer == "I could not send a message to Ana: channel_not_found."
 
 
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [
+        (
+            "If it is below freezing in Rome, message Omar 'take a coat', otherwise message him 'no coat needed'.",
+            "In Rome it is 24.1 °C with clear sky. It is not the case that it is below freezing in Rome. "
+            "I sent Omar the message “no coat needed”.",
+        ),
+        (
+            "If it rains in Rome, send Omar the weather in Rome. Message Omar 'a'.",
+            "In Rome it is 24.1 °C with clear sky; no, it is not raining. "
+            "It is not the case that it rains in Rome. I sent Omar the message “a”.",
+        ),
+    ],
+)
+def test_no_answer_denies_what_it_claims(prompt: str, answer: str) -> None:
+    assert talk(prompt).answer == answer
+
+
+def test_of_two_messages_to_one_person_the_failed_one_is_no_denial_of_the_other() -> None:
+    def refused(name: str, arguments: Mapping[str, Any], _: int) -> Any:
+        return "Error: too long" if arguments["text"] == "a" else reply_of(name, arguments)
+
+    told = talk("Message Omar 'a' and message Omar 'b'.", replies=refused).answer
+    assert told == "I could not send a message to Omar in one case: too long. I sent Omar the message “b”."
+
+
 def test_without_its_request_the_model_says_so() -> None:
     assert answer([{"role": "system", "content": SYSTEM}], TOOLS).content.startswith(
         "I could not finish what was asked"

@@ -43,14 +43,14 @@ def test_a_format_goes_into_the_runs_folder(kind: str, here: Path, capsys: Print
 
 
 def test_out_names_a_file_or_a_folder(here: Path, capsys: Printed) -> None:
-    assert cli.main(["report", "one", "--format", "json", "--out", "new/mine.json"]) == 0
-    assert json.loads((here / "new/mine.json").read_text(encoding="utf-8"))["run"]["folder"] == "logs/one"
-    assert cli.main(["report", "one", "--format", "markdown", "--out", "new"]) == 0
+    assert cli.main(["report", "one", "--format", "json", "--out", "mine.json"]) == 0
+    assert json.loads((here / "mine.json").read_text(encoding="utf-8"))["run"]["folder"] == "logs/one"
+    assert cli.main(["report", "one", "--format", "markdown", "--out", "new/one/"]) == 0
     assert cli.main(["report", "one", "--format", "csv", "--out", "tables"]) == 0
     assert cli.main(["report", "one", "two", "--format", "junit", "--out", "both"]) == 0
     written = capsys.readouterr().out.split()
     assert written == [
-        "new/mine.json", "new/report.md", "tables/trials.csv", "tables/calls.csv", "tables/faults.csv",
+        "mine.json", "new/one/report.md", "tables/trials.csv", "tables/calls.csv", "tables/faults.csv",
         "both/one/report.xml", "both/two/report.xml", "both/changes.xml",
     ]  # fmt: skip
     assert all((here / path).is_file() for path in written)
@@ -106,7 +106,10 @@ def test_open_shows_the_page(here: Path, monkeypatch: pytest.MonkeyPatch, capsys
          "--out - prints one file, and there are 3 runs: name a folder"),
         (["one", "two", "--format", "charts", "--out", "-"],
          "--out - prints one file, and --format charts writes several: name a folder"),
-        (["--format", "json", "--out", "logs/one/info.log/x"], "cannot write logs/one/info.log: File exists"),
+        (["--format", "json", "--out", "logs/one/info.log/x"],
+         "--out logs/one/info.log/x: there is no folder logs/one/info.log"),
+        (["--format", "html", "--out", "chrats/new/mine.html"],
+         "--out chrats/new/mine.html: there is no folder chrats/new"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line(typed: Sequence[str], line: str, here: Path, capsys: Printed) -> None:
