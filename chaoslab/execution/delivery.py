@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaoslab.analysis.delivery import Cell, Delivered
+from chaoslab.base.garbage import frozen
 from chaoslab.base.registry import names
 from chaoslab.core.events import CallFinished, Event, FaultEvent, FaultInjected, FaultScheduled, FaultWitnessed
 from chaoslab.core.fault import GROUP, load
@@ -65,15 +66,15 @@ class Check:
     def opened(self) -> Iterator[Callable[[Cell], Delivered]]:
         """A context in which the check can be done. Garbage is collected after each cell: a trial keeps all its events,
         which the collector would go through again and again. What is there before is left alone."""
-        usual, frozen = gc.isenabled(), gc.get_freeze_count()
+        usual, left_alone = gc.isenabled(), frozen()
         gc.disable()
-        if not frozen:
+        if not left_alone:
             gc.collect()
             gc.freeze()
         try:
             yield _fired_and_swept
         finally:
-            if not frozen:
+            if not left_alone:
                 gc.unfreeze()
             if usual:
                 gc.enable()

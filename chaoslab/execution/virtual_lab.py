@@ -22,6 +22,7 @@ from chaoslab.agent.tools import Toolbox
 from chaoslab.analysis.answers import Twin
 from chaoslab.analysis.judge import JUDGED, Outcome, judge
 from chaoslab.base.clock import system
+from chaoslab.base.garbage import frozen
 from chaoslab.base.identity import TrialId, nth
 from chaoslab.config.settings import Settings, keep_tracing_off
 from chaoslab.config.topology import MODEL, SERVICES, Ports
@@ -167,16 +168,16 @@ class Lab:
     @contextmanager
     def ready(self) -> Iterator[None]:
         """A context with stand-ins for all that is real, and garbage collection under the lab's control."""
-        collecting, frozen = gc.isenabled(), gc.get_freeze_count()
+        collecting, left_alone = gc.isenabled(), frozen()
         with Patches():
             gc.collect()
-            if not frozen:
+            if not left_alone:
                 gc.freeze()
             gc.disable()
             try:
                 yield
             finally:
-                if not frozen:
+                if not left_alone:
                     gc.unfreeze()
                 if collecting:
                     gc.enable()
