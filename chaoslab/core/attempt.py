@@ -13,7 +13,7 @@ from chaoslab.core.chain import ActiveFault, chain, play
 from chaoslab.core.context import Exchange
 from chaoslab.core.events import Event, FaultInjected, FaultWitnessed
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
-from chaoslab.core.fault import trait
+from chaoslab.core.fault import trait, unusable
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, LASTS, Decision, Injection, together
 from chaoslab.core.stream import Streamed
@@ -98,8 +98,10 @@ class AttemptFaults:
         self._note(active.scheduled(self._call))
         self._note(FaultInjected(fault=active.fault_name, injection=active.injection, at=self._call.at))
 
-    def witnessed(self, seen: Observation) -> None:
-        """Notes which of the faults the caller met, once the attempt is over."""
+    def witnessed(self, seen: Observation) -> str:
+        """Notes which of the faults the caller met, once the attempt is over. Returns the words for its reply if one of
+        them has left nothing in it to use; else an empty text."""
+        left = ""
         for active in self.active:
             changed = active.call or active.reply or active.told
             its = seen
@@ -116,6 +118,8 @@ class AttemptFaults:
                         changed=active.changed(),
                     )
                 )
+                left = left or unusable(active.fault)
+        return left
 
 
 class Attempt(ABC):
@@ -124,7 +128,10 @@ class Attempt(ABC):
     A seam's own attempt sends the call, takes the events, and ends the record. `elapsed_s` and `spent`: the trial's
     before the attempt. Waits and replies must fit in `deadline_s`, without the seconds `held_s` in which the lab mended
     itself. `sent` is the call that left last, or None. `waits`: a story lets time pass, or the attempt ended meanwhile.
+    `left`: a reply of success in words, if a fault has left nothing in it for its caller to use; else empty.
     """
+
+    left = ""
 
     def __init__(
         self,
@@ -227,7 +234,9 @@ class Attempt(ABC):
 
     def judged(self, seen: Observation) -> None:
         """Notes which faults the caller met by its observation, and keeps the exchange for faults that look back."""
-        self.faults.witnessed(seen)
+        left = self.faults.witnessed(seen)
+        if left and seen.error is None and seen.status is not None and seen.status < 400:
+            self.left = f"status {seen.status}, and {left}"
         if self._memory.plan.looks_back:
             ended_s = self._elapsed_s + seen.duration_s
             true = not any(each.call is not None or each.reply is not None for each in self.faults.active)

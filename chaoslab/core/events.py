@@ -214,7 +214,8 @@ class CallFinished(AttemptEvent):
     duration_s: Seconds
     status: Count | None = None
     error: str | None = None
-    """timed_out, refused, reset, closed, garbled, too_large, or the service's own message."""
+    """timed_out, refused, reset, closed, garbled, too_large, cancelled (nobody waited for the answer any more), "status
+    200, and no JSON" or "no body" (a reply of success that its caller cannot use), or the service's own message."""
     bytes: Count = 0
     via: str = "proxy"
     """proxy (clean), lane (poisoned), direct (around the proxy), function (in this process), service (on the virtual

@@ -25,6 +25,8 @@ LAYERS = ("budget", "context", "meaning", "tool", "stream", "wire")
 pass."""
 HALVES = ("", "call", "reply")
 Left = Literal["", "value", "part", "nothing", "garbage"]
+UNUSABLE = {"nothing": "no body", "garbage": "no JSON"}
+"""The words for a reply that nobody can use, by what a fault leaves of it."""
 
 
 class Fault:
@@ -39,7 +41,8 @@ class Fault:
       nobody recovers.
     - `leaves`: what its caller has in the place of the right reply: "value" for another value, "part" for the beginning
       of the right one, "nothing" for an empty one, "garbage" for one that cannot be read as what it should be. An
-      attempt that meets it is not right, whatever its status.
+      attempt that meets it is not right, whatever its status. It has failed if nothing or garbage is left and the fault
+      does not corrupt in silence.
     - `needs`: what it must find to have something to change, after "it needs", as in "a list in the answer".
     - `lasts`: it goes on until its trial ends, so nothing recovers from it.
     - `delays`: it only makes a call slow. An attempt that meets it may succeed.
@@ -157,6 +160,11 @@ def load(name: str) -> type[Fault]:
 def trait(fault: object, name: str) -> Any:
     """A trait of a fault; the default for a class that does not derive from `Fault` and does not state it."""
     return getattr(fault, name, getattr(Fault, name))
+
+
+def unusable(fault: object) -> str:
+    """The words for the reply that a fault leaves, if its caller cannot use it and can tell; else an empty text."""
+    return "" if trait(fault, "corrupts") else UNUSABLE.get(trait(fault, "leaves"), "")
 
 
 @cache

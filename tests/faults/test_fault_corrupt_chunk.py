@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -9,24 +10,44 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.stream import Events, json_of, spelt_event
+from chaoslab.core.exchange import Observation, Reply
+from chaoslab.core.stream import Events, json_of, spelt_event, type_of
 from chaoslab.faults.stream.corrupt_chunk import CorruptChunk
 from chaoslab.faults.stream.cut import EVENTS_MAX
 from tests.faults.answer_parts import FORMATS, TEXT, streamed
 from tests.faults.fault_parts import Target, meet
-from tests.seams.stream_parts import Timetable, drawn_over, events, read, streamed_over
+from tests.seams.stream_parts import STREAM, Read, Timetable, drawn_over, events, read, streamed_over
+
+
+def over(fault: CorruptChunk, body: Sequence[bytes], *, stops_after: int | None = None) -> tuple[Read, Observation]:
+    """The notes of the reader of a body with the fault over it, and the observation that the fault is shown."""
+    pipes = streamed_over(fault)
+    notes = read(Timetable(body), *pipes, stops_after=stops_after)
+    return notes, replace(notes.observed, changed_reply=Reply(200, STREAM, stream=Timetable([]), pipes=pipes))
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_one_event_has_no_json_and_all_others_come(name: str) -> None:
     was = streamed(name, TEXT)
-    notes = read(Timetable(was), *streamed_over(CorruptChunk(2)))
+    notes, seen = over(CorruptChunk(2), was)
     came = Events().feed(notes.body)
-    assert [*came[:2], *came[3:]] == [*was[:2], *was[3:]]
-    assert (json_of(came[2]), came[2].startswith(was[2].partition(b"data:")[0] + b"data: ")) == (None, True)
-    assert CorruptChunk(2).witnessed(notes.observed) == (
-        f"event 3 came with damaged JSON, and the reader took {len(was)} events"
+    hit = 2 if type_of(was[2]) != "ping" else 3
+    assert [*came[:hit], *came[hit + 1 :]] == [*was[:hit], *was[hit + 1 :]]
+    assert (json_of(came[hit]), came[hit].startswith(was[hit].partition(b"data:")[0] + b"data: ")) == (None, True)
+    assert CorruptChunk(2).witnessed(seen) == (
+        f"event {hit + 1} came with damaged JSON, and the reader took {len(was)} events"
     )
+
+
+def test_a_ping_that_no_client_parses_is_left_alone_and_the_next_event_is_hit() -> None:
+    ping = spelt_event({"type": "ping"})
+    body = [*events(2)[:2], ping, ping, *events(2)]
+    came = Events().feed(over(CorruptChunk(2), body)[0].body)
+    assert [n for n, event in enumerate(came) if event != body[n]] == [4]
+    for stops_after, met in ((3, None), (4, None), (5, "event 5 came with damaged JSON, and the reader took 5 events")):
+        assert CorruptChunk(2).witnessed(over(CorruptChunk(2), body, stops_after=stops_after)[1]) == met
+    notes, seen = over(CorruptChunk(2), [*body[:4], body[-1]])
+    assert (notes.body, CorruptChunk(2).witnessed(seen)) == (b"".join([*body[:4], body[-1]]), None)
 
 
 @settings(max_examples=25)  # a world of its own for each
@@ -38,9 +59,9 @@ def test_whatever_the_event_says_it_is_no_json_any_more(value: dict[str, int | s
 
 def test_a_reader_that_stopped_before_is_no_witness() -> None:
     fault = CorruptChunk(2)
-    assert fault.witnessed(read(Timetable(events(5)), *streamed_over(fault), stops_after=2).observed) is None
-    assert fault.witnessed(read(Timetable(events(5)), *streamed_over(fault), stops_after=3).observed)
-    assert fault.witnessed(replace(read(Timetable(events(5))).observed, streamed=None)) is None
+    assert fault.witnessed(over(fault, events(5), stops_after=2)[1]) is None
+    assert fault.witnessed(seen := over(fault, events(5), stops_after=3)[1])
+    assert fault.witnessed(replace(seen, streamed=None)) is None
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.core.exchange import Failure, Observation, Reply
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import Pipe
-from chaoslab.core.stream import Streamed
+from chaoslab.core.stream import Streamed, Watched
 from chaoslab.seams.http.streamed import Body
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
@@ -86,7 +86,7 @@ class Read:
         return b"".join(part for _, part in self.came)
 
 
-def streamed_over(fault: Fault) -> tuple[Pipe, ...]:
+def streamed_over(fault: Fault) -> tuple[Watched, ...]:
     """The pipes that the fault's story puts over a streamed reply."""
     met = meet(fault, Target(reply=Reply(200, STREAM, stream=Timetable([]))))
     assert met.reply is not None

@@ -85,7 +85,7 @@ class Run:
                 with here.seam.trial(TrialId("run", 1, 1)):
                     try:
                         self.words = await ask(sdk, **of_asking)
-                    except (httpx.HTTPError, groq.APIError) as error:
+                    except (httpx.HTTPError, groq.APIError, ValueError) as error:
                         self.error = type(error).__name__
                 self.history = here.history()
 
@@ -129,6 +129,22 @@ def test_a_whole_answer_has_no_such_times_and_no_such_fields_in_its_line(tmp_pat
     assert (run.words[0].split()[0], run.finished.first_byte_s, run.of(FaultInjected)) == ("Hello!", None, [])
     (log,) = tmp_path.rglob("info.log")
     assert "first_byte_s" not in log.read_text()
+
+
+@pytest.mark.parametrize("in_bytes", [False, True], ids=["handed over", "in bytes"])
+def test_an_answer_with_a_damaged_event_is_a_failure(tmp_path: Path, in_bytes: bool) -> None:
+    run = Run(tmp_path, inject("corrupt_chunk", "model", after_events=3), in_bytes=in_bytes)
+    assert (run.error, len(run.evidence)) == ("JSONDecodeError", 1)
+    assert (run.finished.ok, run.finished.status, run.finished.error) == (False, 200, "status 200, and no JSON")
+
+
+def test_an_empty_answer_of_a_model_is_a_failure(tmp_path: Path) -> None:
+    async def whole(sdk: groq.AsyncGroq) -> list[str]:
+        return [str(await sdk.chat.completions.create(model="m", messages=ASK))]
+
+    run = Run(tmp_path, inject("empty_response", "model"), ask=whole)
+    assert (run.error, len(run.evidence)) == ("JSONDecodeError", 1)
+    assert (run.finished.ok, run.finished.status, run.finished.error) == (False, 200, "status 200, and no body")
 
 
 def test_a_cut_is_a_silently_truncated_answer(tmp_path: Path) -> None:

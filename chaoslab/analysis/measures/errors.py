@@ -9,6 +9,7 @@ from functools import cache
 
 from chaoslab.analysis.measures import traits
 from chaoslab.core.events import UNTOLD, CallDisturbed, CallFinished, FaultWitnessed
+from chaoslab.core.fault import UNUSABLE
 from chaoslab.record.history import History, Place
 
 ENDS = ("timed_out", "refused", "reset", "closed", "garbled", "too_large", "unresolved", "untrusted")
@@ -74,6 +75,7 @@ def kind(call: CallFinished) -> str:
     if said in ENDS:
         return said.replace("_", " ")
     if call.status is not None:
-        return f"{call.status}" if call.status >= 400 else f"{call.status} with an error in it"
+        left = (words for words in UNUSABLE.values() if said == f"status {call.status}, and {words}")
+        return f"{call.status}" if call.status >= 400 else f"{call.status} with {next(left, 'an error in it')}"
     raised = _RAISED.fullmatch(said)
     return raised[1] if raised else "failed" if said else "failed, no reason given"

@@ -5,8 +5,9 @@ result of that same request: an attempt that is ok and met no fault that corrupt
 its place. There is one incident per request, with the name of the fault that opened it; further faults of its attempts
 belong to it. It is *noticed* at the end of that attempt, when its fault is witnessed.
 
-An empty or unreadable reply with a status of success ends its request by its number, so the same call made again is
-another request. It counts as an attempt to repair all the same.
+A reply that was taken for an answer ends its request by its number, also if it is only a part of one or empty, so the
+same call made again is another request. It counts as an attempt to repair all the same. So do, in logs of before, empty
+and unreadable replies of services and functions.
 
 Incidents of one trial may go together, as where one outage hits several requests. Their intervals are widened by how
 much they do (`intervals.design_effect`); trials are taken as independent.

@@ -10,6 +10,7 @@ import os
 import sys
 from functools import lru_cache
 
+from chaoslab.core import fault as core
 from chaoslab.core.fault import Fault, load, trait
 
 
@@ -27,6 +28,11 @@ def leaves(fault: str) -> str:
     """The thing that its caller has in the place of the right reply: "value", "part", "nothing" or "garbage"; else an
     empty text."""
     return str(trait(of(fault), "leaves"))
+
+
+def unusable(fault: str) -> str:
+    """The words for the reply that it leaves, if its caller cannot use it and can tell; else an empty text."""
+    return core.unusable(of(fault))
 
 
 def needs(fault: str) -> str:

@@ -10,14 +10,14 @@ from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import Line, Signal, Timed
-from chaoslab.core.stream import json_of
+from chaoslab.core.stream import json_of, type_of
 from chaoslab.faults.stream.cut import drawn
 
 
 @dataclass(frozen=True)
 class CorruptChunk(Fault):
-    """Cuts the JSON of one event in its middle, after `after_events` events (0: drawn, 1 to 8). All others pass, and so
-    does an event that has no JSON, such as `[DONE]`."""
+    """Cuts the JSON of one event in its middle: of the first one that a client parses after `after_events` events (0:
+    drawn, 1 to 8). All others pass. No client parses a `ping`, or an event that has no JSON, such as `[DONE]`."""
 
     after_events: int = 0
     layer = "stream"
@@ -31,32 +31,38 @@ class CorruptChunk(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
-        return reply.through(Line(_Law(self.after_events), room_bytes=0))
+        return reply.through(_Damaging(self.after_events))
 
     def witnessed(self, seen: Observation) -> str | None:
-        stream = seen.streamed
-        if stream is None or stream.events <= self.after_events:
+        stream, changed = seen.streamed, seen.changed_reply
+        pipe = changed.pipes[-1].pipe if changed is not None and changed.pipes else None
+        place = pipe.place if isinstance(pipe, _Damaging) else None
+        if stream is None or place is None or stream.events < place:
             return None
-        return f"event {self.after_events + 1} came with damaged JSON, and the reader took {stream.events} events"
+        return f"event {place} came with damaged JSON, and the reader took {stream.events} events"
 
 
-class _Law:
-    """Lets so many events pass, damages one, and lets the rest pass."""
+class _Damaging(Line):
+    """Lets so many events pass, damages the next one that a client parses, and lets the rest pass. `place`: the number
+    of the damaged event, from 1; None before there is one."""
 
     def __init__(self, after_events: int) -> None:
-        self._left = after_events
+        super().__init__(self._damage, room_bytes=0)
+        self.place: int | None = None
+        self._after, self._passed = after_events, 0
 
-    def __call__(self, timed: Timed, start: float) -> Iterable[Timed]:
-        if isinstance(timed.item, Signal):
-            return (Timed(start, timed.item),)
-        self._left -= 1
-        item = _damaged(timed.item) if self._left == -1 else timed.item
+    def _damage(self, timed: Timed, start: float) -> Iterable[Timed]:
+        item = timed.item
+        if not isinstance(item, Signal):
+            self._passed += 1
+            if self.place is None and self._passed > self._after and (damaged := _damaged(item)) != item:
+                self.place, item = self._passed, damaged
         return (Timed(start, item),)
 
 
 def _damaged(event: bytes) -> bytes:
-    """The event with half of its JSON; the same one if it has none, or none that could be cut."""
-    if not isinstance(json_of(event), dict | list):
+    """The event with half of its JSON; the same one if it has none, or none that could be cut, or if it is a ping."""
+    if not isinstance(json_of(event), dict | list) or type_of(event) == "ping":
         return event
     head, found, data = event.partition(b"data:")
     text = data.rstrip(b"\r\n").lstrip()

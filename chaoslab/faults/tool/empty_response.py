@@ -13,7 +13,8 @@ OF_BODY = ("content-length", "content-encoding", "transfer-encoding")
 
 @dataclass(frozen=True)
 class EmptyResponse(Fault):
-    """Lets the work be done and answers with the service's own status and headers, and no body."""
+    """Lets the work be done and answers with the service's own status and headers, and no body. A function that returns
+    None has no other answer, so nothing is changed then."""
 
     layer = "tool"
     leaves = "nothing"
@@ -22,6 +23,8 @@ class EmptyResponse(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
+        if reply.of_function and reply.value is None:
+            return reply
         kept = {name: text for name, text in reply.headers.items() if name.lower() not in OF_BODY}
         return Reply(reply.status, kept)
 

@@ -310,7 +310,8 @@ class _Attempt(Attempt):
         else:
             self.observed(reply, failure)
         own = isinstance(reply, Returned)
-        made.ok = reply.ok if isinstance(reply, Returned) else reply is not None and reply.status < 400
+        right = reply.ok if isinstance(reply, Returned) else reply is not None and reply.status < 400
+        made.ok = right and not self.left
         made.status = None if reply is None or own else reply.status
         made.via = "function" if self.sent else "none"
         if reply is not None:
@@ -318,4 +319,4 @@ class _Attempt(Attempt):
         if failure is not None and failure.native is not None:
             made.raised(failure.native)
         elif not made.ok:
-            made.error = kind or (reply.error_words if reply is not None else "cancelled")
+            made.error = kind or self.left or (reply.error_words if reply is not None else "cancelled")

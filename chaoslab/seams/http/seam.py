@@ -456,7 +456,10 @@ class _Attempt(Attempt):
         stopped = reply is None if streamed is None else streamed.ended == CANCELLED
         if stopped and failure is None:
             error = CANCELLED
-        ok = reply is not None and not said_no and failure is None and not stopped
+        unusable = self._of_model and not said_no and bool(self.left)  # a tool's client may take an empty reply
+        if unusable:
+            error = self.left
+        ok = reply is not None and not said_no and failure is None and not stopped and not unusable
         self.note(
             events.CallFinished(
                 at=call.at,

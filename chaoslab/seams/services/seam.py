@@ -476,6 +476,7 @@ class ServiceAttempt(Attempt):
         unread = heard is not None and streamed is None and reply is not None and reply.value is None
         if unread and error is None and status is not None and status < 400:
             error = f"status {status}, and no JSON"
+        error = error or self.left or None
         ok = error is None and status is not None and status < 400
         if ok:
             self.book.requests.answered(self.asked)

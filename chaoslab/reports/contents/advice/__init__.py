@@ -16,7 +16,7 @@ from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.ledger import Kind
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.intervals import Rate, rate
-from chaoslab.analysis.measures.traits import layer
+from chaoslab.analysis.measures.traits import layer, unusable
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.analysis.standing import Standing
 from chaoslab.base.identity import canonical
@@ -71,7 +71,7 @@ class Seen:
     def taken(self, of: Callable[[str], bool]) -> set[tuple[str | None, str]]:
         """The trials with each of these faults that hit the last attempt at some request, which the caller took for
         right: none after which the same call was made again. A reply in parts counts also if it broke off, since its
-        parts were there to be used."""
+        parts were there to be used, and one with nothing in it, which its caller may not have looked at."""
         anew = self._asked_anew
         last = {(record.trial, call.target, call.request): call for record, call in self.history.of(CallFinished)}
         found = set()
@@ -79,7 +79,10 @@ class Seen:
             call = last.get((record.trial, event.target, event.request)) if of(event.fault) else None
             if (record.trial, event.target, event.request) in anew:
                 continue
-            if call is not None and call.attempt == event.attempt and (call.ok or layer(event.fault) == "stream"):
+            if call is None or call.attempt != event.attempt:
+                continue
+            of_success = call.status is not None and call.status < 400
+            if call.ok or layer(event.fault) == "stream" or (of_success and unusable(event.fault)):
                 found.add((record.trial, event.fault))
         return found
 
