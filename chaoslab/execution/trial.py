@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
 from weakref import WeakSet
 
 from chaoslab.analysis.answers import Likeness, Twin, compare
@@ -44,6 +44,9 @@ from chaoslab.record.runs import Run
 from chaoslab.seams import adapters
 from chaoslab.seams.functions.seam import CALLS_MAX
 from chaoslab.seams.services.refusals import check as check_services
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHOWN = 300
 """The longest one-line text of a trial, in characters."""
@@ -284,7 +287,7 @@ def run(
         isolate=isolate, upstreams=upstreams, state=state,
     )  # fmt: skip
     for said in idle(trial.history, trial.plan.injections):
-        warnings.warn(said, NothingHit, stacklevel=2)
+        warnings.warn(said, NothingHit, stacklevel=3)
     return trial
 
 
@@ -292,10 +295,9 @@ class NothingHit(UserWarning):
     """A fault that had to hit has hit or changed nothing in any trial, such as one whose `tool=` fits no call."""
 
 
-def run_many(
-    agent: Any, prompt: Any, *, trials: int, jobs: int = 1, **options: Unpack[Options]
-) -> Generator[Trial, None, None]:
-    """Runs `trials` trials of an agent, each when the iterator is advanced. The options are those of `run`.
+def run_many(agent: Any, prompt: Any, *, trials: int, jobs: int = 1, **options: Unpack[Options]) -> Trials:
+    """Runs `trials` trials of an agent, each when the iterator is advanced; `.frame()` makes one table of all. The
+    options are those of `run`.
 
     Each trial has its own dice for the faults; the trials' keys are p1.r1, p1.r2 and so on. The agent's own random
     numbers are the same in all trials, so one twin serves all. `jobs`: the number of processes.
@@ -306,7 +308,35 @@ def run_many(
     """
     validation.check_number("trials", trials, whole=True)
     validation.check_number("jobs", jobs, whole=True)
-    return _watched(numbered(agent, prompt, range(trials), jobs=jobs, **options))
+    return Trials(_watched(numbered(agent, prompt, range(trials), jobs=jobs, **options)))
+
+
+class Trials(Iterator[Trial]):
+    """The trials of `run_many`. Each is run when it is asked for, and then not kept here."""
+
+    def __init__(self, trials: Generator[Trial, None, None]) -> None:
+        self._trials, self._taken = trials, 0
+
+    def __next__(self) -> Trial:
+        self._taken += 1
+        return next(self._trials)
+
+    def close(self) -> None:
+        """Ends them early."""
+        self._trials.close()
+
+    def frame(self) -> pd.DataFrame:
+        """Runs all trials, as one DataFrame: the columns of `lab.load(…).trials`, a row a trial.
+
+        Raises:
+            ValueError: some were taken before, and are not here any more.
+            Incomplete: pandas is not installed.
+        """
+        if self._taken:
+            raise ValueError("these trials were taken before: keep them in a list, and give that to lab.frame")
+        from chaoslab.reports.frames import frame
+
+        return frame(self)
 
 
 def _watched(trials: Generator[Trial, None, None]) -> Generator[Trial, None, None]:
@@ -317,7 +347,7 @@ def _watched(trials: Generator[Trial, None, None]) -> Generator[Trial, None, Non
             found.take(trial.history, trial.plan.injections)
             yield trial
     for said in found.told(called=True):
-        warnings.warn(said, NothingHit, stacklevel=2)
+        warnings.warn(said, NothingHit, stacklevel=3)
 
 
 def numbered(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
+from chaoslab.execution.trial import Trials
 from chaoslab.record.history import History
 from chaoslab.reports.frames import COLUMNS, Frames
 
@@ -28,9 +29,13 @@ def agent(prompt: str) -> str:
     return prompt
 
 
-def trials(**more: Any) -> list[lab.Trial]:
+def begun(**more: Any) -> Trials:
     lost = lab.inject("lost_reply", "refund", chance=0.5)
-    return list(lab.run_many(agent, "Refund order 17.", trials=8, tools=[refund], faults=[lost], **more))
+    return lab.run_many(agent, "Refund order 17.", trials=8, tools=[refund], faults=[lost], **more)
+
+
+def trials(**more: Any) -> list[lab.Trial]:
+    return list(begun(**more))
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +75,19 @@ def test_the_tables_say_what_the_trials_say(frames: Frames) -> None:
 
 def test_the_trials_of_run_many_are_the_same_table(frames: Frames) -> None:
     assert lab.frame(trials()).drop(columns="began_s").equals(frames.trials.drop(columns="began_s"))
+
+
+def test_run_many_gives_the_table_itself_unless_some_of_it_was_taken_before(frames: Frames) -> None:
+    run = begun()
+    assert run.frame().drop(columns="began_s").equals(frames.trials.drop(columns="began_s"))
+    with pytest.raises(ValueError, match="taken before: keep them in a list"):
+        run.frame()
+    run = begun()
+    next(run)
+    with pytest.raises(ValueError, match="taken before"):
+        run.frame()
+    run.close()
+    assert list(run) == []
 
 
 def test_what_is_not_known_is_missing(frames: Frames) -> None:
