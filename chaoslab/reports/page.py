@@ -13,6 +13,8 @@ from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate
 WIDTH = 80
 NAME_LEAST = 12
 """The fewest columns for a name."""
+NAME_LINES = 3
+"""The most lines for a name."""
 WHY, NAMED = 220, 3
 """The most characters of a reason, and the most trials that are named for it."""
 
@@ -30,19 +32,26 @@ def section(name: str, measure: Callable[[], list[str]]) -> list[str]:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table with columns as wide as their widest entry. The first column, of names, is left-aligned and cut if the
-    line would not fit; the others are right-aligned."""
+    """A table with columns as wide as their widest entry. The first column, of names, is left-aligned, and a name for
+    which there is no room goes on in the lines below; the others are right-aligned."""
     widths = [max(len(row[n]) for row in [header, *rows]) for n in range(len(header))]
     rest = sum(widths[1:]) + 2 * (len(widths) - 1)
     widths[0] = min(widths[0], max(NAME_LEAST, WIDTH - rest))
-    return [
-        "  ".join([_cut(row[0], widths[0]).ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
-        for row in [header, *rows]
-    ]
+    lines = []
+    for row in [header, *rows]:
+        name, *more = _in_lines(row[0], widths[0])
+        lines.append("  ".join([name.ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip())
+        lines += more
+    return lines
 
 
-def _cut(name: str, width: int) -> str:
-    return name if len(name) <= width else name[: width - 1] + "…"
+def _in_lines(name: str, width: int) -> list[str]:
+    """The name in at most `NAME_LINES` lines. A word without room, and what is left after the last line, are cut."""
+    below = " " * (len(name) - len(name.lstrip()) + 4)
+    lines = textwrap.wrap(name, width, subsequent_indent=below, break_long_words=False, break_on_hyphens=False)
+    if len(lines) > NAME_LINES:
+        lines = [*lines[: NAME_LINES - 1], f"{lines[NAME_LINES - 1]} …"]
+    return [line if len(line) <= width else line[: width - 1] + "…" for line in lines or [name]]
 
 
 def percent(value: float) -> str:

@@ -1,0 +1,28 @@
+"""The parts of a text page."""
+
+from __future__ import annotations
+
+import pytest
+
+from chaoslab.reports.page import NAME_LEAST, WIDTH, table
+
+COLUMNS = ["x" * 30, "y" * 30]
+ROOM = WIDTH - 64
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("level network on services", ["level network on", "    services"]),
+        ("  reset_peer on calculator", ["  reset_peer on", "      calculator"]),
+        ("circular_reference", ["circular_refere…"]),
+        ("one two three four five six seven eight", ["one two three", "    four five", "    six seven …"]),
+        ("short", ["short"]),
+        ("", [""]),
+    ],
+)
+def test_a_name_without_room_goes_on_below_its_row(name: str, lines: list[str]) -> None:
+    assert ROOM > NAME_LEAST
+    first, *more = table(["f" * ROOM, *COLUMNS], [[name, "1", "2"]])[1:]
+    assert first == f"{lines[0]:{ROOM}}  {'1':>30}  {'2':>30}"
+    assert more == lines[1:]
