@@ -82,7 +82,7 @@ def _leave(name: str, options: argparse.Namespace) -> int:
 
     folder = find(name)
     own = folder.parent / folder.resolve().name
-    code = leave(own, 0, program=options.program)
+    code = leave(own, 0, program=options.program, summarized=len(options.runs) != PAIR)
     return _shown(own / "report.html", code) if options.open else code
 
 
@@ -159,9 +159,7 @@ def _compare(names: Sequence[str], options: argparse.Namespace) -> int:
             path = formats.write({file: made}, folder)[0]
         except OSError as error:
             return refuse(LookupError(f"cannot write {folder / file}: {error.strerror or error}"))
-    if not options.format:
-        print(text(found), end="")
-    print(path)
+    print(path if options.format else f"changes {path}\n\n{text(found)}", end="\n" if options.format else "")
     return 0
 
 

@@ -373,13 +373,16 @@ def _check_toxiproxy(url: str) -> None:
 # The end of a run.
 
 
-def leave(folder: Path, code: int, *, program: str | None = None, gate: Gate | None = None) -> int:
-    """Prints the run's summary, the gate's ruling and the paths of logs and charts; returns the exit code."""
+def leave(
+    folder: Path, code: int, *, program: str | None = None, gate: Gate | None = None, summarized: bool = True
+) -> int:
+    """Prints the gate's ruling and the paths of logs and charts, if `summarized` between the run's summary and the next
+    command; returns the exit code."""
     with heard_outside_imports():
-        return _leave(folder, code, program, gate)
+        return _leave(folder, code, program, gate, summarized=summarized)
 
 
-def _leave(folder: Path, code: int, program: str | None, gate: Gate | None) -> int:
+def _leave(folder: Path, code: int, program: str | None, gate: Gate | None, *, summarized: bool) -> int:
     try:
         history = _history(folder)
     except OSError as error:
@@ -392,13 +395,18 @@ def _leave(folder: Path, code: int, program: str | None, gate: Gate | None) -> i
 
     report = RunReport.of(history)
 
-    print("\n" + summary.render(report), flush=True)
+    if summarized:
+        print("\n" + summary.render(report), flush=True)
     code = _ruled(gate, report, code)
+    if summarized:
+        print()
     latest = folder.resolve() == _latest()
-    print(f"\nlogs    {folder}/{f'  (also {LOGS}/latest)' if latest else ''}")
+    print(f"logs    {folder}/{f'  (also {LOGS}/latest)' if latest else ''}")
     whole = _written(history, report, folder, code)
     if not _drawn(report, folder) or not whole:
         return code or 2
+    if not summarized:
+        return code
     met = (trial for trial in report.trials if trial in report.met)
     look_at = worst(report.verdicts) or next(met, None) or next(iter(report.trials), None)
     print(

@@ -9,18 +9,23 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from statistics import fmean
 from xml.etree import ElementTree
 
 import pytest
 
 import chaoslab as lab
 from chaoslab import cli
+from chaoslab.analysis.judge import Outcome
 from chaoslab.record.history import History
 from chaoslab.reports.changes import Changes, Way
 from chaoslab.reports.changes.formats import FORMATS, text
 from chaoslab.reports.contents import Contents
+from tests.measures.test_cost import log
+from tests.reports.fake_run import FakeRun, stated
 from tests.reports.shop_agents import hasty, patient, price
 
 XSD = Path(__file__).with_name("junit.xsd")
@@ -83,6 +88,54 @@ def test_every_format_tells_the_same(folders: tuple[Path, Path]) -> None:
     assert value["mcnemar"]["p"] == found.p
     assert [pair["trial"] for pair in value["pairs"] if pair["new"]] == [one.trial for one in found.new]
     assert "<b>99" not in told["html"]
+
+
+def test_what_a_trial_took_is_told_over_the_pairs(folders: tuple[Path, Path]) -> None:
+    then, now = map(of, folders)
+    found = Changes.of(then, now)
+    spent = {one.amount: one for one in found.spent}
+    assert list(spent) == ["seconds", "calls", "failed calls", "retries"]  # no model, so no tokens and no dollars
+    before = {row.trial: row for row in then.rows}
+    for amount in spent:
+        field = amount.removesuffix(" calls")
+        one = spent[amount]
+        pairs = [(getattr(before[row.trial], field), getattr(row, field)) for row in now.rows]
+        assert one.pairs == len(pairs) == 10
+        assert one.then == pytest.approx(fmean(was for was, _ in pairs))
+        assert one.now == pytest.approx(fmean(is_now for _, is_now in pairs))
+        assert one.difference == pytest.approx(one.now - one.then)
+    assert spent["retries"].now == 0 < spent["retries"].then
+    assert spent["failed calls"].cells[2:] == ("0", "")
+    low, high = (spent["retries"].interval.low, spent["retries"].interval.high) if spent["retries"].interval else (0, 0)
+    assert low < spent["retries"].difference < high < 0
+    for kind in ("html", "markdown"):
+        assert "retries" in FORMATS[kind][1](found)
+    assert "\nretries " in text(found)
+    assert json.loads(FORMATS["json"][1](found))["spent"]["calls"]["difference"] == spent["calls"].difference
+    (same,) = {one.cells[2:] for one in Changes.of(then, then).spent}
+    assert same == ("0", "")
+
+
+@pytest.mark.parametrize(("now", "told"), [(0.25, ["tokens", "dollars"]), (None, ["tokens"])])
+def test_dollars_are_compared_only_if_every_answer_has_a_price(now: float | None, told: list[str]) -> None:
+    runs = [Contents.of(log((set(), [(2, usd)], 1.0)), where="x") for usd in (0.5, now)]
+    spent = {one.amount: one for one in Changes.of(*runs).spent}
+    assert [*spent][-len(told) :] == told
+    assert spent["tokens"].cells == ("3.00", "3.00", "0", "")
+    if now is not None:
+        assert spent["dollars"].cells == ("0.500000 USD", "0.250000 USD", "-0.250000 USD", "")
+
+
+def test_a_pair_that_was_cut_off_counts_for_no_mean(folders: tuple[Path, Path]) -> None:
+    then, now = map(of, folders)
+    hung = [replace(row, outcome=Outcome.HUNG) if row.trial == "p1.r1" else row for row in now.rows]
+    assert {one.pairs for one in Changes.of(then, replace(now, rows=hung)).spent} == {9}
+
+
+def test_settings_that_differ_are_told_with_their_values(tmp_path: Path) -> None:
+    history = History.read(FakeRun(tmp_path, prompts=1).write())
+    runs = [Contents.of(stated(history, TOOL_TIMEOUT_S=limit), where="x") for limit in (2.0, 0.3)]
+    assert Changes.of(*runs).notes == ("The setting TOOL_TIMEOUT_S is another: 2.0 then, 0.3 now.",)
 
 
 def junit_schema(text: str, folder: Path) -> None:

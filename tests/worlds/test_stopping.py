@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from chaoslab.config.settings import Settings
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed, ServiceResumed, ServiceStopped
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
@@ -43,7 +45,9 @@ def test_the_callers_of_a_stopped_process_meet_it_and_the_next_prompt_finds_it_b
     for trial in ("p1.r1", "p2.r1"):  # so the second one found it back
         assert met[trial, "calculator", 1, 1] == "connection closed without an answer, nothing was done"
     assert met["p4.r1", "messaging", 1, 1] == "connection reset, the work was done"
-    assert met["p3.r1", "weather", 1, 1].startswith("no answer within 2.0")
+    waited = re.fullmatch(r"no answer within (\d+\.\d{3}) s", met["p3.r1", "weather", 1, 1])
+    assert waited
+    assert float(waited[1]) >= Settings().tool_timeout_s  # a busy machine may notice later
     assert len(met) == len(list(history.of(FaultInjected)))
     calls = {(r.trial, e.target, e.request, e.attempt): e for r, e in history.of(CallFinished)}
     assert all(name in met for name, call in calls.items() if not call.ok)

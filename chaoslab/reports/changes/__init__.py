@@ -16,7 +16,9 @@ from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.measures.paired import mcnemar
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.analysis.standing import Standing
+from chaoslab.base.jsonable import shown
 from chaoslab.core.events import RunStarted
+from chaoslab.reports.changes.spending import Moved, moved
 from chaoslab.reports.charts.series import lines
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.outcomes import UNSTATED
@@ -64,6 +66,8 @@ class Changes:
     then_alone: Sequence[str]
     now_alone: Sequence[str]
     notes: Sequence[str] = ()
+    spent: Sequence[Moved] = ()
+    """The means of what a trial took then and now, over the pairs that ended."""
     levels: PassRate | None = None
     """The share of correct trials at the two levels of chaos, if the runs differ in nothing else."""
 
@@ -71,7 +75,8 @@ class Changes:
     def of(cls, then: Contents, now: Contents) -> Changes:
         """The changes from one run to another."""
         before, after = _keyed(then), _keyed(now)
-        pairs = [_change(before[key], now, row) for key, row in after.items() if key in before]
+        both = [(before[key], row) for key, row in after.items() if key in before]
+        pairs = [_change(one, now, other) for one, other in both]
         order = list(Way)
         return cls(
             then=then.where,
@@ -80,6 +85,7 @@ class Changes:
             then_alone=[row.trial for key, row in before.items() if key not in after],
             now_alone=[row.trial for key, row in after.items() if key not in before],
             notes=tuple(_notes(then.report.started, now.report.started)),
+            spent=moved(then, now, both),
             levels=_levels(then.report, now.report),
         )
 
@@ -132,9 +138,10 @@ def _notes(then: RunStarted | None, now: RunStarted | None) -> Iterator[str]:
             yield f"The {name} is another: {one} then, {other} now."
     if then.plan != now.plan:
         yield "The planned faults are others."
-    others = {name for name in {*then.settings, *now.settings} if then.settings.get(name) != now.settings.get(name)}
-    if named := sorted(others - {"SEED", "WORLD"}):
-        yield f"Settings that are not the same: {', '.join(named)}."
+    for name in sorted({*then.settings, *now.settings} - {"SEED", "WORLD"}):
+        one, other = then.settings.get(name), now.settings.get(name)
+        if one != other:
+            yield f"The setting {name} is another: {shown(one)} then, {shown(other)} now."
 
 
 def _levels(then: RunReport, now: RunReport) -> PassRate | None:

@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable, Sequence
 
 from chaoslab.reports.changes import Change, Changes, Way
+from chaoslab.reports.changes.spending import Moved
 from chaoslab.reports.contents.outcomes import word
 from chaoslab.reports.formats.markdown import code
-from chaoslab.reports.page import wrapped
+from chaoslab.reports.page import table, wrapped
 
 VERSION = 1
 SHOWN = 20
@@ -16,11 +17,14 @@ SHOWN = 20
 ALONE = "without a partner"
 ROWS_MAX = 500
 """The most pairs that Markdown lists."""
+SPENT, SPENT_COLUMNS = "mean of a trial", ("then", "now", "difference", "95 % interval")
 
 
 def text(found: Changes) -> str:
     """The page for a terminal, at most 80 columns."""
     lines = [*wrapped(f"{found.then} → {found.now}"), *wrapped(found.said), *wrapped(found.tested)]
+    if found.spent:
+        lines += ["", *table([SPENT, *SPENT_COLUMNS], [[one.amount, *one.cells] for one in found.spent]), ""]
     changed = _changed(found)
     for one in changed[:SHOWN]:
         lines += wrapped(f"{_mark(one)} {one.trial}: {word(one.then)} → {word(one.now)}: {one.why}", longest=300)
@@ -35,6 +39,9 @@ def markdown(found: Changes) -> str:
     """The changes for a pull request."""
     lines = ["## What changed", "", f"{code(found.then)} → {code(found.now)}", "", f"- **{found.said}**"]
     lines += [f"- {found.tested}", *(f"- {line}" for line in _notes(found))]
+    if found.spent:
+        lines += ["", f"| {' | '.join([SPENT, *SPENT_COLUMNS])} |", "|---|--:|--:|--:|--:|"]
+        lines += [f"| {' | '.join([one.amount, *one.cells])} |" for one in found.spent]
     changed = _changed(found)
     if changed:
         lines += ["", "| | trial | then | now | why | again |", "|---|---|---|---|---|---|"]
@@ -59,6 +66,7 @@ def as_json(found: Changes) -> str:
             "bad_only_then": found.discordant - len(found.new),
             "p": found.p,
         },
+        "spent": {one.amount: _spent(one) for one in found.spent},
         "notes": list(found.notes),
         "then_alone": list(found.then_alone),
         "now_alone": list(found.now_alone),
@@ -67,6 +75,11 @@ def as_json(found: Changes) -> str:
         ],
     }
     return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _spent(one: Moved) -> dict[str, object]:
+    interval = None if one.interval is None else [one.interval.low, one.interval.high]
+    return {"pairs": one.pairs, "then": one.then, "now": one.now, "difference": one.difference, "interval": interval}
 
 
 def junit(found: Changes) -> str:
@@ -130,7 +143,15 @@ def html(found: Changes) -> str:
     worse, better = found.count(Way.WORSE), found.count(Way.BETTER)
     tone = "bad" if worse else "good" if better or found.count(Way.SAME) else "open"
     levels = over_level.draw(found.levels) if found.levels else None
-    given = {"rows": _changed(found), "notes": _notes(found), "tone": tone, "mark": _mark, "word": word}
+    given = {
+        "rows": _changed(found),
+        "spent": SPENT,
+        "columns": SPENT_COLUMNS,
+        "notes": _notes(found),
+        "tone": tone,
+        "mark": _mark,
+        "word": word,
+    }
     try:
         return page("changes.html", it=found, levels=levels, **given)
     except ModuleNotFoundError as error:
