@@ -14,6 +14,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from chaoslab.analysis.measures import traits
+from chaoslab.analysis.measures.calls import given_up
 from chaoslab.analysis.measures.intervals import plausible
 from chaoslab.core.events import (
     CallDisturbed,
@@ -65,7 +66,8 @@ class InjectionCount:
 
 @dataclass(frozen=True)
 class Failure:
-    """Attempts that failed without a witnessed fault and without a disturbance by the lab, with their number."""
+    """Attempts that failed without a witnessed fault and without a disturbance by the lab, with their number. Those
+    that were given up did not fail."""
 
     target: str
     error: str
@@ -214,7 +216,7 @@ class _Told:
             return "the lab itself got in the way"
         if call is None:
             return "its prompt ended first"
-        if call.error == "cancelled":
+        if call.cancelled:
             return "its call was cancelled first"
         if this in self.idle or ((half or needs) and not injected and (half == "call" or call.ok)):
             return NOTHING + (f": it needs {needs}" if needs else "")
@@ -244,12 +246,12 @@ class Uninjected:
         met: dict[Place, list[str]] = defaultdict(list)
         for _, fault, at in history.placed(FaultWitnessed):
             met[at].append(fault.fault)
-        disturbed, may_fail = _disturbed(history), self._may_fail
+        aside, may_fail = _disturbed(history) | given_up(history), self._may_fail
         self.counts.update(
             [
                 (e.target, e.error or (f"status {e.status}" if e.status else "no reason given"))
                 for _, e, at in history.placed(CallFinished)
-                if not e.ok and at not in disturbed and not any(may_fail(name, e.error) for name in met.get(at, ()))
+                if not e.ok and at not in aside and not any(may_fail(name, e.error) for name in met.get(at, ()))
             ]
         )
 

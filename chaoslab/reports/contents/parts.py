@@ -130,7 +130,10 @@ def _calls(report: RunReport) -> Part:
     rows = [["attempts at calls", str(found.made)]]
     if report.knows_usage and not report.of_functions:  # an agent's model is one of its services
         rows.append(["of these to the model", str(found.to_model)])
-    rows += [["failed", str(found.failed)], ["retries: further attempts at a call already made", str(found.retries)]]
+    rows.append(["failed", str(found.failed)])
+    if found.given_up:
+        rows.append(["given up by the agent, or cut by the trial's end, without a fault", str(found.given_up)])
+    rows.append(["retries: further attempts at a call already made", str(found.retries)])
     if not report.of_functions:
         rows.append(["fallbacks", str(found.fallbacks)])
     tables = [Table("Calls of the run", ["calls", "number"], rows)]

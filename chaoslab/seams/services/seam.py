@@ -419,7 +419,7 @@ class ServiceAttempt(Attempt):
         if error == "timed_out" and seen.streamed is not None and seen.streamed.done:
             error = None
         if error == "timed_out" and not seen.gave_up and not any(active.injected for active in self.faults.active):
-            error = "cancelled"
+            error = events.CANCELLED
         whole = seen.error is None and seen.answer is not None
         reply = Served(*seen.answer) if seen.answer is not None else None
         if self.request.method == "HEAD" and whole and reply is not None and self.reply is not None:
@@ -440,7 +440,7 @@ class ServiceAttempt(Attempt):
         if self.waited_s is not None:
             self._finish("timed_out", self.waited_s, None, 0, duration_s=self.waited_s)
         else:
-            self._finish("cancelled", self.seam.timeout_s, None, 0)
+            self._finish(events.CANCELLED, self.seam.timeout_s, None, 0)
 
     def _finish(
         self,
@@ -459,7 +459,7 @@ class ServiceAttempt(Attempt):
         if duration_s is None:
             duration_s = self.seam.clock.monotonic() - self.began_s
         status = reply.status if reply is not None else None
-        if error != "cancelled":
+        if error != events.CANCELLED:
             self.judged(
                 Observation(
                     duration_s=round(duration_s, 6),
