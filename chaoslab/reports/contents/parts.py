@@ -260,8 +260,12 @@ def _delivery(report: RunReport) -> Part:
         unmet = [[one.fault, str(one.count), one_line(one.why, SAID)] for one in reasons]
         tables.append(Table("Scheduled and not witnessed", ["fault", "number", "reason"], unmet, words=True))
     if lone := report.uninjected.value:
-        alone = [[one_line(f.target, SAID), str(f.count), one_line(f.error, SAID)] for f in lone[:MANY]]
-        tables.append(Table("Failures that nobody injected", ["target", "number", "error"], alone, words=True))
+        alone = [
+            [one_line(f.target, SAID), str(f.count), one_line(f.error, SAID), one_line(f.before, SAID) or NONE]
+            for f in lone[:MANY]
+        ]
+        header = ["target", "number", "error", "faults before it"]
+        tables.append(Table("Failures that nobody injected", header, alone, words=True))
     return Part("Delivery of the faults", lines, tables)
 
 
