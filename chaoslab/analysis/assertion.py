@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar, Union, get_origin, get_type_hints
 
 from chaoslab.analysis.judge import Verdict
 from chaoslab.analysis.ledger import few
+from chaoslab.analysis.measures.calls import given_up
 from chaoslab.analysis.opinion import Opinion
 from chaoslab.base.registry import broken, did_you_mean, names
 from chaoslab.base.registry import load as load_plugin
@@ -82,6 +83,30 @@ class Seen:
         from chaoslab.analysis.ledger import done_in
 
         return [found for found in done_in(self.history, self.trial) if fnmatchcase(found[1].effect, effect)]
+
+    def tries(self, tool: str = "*") -> list[tuple[Record, CallStarted, int]]:
+        """The attempts of `started` without those that were given up, each with its number among the others at its
+        request."""
+        return [(record, event, n) for record, event in self.started(tool) if (n := self._number(event))]
+
+    def ended(self, tool: str = "*") -> list[tuple[Record, CallFinished, int]]:
+        """The ends of `finished` without those that were given up, which neither failed nor succeeded, each with the
+        number of its attempt as in `tries`."""
+        return [(record, event, n) for record, event in self.finished(tool) if (n := self._number(event))]
+
+    def _number(self, event: CallStarted | CallFinished) -> int:
+        """The number of an attempt among those at its request that were not given up; 0 if it was."""
+        gone = self._given_up.get((event.target, event.request), ())
+        return 0 if event.attempt in gone else event.attempt - sum(each < event.attempt for each in gone)
+
+    @cached_property
+    def _given_up(self) -> Mapping[tuple[str, int], Sequence[int]]:
+        """The attempts that were given up, by target and request."""
+        found: dict[tuple[str, int], list[int]] = {}
+        for trial, target, request, attempt in given_up(self.history):
+            if trial == self.trial:
+                found.setdefault((target, request), []).append(attempt)
+        return found
 
     @cached_property
     def end(self) -> tuple[Record, PromptFinished] | None:

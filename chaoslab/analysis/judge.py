@@ -530,7 +530,7 @@ def _unseen(seen: _Seen) -> Finding | None:
         end = ended.get(_at(event))
         if end is None:
             continue
-        gone = end.error == "cancelled"
+        gone = end.cancelled
         if gone or _at(event) not in met:
             where = f"{event.target} {event.request}.{event.attempt}"
             why = "the call was over before its caller met it" if gone else "its caller saw nothing of it"

@@ -224,8 +224,10 @@ class Attempt(ABC):
 
     def observed(self, reply: Reply | None, failure: Failure | None, streamed: Streamed | None = None) -> float:
         """Notes which faults the caller met, now that the attempt is over, and returns its duration. `streamed`: the
-        reader's view of a streamed reply."""
+        reader's view of a streamed reply. A caller that gave up while a fault let it wait had a deadline of its own."""
         took_s, error = self.took_s, failure.kind if failure else None
+        if reply is None and failure is None and self.waits and took_s > 0:
+            self.deadline_s, error = took_s, "timed_out"
         if self.faults.active or self._memory.plan.looks_back:
             size = streamed.size if streamed else len(reply.body) if reply else 0
             status = reply.status if reply else None

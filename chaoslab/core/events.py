@@ -26,6 +26,9 @@ REPLY_MAX = 300
 UNTOLD, UNTOLD_S = "untold", math.nan
 """A word and a duration that another lab's log does not record. This lab's own log records all."""
 
+CANCELLED = "cancelled"
+"""The error of a call whose answer nobody waited for any more: its agent cancelled it, or the trial ended."""
+
 LASTS_MAX_S = 1e15
 """The longest a run may take, in virtual time: a million trials that wait for ten years each take 3e14 s."""
 
@@ -234,6 +237,16 @@ class CallFinished(AttemptEvent):
     """The provider's word for why a model's answer ended, such as stop; empty if it broke off. Only at models that are
     services."""
     left_out: ClassVar[tuple[str, ...]] = ("first_byte_s", "last_byte_s", "finish_reason")
+
+    @property
+    def cancelled(self) -> bool:
+        """True if nobody waited for the answer any more. It may be the doing of a fault that held the call back."""
+        return self.error == CANCELLED and not self.ok and (self.status or 0) < 400  # no service's own word
+
+
+def own_words(said: str) -> str:
+    """A target's own message as the error of a call. It is not taken for the lab's word for a cancelled one."""
+    return f"'{said}'" if said == CANCELLED else said
 
 
 @fixed(frozen=True, kw_only=True)

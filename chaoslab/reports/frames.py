@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from chaoslab.analysis.judge import Verdict, verdicts
+from chaoslab.analysis.measures.calls import given_up
 from chaoslab.base import extras
 from chaoslab.core.events import (
     CallFinished,
@@ -69,7 +70,8 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("request_id", "string", "the same for each attempt of a request; missing if the log knows none"),
         Column("began_s", "Float64", "its start, in seconds since the run began"),
         Column("duration_s", "Float64", "its duration in seconds; missing if it did not end"),
-        Column("ok", "boolean", "the answer looked right to the caller; missing if it did not end"),
+        Column("ok", "boolean", "the answer looked right to the caller; missing if it did not end or was given up"),
+        Column("given_up", "boolean", "its agent cancelled it, or the trial's end cut it, and it had met no fault"),
         Column("status", "Int64", "the HTTP status; missing if there was none"),
         Column("error", "string", "timed_out, refused, reset, closed … or the service's own words; missing if none"),
         Column("via", "string", "the way it went; missing if it did not end"),
@@ -237,19 +239,21 @@ def _key(record: Record, event: Any) -> tuple[Any, ...]:
 
 def _calls(history: History) -> Iterator[dict[str, Any]]:
     ends = {_key(record, event): event for record, event in history.of(CallFinished)}
+    gone = given_up(history)
     met: dict[tuple[Any, ...], list[str]] = {}
     knows_faults, foreign = history.has(FaultWitnessed), bool(history.unknown)
     for record, fault in history.of(FaultWitnessed):
         met.setdefault(_key(record, fault), []).append(fault.fault)
     for record, started in history.of(CallStarted):
-        end = ends.get(_key(record, started))
+        end, given = ends.get(_key(record, started)), _key(record, started) in gone
         yield {
             **_place(record, started),
             "tool": started.tool,
             "request_id": started.at.request_id or None,
             "began_s": record.t,
             "duration_s": None if end is None else end.duration_s,
-            "ok": None if end is None else end.ok,
+            "ok": None if end is None or given else end.ok,
+            "given_up": None if end is None else given,
             "status": None if end is None else end.status,
             "error": None if end is None else end.error or None,
             "via": None if end is None else end.via,

@@ -176,7 +176,7 @@ def event_text(event: Event) -> str:
         case CallStarted():
             return f"call     {_place(event)} {event.tool}({_value(event.arguments)})"
         case CallFinished():
-            how = "ok" if event.ok else "FAILED"
+            how = "ok" if event.ok else "" if event.cancelled else "FAILED"
             status = "" if event.status is None else f" {event.status}"
             error = f" {_flat(event.error)}" if event.error else ""
             replayed = ", replayed" if event.replayed else ""
@@ -186,7 +186,7 @@ def event_text(event: Event) -> str:
                 else ""
             )
             took = f"in {_time(event.duration_s)} via {event.via}{replayed}"
-            return f"result   {_place(event)} {how}{status}{error} {took}{reply}"
+            return f"result   {_place(event)} {f'{how}{status}{error}'.lstrip()} {took}{reply}"
         case FaultScheduled():
             return (
                 f"fault    {_place(event)} {event.fault} scheduled by {event.injection} {_value(event.params)}".rstrip()

@@ -123,16 +123,17 @@ def _took(report: RunReport) -> list[str]:
 
 def _calls(report: RunReport) -> list[str]:
     found = report.calls.value
+    failed = f"{found.failed} failed" + (f"; {found.given_up} given up by the agent" if found.given_up else "")
     if report.of_functions:
         made = f"{found.made} of functions{' and of models' if report.knows_usage else ''}"
         asked = "" if report.knows_usage else ", and what it asks of a model,"
         return wrapped(
-            f"calls: {made}; {found.failed} failed; {found.retries} were further attempts at a call already made. "
+            f"calls: {made}; {failed}; {found.retries} were further attempts at a call already made. "
             f"How long the agent waits before one{asked} is not known."
         )
     models = f"{found.to_model} to the model" if report.knows_usage else "those to the model are not known"
     return wrapped(
-        f"calls: {found.made - found.to_model} to tools, {models}; {found.failed} failed; "
+        f"calls: {found.made - found.to_model} to tools, {models}; {failed}; "
         f"{count(found.retries, 'retry', 'retries')}, {count(found.fallbacks, 'fallback')}"
     )
 

@@ -57,6 +57,7 @@ def _lone(report: RunReport) -> list[str]:
     lines = [f"failures that nobody injected: {sum(f.count for f in lone) if lone else 'none'}"]
     for failure in lone[:SOME]:
         lines += wrapped(f"{failure.count} × {failure.target}: {failure.error}", indent="  ", longest=150)
+        lines += wrapped(failure.before, indent="    ") if failure.before else []
     return lines + ([f"  … and {len(lone) - SOME} more"] if len(lone) > SOME else [])
 
 

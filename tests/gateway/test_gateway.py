@@ -6,7 +6,9 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
@@ -15,11 +17,14 @@ import pytest
 import trustme
 
 import chaoslab as lab
+from chaoslab.analysis.measures.calls import calls
+from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.core.events import CallFinished, CallStarted, Effect, FaultWitnessed, Usage
 from chaoslab.execution.gateway import plan_of
 from chaoslab.seams.gateway.routes import routes
 from chaoslab.wire.body import BODY_MAX
-from tests.gateway.parts import history, shop, standing
+from tests.gateway.parts import Shop, history, shop, standing
+from tests.seams.lab_parts import eventually
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +110,48 @@ def test_an_event_reaches_the_client_before_the_next_is_sent(server: Any, crm: l
     assert end.first_byte_s is not None
     assert end.last_byte_s is not None
     assert end.first_byte_s <= end.last_byte_s
+
+
+@pytest.mark.parametrize("won", [True, False])
+def test_a_reader_that_leaves_has_given_up_if_an_equal_request_was_answered(tmp_path: Path, *, won: bool) -> None:
+    left = threading.Event()
+
+    class FirstWaits(Shop):
+        def _stream(self) -> None:
+            self.server.RequestHandlerClass, self.server = Shop, SimpleNamespace(go_on=left)
+            with suppress(OSError):
+                super()._stream()
+
+    with shop() as server:
+        server.RequestHandlerClass = FirstWaits
+        with standing(tmp_path, [f"crm={server.url}"]) as running, httpx.Client(base_url=running.url("crm")) as client:
+            with httpx.stream("GET", running.url("crm") + "/stream") as reply:
+                assert next(reply.iter_lines()) == 'data: {"n": 0}'
+                if won:
+                    assert "[DONE]" in client.get("/stream").text
+            left.set()
+            eventually(lambda: len(list(history(tmp_path).of(CallFinished))) == 1 + won)
+    found, lone = calls(history(tmp_path)), uninjected(history(tmp_path))
+    assert (found.failed, found.given_up) == ((0, 1) if won else (1, 0))
+    assert [one.error for one in lone] == ([] if won else ["timed_out"])
+
+
+@pytest.mark.parametrize("fault", [None, ("latency", {"delay_s": 20.0}), ("lost_reply", {})])
+def test_of_two_hedged_requests_only_one_that_a_fault_held_back_failed(
+    fault: tuple[str, dict[str, Any]] | None, crm: list[str], tmp_path: Path
+) -> None:
+    given = [{"fault": fault[0], "target": "crm", "calls": [1], "attempts": [1], **fault[1]}] if fault else []
+    with standing(tmp_path, crm, *given) as running:
+        url = httpx.URL(running.url("crm"))
+        path = url.path.rstrip("/")
+        with socket.create_connection((url.host, url.port or 80), 20) as line:
+            line.sendall(f"GET {path}/price/17 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            eventually(lambda: len(list(history(tmp_path).of(CallStarted))) == 1)
+            assert httpx.get(running.url("crm") + "/price/17").status_code == 200
+        eventually(lambda: len(list(history(tmp_path).of(CallFinished))) == 2)
+    assert met(tmp_path) == ([fault[0]] if fault else [])
+    assert calls(history(tmp_path)).failed == len(given)
+    assert uninjected(history(tmp_path)) == []
 
 
 @pytest.mark.parametrize(("fault", "events"), [("cut", 2), ("slow_chunks", 5)])

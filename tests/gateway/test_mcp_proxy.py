@@ -6,14 +6,25 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from chaoslab.analysis.measures.calls import calls, given_up
+from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.cli import main
-from chaoslab.core.events import CallFinished, Effect, FaultWitnessed
+from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
+from chaoslab.execution.gateway import live, plan_of
+from chaoslab.execution.mcp_proxy import Patience, Proxy
+from chaoslab.seams.functions import mcp_result
+from chaoslab.seams.functions.seam import FunctionSeam
 from tests.gateway.parts import history
+from tests.seams.lab_parts import eventually
 
 SERVER = """
 from mcp.server.mcpserver import MCPServer
@@ -29,7 +40,7 @@ server.run("stdio")
 """
 
 
-async def _session(logs: Path, faults: list[dict[str, Any]], calls: list[str]) -> list[Any]:
+async def _session(logs: Path, faults: list[dict[str, Any]], tools: list[str], *, patience_s: float = 3.0) -> list[Any]:
     from mcp import ClientSession, MCPError, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
@@ -41,9 +52,9 @@ async def _session(logs: Path, faults: list[dict[str, Any]], calls: list[str]) -
         await session.initialize()
         names = [tool.name for tool in (await session.list_tools()).tools]
         assert names == ["refund", "price"]
-        for name in calls:
+        for name in tools:
             try:
-                result: Any = await session.call_tool(name, {"order": 17}, read_timeout_seconds=3)
+                result: Any = await session.call_tool(name, {"order": 17}, read_timeout_seconds=patience_s)
                 found.append((bool(result.is_error), result.content[0].text, result.structured_content))
             except MCPError as error:
                 found.append((error.code, error.message))
@@ -68,6 +79,114 @@ def test_calls_meet_the_faults_and_everything_else_passes(tmp_path: Path) -> Non
     assert [event.ok for _, event in told.of(CallFinished)] == [False, False, True, True, True]
     assert [(event.effect, event.content) for _, event in told.of(Effect)][-1] == ("refund", {"order": 17})
     assert {event.effect for _, event in told.of(Effect)} == {"refund"}
+
+
+def test_a_lost_reply_is_met_by_a_client_that_waits_no_longer(tmp_path: Path) -> None:
+    lost = {"fault": "lost_reply", "target": "refund"}
+    (found,) = asyncio.run(_session(tmp_path, [lost], ["refund"], patience_s=0.5))
+    assert "imed out" in found[1]
+    told = history(tmp_path)
+    ((_, met),) = told.of(FaultWitnessed)
+    assert (met.fault, met.evidence.startswith("the work was done, no answer within ")) == ("lost_reply", True)
+    assert [(event.ok, event.error) for _, event in told.of(CallFinished)] == [(False, "cancelled")]
+    assert [event.effect for _, event in told.of(Effect)] == ["refund"]
+    assert (calls(told).failed, uninjected(told)) == (1, [])
+
+
+ASKED = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 17}}}
+CANCELS = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+
+
+@dataclass
+class Between:
+    """A proxy between a client and a server that answer when the test says so. `told`: the messages to the client."""
+
+    logs: Path
+    proxy: Proxy
+    told: list[dict[str, Any]]
+    asked: threading.Event
+
+    def client(self, message: dict[str, Any]) -> None:
+        self.proxy.from_client(json.dumps(message).encode() + b"\n")
+
+    def server(self, **answer: Any) -> None:
+        self.asked.wait(20)
+        self.proxy.from_server(json.dumps({"jsonrpc": "2.0", "id": 1, **answer}).encode() + b"\n")
+
+    @property
+    def end(self) -> tuple[Any, ...]:
+        """The call's end and the faults that it met, once it is over."""
+        eventually(lambda: any(True for _ in history(self.logs).of(CallFinished)))
+        found = history(self.logs)
+        ((_, end),) = found.of(CallFinished)
+        return end.ok, end.error, bool(given_up(found)), [event.fault for _, event in found.of(FaultWitnessed)]
+
+
+@contextmanager
+def between(logs: Path, *faults: str) -> Iterator[Between]:
+    plan = plan_of(faults, None, 1, None)
+    with live(plan, logs=logs, settings={}, prompt="x") as book:
+        patience, told, asked = Patience(), list[dict[str, Any]](), threading.Event()
+        seam = FunctionSeam(plan, timeout_s=20, clock=patience)
+        seam.begin(book)
+        proxy = Proxy(seam, patience, lambda line: told.append(json.loads(line)), lambda _: asked.set())
+        yield Between(logs, proxy, told, asked)
+        proxy.closed()
+
+
+@pytest.mark.parametrize("how", ["cancels", "leaves"])
+@pytest.mark.parametrize("fault", ["lost_reply:refund", '{"fault": "latency", "target": "refund", "delay_s": 19}'])
+def test_a_fault_that_holds_an_answer_back_is_met_when_its_client_goes(how: str, fault: str, tmp_path: Path) -> None:
+    with between(tmp_path, fault) as there:
+        there.client(ASKED)
+        if "latency" not in fault:
+            there.server(result=mcp_result.said("refunded"))
+        eventually(lambda: any(True for _ in history(tmp_path).of(FaultInjected)))
+        there.client(CANCELS) if how == "cancels" else there.proxy.left()
+        assert there.end == (False, "cancelled", False, ["lost_reply" if "latency" not in fault else "latency"])
+        assert there.told == []
+
+
+def test_a_call_that_its_client_cancels_while_the_server_is_at_work_is_given_up(tmp_path: Path) -> None:
+    with between(tmp_path) as there:
+        there.client(ASKED)
+        there.asked.wait(20)
+        there.client(CANCELS)
+        assert there.end == (False, "cancelled", True, [])
+        there.server(result=mcp_result.said("refunded"))  # which nobody waits for
+        assert there.told == []
+
+
+def test_a_client_that_has_closed_its_end_may_still_read_the_answer(tmp_path: Path) -> None:
+    with between(tmp_path) as there:
+        there.client(ASKED)
+        there.asked.wait(20)
+        there.proxy.left()
+        there.server(result=mcp_result.said("refunded"))
+        assert there.end == (True, None, False, [])
+        eventually(lambda: bool(there.told))
+        assert [answer["result"] for answer in there.told] == [mcp_result.said("refunded")]
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_a_server_that_ends_has_failed_whoever_waits_for_it(tmp_path: Path, *, left: bool) -> None:
+    with between(tmp_path) as there:
+        there.client(ASKED)
+        there.asked.wait(20)
+        if left:
+            there.proxy.left()
+        there.proxy.closed()
+        assert there.end == (
+            (False, "cancelled", True, []) if left else (False, "RpcError: Connection closed", False, [])
+        )
+        assert [answer["error"]["message"] for answer in there.told] == ([] if left else ["Connection closed"])
+
+
+def test_a_tool_whose_own_error_is_the_word_cancelled_has_failed(tmp_path: Path) -> None:
+    with between(tmp_path) as there:
+        there.client(ASKED)
+        there.server(result={**mcp_result.said("cancelled"), "isError": True})
+        assert there.end == (False, "'cancelled'", False, [])
 
 
 @pytest.mark.parametrize(

@@ -134,8 +134,8 @@ def test_a_failure_without_a_witness_is_nobodys() -> None:
         call(5),
     )
     assert faults.uninjected(story) == [
-        faults.Failure("search", "rate limited", 2),
-        faults.Failure("search", "status 500", 1),
+        faults.Failure("search", "rate limited", 2, late=2, met=("latency on search",)),
+        faults.Failure("search", "status 500", 1, late=1, met=("latency on search",)),
     ]
 
 

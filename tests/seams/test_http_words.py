@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from chaoslab.analysis.measures.calls import given_up
 from chaoslab.base.clock import system
 from chaoslab.base.identity import Request, Requests, TrialId, digest
 from chaoslab.core import events
@@ -93,6 +94,7 @@ def test_an_answer_is_a_failure_by_its_status_by_its_own_words_or_when_nobody_ca
         (said({"error": {"code": 500}, "status_message": "invalid key"}, 401), "invalid key"),
         (said({"message": "x" * 300}, 500), "x" * 200),
         (said({"message": 7}, 500), "status 500"),
+        (said({"message": "cancelled"}, 410), "'cancelled'"),  # the lab's own word for a call that was given up
         (said(["message"], 502), "status 502"),
         (Reply(502, {}, b"<html>"), "status 502, and no JSON"),
         (Reply(503, {}, b""), "status 503"),
@@ -170,10 +172,21 @@ def test_an_agent_that_gives_up_a_call_cancelled_it(tmp_path: Path) -> None:
             async with asyncio.timeout(0.5):
                 await lab.get(wanted())
         (end,) = ends(lab)
-        return [end.ok, end.error, end.status]
+        met = [event.evidence for _, event in lab.history().of(events.FaultWitnessed)]
+        return [end.ok, end.error, end.status, bool(given_up(lab.history())), met]
 
-    assert told(tmp_path, lambda _: said({}), story, fault("lost_reply")) == [False, "cancelled", None]
-    assert told(tmp_path, lambda _: said({}), story, fault("timeout", stream="upstream")) == [False, "cancelled", None]
+    def slow() -> Reply:
+        system.sleep(9)
+        return said({})
+
+    assert told(tmp_path, lambda _: slow(), story) == [False, "cancelled", None, True, []]
+    met = "the work was done, no answer within 0.5 s"
+    assert told(tmp_path, lambda _: said({}), story, fault("lost_reply")) == [False, "cancelled", None, False, [met]]
+    assert told(tmp_path, lambda _: said({}), story, fault("timeout", stream="upstream"))[:3] == [
+        False,
+        "cancelled",
+        None,
+    ]
 
 
 def test_a_fault_of_the_wire_is_witnessed_by_the_time_that_its_lane_took(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ SLACK_S = 0.001
 @dataclass(frozen=True)
 class BackedOff(Assertion):
     """Before each further attempt at a request of `tool` at least `least_s` seconds pass, and `factor` times as long as
-    before the attempt before it. A trial without a further attempt is a miss."""
+    before the attempt before it. A trial without a further attempt is a miss. Attempts that the agent gave up are left
+    out."""
 
     least_s: float = 0.1
     factor: float = 1.0
@@ -22,15 +23,15 @@ class BackedOff(Assertion):
     example = "{least_s: 0.5, factor: 1.5}"
 
     def check(self, seen: Seen) -> Miss | None:
-        ends = {(e.target, e.request, e.attempt): record for record, e in seen.finished(self.tool)}
+        ends = {(e.target, e.request, n): record for record, e, n in seen.ended(self.tool)}
         waits: dict[tuple[str, int], float] = {}
-        again = [(record, e) for record, e in seen.started(self.tool) if e.attempt > 1]
+        again = [(record, e, n) for record, e, n in seen.tries(self.tool) if n > 1]
         if not again:
             return Miss(
                 f"no call{'' if self.tool == '*' else f' of {self.tool}'} was tried again, so nothing could wait"
             )
-        for record, event in again:
-            before = ends.get((event.target, event.request, event.attempt - 1))
+        for record, event, number in again:
+            before = ends.get((event.target, event.request, number - 1))
             if before is None:
                 continue
             wait_s, place = record.t - before.t, (event.target, event.request)

@@ -10,7 +10,8 @@ from chaoslab.analysis.assertion import Assertion, Bounds, Miss, Seen
 
 @dataclass(frozen=True)
 class MaxRetries(Assertion):
-    """Each request to `tool` (a name or a pattern) is tried again at most `retries` times."""
+    """Each request to `tool` (a name or a pattern) is tried again at most `retries` times. Attempts that
+    the agent gave up are none."""
 
     retries: int
     tool: str = "*"
@@ -18,9 +19,9 @@ class MaxRetries(Assertion):
     example = "{retries: 2}"
 
     def check(self, seen: Seen) -> Miss | None:
-        for record, event in seen.started(self.tool):
-            if event.attempt > self.retries + 1:
-                again = event.attempt - 1
+        for record, event, number in seen.tries(self.tool):
+            if number > self.retries + 1:
+                again = number - 1
                 return Miss.at(
                     f"{event.tool} {event.request} was tried again {again} times, at most {self.retries} were allowed",
                     record,

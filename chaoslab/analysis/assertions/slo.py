@@ -12,7 +12,7 @@ from chaoslab.core.events import CallFinished
 @dataclass(frozen=True)
 class Slo(Assertion):
     """At least `share` of the calls of `tool` (a name or a pattern) succeed within `within_s` seconds, each attempt
-    counted. A trial without such a call is a miss."""
+    counted that the agent did not give up. A trial without such a call is a miss."""
 
     share: float
     within_s: float = 1e9
@@ -21,10 +21,10 @@ class Slo(Assertion):
     example = "{share: 0.9, within_s: 2, tool: search}"
 
     def check(self, seen: Seen) -> Miss | None:
-        ended = seen.finished(self.tool)
+        ended = seen.ended(self.tool)
         if not ended:
             return Miss(f"there was no call{'' if self.tool == '*' else f' of {self.tool}'}")
-        bad = [record for record, event in ended if not self.good(event)]
+        bad = [record for record, event, _ in ended if not self.good(event)]
         good = 1 - len(bad) / len(ended)
         if good >= self.share:
             return None

@@ -3,7 +3,7 @@
 A request is wanted once; each further attempt at it is a retry, whichever layer makes it: the SDK, the tool or the
 agent. A factor of 27 is three layers that try three times each. The layers are told apart where the log has them: the
 lab's tools write down their retries and fallbacks, the lab's agent each new attempt at a prompt, and the SDKs of models
-count their own retries in a header.
+count their own retries in a header. Attempts that were given up are left out (`calls.given_up`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from sys import intern
 
+from chaoslab.analysis.measures.calls import given_up
 from chaoslab.core.events import CallStarted, Fallback, FaultWitnessed, PromptAttempt, Retry
-from chaoslab.record.history import History
+from chaoslab.record.history import History, Place
 
 Request = tuple[str | None, str, int]
 """A trial, a target and the request's number."""
@@ -73,7 +74,8 @@ class Sent:
 
     def take(self, history: History) -> None:
         met = {at[:3] for _, _, at in history.placed(FaultWitnessed)}
-        sent: Counter[Request] = Counter([at[:3] for _, _, at in history.placed(CallStarted)])
+        gone = given_up(history)
+        sent: Counter[Request] = Counter([at[:3] for _, _, at in history.placed(CallStarted) if at not in gone])
         for request, attempts in sent.items():
             trial, target, number = request
             found = self.targets.get(target)
@@ -87,7 +89,7 @@ class Sent:
                 found.met_requests += 1
                 found.met_attempts += attempts
         if again := {request for request, attempts in sent.items() if attempts > 1}:
-            for (_, target, _), layer in _layers(history, again):
+            for (_, target, _), layer in _layers(history, again, gone):
                 self.targets[target].layers[layer] += 1
 
     def result(self) -> list[Amplification]:
@@ -100,7 +102,7 @@ class Sent:
         return sorted(found, key=lambda each: (-each.factor, each.target))
 
 
-def _layers(history: History, again: Set[Request]) -> Iterator[tuple[Request, str]]:
+def _layers(history: History, again: Set[Request], gone: Set[Place]) -> Iterator[tuple[Request, str]]:
     """The layer of each further attempt at these requests."""
     retried = {at for _, _, at in history.placed(Retry)}  # the attempt that failed
     fell_back = {at for _, _, at in history.placed(Fallback)}  # the attempt around the proxy
@@ -111,7 +113,7 @@ def _layers(history: History, again: Set[Request]) -> Iterator[tuple[Request, st
     before: dict[Request, tuple[int, float]] = {}
     for record, began, at in history.placed(CallStarted):
         request = at[:3]
-        if request not in again:
+        if request not in again or at in gone:
             continue
         known, before[request] = before.get(request), (at[3], record.t)
         if known is None:

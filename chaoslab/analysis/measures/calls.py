@@ -1,21 +1,22 @@
-"""The number of attempts, and of those that failed."""
+"""The number of attempts, of those that failed, and of those that were given up."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab.core.events import CallFinished, Fallback
+from chaoslab.core.events import CallFinished, Fallback, FaultWitnessed
 from chaoslab.record.history import History, Place
 
 
 @dataclass(frozen=True)
 class Calls:
-    """Counts of attempts: `made` in all, `to_model`, `failed`, `retries`, and `fallbacks`: those that the lab's agent
-    made around the proxy."""
+    """Counts of attempts: `made` in all, `to_model`, `failed`, `given_up`, `retries`, and `fallbacks`: those that the
+    lab's agent made around the proxy."""
 
     made: int
     to_model: int
     failed: int
+    given_up: int
     retries: int
     fallbacks: int
 
@@ -27,25 +28,43 @@ class CallCount:
     made: int = 0
     to_model: int = 0
     failed: int = 0
+    given_up: int = 0
     retries: int = 0
     fallbacks: int = 0
 
     def take(self, history: History) -> None:
         self.made += len(history.made)
         self.to_model += sum([target == "model" for _, target, _, _ in history.made])
-        self.failed += sum([not event.ok for _, event in history.of(CallFinished)])
+        gone = len(given_up(history))
+        self.given_up += gone
+        self.failed += sum([not event.ok for _, event in history.of(CallFinished)]) - gone
         self.retries += len(retries(history))
         self.fallbacks += sum(1 for _ in history.of(Fallback))
 
     def result(self) -> Calls:
-        return Calls(self.made, self.to_model, self.failed, self.retries, self.fallbacks)
+        return Calls(self.made, self.to_model, self.failed, self.given_up, self.retries, self.fallbacks)
+
+
+def given_up(history: History) -> set[Place]:
+    """The attempts that their own agent gave up, or that the end of their trial cut, and that met no fault before: the
+    loser of two hedged requests, or what was under way in a group of tasks that ended. They neither failed nor
+    succeeded. A call that was cancelled because a fault held it back has failed."""
+    gone = {at for _, event, at in history.placed(CallFinished) if event.cancelled}
+    return gone.difference([at for _, _, at in history.placed(FaultWitnessed)]) if gone else gone
 
 
 def retries(history: History) -> list[Place]:
-    """The attempts at a request after its first, by the SDK, the tool, the agent or a new plan; without fallbacks.
-    Recovery takes the same ones for retries (`incidents`)."""
-    around = {at for _, _, at in history.placed(Fallback)}
-    return [at for at in history.made if at[3] > 1 and at not in around]
+    """The attempts at a request after its first, by the SDK, the tool, the agent or a new plan; without fallbacks, and
+    without those that were given up or came after nothing else. Recovery takes the same ones for retries
+    (`incidents`)."""
+    around, gone = {at for _, _, at in history.placed(Fallback)}, given_up(history)
+    again = [at for at in history.made if at[3] > 1 and at not in around]
+    if not gone:
+        return again
+    first: dict[tuple[str | None, str, int], int] = {}
+    for at in history.made - gone:
+        first[at[:3]] = min(at[3], first.get(at[:3], at[3]))
+    return [at for at in again if at not in gone and at[3] > first[at[:3]]]
 
 
 def calls(history: History) -> Calls:

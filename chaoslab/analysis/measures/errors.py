@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from chaoslab.analysis.measures import traits
+from chaoslab.analysis.measures.calls import given_up
 from chaoslab.core.events import UNTOLD, CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.core.fault import UNUSABLE
 from chaoslab.record.history import History, Place
@@ -20,8 +21,9 @@ LAB, NOBODY = "the lab was disturbed", "nobody injected"
 
 @dataclass(frozen=True)
 class Errors:
-    """The failed attempts of a run. `by_kind`: per target and kind of error, their number by cause: a fault's name, LAB
-    or NOBODY. `passed`: attempts that met a fault and succeeded. `met`: attempts that met one."""
+    """The failed attempts of a run, without those that were given up. `by_kind`: per target and kind of error, their
+    number by cause: a fault's name, LAB or NOBODY. `passed`: attempts that met a fault and succeeded. `met`: attempts
+    that met one."""
 
     by_kind: dict[str, Counter[str]]
     passed: int
@@ -45,11 +47,12 @@ class Failed:
             met.setdefault(at, []).append(fault.fault)
         lab = {at for _, _, at in history.placed(CallDisturbed)}
         self.met += len(met)
+        gone = given_up(history)
         for _, call, at in history.placed(CallFinished):
             names = met.get(at, ())
             if call.ok:
                 self.passed += bool(names)
-            else:
+            elif at not in gone:
                 # If two faults met an attempt and one of them lets it succeed, the other one caused the failure.
                 able = [name for name in names if self._may_fail(name, call.error)]
                 of = min(able, key=self._may_succeed) if able else LAB if at in lab else NOBODY

@@ -14,6 +14,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from chaoslab.analysis.measures import traits
+from chaoslab.analysis.measures.calls import given_up
 from chaoslab.analysis.measures.intervals import plausible
 from chaoslab.core.events import (
     CallDisturbed,
@@ -27,12 +28,14 @@ from chaoslab.core.events import (
     LabDisturbed,
     RunStarted,
 )
-from chaoslab.record.history import History, Place
+from chaoslab.record.history import History, Place, place_in_time
 from chaoslab.record.lines import Record
 
 PLAUSIBLE = 0.999
 STAGES = ("scheduled", "injected", "witnessed")
 
+NAMED = 3
+"""The most faults that are named beside a failure that nobody injected."""
 NOTHING = "there was nothing in it to change"
 
 
@@ -65,11 +68,28 @@ class InjectionCount:
 
 @dataclass(frozen=True)
 class Failure:
-    """Attempts that failed without a witnessed fault and without a disturbance by the lab, with their number."""
+    """Attempts that failed without a witnessed fault and without a disturbance by the lab, with their number. Those
+    that were given up did not fail.
+
+    `late`: the number of them whose trial had met a fault before, so that they may be a consequence of it. `met`: these
+    faults and their targets, most frequent first, as in "wrong_value on model".
+    """
 
     target: str
     error: str
     count: int
+    late: int = 0
+    met: tuple[str, ...] = ()
+
+    @property
+    def before(self) -> str:
+        """The faults that their trials had met before, in words; empty if there are none."""
+        if not self.late:
+            return ""
+        every = "its trial" if self.count == 1 else "their trials"
+        whose = every if self.late == self.count else f"the trials of {self.late} of them"
+        more = f" and {len(self.met) - NAMED} more" if len(self.met) > NAMED else ""
+        return f"{whose} had met {', '.join(self.met[:NAMED])}{more} before"
 
 
 @dataclass
@@ -214,7 +234,7 @@ class _Told:
             return "the lab itself got in the way"
         if call is None:
             return "its prompt ended first"
-        if call.error == "cancelled":
+        if call.cancelled:
             return "its call was cancelled first"
         if this in self.idle or ((half or needs) and not injected and (half == "call" or call.ok)):
             return NOTHING + (f": it needs {needs}" if needs else "")
@@ -236,26 +256,37 @@ class Uninjected:
     """Counts the failures of batches without an injected fault, by target and error."""
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    late: Counter[tuple[str, str]] = field(default_factory=Counter)
+    before: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._may_fail = cache(traits.may_fail)
 
     def take(self, history: History) -> None:
         met: dict[Place, list[str]] = defaultdict(list)
-        for _, fault, at in history.placed(FaultWitnessed):
+        of_trial: dict[str | None, list[tuple[Record, str]]] = defaultdict(list)
+        for record, fault, at in history.placed(FaultWitnessed):
             met[at].append(fault.fault)
-        disturbed, may_fail = _disturbed(history), self._may_fail
-        self.counts.update(
-            [
-                (e.target, e.error or (f"status {e.status}" if e.status else "no reason given"))
-                for _, e, at in history.placed(CallFinished)
-                if not e.ok and at not in disturbed and not any(may_fail(name, e.error) for name in met.get(at, ()))
-            ]
-        )
+            of_trial[at[0]].append((record, f"{fault.fault} on {fault.target}"))
+        aside, may_fail = _disturbed(history) | given_up(history), self._may_fail
+        for record, e, at in history.placed(CallFinished):
+            if e.ok or at in aside or any(may_fail(name, e.error) for name in met.get(at, ())):
+                continue
+            failure = (e.target, e.error or (f"status {e.status}" if e.status else "no reason given"))
+            self.counts[failure] += 1
+            ended = place_in_time(record)
+            before = {name for found, name in of_trial.get(at[0], ()) if place_in_time(found) < ended}
+            if before:
+                self.late[failure] += 1
+                self.before.setdefault(failure, Counter()).update(before)
 
     def result(self) -> list[Failure]:
         """Every one, most frequent first."""
-        return [Failure(*key, count) for key, count in _most_first(self.counts)]
+        found = []
+        for key, count in _most_first(self.counts):
+            before = sorted(self.before.get(key, Counter()).items(), key=lambda item: (-item[1], item[0]))
+            found.append(Failure(*key, count, self.late[key], tuple(name for name, _ in before)))
+        return found
 
 
 def uninjected(history: History) -> list[Failure]:

@@ -47,6 +47,7 @@ from typing import NamedTuple
 from chaoslab.analysis.end_state import compare
 from chaoslab.analysis.ledger import Kind
 from chaoslab.analysis.measures import traits
+from chaoslab.analysis.measures.calls import given_up
 from chaoslab.analysis.measures.intervals import Spell
 from chaoslab.base.identity import canonical
 from chaoslab.core.events import (
@@ -291,12 +292,13 @@ def _of_tools(history: History) -> list[Incident]:
     ends = {record.trial: record.t for record, _ in history.of(PromptFinished)}
     opened: dict[tuple[str, str], tuple[float, CallFinished]] = {}
     closed: dict[tuple[str, str], tuple[float, Ending]] = {}
-    for record, call in history.of(CallFinished):
+    gone = given_up(history)
+    for record, call, at in history.placed(CallFinished):
         place = (record.trial or "", call.target)
         if record.trial is None or place in closed:
             continue
         if place not in opened:
-            if not call.ok and call.error != UNTOLD:
+            if not call.ok and call.error != UNTOLD and at not in gone:
                 opened[place] = (record.t, call)
         elif call.ok and call.request == opened[place][1].request:
             closed[place] = (record.t, Ending.FALLBACK if call.via == "direct" else Ending.RETRY)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import NamedTuple
 
+from chaoslab.analysis.measures.calls import given_up
 from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.record.history import History, Place
 
@@ -53,7 +54,7 @@ class Latency:
 
 def attempts(history: History) -> list[Attempt]:
     """The attempts that left the seam with a known duration, in the order in which they ended. Those that the lab
-    disturbed are left out, since their durations are not the target's."""
+    disturbed and those that were given up are left out, since their durations are not the target's."""
     return [attempt for attempt in every_attempt(history) if attempt.timed]
 
 
@@ -64,7 +65,7 @@ class Attempts:
     found: list[Attempt] = field(default_factory=list)
 
     def take(self, history: History) -> None:
-        disturbed = {at for _, _, at in history.placed(CallDisturbed)}
+        aside = {at for _, _, at in history.placed(CallDisturbed)} | given_up(history)
         faults: dict[Place, tuple[str, ...]] = {}
         for _, met, at in history.placed(FaultWitnessed):
             before = faults.get(at, ())
@@ -72,7 +73,7 @@ class Attempts:
                 faults[at] = (*before, intern(met.fault))
         add, new = self.found.append, tuple.__new__  # a NamedTuple's own takes three times as long
         for record, e, at in history.placed(CallFinished):
-            if not disturbed or at not in disturbed:
+            if not aside or at not in aside:
                 last_s = None if e.first_byte_s is None else e.last_byte_s
                 names = faults.get(at, ())
                 trial, target, via = intern(at[0] or ""), intern(at[1]), intern(e.via)

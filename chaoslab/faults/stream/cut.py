@@ -10,6 +10,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.core.answers import Answers
 from chaoslab.core.context import TrialContext
 from chaoslab.core.dialog import CHAT
+from chaoslab.core.events import CANCELLED
 from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import Line, Signal, Timed
@@ -56,7 +57,7 @@ class Cut(Fault):
         done = self.ending == "done"
         if stream is None or stream.events != self.after_events + done:
             return None
-        if stream.ended != "end" and not (done and stream.ended == "cancelled"):  # a reader may stop after the last one
+        if stream.ended != "end" and not (done and stream.ended == CANCELLED):  # a reader may stop after the last one
             return None
         if stream.done != (done and self._answers_of(seen).closes(DONE)):
             return None

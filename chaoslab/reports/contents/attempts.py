@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chaoslab.analysis.measures.calls import given_up
 from chaoslab.analysis.measures.errors import ENDS
 from chaoslab.core.events import CallFinished, CallStarted, Fallback
 from chaoslab.record.history import History
@@ -24,9 +25,13 @@ class Again:
 
 def tried_again(history: History) -> list[Again]:
     """Every attempt that began after the attempt before it had failed, in the order of time. A fallback goes elsewhere,
-    so it is none."""
-    around = {at for _, _, at in history.placed(Fallback)}
-    ends = {(record.trial, e.target, e.request, e.attempt): (record.t, e) for record, e in history.of(CallFinished)}
+    so it is none, nor is an attempt after one that was given up."""
+    around, gone = {at for _, _, at in history.placed(Fallback)}, given_up(history)
+    ends = {
+        (record.trial, e.target, e.request, e.attempt): (record.t, e)
+        for record, e, at in history.placed(CallFinished)
+        if at not in gone
+    }
     found = []
     for record, event in history.of(CallStarted):
         end_t, before = ends.get((record.trial, event.target, event.request, event.attempt - 1), (0.0, None))

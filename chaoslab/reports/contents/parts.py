@@ -130,7 +130,10 @@ def _calls(report: RunReport) -> Part:
     rows = [["attempts at calls", str(found.made)]]
     if report.knows_usage and not report.of_functions:  # an agent's model is one of its services
         rows.append(["of these to the model", str(found.to_model)])
-    rows += [["failed", str(found.failed)], ["retries: further attempts at a call already made", str(found.retries)]]
+    rows.append(["failed", str(found.failed)])
+    if found.given_up:
+        rows.append(["given up by the agent, or cut by the trial's end, without a fault", str(found.given_up)])
+    rows.append(["retries: further attempts at a call already made", str(found.retries)])
     if not report.of_functions:
         rows.append(["fallbacks", str(found.fallbacks)])
     tables = [Table("Calls of the run", ["calls", "number"], rows)]
@@ -257,8 +260,12 @@ def _delivery(report: RunReport) -> Part:
         unmet = [[one.fault, str(one.count), one_line(one.why, SAID)] for one in reasons]
         tables.append(Table("Scheduled and not witnessed", ["fault", "number", "reason"], unmet, words=True))
     if lone := report.uninjected.value:
-        alone = [[one_line(f.target, SAID), str(f.count), one_line(f.error, SAID)] for f in lone[:MANY]]
-        tables.append(Table("Failures that nobody injected", ["target", "number", "error"], alone, words=True))
+        alone = [
+            [one_line(f.target, SAID), str(f.count), one_line(f.error, SAID), one_line(f.before, SAID) or NONE]
+            for f in lone[:MANY]
+        ]
+        header = ["target", "number", "error", "faults before it"]
+        tables.append(Table("Failures that nobody injected", header, alone, words=True))
     return Part("Delivery of the faults", lines, tables)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from chaoslab.analysis.judge import Outcome
-from chaoslab.analysis.measures.calls import retries
+from chaoslab.analysis.measures.calls import given_up, retries
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.analysis.standing import Standing
 from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished, PromptStarted
@@ -41,8 +41,9 @@ class Evidence:
 @dataclass(frozen=True)
 class Row:
     """One trial. `seconds`: its duration in its world's time, None if it is not known. `calls`, `failed`: attempts at
-    calls, and those that failed. `retries`: attempts after the first of a request, without fallbacks. `met`: each fault
-    that was witnessed, with its target. `ruling`: the scenario's, if one ran it."""
+    calls, and those that failed; those that were given up did not. `retries`: attempts after the first of a request,
+    without fallbacks. `met`: each fault that was witnessed, with its target. `ruling`: the scenario's, if one ran it.
+    """
 
     trial: str
     prompt: str
@@ -76,9 +77,10 @@ def rows(history: History, report: RunReport) -> tuple[Row, ...]:
     calls: Counter[str | None] = Counter()
     failed: Counter[str | None] = Counter()
     again = Counter(trial for trial, _, _, _ in retries(history))
-    for record, call in history.of(CallFinished):
+    gone = given_up(history)
+    for record, call, at in history.placed(CallFinished):
         calls[record.trial] += 1
-        failed[record.trial] += not call.ok
+        failed[record.trial] += not call.ok and at not in gone
     met: dict[str | None, dict[tuple[str, str], None]] = {}
     for record, fault in history.of(FaultWitnessed):
         met.setdefault(record.trial, {})[visible(fault.fault, PROMPT), visible(fault.target, PROMPT)] = None

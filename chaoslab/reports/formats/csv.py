@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Iterable, Sequence
 
+from chaoslab.analysis.measures.calls import given_up
 from chaoslab.core.events import CallFinished, FaultArmed, FaultInjected, FaultScheduled, FaultWitnessed
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.text import one_line
@@ -17,7 +18,8 @@ Cell = str | int | float | bool | None
 
 
 def files(contents: Contents) -> dict[str, str]:
-    """The three files."""
+    """The three files. A call that was given up is neither ok nor not."""
+    gone = given_up(contents.history)
     return {
         "trials.csv": table(
             ("trial", "outcome", "seconds", "calls", "failed", "retries", "faults_met", "harm", "why", "prompt",
@@ -31,11 +33,11 @@ def files(contents: Contents) -> dict[str, str]:
         ),
         "calls.csv": table(
             ("trial", "t", "target", "tool", "request", "attempt", "ok", "status", "error", "duration_s", "bytes",
-             "via"),
+             "via", "given_up"),
             (
-                (record.trial, record.t, e.target, e.tool, e.request, e.attempt, e.ok, e.status, e.error,
-                 None if math.isnan(e.duration_s) else e.duration_s, e.bytes, e.via)
-                for record, e in contents.history.of(CallFinished)
+                (record.trial, record.t, e.target, e.tool, e.request, e.attempt, None if at in gone else e.ok, e.status,
+                 e.error, None if math.isnan(e.duration_s) else e.duration_s, e.bytes, e.via, at in gone)
+                for record, e, at in contents.history.placed(CallFinished)
             ),
         ),
         "faults.csv": table(

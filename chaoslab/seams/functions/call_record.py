@@ -198,11 +198,12 @@ class CallRecord:
             return
         reply = self.tool.returned(result)
         self.reply, self.ok = kept(reply.value), reply.ok
-        self.error = None if reply.ok else reply.error_words
+        self.error = None if reply.ok else events.own_words(reply.error_words)
 
     def raised(self, error: BaseException) -> None:
         self.ok = False
-        self.error = describe_error(error)[:200] if isinstance(error, Exception) else "cancelled"
+        ended = not isinstance(error, Exception | SystemExit)
+        self.error = events.CANCELLED if ended else describe_error(error)[:200]
 
     def __getstate__(self) -> tuple[Any, ...]:
         """The parts that the log needs. The function does not go to another process."""

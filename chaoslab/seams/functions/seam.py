@@ -19,7 +19,7 @@ from chaoslab.base.identity import request_id
 from chaoslab.base.jsonable import line_of
 from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import at_once
-from chaoslab.core.events import REPLY_MAX, Event
+from chaoslab.core.events import CANCELLED, REPLY_MAX, Event, own_words
 from chaoslab.core.exchange import Call, Failure, Reply
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Candidates, Decision, Plan
@@ -304,11 +304,7 @@ class _Attempt(Attempt):
 
     def _finished(self, reply: Reply | None, failure: Failure | None) -> None:
         made, kind = self.made, failure.kind if failure else None
-        if reply is None and failure is None and self.waits and (took_s := self.took_s) > 0:
-            self.deadline_s = took_s  # its caller gave up while a fault let it wait
-            self.observed(None, Failure("timed_out"))
-        else:
-            self.observed(reply, failure)
+        self.observed(reply, failure)
         own = isinstance(reply, Returned)
         right = reply.ok if isinstance(reply, Returned) else reply is not None and reply.status < 400
         made.ok = right and not self.left
@@ -319,4 +315,4 @@ class _Attempt(Attempt):
         if failure is not None and failure.native is not None:
             made.raised(failure.native)
         elif not made.ok:
-            made.error = kind or self.left or (reply.error_words if reply is not None else "cancelled")
+            made.error = kind or self.left or (CANCELLED if reply is None else own_words(reply.error_words))

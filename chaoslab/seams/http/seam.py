@@ -31,7 +31,7 @@ from chaoslab.core.stream import Parts, Streamed
 from chaoslab.record.log import Log
 from chaoslab.seams import client_retry
 from chaoslab.seams.http.process_faults import ProcessFaults, Stopped
-from chaoslab.seams.http.streamed import CANCELLED, Body, Clean, Lane, Recorded
+from chaoslab.seams.http.streamed import Body, Clean, Lane, Recorded
 from chaoslab.seams.http.tags import EXTENSION, MODEL_TOOL, ProbeTag, RequestTag, Target, TrialState, entered, episode
 from chaoslab.seams.http.words import error_in, said_by_model, said_in, tokens
 from chaoslab.seams.replied import replied
@@ -401,7 +401,7 @@ class _Attempt(Attempt):
     async def _over_lane(self, row: int, address: tuple[str, int], body: bytes | None, *, stands: bool) -> Reply:
         """Sends the call over its lane: on a connection of its own, or on a kept one if the lane stays."""
         began_s, left_s = self.seam.clock.monotonic(), self.left_s
-        error: str | None = "cancelled"
+        error: str | None = events.CANCELLED
         reply: Reply | None = None
         way = self.seam.standing if stands else self.seam.ways.fresh(self.seam.tls, self.request, address)
         try:
@@ -452,10 +452,10 @@ class _Attempt(Attempt):
             size = streamed.size
         said_no = reply is not None and target.says_no(reply)
         if reply is not None and said_no:
-            error = error_in(reply)
-        stopped = reply is None if streamed is None else streamed.ended == CANCELLED
+            error = events.own_words(error_in(reply))
+        stopped = reply is None if streamed is None else streamed.ended == events.CANCELLED
         if stopped and failure is None:
-            error = CANCELLED
+            error = events.CANCELLED
         unusable = self._of_model and not said_no and bool(self.left)  # a tool's client may take an empty reply
         if unusable:
             error = self.left

@@ -14,15 +14,13 @@ from typing import Any
 import httpx
 
 from chaoslab.base.clock import Clock
-from chaoslab.core.events import REPLY_MAX
+from chaoslab.core.events import CANCELLED, REPLY_MAX
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.pipe import Signal
 from chaoslab.core.stream import Events, Parts, Piped, Streamed, is_done
 from chaoslab.wire.body import BODY_MAX
 from chaoslab.wire.sending import Transport
 
-CANCELLED = "cancelled"
-"""The end of a stream whose reader stopped."""
 TIMED_OUT = "timed_out"
 
 

@@ -114,5 +114,9 @@ class PassedAttempt(ServiceAttempt):
             f'"rolled": [], "replayed": false, "reply": {_quoted(line_of(body, REPLY_MAX))}}}',
         ))  # fmt: skip
 
+    def changed(self) -> bool:
+        """False: no fault can hit it."""
+        return False
+
     def judged(self, seen: Observation) -> None:
         """Does nothing: there is no fault to witness, and none looks back."""

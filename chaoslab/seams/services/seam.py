@@ -418,8 +418,9 @@ class ServiceAttempt(Attempt):
             error = "timed_out" if seen.answer is None or seen.waited else None
         if error == "timed_out" and seen.streamed is not None and seen.streamed.done:
             error = None
-        if error == "timed_out" and not seen.gave_up and not any(active.injected for active in self.faults.active):
-            error = "cancelled"
+        needless = not seen.gave_up or self.asked.answered  # the latter: a hedged request of which another has won
+        if error == "timed_out" and needless and not self.changed():
+            error = events.CANCELLED
         whole = seen.error is None and seen.answer is not None
         reply = Served(*seen.answer) if seen.answer is not None else None
         if self.request.method == "HEAD" and whole and reply is not None and self.reply is not None:
@@ -429,6 +430,10 @@ class ServiceAttempt(Attempt):
         silence_s = seen.streamed.silence_s if seen.streamed is not None else duration_s
         deadline_s = silence_s if error == "timed_out" else self.seam.timeout_s
         self._finish(error, deadline_s, reply, seen.bytes, whole=whole, streamed=seen.streamed)
+
+    def changed(self) -> bool:
+        """True if a fault has changed the exchange."""
+        return any(active.injected for active in self.faults.active)
 
     def waited(self) -> None:
         """Takes a timeout of the client's that does not end the connection: it may ask again."""
@@ -440,7 +445,7 @@ class ServiceAttempt(Attempt):
         if self.waited_s is not None:
             self._finish("timed_out", self.waited_s, None, 0, duration_s=self.waited_s)
         else:
-            self._finish("cancelled", self.seam.timeout_s, None, 0)
+            self._finish(events.CANCELLED, self.seam.timeout_s, None, 0)
 
     def _finish(
         self,
@@ -459,7 +464,7 @@ class ServiceAttempt(Attempt):
         if duration_s is None:
             duration_s = self.seam.clock.monotonic() - self.began_s
         status = reply.status if reply is not None else None
-        if error != "cancelled":
+        if error != events.CANCELLED:
             self.judged(
                 Observation(
                     duration_s=round(duration_s, 6),

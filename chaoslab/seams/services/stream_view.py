@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chaoslab.core.events import CANCELLED
 from chaoslab.core.stream import Events, Streamed, is_done
 
 
@@ -27,7 +28,7 @@ class StreamView:
         """The reader's view at the end. `error`: as in `Seen`; `waited`: the reader waited for more."""
         ended = error or "end"
         if error == "left":
-            ended = "end" if self._done else "timed_out" if waited else "cancelled"
+            ended = "end" if self._done else "timed_out" if waited else CANCELLED
         silence_s = round(max(self._silence_s, now - self._last_s), 6)
         if self._first_s is None:
             return Streamed(silence_s=silence_s, ended=ended)

@@ -9,9 +9,9 @@ from chaoslab.reports.contents.attempts import may_pass
 
 def advise(seen: Seen) -> list[Advice]:
     """Advice to retry."""
-    given_up = _given_up(seen)
+    untried = _untried(seen)
     return seen.beside_faults(
-        lambda row: seen.short(row) and row.trial in given_up,
+        lambda row: seen.short(row) and row.trial in untried,
         "Try such a call again, after a short wait that grows. Before one that changes something, look whether it was "
         "done, or send the same Idempotency-Key with both.",
         "A call that timed out, broke off or met a 429 or 5xx was not tried again, and the trial fell short, in {size} "
@@ -19,7 +19,7 @@ def advise(seen: Seen) -> list[Advice]:
     )
 
 
-def _given_up(seen: Seen) -> set[str | None]:
+def _untried(seen: Seen) -> set[str | None]:
     """The trials in which the last attempt at a request failed in a way that may pass, and was the first."""
     last: dict[tuple[str | None, str, int], CallFinished] = {}
     for record, call in seen.history.of(CallFinished):

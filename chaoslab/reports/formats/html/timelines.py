@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+from chaoslab.analysis.measures.calls import given_up
 from chaoslab.core.events import (
     AttemptEvent,
     CallFinished,
@@ -20,6 +21,7 @@ from chaoslab.core.events import (
     PromptFinished,
     Usage,
 )
+from chaoslab.record.history import Place
 from chaoslab.record.lines import Record
 from chaoslab.record.rulings import State
 from chaoslab.reports.contents import Contents
@@ -60,12 +62,12 @@ def stories(contents: Contents) -> dict[str, Any]:
     of_trial: dict[str | None, list[Record]] = {}
     for record in contents.history.records:
         of_trial.setdefault(record.trial, []).append(record)
-    foreign = bool(contents.history.unknown)
+    foreign, gone = bool(contents.history.unknown), given_up(contents.history)
     for row in contents.rows:
         before = words.size
         trial = _trial(contents, row, words)
         if size + words.size <= BYTES_MAX:
-            events = list(_events(of_trial.get(row.trial, ()), words, foreign=foreign))
+            events = list(_events(of_trial.get(row.trial, ()), words, foreign=foreign, gone=gone))
             spelt = len(json.dumps(events, separators=(",", ":")))
             if size + spelt + words.size <= BYTES_MAX:
                 trial["events"] = events
@@ -104,8 +106,9 @@ def _ruled(row: Row) -> str:
     return f"By the scenario it {row.ruling.state if row.ruling.state is not State.INVALID else 'proves nothing'}{why}"
 
 
-def _events(records: Sequence[Record], words: _Words, *, foreign: bool) -> Iterator[list[Any]]:
-    """The events of one trial in time order; a fault is one event, where it was met."""
+def _events(records: Sequence[Record], words: _Words, *, foreign: bool, gone: Set[Place]) -> Iterator[list[Any]]:
+    """The events of one trial in time order; a fault is one event, where it was met. `gone`: the attempts that were
+    given up."""
     met = Met.by_place(records)
     began_t = records[0].t if records else 0.0
     for number, record in enumerate(records[:EVENTS_MAX]):
@@ -122,7 +125,7 @@ def _events(records: Sequence[Record], words: _Words, *, foreign: bool) -> Itera
             words.of(_lane(event)),
             words.of(text[:9].strip()),
             _lasted(event),
-            _tone(event, fault),
+            _tone(record, fault, gone),
             words.of(visible(text[9:], TEXT)),
             file,
             record.seq,
@@ -145,10 +148,11 @@ def _lasted(event: Event) -> float:
     return 0.0 if math.isnan(lasted) else round(lasted, 6)
 
 
-def _tone(event: Event, fault: Met | None) -> int:
-    match event:
+def _tone(record: Record, fault: Met | None, gone: Set[Place]) -> int:
+    match event := record.event:
         case CallFinished():
-            return PLAIN if event.ok else BAD
+            given_up = (record.trial, event.target, event.request, event.attempt) in gone
+            return PLAIN if event.ok or given_up else BAD
         case PromptFinished():
             return GOOD if event.status == "ok" else BAD
         case FaultWitnessed():
