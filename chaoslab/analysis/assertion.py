@@ -11,7 +11,6 @@ from typing import Any, ClassVar, TypeVar, Union, get_origin, get_type_hints
 
 from chaoslab.analysis.judge import Verdict
 from chaoslab.analysis.ledger import few
-from chaoslab.analysis.measures.calls import given_up
 from chaoslab.analysis.opinion import Opinion
 from chaoslab.base.registry import broken, did_you_mean, names
 from chaoslab.base.registry import load as load_plugin
@@ -103,7 +102,7 @@ class Seen:
     def _given_up(self) -> Mapping[tuple[str, int], Sequence[int]]:
         """The attempts that were given up, by target and request."""
         found: dict[tuple[str, int], list[int]] = {}
-        for trial, target, request, attempt in given_up(self.history):
+        for trial, target, request, attempt in self.history.given_up:
             if trial == self.trial:
                 found.setdefault((target, request), []).append(attempt)
         return found

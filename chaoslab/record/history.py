@@ -12,11 +12,13 @@ from typing import TypeVar, cast
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.garbage import no_garbage
 from chaoslab.core.events import (
+    CANCELLED,
     AttemptEvent,
     CallFinished,
     CallStarted,
     Event,
     Fallback,
+    FaultWitnessed,
     PromptStarted,
     Retry,
     RunStarted,
@@ -178,6 +180,15 @@ class History:
     def made(self) -> set[Place]:
         """The attempts at calls."""
         return {*map(_place, self.placed(CallStarted)), *map(_place, self.placed(CallFinished))}
+
+    @cached_property
+    def given_up(self) -> frozenset[Place]:
+        """The attempts that their own agent gave up, or that the end of their trial cut, and that met no fault before:
+        the loser of two hedged requests, or what was under way in a group of tasks that ended. They neither failed nor
+        succeeded. A call that was cancelled because a fault held it back has failed."""
+        placed = self.placed(CallFinished)
+        gone = [at for _, event, at in placed if event.error == CANCELLED and event.cancelled]  # most have no error
+        return frozenset(gone).difference(map(_place, self.placed(FaultWitnessed))) if gone else frozenset()
 
     @cached_property
     def _placed(self) -> dict[type[Event], Sequence[tuple[Record, Event, Place]]]:

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from chaoslab.analysis.judge import Verdict, verdicts
-from chaoslab.analysis.measures.calls import given_up
 from chaoslab.base import extras
 from chaoslab.core.events import (
     CallFinished,
@@ -239,7 +238,7 @@ def _key(record: Record, event: Any) -> tuple[Any, ...]:
 
 def _calls(history: History) -> Iterator[dict[str, Any]]:
     ends = {_key(record, event): event for record, event in history.of(CallFinished)}
-    gone = given_up(history)
+    gone = history.given_up
     met: dict[tuple[Any, ...], list[str]] = {}
     knows_faults, foreign = history.has(FaultWitnessed), bool(history.unknown)
     for record, fault in history.of(FaultWitnessed):

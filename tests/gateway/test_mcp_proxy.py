@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.measures.calls import calls, given_up
+from chaoslab.analysis.measures.calls import calls
 from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.cli import main
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
@@ -119,7 +119,7 @@ class Between:
         eventually(lambda: any(True for _ in history(self.logs).of(CallFinished)))
         found = history(self.logs)
         ((_, end),) = found.of(CallFinished)
-        return end.ok, end.error, bool(given_up(found)), [event.fault for _, event in found.of(FaultWitnessed)]
+        return end.ok, end.error, bool(found.given_up), [event.fault for _, event in found.of(FaultWitnessed)]
 
 
 @contextmanager

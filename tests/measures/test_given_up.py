@@ -19,7 +19,7 @@ from chaoslab.analysis.assertions.max_retries import MaxRetries
 from chaoslab.analysis.assertions.retried import Retried
 from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.analysis.measures.amplification import amplification
-from chaoslab.analysis.measures.calls import calls, given_up
+from chaoslab.analysis.measures.calls import calls
 from chaoslab.analysis.measures.errors import errors
 from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.analysis.measures.incidents import incidents
@@ -200,7 +200,7 @@ def test_a_service_that_says_cancelled_itself_has_failed() -> None:
         return 409, {"error": "cancelled"}
 
     trial = run(lambda _: httpx.get("http://shop/").text, services={"shop": shop}, twin=False)
-    assert given_up(trial.history) == set()
+    assert trial.history.given_up == set()
     assert [(one.target, one.error) for one in uninjected(trial.history)] == [("shop", "cancelled")]
 
 

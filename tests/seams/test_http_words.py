@@ -12,7 +12,6 @@ from typing import Any
 import httpx
 import pytest
 
-from chaoslab.analysis.measures.calls import given_up
 from chaoslab.base.clock import system
 from chaoslab.base.identity import Request, Requests, TrialId, digest
 from chaoslab.core import events
@@ -173,7 +172,7 @@ def test_an_agent_that_gives_up_a_call_cancelled_it(tmp_path: Path) -> None:
                 await lab.get(wanted())
         (end,) = ends(lab)
         met = [event.evidence for _, event in lab.history().of(events.FaultWitnessed)]
-        return [end.ok, end.error, end.status, bool(given_up(lab.history())), met]
+        return [end.ok, end.error, end.status, bool(lab.history().given_up), met]
 
     def slow() -> Reply:
         system.sleep(9)

@@ -3,7 +3,7 @@
 A request is wanted once; each further attempt at it is a retry, whichever layer makes it: the SDK, the tool or the
 agent. A factor of 27 is three layers that try three times each. The layers are told apart where the log has them: the
 lab's tools write down their retries and fallbacks, the lab's agent each new attempt at a prompt, and the SDKs of models
-count their own retries in a header. Attempts that were given up are left out (`calls.given_up`).
+count their own retries in a header. Attempts that were given up are left out (`History.given_up`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from sys import intern
 
-from chaoslab.analysis.measures.calls import given_up
 from chaoslab.core.events import CallStarted, Fallback, FaultWitnessed, PromptAttempt, Retry
 from chaoslab.record.history import History, Place
 
@@ -74,7 +73,7 @@ class Sent:
 
     def take(self, history: History) -> None:
         met = {at[:3] for _, _, at in history.placed(FaultWitnessed)}
-        gone = given_up(history)
+        gone = history.given_up
         sent: Counter[Request] = Counter([at[:3] for _, _, at in history.placed(CallStarted) if at not in gone])
         for request, attempts in sent.items():
             trial, target, number = request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab.core.events import CallFinished, Fallback, FaultWitnessed
+from chaoslab.core.events import CallFinished, Fallback
 from chaoslab.record.history import History, Place
 
 
@@ -35,7 +35,7 @@ class CallCount:
     def take(self, history: History) -> None:
         self.made += len(history.made)
         self.to_model += sum([target == "model" for _, target, _, _ in history.made])
-        gone = len(given_up(history))
+        gone = len(history.given_up)
         self.given_up += gone
         self.failed += sum([not event.ok for _, event in history.of(CallFinished)]) - gone
         self.retries += len(retries(history))
@@ -45,19 +45,11 @@ class CallCount:
         return Calls(self.made, self.to_model, self.failed, self.given_up, self.retries, self.fallbacks)
 
 
-def given_up(history: History) -> set[Place]:
-    """The attempts that their own agent gave up, or that the end of their trial cut, and that met no fault before: the
-    loser of two hedged requests, or what was under way in a group of tasks that ended. They neither failed nor
-    succeeded. A call that was cancelled because a fault held it back has failed."""
-    gone = {at for _, event, at in history.placed(CallFinished) if event.cancelled}
-    return gone.difference([at for _, _, at in history.placed(FaultWitnessed)]) if gone else gone
-
-
 def retries(history: History) -> list[Place]:
     """The attempts at a request after its first, by the SDK, the tool, the agent or a new plan; without fallbacks, and
     without those that were given up or came after nothing else. Recovery takes the same ones for retries
     (`incidents`)."""
-    around, gone = {at for _, _, at in history.placed(Fallback)}, given_up(history)
+    around, gone = {at for _, _, at in history.placed(Fallback)}, history.given_up
     again = [at for at in history.made if at[3] > 1 and at not in around]
     if not gone:
         return again

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from chaoslab.analysis.measures import traits
-from chaoslab.analysis.measures.calls import given_up
 from chaoslab.core.events import UNTOLD, CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.core.fault import UNUSABLE
 from chaoslab.record.history import History, Place
@@ -47,7 +46,7 @@ class Failed:
             met.setdefault(at, []).append(fault.fault)
         lab = {at for _, _, at in history.placed(CallDisturbed)}
         self.met += len(met)
-        gone = given_up(history)
+        gone = history.given_up
         for _, call, at in history.placed(CallFinished):
             names = met.get(at, ())
             if call.ok:

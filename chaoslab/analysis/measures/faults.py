@@ -14,7 +14,6 @@ from functools import cache, cached_property
 from typing import Any
 
 from chaoslab.analysis.measures import traits
-from chaoslab.analysis.measures.calls import given_up
 from chaoslab.analysis.measures.intervals import plausible
 from chaoslab.core.events import (
     CallDisturbed,
@@ -268,7 +267,7 @@ class Uninjected:
         for record, fault, at in history.placed(FaultWitnessed):
             met[at].append(fault.fault)
             of_trial[at[0]].append((record, f"{fault.fault} on {fault.target}"))
-        aside, may_fail = _disturbed(history) | given_up(history), self._may_fail
+        aside, may_fail = _disturbed(history) | history.given_up, self._may_fail
         for record, e, at in history.placed(CallFinished):
             if e.ok or at in aside or any(may_fail(name, e.error) for name in met.get(at, ())):
                 continue

@@ -47,7 +47,6 @@ from typing import NamedTuple
 from chaoslab.analysis.end_state import compare
 from chaoslab.analysis.ledger import Kind
 from chaoslab.analysis.measures import traits
-from chaoslab.analysis.measures.calls import given_up
 from chaoslab.analysis.measures.intervals import Spell
 from chaoslab.base.identity import canonical
 from chaoslab.core.events import (
@@ -292,7 +291,7 @@ def _of_tools(history: History) -> list[Incident]:
     ends = {record.trial: record.t for record, _ in history.of(PromptFinished)}
     opened: dict[tuple[str, str], tuple[float, CallFinished]] = {}
     closed: dict[tuple[str, str], tuple[float, Ending]] = {}
-    gone = given_up(history)
+    gone = history.given_up
     for record, call, at in history.placed(CallFinished):
         place = (record.trial or "", call.target)
         if record.trial is None or place in closed:

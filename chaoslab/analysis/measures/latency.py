@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import NamedTuple
 
-from chaoslab.analysis.measures.calls import given_up
 from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.record.history import History, Place
 
@@ -65,7 +64,7 @@ class Attempts:
     found: list[Attempt] = field(default_factory=list)
 
     def take(self, history: History) -> None:
-        aside = {at for _, _, at in history.placed(CallDisturbed)} | given_up(history)
+        aside = {at for _, _, at in history.placed(CallDisturbed)} | history.given_up
         faults: dict[Place, tuple[str, ...]] = {}
         for _, met, at in history.placed(FaultWitnessed):
             before = faults.get(at, ())

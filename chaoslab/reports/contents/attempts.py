@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab.analysis.measures.calls import given_up
 from chaoslab.analysis.measures.errors import ENDS
 from chaoslab.core.events import CallFinished, CallStarted, Fallback
 from chaoslab.record.history import History
@@ -26,7 +25,7 @@ class Again:
 def tried_again(history: History) -> list[Again]:
     """Every attempt that began after the attempt before it had failed, in the order of time. A fallback goes elsewhere,
     so it is none, nor is an attempt after one that was given up."""
-    around, gone = {at for _, _, at in history.placed(Fallback)}, given_up(history)
+    around, gone = {at for _, _, at in history.placed(Fallback)}, history.given_up
     ends = {
         (record.trial, e.target, e.request, e.attempt): (record.t, e)
         for record, e, at in history.placed(CallFinished)

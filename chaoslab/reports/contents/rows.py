@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from chaoslab.analysis.judge import Outcome
-from chaoslab.analysis.measures.calls import given_up, retries
+from chaoslab.analysis.measures.calls import retries
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.analysis.standing import Standing
 from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished, PromptStarted
@@ -77,7 +77,7 @@ def rows(history: History, report: RunReport) -> tuple[Row, ...]:
     calls: Counter[str | None] = Counter()
     failed: Counter[str | None] = Counter()
     again = Counter(trial for trial, _, _, _ in retries(history))
-    gone = given_up(history)
+    gone = history.given_up
     for record, call, at in history.placed(CallFinished):
         calls[record.trial] += 1
         failed[record.trial] += not call.ok and at not in gone

@@ -7,7 +7,6 @@ import io
 import math
 from collections.abc import Iterable, Sequence
 
-from chaoslab.analysis.measures.calls import given_up
 from chaoslab.core.events import CallFinished, FaultArmed, FaultInjected, FaultScheduled, FaultWitnessed
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.text import one_line
@@ -19,7 +18,7 @@ Cell = str | int | float | bool | None
 
 def files(contents: Contents) -> dict[str, str]:
     """The three files. A call that was given up is neither ok nor not."""
-    gone = given_up(contents.history)
+    gone = contents.history.given_up
     return {
         "trials.csv": table(
             ("trial", "outcome", "seconds", "calls", "failed", "retries", "faults_met", "harm", "why", "prompt",

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from chaoslab.analysis.measures.calls import given_up
 from chaoslab.core.events import (
     AttemptEvent,
     CallFinished,
@@ -62,7 +61,7 @@ def stories(contents: Contents) -> dict[str, Any]:
     of_trial: dict[str | None, list[Record]] = {}
     for record in contents.history.records:
         of_trial.setdefault(record.trial, []).append(record)
-    foreign, gone = bool(contents.history.unknown), given_up(contents.history)
+    foreign, gone = bool(contents.history.unknown), contents.history.given_up
     for row in contents.rows:
         before = words.size
         trial = _trial(contents, row, words)
