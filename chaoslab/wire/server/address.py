@@ -140,7 +140,8 @@ async def listening(host: str, port: int) -> list[socket.socket]:
 
 
 def _listening(family: int, address: tuple[Any, ...], *, v6_only: bool = True) -> socket.socket:
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol is named, since asyncio switches Nagle's algorithm off only for accepted sockets that name theirs.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
