@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.analysis.answers import Likeness, admits, compare, denies, shows
+from chaoslab.analysis.answers import compare, shows
+from chaoslab.analysis.denial import denies
+from chaoslab.analysis.likeness import Likeness
+from chaoslab.analysis.stance import admits
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.analysis.answers import Likeness, compare, shows
+from chaoslab.analysis.answers import compare, shows
+from chaoslab.analysis.likeness import Likeness
 
 SAME, OTHER, UNCLEAR = Likeness.SAME, Likeness.OTHER, Likeness.UNCLEAR
 

@@ -17,12 +17,16 @@ from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
 from chaoslab.analysis import deeds, end_state, ledger
-from chaoslab.analysis.answers import READ_MAX, Likeness, compare, denies, denying, shows, tokens
+from chaoslab.analysis.answers import compare, shows
+from chaoslab.analysis.denial import denies, denying
 from chaoslab.analysis.ledger import Finding, Kind
+from chaoslab.analysis.likeness import Likeness
 from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.stance import Clause, admissions, clauses, denials, ends_badly, plainly, succeeds, wavers
+from chaoslab.analysis.stance.clauses import READ_MAX
 from chaoslab.analysis.stance.language import foreign
+from chaoslab.analysis.values import tokens
 from chaoslab.core.events import (
     UNTOLD,
     AttemptRef,

@@ -35,6 +35,11 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/core/triggers/window_s.py": ("tests/test_triggers.py",),
     "chaoslab/base/dice.py": ("tests/test_dice.py",),
     "chaoslab/analysis/judge.py": ("tests/test_judge.py", "tests/test_named_dice.py"),
+    "chaoslab/analysis/answers.py": ("tests/test_answers.py", "tests/test_spelling.py"),
+    "chaoslab/analysis/denial.py": ("tests/test_answers.py", "tests/test_judge.py"),
+    "chaoslab/analysis/structures.py": ("tests/test_answers.py", "tests/test_spelling.py"),
+    "chaoslab/analysis/values.py": ("tests/test_answers.py", "tests/test_spelling.py"),
+    "chaoslab/analysis/wording.py": ("tests/test_answers.py", "tests/test_spelling.py"),
     "chaoslab/record/history.py": (
         "tests/test_events.py",
         "tests/test_history.py::test_the_lines_that_could_not_be_read_are_named",
