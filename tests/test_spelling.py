@@ -27,7 +27,7 @@ SAME, OTHER, UNCLEAR = Likeness.SAME, Likeness.OTHER, Likeness.UNCLEAR
         ("The rate is 1.08.", "The rate is 1.08[^1].\n\n[^1]: From the tool.", SAME),
         ("## Balance: 1200", "## Balance: 1800", OTHER),
         ("| Oslo | Rome |\n|---|---|\n| 12 | 20 |", "| Rome | Oslo |\n|---|---|\n| 12 | 20 |", UNCLEAR),
-        ("Oslo has 12, Rome has 20.", "Rome has 12, Oslo has 20.", UNCLEAR),
+        ("Oslo has 12, Rome has 20.", "Rome has 12, Oslo has 20.", OTHER),
         ("You have 2 requests open.", "You have 3 requests open.", OTHER),
         ("I ran call 3.", "I ran call 4.", OTHER),
         ("Order 17 is shipped.", "Order 17 is not shipped.", UNCLEAR),

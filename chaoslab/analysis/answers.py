@@ -4,11 +4,12 @@ first. And the facts that an answer shows.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from chaoslab.analysis import making, notation, spelling
+from chaoslab.analysis import labels, making, notation, spelling
 from chaoslab.analysis.likeness import Comparison, Likeness
 from chaoslab.analysis.stance import structure
 from chaoslab.analysis.stance.clauses import KEPT, READ_MAX
@@ -134,6 +135,15 @@ def _compare_values(
         return Comparison(
             Likeness.OTHER, f"it says {more} instead of {less}" if more else f"it lacks {less}", lies=claimed
         )
+    told, telling = labels.read(expected), labels.read(given)
+    against = labels.contradicted(told, telling)
+    if against and against.value:
+        said_so = f"it says '{against.given}' instead of '{against.expected}' beside {against.value}"
+        rest = re.sub(re.escape(against.given), " ", given, flags=re.IGNORECASE)
+        return Comparison(Likeness.OTHER, said_so, lies=lies(rest, values_in(against.value), []))
+    kept = labels.owners(told, telling)
+    if kept is False:
+        return Comparison(Likeness.OTHER, "its values changed places", lies=lies(given, said, []))
     if _UNREADABLE in given and _UNREADABLE not in expected:
         return Comparison(Likeness.UNCLEAR, f"it has signs that cannot be read ({_UNREADABLE})")
     if lonely:
@@ -142,15 +152,19 @@ def _compare_values(
         return Comparison(Likeness.UNCLEAR, f"it adds {_listed([*added, *strange])}")
     if nameless := not_in(nameless, asked):
         return Comparison(Likeness.UNCLEAR, f"it leaves out {_listed(nameless)}")
+    if against:
+        return Comparison(Likeness.UNCLEAR, f"it says '{against.given}', and its twin '{against.expected}'")
     if not wanted and not names and not said:
         return Comparison(Likeness.UNCLEAR, "it has other words, and no number, date or name to compare")
-    if [v for v in wanted if v in said] != [v for v in said if v in wanted]:
+    if not kept and [v for v in wanted if v in said] != [v for v in said if v in wanted]:
         return Comparison(Likeness.UNCLEAR, "it has the same values in another order or number")
     both = [*names, *named]
-    if len(set(wanted)) > 1 and in_order(both, expected) != in_order(both, given):
+    if not kept and len(set(wanted)) > 1 and in_order(both, expected) != in_order(both, given):
         return Comparison(Likeness.UNCLEAR, "it has the same names in another order")
-    if turned := swapped(expected, given, negations):
+    if not kept and (turned := swapped(expected, given, negations)):
         return Comparison(Likeness.UNCLEAR, turned)
+    if label := labels.differing(told, telling, asked):
+        return Comparison(Likeness.UNCLEAR, label)
     both = [*(v for v in wanted if v in said), *(name for name in names if name not in not_in([name], given))]
     return Comparison(Likeness.SAME, f"the same values: {_listed(both)}" if both else "no other values")
 

@@ -83,6 +83,11 @@ def dates_in(text: str) -> tuple[list[str], str]:
     return found, _DATE.sub(dated, text)
 
 
+def in_iso(text: str) -> str:
+    """The text with its dates in ISO 8601."""
+    return _DATE.sub(lambda match: _date(match) or match[0], text)
+
+
 def values_in(text: str) -> list[str]:
     """The dates of a text, then its other numbers, in their order."""
     found, rest = dates_in(text)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from chaoslab.analysis.making import COUNTED
+from chaoslab.analysis.opposites import one_word_each
 from chaoslab.analysis.stance import admits
 from chaoslab.analysis.stance.clauses import plain as _plain
 from chaoslab.analysis.values import MONTH, NAME, ORDINARY, dates_in, names_in, tokens, values_in, words_of
@@ -57,7 +58,12 @@ _NEGATION = re.compile(r"(?:not|no|never|none|nothing|nobody|without|cannot|fail
 
 def swapped(expected: str, given: str, negations: bool) -> str:
     """A description of the words that differ, or of a negation, where all other words are alike; empty if the wording
-    differs more."""
+    differs more, or if the words that differ say the same."""
+    found = _swapped(expected, given, negations)
+    return found and (_swapped(one_word_each(expected), one_word_each(given), negations) and found)
+
+
+def _swapped(expected: str, given: str, negations: bool) -> str:
     one, other = ([t for t in _words(text) if t not in _IDLE] for text in (expected, given))
     if max(len(one), len(other)) > WORDS_MAX:
         return f"it has other words, and more than {WORDS_MAX} of them"
