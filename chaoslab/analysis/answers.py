@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from chaoslab.analysis import labels, making, notation, spelling
+from chaoslab.analysis import amounts, labels, making, notation, spelling
+from chaoslab.analysis.daytime import clock
 from chaoslab.analysis.likeness import Comparison, Likeness
 from chaoslab.analysis.stance import structure
 from chaoslab.analysis.stance.clauses import KEPT, READ_MAX
@@ -27,9 +28,16 @@ SAID_MAX = 4
 
 def shows(spellings: Sequence[str], text: str) -> bool:
     """True if one of the spellings occurs in the text as whole words and whole numbers. Case, accents and spacing do
-    not count."""
+    not count, nor does the unit of an amount."""
     read = notation.plainly(text)
-    return _shows(spellings, text) or (read != text and _shows(spellings, read))
+    if _shows(spellings, text) or (read != text and _shows(spellings, read)):
+        return True
+    return any(_shows([way], said) for way in spellings if (said := _as_in(str(way), read)) != read)
+
+
+def _as_in(way: str, text: str) -> str:
+    """The text with its times and amounts as this spelling of a fact has them."""
+    return amounts.aligned(way, clock(text, way))[1]
 
 
 def _shows(spellings: Sequence[str], text: str) -> bool:
@@ -101,8 +109,13 @@ def _compare_prose(
 ) -> Comparison:
     """Compares two texts in one notation. Other values are unclear if they are the same in another reading of both."""
     expected, given, asked, known = map(notation.plainly, (expected, given, asked, known))
+    expected, given = amounts.aligned(clock(expected, given), clock(given, expected))
     found = _compare_values(expected, given, asked, known, negations=negations, done=done)
     if found.likeness is not Likeness.OTHER:
+        if units := amounts.other_unit(expected, given):
+            wanted, said = units
+            claimed = lies(given, values_in(str(said.number)), [])
+            return Comparison(Likeness.OTHER, f"it says {said.text} instead of {wanted.text}", lies=claimed)
         return found
     for one, other in zip(notation.readings(expected), notation.readings(given), strict=True):
         if one == expected and other == given:
@@ -117,8 +130,8 @@ def _compare_values(
 ) -> Comparison:
     differing = spelling.signs(expected) ^ spelling.signs(given)
     lonely = sorted(c for c in differing if len({spelling.shows_currency(text, c) for text in (expected, given)}) > 1)
-    expected, given = (spelling.units(spelling.clock(text)) for text in (expected, given))
-    asked, known = spelling.clock(asked), spelling.clock(known)
+    expected, given = (spelling.units(text) for text in (expected, given))
+    asked, known = clock(asked), clock(known)
     if not lonely and (first := tokens(expected)) and first == tokens(given):
         return Comparison(Likeness.SAME, "the same answer")
     wanted, said = values_in(expected), values_in(given)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 
-from chaoslab.analysis import spelling
+from chaoslab.analysis.daytime import clock
 from chaoslab.analysis.making import COUNTED
 from chaoslab.analysis.stance.clauses import plain as _plain
 
@@ -38,7 +38,7 @@ _STAMP = re.compile(r"(?<=\d)t(?=\d\d:)")
 def tokens(text: str) -> list[str]:
     """The words and numbers of a text in a canonical spelling; a number begins with #."""
     found = []
-    for match in _TOKEN.finditer(_STAMP.sub(" t ", spelling.clock(_plain(text)))):
+    for match in _TOKEN.finditer(_STAMP.sub(" t ", clock(_plain(text)))):
         number = match["number"]
         found.append(_canonical(number) if number else match[0])
     return found

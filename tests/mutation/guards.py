@@ -36,6 +36,8 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/base/dice.py": ("tests/test_dice.py",),
     "chaoslab/analysis/judge.py": ("tests/test_judge.py", "tests/test_named_dice.py"),
     "chaoslab/analysis/answers.py": ("tests/test_answers.py", "tests/test_spelling.py"),
+    "chaoslab/analysis/amounts.py": ("tests/test_amounts.py", "tests/test_spelling.py"),
+    "chaoslab/analysis/daytime.py": ("tests/test_amounts.py", "tests/test_spelling.py"),
     "chaoslab/analysis/denial.py": ("tests/test_answers.py", "tests/test_judge.py"),
     "chaoslab/analysis/labels.py": ("tests/test_labels.py",),
     "chaoslab/analysis/opposites.py": ("tests/test_labels.py",),
