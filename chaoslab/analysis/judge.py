@@ -16,7 +16,7 @@ from operator import attrgetter
 from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
-from chaoslab.analysis import deeds, end_state, ledger
+from chaoslab.analysis import asides, deeds, end_state, ledger
 from chaoslab.analysis.answers import compare, shows
 from chaoslab.analysis.denial import denies, denying
 from chaoslab.analysis.ledger import Finding, Kind
@@ -276,7 +276,7 @@ def _weigh(trial: _Trial) -> Verdict:
         done = bool(trial.done or trial.state)
         known = "" if answer == twin else _known(trial)
         beside = compare(twin, answer, asked=started.prompt, known=known, tries=False, done=done)
-    admitted = admissions(answer, twin)
+    admitted = asides.within(admissions(answer, twin), answer, started.effects or (), started.prompt)
     wishes = ledger.lacking(started.effects or (), [effect for _, effect in trial.done]) if lost else []
     hands_back, rest = False, ""
     if wishes and not admitted and len(answer) <= READ_MAX:
@@ -350,6 +350,10 @@ def _falsely(trial: _Trial, effect: str) -> bool:
     """True if the answer denies this effect, and its words do not tell of one that is missing."""
     since = trial.answer_since([d for d in trial.done if d[1].effect == effect]) if trial.turns else trial.answer
     said = denying(since, effect).splitlines()
+    asked, prompt = trial.started.effects or (), trial.started.prompt
+    said = [
+        line for line in said if not admissions(line) or asides.within(admissions(line), trial.answer, asked, prompt)
+    ]
     if not said:
         return False
     missing = ledger.lacking(trial.started.effects or (), [done for _, done in trial.done])
@@ -390,7 +394,7 @@ def _beside(trial: _Trial, admitted: Sequence[Clause], wishes: Sequence[deeds.Wi
     told = [(trial.heard.get(turn.turn, ""), turn.answer) for _, turn in trial.turns]
     if deeds.claimed_apart(told, wishes, asked):
         return True
-    return all(deeds.notes(clause, asked, trial.started.prompt) for clause in admitted) and any(
+    return all(asides.notes(clause, asked, trial.started.prompt) for clause in admitted) and any(
         deeds.claims(trial.answer, wish, asked) for wish in wishes
     )
 
@@ -399,7 +403,7 @@ def _denied(trial: _Trial, admitted: Sequence[Clause]) -> Finding | None:
     """An admission that can only be about what was done: all is as it should be, nothing is left in doubt, and nothing
     but the effects met a fault. Without effects the end state counts, if nothing in the answer is a success."""
     asked = trial.started.effects or ()
-    said = [clause for clause in denials(admitted) if not deeds.notes(clause, asked, trial.started.prompt)]
+    said = [clause for clause in denials(admitted) if not asides.notes(clause, asked, trial.started.prompt)]
     if not said:
         return None
     if trial.done and trial.hit:

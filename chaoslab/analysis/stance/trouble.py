@@ -8,6 +8,14 @@ from chaoslab.analysis.stance.words import NOT, any_of, words
 
 _PROBLEM = r"(?:problems?|issues?|troubles?|difficult(?:y|ies))"
 _SOME = r"(?:an?|the|some|several|small|serious|technical|temporary|unexpected|known|ongoing)"
+_NO_DEED = (
+    r"no (?!(?:other|further|additional|more|new)\b)(?:\w+ )?(?:payment|booking|order|message|(?:e-?)?mail|refund"
+    r"|transfer|reservation|appointment|meeting|purchase|invitation|note|notification|invoice|reminder|reply|request"
+    r"|event|ticket|text)s?"
+)
+_PERFORMED = (
+    r"(?:made|sent|paid|placed|booked|created|processed|completed|issued|delivered|submitted|scheduled|done|told)"
+)
 TROUBLE = any_of(
     rf"\b\w*{NOT}\b(?! only\b)",
     words(
@@ -39,9 +47,12 @@ TROUBLE = any_of(
         r"offline|(?:is|was|are|were|being|went|gone|currently|still) down|out of reach|outages?|stopped responding",
         r"time(?:d|s)?[ -]?out|timeouts?|(?:got|was|is|were) lost|cut off",
         r"service unavailable|internal error|bad gateway|connection (?:reset|closed|lost|aborted)",
-        r"no (?:payment|booking|order|message|e-?mail|refund|transfer|reservation|appointment|meeting|purchase)s?"
-        r" (?:has|have|had|was|were)(?: been)? (?:made|sent|placed|booked|created|processed|completed|issued|delivered"
-        r"|submitted|scheduled)(?=\W*$|,|:| (?:yet|so far|for|because|as|since|on|at|in)\b)",
+        rf"{_NO_DEED} (?:has|have|had|was|were|could be)(?: been)? {_PERFORMED}"
+        r"(?=\W*$|,|:| (?:yet|so far|for|because|as|since|on|at|in|to (?!(?:any\w*|the wrong|other|another)\b))\b)",
+        rf"{_NO_DEED} (?:went (?:out|through)|got (?:out|through)|reached|arrived|left|ever)",
+        rf"neither\b.*\b(?:(?:could be|was|were|has been|have been|got|is|are) (?:\w+ )?(?:\w+ed|{_PERFORMED})"
+        r"|went (?:out|through)|got (?:a|an|the|any|it|out|through)|reached|arrived|received|worked|succeeded|made it)",
+        r"zero of (?:the|them|these|those|your)",
         r"(?:is|are|remains?) (?:\w+ )?un(?:paid|sent|booked|shipped|delivered|fulfilled|scheduled)",
         # It is not all there.
         r"incomplete|outstanding|pending|undone|half done|partial(?:ly)?|missing|lacking|left out|skipped",
