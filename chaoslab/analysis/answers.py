@@ -97,8 +97,8 @@ def _compared(expected: str, given: str, asked: str, known: str, tries: bool, do
     if structures[0] is None and structures[1] is not None:
         found = _compare_prose(expected, told(structures[1]), asked, f"{asked}\n{known}", negations=tries, done=done)
         return replace(found, lies=False)  # a structured answer says by its keys what it is sure of
-    if done and not making.PROMISE.search(given):
-        expected = making.PROMISE.sub(" ", expected)
+    if done and bool(making.PROMISE.search(given)) is not bool(making.PROMISE.search(expected)):
+        expected, given = making.PROMISE.sub(" ", expected), making.PROMISE.sub(" ", given)
     if not tries:
         expected, given = making.without(expected), making.without(given)
     return _compare_prose(expected, given, asked, f"{asked}\n{known}", negations=tries, done=done)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from chaoslab.analysis.deeds import LEAD, Wish, claims, details
-from chaoslab.analysis.stance import Clause
+from chaoslab.analysis.stance import Clause, clauses
 from chaoslab.analysis.stance.trouble import TROUBLE
 from chaoslab.analysis.values import tokens
 
@@ -72,7 +72,9 @@ _BEYOND = re.compile(
     rf"(?:{_UNABLE} {_BETWEEN}{_OTHER}|no other [^\W\d]+ (?:was|were|has been|have been|could be) [^\W\d]+"
     rf"|(?:any )?other [^\W\d]+ {_UNABLE}(?: be| been)?(?: [^\W\d]+)?)"
     r"(?: (?:for you|today|now|right now|yet|here|myself|at (?:this|the) (?:time|moment)|on your behalf"
-    r"|that you \w+|unless you \w+|in this \w+))*\W*"
+    r"|that you \w+|unless you \w+|in this \w+|without \w+(?: \w+){0,3}))*\W*"
+    r"|(?:please )?(?:(?:note|be aware|keep in mind)(?: that)? )?(?:this|it|that|(?:this|the) (?:action|step))"
+    r" (?:cannot|can't) be (?:undone|reversed|revoked|taken back)\W*"
 )
 _ASIDE = re.compile(
     r"\W*(?:unfortunately|sadly|regrettably|sorry|i'm sorry|i am sorry|i'm afraid"
@@ -84,11 +86,42 @@ _MORE = re.compile(r"\b(?:other|else|others|rest|all|every\w*|each|both)\b")
 
 def within(admitted: Sequence[Clause], answer: str, asked: Sequence[Wish], prompt: str) -> list[Clause]:
     """The admissions without those that deny only what nobody asked for, in an answer that claims the one effect that
-    was: "I cannot pay other orders", or order 18 where only 17 was to be paid."""
-    if len(asked) != 1 or not admitted or _MORE.search(prompt.casefold()) or not claims(answer, asked[0], asked):
+    was: "I cannot pay other orders", order 18 where only 17 was to be paid, or that it can be undone."""
+    if len(asked) != 1 or not admitted or _MORE.search(prompt.casefold()):
+        return [*admitted]
+    if not claims(re.sub(r"\([^()]*\)", " ", answer), asked[0], asked):
         return [*admitted]
     left = [clause for clause in admitted if not _beyond(clause.text, asked[0], prompt)]
     return left if len(left) == len(admitted) or not all(_ASIDE.fullmatch(clause.text) for clause in left) else []
+
+
+_TOO = re.compile(r"\b(?:also|additionally|in addition|as well|furthermore|moreover|besides|on top of (?:that|it))\b")
+_VERB = re.compile(r"\b(?:[^\W\d]{3,}ed|sent|paid|made|told|gave|put|took|wrote|bought|sold)\b")
+_NOT_DONE = re.compile(
+    r"not\b|n't\b|\b(?:no|nothing|fail\w*|unable|if|can|could|will|would|may|might|be|being|to be)\b"
+)
+_HARMLESS = re.compile(
+    r"(?:check|verif|confirm|look|not|retri|tri|ask|need|want|includ|attach|list|mention|request|keep|based|observ"
+    r"|receiv|process|complet|succeed|finish|learn|found|inform)\w*"
+)
+
+
+def adds(answer: str, twin: str, asked: Sequence[Wish]) -> str:
+    """The clause by which the answer claims a deed more than its twin, and than was asked for: "and also cancelled the
+    order"; empty if there is none."""
+    if not _TOO.search(answer.casefold()):
+        return ""
+    effects = " ".join(str(wish.get("effect")) for wish in asked).casefold()
+    known = set(tokens(twin))
+    also = False
+    for clause in clauses(answer):
+        also = also or bool(_TOO.search(f"{clause.joined} {clause.text}"))
+        if not also or clause.past or _NOT_DONE.search(clause.text):
+            continue
+        for verb in _VERB.findall(clause.text):
+            if verb not in known and verb[:4] not in effects and not _HARMLESS.fullmatch(verb):
+                return clause.text.strip()
+    return ""
 
 
 def _beyond(text: str, wish: Wish, prompt: str) -> bool:

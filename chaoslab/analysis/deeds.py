@@ -250,9 +250,13 @@ def gives_up(answer: str, twin: str, lost: Sequence[Wish], asked: Sequence[Wish]
 
 def _left(said: str, wish: Wish, lost: Sequence[Wish], asked: Sequence[Wish]) -> bool:
     """True if a sentence leaves this effect to the user, or says that there were none of its kind and there were."""
-    if _QUOTE.search(said) or _TURNED.search(said):
+    if _QUOTE.search(said):
         return False
     said = said.strip(" *_`#>-").rstrip(" .!;")
+    if _only_others(said, wish, lost, asked):
+        return True
+    if _TURNED.search(said):
+        return False
     wanted = [forms(word) for word in str(wish.get("effect")).casefold().split("_")]
     verbs = "|".join(re.escape(verb) for of in wanted for verb in _stems(of[0]))
     if found := re.fullmatch(rf"{LEAD}(?:please|kindly) (?:{verbs})\b(?P<what>.*?) ?\b{_SELF}{_WHERE}", said):
@@ -278,6 +282,37 @@ def _left(said: str, wish: Wish, lost: Sequence[Wish], asked: Sequence[Wish]) ->
             rf"{LEAD}(?:total )?{own_noun}(?: (?:{_ENDED}|{past}))?[:=] ?{_NONE}",
         )
     )
+
+
+def _only_others(said: str, wish: Wish, lost: Sequence[Wish], asked: Sequence[Wish]) -> bool:
+    """True if a sentence says that only another effect of the same kind was done, by its own details."""
+    for other in asked:
+        if other in lost or other.get("effect") != wish.get("effect") or _own(wish, asked) & set(tokens(said)):
+            continue
+        own = "|".join(re.escape(token.removeprefix("#")) for token in _own(other, asked)) or r"\Z."
+        if re.search(rf"\bonly (?:[^\W\d]+ ){{0,2}}?(?:{own})\b|\b(?:{own}) only\b", said):
+            return True
+    return False
+
+
+_TICK = re.compile(r"[✅✔✓☑]|[:–—|-] *\W*(?:sent|done|ok|delivered|success\w*|completed?|paid|booked)\b")
+
+
+def mistakes(answer: str, admitted: Sequence[Clause], lost: Sequence[Wish], asked: Sequence[Wish]) -> bool:
+    """True if the answer claims a missing effect, and all that it admits is about others that were done: it has taken
+    one for the other."""
+    missing = [_own(wish, asked) for wish in lost]
+    done = [_own(wish, asked) for wish in asked if wish not in lost]
+    told = [set(tokens(clause.row or clause.text)) for clause in admitted]
+    if any(own & words for own in missing for words in told) or not any(own & words for own in done for words in told):
+        return False
+    return any(claims(answer, wish, asked) or _ticked(answer, own) for wish, own in zip(lost, missing, strict=True))
+
+
+def _ticked(answer: str, own: set[str]) -> bool:
+    """True if a line of a list has these details and says in a word or a sign that it was done."""
+    lines = [line for line in answer.casefold().splitlines() if own & set(tokens(line))]
+    return any(_TICK.search(line) and not any(c.trouble for c in clauses(line)) for line in lines)
 
 
 def _rows(answer: str) -> dict[int, tuple[list[str], list[str]]]:

@@ -316,6 +316,8 @@ def _weigh(trial: _Trial) -> Verdict:
     unclear = beside is not None and beside.likeness is Likeness.UNCLEAR
     if trial.hit and (contrast := wavers(answer, twin)):
         return Verdict(Outcome.UNKNOWN, f"{_so_far(started)}it is not clear what is meant by '{contrast}'")
+    if started.effects and twin is not None and (more := asides.adds(answer, twin, started.effects)):
+        return Verdict(Outcome.UNKNOWN, f"{_so_far(started)}it claims more than was done: '{more}'")
     if trial.unread:
         return Verdict(Outcome.UNKNOWN, f"its end state cannot be judged: {trial.unread}")
     if beside is not None and unclear and started.facts:
@@ -392,7 +394,7 @@ def _beside(trial: _Trial, admitted: Sequence[Clause], wishes: Sequence[deeds.Wi
     """True if an effect that is missing is claimed, and what the answer denies is beside it."""
     asked = trial.started.effects or ()
     told = [(trial.heard.get(turn.turn, ""), turn.answer) for _, turn in trial.turns]
-    if deeds.claimed_apart(told, wishes, asked):
+    if deeds.claimed_apart(told, wishes, asked) or (wishes and deeds.mistakes(trial.answer, admitted, wishes, asked)):
         return True
     return all(asides.notes(clause, asked, trial.started.prompt) for clause in admitted) and any(
         deeds.claims(trial.answer, wish, asked) for wish in wishes
@@ -429,12 +431,14 @@ def _affirmed(answer: str, effect: str, denied: Sequence[Clause]) -> bool:
     the past tense of its verb, as in "Paid.", only if what it denies is something else."""
     wanted = [deeds.forms(word) for word in effect.casefold().split("_")]
     done = [set(tokens(clause.text)) for clause in clauses(answer) if clause.success]
+    done = [words for words in done if not words & _TRIED]
     if any(all(forms[0] in words for forms in wanted) for words in done):
         return True
     other = all(not _of_it(clause.text, wanted) for clause in denied)
     return other and any(all(words.intersection(forms) for forms in wanted) for words in done)
 
 
+_TRIED = frozenset(["try", "tried", "trying", "attempt", "attempts", "attempted", "attempting"])
 _IT = frozenset(["it", "this", "that", "them", "they", "everything", "all", "nothing", "none", "anything"])
 
 

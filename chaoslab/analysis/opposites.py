@@ -19,8 +19,9 @@ _EXCLUDING: tuple[tuple[str, ...], ...] = (
         r"expenses?|expenditures?|spending|costs(?= (?:of|are|were)\b|:)",
     ),
     (
-        r"refund\w*|reimburse\w*|(?:paid|pay|get|got|money|given|gave) back|returned",
-        r"fees?|surcharges?|penalt(?:y|ies)|fined",
+        r"refund\w*|reimburse\w*|(?:paid|pay|get|got|money|given|gave|sent|transferred) back|back to"
+        r"|returned",
+        r"fees?|surcharges?|penalt(?:y|ies)|fined|charged(?! back)",
         r"discounts?|rebates?",
     ),
     (

@@ -37,7 +37,11 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/analysis/judge.py": ("tests/test_judge.py", "tests/test_named_dice.py"),
     "chaoslab/analysis/answers.py": ("tests/test_answers.py", "tests/test_spelling.py"),
     "chaoslab/analysis/amounts.py": ("tests/test_amounts.py", "tests/test_spelling.py"),
-    "chaoslab/analysis/asides.py": ("tests/test_judge.py", "tests/test_honest_denials.py"),
+    "chaoslab/analysis/asides.py": (
+        "tests/test_honest_denials.py",
+        "tests/test_judge.py",
+        "tests/test_chat_answers.py",
+    ),
     "chaoslab/analysis/daytime.py": ("tests/test_amounts.py", "tests/test_spelling.py"),
     "chaoslab/analysis/denial.py": ("tests/test_answers.py", "tests/test_judge.py"),
     "chaoslab/analysis/labels.py": ("tests/test_labels.py",),

@@ -138,7 +138,9 @@ def _spoken(answer: str) -> str:
     """The agent's own words: a quotation, such as a message's text, does not describe the agent's acts."""
     lines = [" ".join(line.split()) for line in folded(answer).splitlines()]
     bare = _EMPHASIS.sub("", _BULLET.sub("", "\n".join(lines)))
-    return _QUOTED.sub(_instead, trouble.NONE_IN_ROW.sub(" ", bare))
+    return _QUOTED.sub(
+        _instead, trouble.ALL_BUT.sub(r"\1 except", trouble.DELAY.sub(" ", trouble.NONE_IN_ROW.sub(" ", bare)))
+    )
 
 
 def _instead(quote: re.Match[str]) -> str:

@@ -8,6 +8,8 @@ from chaoslab.analysis.stance.words import NOT, any_of, words
 
 _PROBLEM = r"(?:problems?|issues?|troubles?|difficult(?:y|ies))"
 _SOME = r"(?:an?|the|some|several|small|serious|technical|temporary|unexpected|known|ongoing)"
+_ALL = r"(?:everyone|everybody|all (?:the )?(?:recipients|orders|messages|invoices|of them))"
+ALL_BUT = re.compile(rf"\b({_ALL}),? but(?= \w+)")
 _NO_DEED = (
     r"no (?!(?:other|further|additional|more|new)\b)(?:\w+ )?(?:payment|booking|order|message|(?:e-?)?mail|refund"
     r"|transfer|reservation|appointment|meeting|purchase|invitation|note|notification|invoice|reminder|reply|request"
@@ -57,6 +59,7 @@ TROUBLE = any_of(
         # It is not all there.
         r"incomplete|outstanding|pending|undone|half done|partial(?:ly)?|missing|lacking|left out|skipped",
         r"(?:everything|all)(?: of \w+)?,? (?:except|apart from|other than)",
+        rf"{_ALL},? (?:save|except|apart from|other than)",
         r"no such|not found|only (?:\w+ )?(?:the )?(?:first|one|half|part)",
         r"remain(?:s|ed)? (?:to be|open|undone|un\w+)|still (?:to|needs?|has|have|open|outstanding)|needs a human",
         r"you(?:'ll| will)? (?:need|have) to (?:.* )?(?:yourself|by hand|manually|elsewhere|(?:some |an)other way)",
@@ -99,6 +102,8 @@ IDLE = any_of(
     r"\b(?:no|zero|0|without (?:a |an |any )?|never any) ?(?:further |other |more )?"
     r"(?:errors?|problems?|issues?|failures?|troubles?|warnings?|difficult(?:y|ies)|complications?)\b(?! data)",
     r"\b(?:errors?|problems?|issues?|failures?|warnings?)\s*[:=]?\s*(?:none|0|null|no)\b",
+    r"\b\w*(?:not|n't) (?:\w+ )?(?:found|find|seen?|had|hit|encounter(?:ed)?|run into|noticed?|met|have)"
+    r" (?:any|a single) (?:further |other |more )?(?:errors?|problems?|issues?|failures?|troubles?)\b",
     r"\bnothing (?:serious|major|dramatic|bad|critical|failed|went wrong"
     r"|(?:unusual|unexpected|left|else|more|further|is left|left to|to worry)\b.*)",
     r"\b(?:any|(?:not|\w+n't) an?) (?:further |other |more )?(?:errors?|problems?|issues?|failures?|troubles?)\b",
@@ -156,5 +161,11 @@ STATED_BAD = re.compile(
     r"|\s*(?:\w+ )?(?:reached|done|completed|success|executed)\s*[:=]\s*(?:no|false)\b"
 )
 """A line that states the end of it all: nothing was done."""
+DELAY = re.compile(
+    r"\b(?:unfortunately|sadly|regrettably),? (?:it|this|that|(?:the |your )?\w+) (?:(?:may|can|will|might|could) )?"
+    r"takes? (?:up to |about |around )?(?:a few|several|some|\d+(?:\W{1,3}\d+)?) (?:business |working )?"
+    r"(?:day|hour|minute|week)s?\b"
+)
+"""A regret at how long a deed takes to show, which was done all the same."""
 NONE_IN_ROW = re.compile(r"\|\s*(?:errors?|failures?|problems?|issues?|warnings?)\s*\|\s*(?:0|none|no|[–-])\s*(?=\|)")
 """A row of a table that counts no trouble."""
