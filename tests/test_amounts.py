@@ -44,6 +44,8 @@ from tests.test_labels import judged
         ("The call is at 16:50.", "The call is at ten to five."),
         ("The shop opens at 9.", "Opening time: 9:00"),
         ("The shop opens at 09:00.", "It opens at 9."),
+        ("It takes 90 minutes.", "It takes an hour and a half."),
+        ("It takes 30 minutes.", "It takes half an hour."),
         ("The call is at 12:00.", "The call is at noon."),
         ("The call is at 00:00.", "The call is at midnight."),
     ],

@@ -44,6 +44,12 @@ def judged(twin: str, answer: str) -> Verdict:
         ("Paris: 12\nRome: 20", "- **Rome**: 12\n- **Paris**: 20", "its values changed places"),
         ("| Paris | 12 |\n| Rome | 20 |", "| Paris | 20 |\n| Rome | 12 |", "its values changed places"),
         ("The width is 30 cm, the height 40 cm.", "The width is 40 cm, the height 30 cm.", "its values changed places"),
+        ("Profit rose by 12 %.", "Profit slipped 12 %.", "'slipped' instead of 'rose'"),
+        ("There are 12 items in stock.", "12 items are out of stock.", "'out of stock' instead of 'in stock'"),
+        ("Order 17 was delivered on 3 June 2026.", "Order 17 was ordered on 3 June 2026.", "'ordered'"),
+        ("The cheapest flight is LH123.", "The fastest flight is LH123.", "'fastest' instead of 'cheapest'"),
+        ("The deadline is 3 June.", "The start date is 3 June.", "'start date' instead of 'deadline'"),
+        ("It is 1.08 dollars per euro.", "It is 1.08 euros per dollar.", "its values changed places"),
         ("It is 12 in Paris and 20 in Rome.", "Rome has 12, Paris has 20.", "its values changed places"),
     ],
 )  # fmt: skip
@@ -89,6 +95,11 @@ def test_other_words_and_another_order_for_the_same_are_correct(twin: str, answe
 @pytest.mark.parametrize(
     ("twin", "answer", "why"),
     [
+        (
+            "It is warmer in Oslo (20) than in Rome (18).",
+            "It is warmer in Rome (20) than in Oslo (18).",
+            "another order",
+        ),
         ("Temperature: 20", "Humidity: 20", "'humidity' stands for 'temperature' beside 20"),
         ("The total is 500.", "The discount is 500.", "'the discount' stands for 'the total' beside 500"),
         ("Gewinn: 500", "Verlust: 500", "'verlust' stands for 'gewinn' beside 500"),
@@ -113,3 +124,10 @@ def test_the_users_own_name_for_a_value_is_no_other_label() -> None:
 
 def test_an_admission_beside_the_opposite_word_stays_one() -> None:
     assert judged("Line 4 is open.", "I could not reach the service; line 4 may be closed.").outcome is Outcome.DEGRADED
+
+
+def test_a_list_need_not_say_how_long_it_is() -> None:
+    twin = "Two rooms are free: room 4 and room 5."
+    assert judged(twin, "These rooms are free:\n- room 4\n- room 5").outcome is not Outcome.WRONG
+    assert judged(twin, "These rooms are free: room 4 and room 5.").outcome is Outcome.WRONG
+    assert judged("There are 0 seats in room 4.", "Room 4 is fine.").outcome is Outcome.WRONG

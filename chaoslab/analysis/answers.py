@@ -141,6 +141,8 @@ def _compare_values(
     nameless = not_in(names, given)
     shared = any(v in said for v in wanted) or len(nameless) < len(names)
     echoed = set(values_in(asked)) if (shared or done) and not added and not strange else set()
+    if (items := len(_ITEM.findall(given))) > 1:
+        echoed.add(str(items))  # a list of three need not say that they are three
     lacking = [v for v in wanted if v not in said and v not in echoed]
     if lacking or (nameless and strange):
         claimed = lies(given, added, strange)
@@ -155,7 +157,7 @@ def _compare_values(
         rest = re.sub(re.escape(against.given), " ", given, flags=re.IGNORECASE)
         return Comparison(Likeness.OTHER, said_so, lies=lies(rest, values_in(against.value), []))
     kept = labels.owners(told, telling)
-    if kept is False:
+    if kept is False or labels.inverted(expected, given):
         return Comparison(Likeness.OTHER, "its values changed places", lies=lies(given, said, []))
     if _UNREADABLE in given and _UNREADABLE not in expected:
         return Comparison(Likeness.UNCLEAR, f"it has signs that cannot be read ({_UNREADABLE})")
@@ -182,6 +184,7 @@ def _compare_values(
     return Comparison(Likeness.SAME, f"the same values: {_listed(both)}" if both else "no other values")
 
 
+_ITEM = re.compile(r"^\s*[-*•] (?=.*\w)", re.MULTILINE)
 _UNREADABLE = "\ufffd"
 """The sign that stands for bytes which are no text."""
 

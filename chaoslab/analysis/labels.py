@@ -17,7 +17,7 @@ READ_MAX = 4_000
 _VALUE = re.compile(
     r"(?<![\w.])(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?|-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w)|\w*\d\w*)(?:st|nd|rd|th)?"
 )
-_BREAK = re.compile(r"\([^()\n]*\)|[,;|(\n]|\band\b|\bbut\b|\bwhile\b|[.!?:](?=\s)")
+_BREAK = re.compile(r"\([^()\n]*\)|[,;|()\n]|\band\b|\bbut\b|\bwhile\b|[.!?:](?=\s)")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _MARKS = re.compile(r"[*_`#>]+")
 
@@ -119,6 +119,17 @@ def _in_both(expected: Iterable[Beside], given: Iterable[Beside]) -> Mapping[str
 
 # --- values that changed places ---
 
+_PER = re.compile(r"([^\W\d]+)\s+(?:per|for each|for every)\s+([^\W\d]+)")
+
+
+def inverted(expected: str, given: str) -> bool:
+    """True if a rate has its two units the other way round: dollars per euro, and euros per dollar."""
+    rates = [
+        {(a.removesuffix("s"), b.removesuffix("s")) for a, b in _PER.findall(folded(t))} for t in (expected, given)
+    ]
+    return any((b, a) in rates[1] and (a, b) not in rates[1] for a, b in rates[0] if a != b)
+
+
 _PLAIN = words_of(
     "the a an of to for in on at is are was were be been it its i you your my our their his her have has had and or but"
     " that this there here so now just by with as from we will would can currently today about around approximately"
@@ -183,7 +194,7 @@ _ALIKE = [
         "revenue sales turnover income",
         "profit earnings gain surplus income",
         "count quantity stock inventory units items",
-        "deadline due date day",
+        "deadline due",
         "meeting appointment event call demo review session",
         "confirmation reference booking reservation",
         "score points rating grade mark",

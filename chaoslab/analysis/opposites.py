@@ -25,9 +25,10 @@ _EXCLUDING: tuple[tuple[str, ...], ...] = (
         r"discounts?|rebates?",
     ),
     (
-        r"(?:rose|rises?|risen|rising|increas\w+|grew|grows|grown|growth|climb(?:ed|s)|gained|(?:went|gone|go(?:es)?"
+        r"(?:rose|rises?|risen|rising|increas\w+|grew|grows|grown|growth|climb(?:ed|s)|soared|surged|jumped|gained|(?:went|gone|go(?:es)?"
         rf"|going|moved|is|are|was|were) up|up(?: by)?{_NUMBER}|higher)",
-        r"(?:fell|falls?|fallen|falling|decreas\w+|drop(?:s|ped|ping)|shrank|shrunk|declin(?:ed|es|ing) (?:by|to)"
+        r"(?:fell|falls?|fallen|falling|decreas\w+|drop(?:s|ped|ping)|shrank|shrunk|slipped|slid|sank|plunged|tumbled"
+        r"|declin(?:ed|es|ing) (?:by|to)"
         rf"|(?:went|gone|go(?:es)?|going|moved|is|are|was|were) down|down(?: by)?{_NUMBER}|lower(?:ed)?|reduc\w+)",
     ),
     (
@@ -36,8 +37,8 @@ _EXCLUDING: tuple[tuple[str, ...], ...] = (
     ),
     (r"open(?:s|ed|ing)?", r"clos(?:ed|es|ing)|close(?= at\b)"),
     (
-        r"cheap(?:er|est)|(?:less|least) expensive|(?:costs?|is|are) .{1,20}? less(?! than\b)",
-        r"dear(?:er|est)|costl(?:ier|iest)|pric(?:ier|iest)|(?:more|most) expensive",
+        r"cheaper|less expensive|(?:costs?|is|are) .{1,20}? less(?! than\b)",
+        r"dearer|costlier|pricier|more expensive",
     ),
     (r"north(?:ern|wards?|erly)?", r"south(?:ern|wards?|erly)?"),
     (r"east(?:ern|wards?|erly)?", r"west(?:ern|wards?|erly)?"),
@@ -54,13 +55,28 @@ _EXCLUDING: tuple[tuple[str, ...], ...] = (
         rf"(?<!no )(?:below|under|less than|fewer than){_NUMBER}",
     ),
     (
-        r"available|vacant|unoccupied|remaining|free(?! of)|left(?=\W*(?:$|[.!,;]))",
-        r"unavailable|occupied|taken(?! care)|sold out|fully booked",
+        r"available|in stock|vacant|unoccupied|remaining|free(?! of)|left(?=\W*(?:$|[.!,;]))",
+        r"unavailable|out of stock|occupied|taken(?! care)|sold out|fully booked",
     ),
     (r"enabled|(?:switched|turned) on|activated", r"disabled|(?:switched|turned) off|deactivated"),
     (r"check(?:ing)?[- ]?in", r"check(?:ing)?[- ]?out"),
     (r"buy(?:s|er|ers|ing)?|bought|purchas\w+", r"sell(?:s|er|ers|ing)?|sold(?! out)"),
     (rf"(?:first|earliest){_RIDE}", rf"(?:last|latest){_RIDE}"),
+    (
+        r"cheapest|least expensive",
+        r"dearest|costliest|priciest|most expensive",
+        r"fastest|quickest|shortest",
+        r"slowest|longest",
+        r"nearest|closest",
+        r"farthest|furthest",
+        r"newest",
+        r"oldest",
+    ),
+    (r"(?:ordered|placed)(?= on)", r"(?:shipped|dispatched)(?= on)", r"delivered(?= on)", r"cancell?ed(?= on)"),
+    (
+        r"start date|starts?(?= (?:on|at)\b)|begins?(?= (?:on|at)\b)",
+        r"end date|ends?(?= (?:on|at)\b)|deadline|due date|due(?= (?:on|by)\b)",
+    ),
     (r"warmer|hotter", r"colder|cooler"),
     (r"faster|quicker", r"slower"),
     (r"older", r"younger|newer"),
@@ -83,7 +99,7 @@ _EXCLUDING: tuple[tuple[str, ...], ...] = (
 _ANY = re.compile(
     r"\b(?:"
     + "|".join(
-        f"(?P<{chr(97 + n // 26)}{chr(97 + n % 26)}{'pqrs'[k]}>{ways})"
+        f"(?P<{chr(97 + n // 26)}{chr(97 + n % 26)}{chr(112 + k)}>{ways})"
         for n, groups in enumerate(_EXCLUDING)
         for k, ways in enumerate(groups)
     )
