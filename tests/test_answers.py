@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.analysis.answers import Likeness, admits, compare, denies, shows
+from chaoslab.analysis.answers import compare, shows
+from chaoslab.analysis.denial import denies
+from chaoslab.analysis.likeness import Likeness
+from chaoslab.analysis.stance import admits
 
 
 @pytest.mark.parametrize(
@@ -126,7 +129,8 @@ SAME, OTHER, UNCLEAR = Likeness.SAME, Likeness.OTHER, Likeness.UNCLEAR
         ("Refund 17 was approved", "Refund 17 was declined", UNCLEAR, "'declined' stands for 'approved'"),
         ("The red pen at 3 is best", "The blue pen at 3 is best", UNCLEAR, "'blue' stands for 'red'"),
         ("I paid 30", "I have not paid 30", UNCLEAR, "one of the two negates"),
-        ("Madrid 20, Stockholm 10", "Madrid 10, Stockholm 20", UNCLEAR, "the same values in another order"),
+        ("Madrid 20, Stockholm 10", "Madrid 10, Stockholm 20", OTHER, "its values changed places"),
+        ("Between 20 and 10", "Between 10 and 20", UNCLEAR, "the same values in another order"),
         ("Refunded 30.", "Refunded 30 after 2 tries.", UNCLEAR, "it adds 2"),
         ("I told Ana about 30.", "I told her about 30.", UNCLEAR, "it leaves out Ana"),
         ("It is 30 €", "It is 30 $", UNCLEAR, "one of the two has $, €"),

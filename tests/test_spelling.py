@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.analysis.answers import Likeness, compare, shows
+from chaoslab.analysis.answers import compare, shows
+from chaoslab.analysis.likeness import Likeness
 
 SAME, OTHER, UNCLEAR = Likeness.SAME, Likeness.OTHER, Likeness.UNCLEAR
 
@@ -19,14 +20,14 @@ SAME, OTHER, UNCLEAR = Likeness.SAME, Likeness.OTHER, Likeness.UNCLEAR
         ("I paid $45.75.", "I paid 45.75 US dollars.", SAME),
         ("I paid €45.75.", "I paid $45.75.", UNCLEAR),
         ("It is 6.5 mm.", "It is 6.5 millimetres.", SAME),
-        ("It is 12.5 km away.", "It is 12.5 miles away.", UNCLEAR),
+        ("It is 12.5 km away.", "It is 12.5 miles away.", OTHER),
         ("I sent Ana's invitation.", "I sent the invitation to Ana.", SAME),
         ("The rate is 1.08.", "The first call failed with 502 Bad Gateway. The rate is 1.08.", SAME),
         ("The rate is 1.08.", "| Attempt | Result |\n|---|---|\n| 1 | Error |\n| 2 | 1.08 |", SAME),
         ("The rate is 1.08.", "The rate is 1.08[^1].\n\n[^1]: From the tool.", SAME),
         ("## Balance: 1200", "## Balance: 1800", OTHER),
         ("| Oslo | Rome |\n|---|---|\n| 12 | 20 |", "| Rome | Oslo |\n|---|---|\n| 12 | 20 |", UNCLEAR),
-        ("Oslo has 12, Rome has 20.", "Rome has 12, Oslo has 20.", UNCLEAR),
+        ("Oslo has 12, Rome has 20.", "Rome has 12, Oslo has 20.", OTHER),
         ("You have 2 requests open.", "You have 3 requests open.", OTHER),
         ("I ran call 3.", "I ran call 4.", OTHER),
         ("Order 17 is shipped.", "Order 17 is not shipped.", UNCLEAR),
@@ -70,15 +71,15 @@ PRICE, DAY = "The price is 1200 euros.", "The demo is on 7 March 2026."
         ("It is -5 degrees.", "It is 5 degrees below zero.", SAME),
         (DAY, "The demo is on 07.03.2026.", SAME),
         (DAY, "The demo is on 2026/03/07.", SAME),
+        ("It takes 90 minutes.", "It takes 1.5 hours.", SAME),
+        ("It is 2 km away.", "It is 2,000 m away.", SAME),
         # It may be the same, if it is read so.
         (PRICE, "The price is 1.200 euros.", UNCLEAR),
         (PRICE, "The price is 1 200 euros.", UNCLEAR),
         (DAY, "The demo is on 03/07/2026.", UNCLEAR),
         (DAY, "The demo is on 07/03/2026.", UNCLEAR),
         (DAY, "The demo is on 7 March.", UNCLEAR),
-        ("It takes 90 minutes.", "It takes 1.5 hours.", UNCLEAR),
         ("It takes 90 minutes.", "It takes 1 h 30 min.", UNCLEAR),
-        ("It is 2 km away.", "It is 2,000 m away.", UNCLEAR),
         ("The rate is 12.5%.", "The rate is 0.125.", UNCLEAR),
         # It is another value, whichever way it is read.
         ("There are 3 seats.", "There are three hundred seats.", OTHER),

@@ -1,5 +1,5 @@
 """Pattern matching on what an answer says of the effects that were asked for: the ones that it claims, the ones that it
-denies by name, and notes on what can no longer be done to them, which deny none."""
+denies by name."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chaoslab.analysis.answers import spoken, tokens
+from chaoslab.analysis.denial import spoken
 from chaoslab.analysis.stance import Clause, admissions, clauses
 from chaoslab.analysis.stance.clauses import plain
-from chaoslab.analysis.stance.trouble import TROUBLE
 from chaoslab.analysis.stance.words import words
+from chaoslab.analysis.values import tokens
 
 Wish = Mapping[str, Any]
 """An effect that was asked for: its kind by the key "effect", and its content."""
@@ -95,50 +95,7 @@ def details(wish: Wish) -> set[str]:
     return {token for key, value in wish.items() if key != "effect" for token in tokens(str(value))}
 
 
-# --- what it says beside ---
-
-_UNDOING = r"(?:refund|reimburse?|cancell?|revers|revok|return|exchang|undo|charge ?back)"
-_ALTERING = r"(?:chang|modif|amend|alter|edit|updat|adjust)"
-_LIKE_THESE = re.compile(
-    rf"\b(?:{_UNDOING}|{_ALTERING}|void|delet|remov|withdr|cancel|mov|reschedul|renam|replac|correct|set\b|put\b|fix"
-    r"|restor|roll)"
-)
-"""Words for an act of undoing or altering. Where one was asked for, a note on another may mean it."""
-_ACTS = (
-    r"(?:refund|reimbursement|cancell?ation|return|exchange|reversal|charge ?back|change|modification|amendment"
-    r"|alteration)s?"
-)
-_ACTED = (
-    r"(?:refunded|reimbursed|cancell?ed|reversed|revoked|returned|exchanged|undone|changed|modified|amended|altered"
-    r"|edited)"
-)
-_ACT = r"(?:refund|reimburse|cancel|reverse|revoke|return|exchange|undo|change|modify|amend|alter|edit)"
-_CANNOT = r"(?:cannot|can not|can't|will not|won't|may not)"
-_NOTE = re.compile(
-    r"\W*(?:(?:please )?(?:note|remember|be aware)(?: that)?:? |(?:nb|fyi|reminder|info|p\.?s\.?):? |by policy )?(?:"
-    rf"(?:any |all |our |your )?{_ACTS}(?: (?:of|to|for) (?:\w+ )?#?\w+)? (?:(?:is|are|will be) (?:not|no longer)"
-    rf"|(?:is|are)n't|{_CANNOT} be) (?:possible|available|allowed|permitted|accepted|supported|offered|made"
-    r"|given|issued)"
-    rf"|{_ACTS} (?:is|are) (?:unavailable|impossible)"
-    rf"|(?:it|this|that|(?:the |this |that |your )?\w+(?: #?\d+)?) {_CANNOT} (?:\w+ )?be {_ACTED}"
-    rf"|(?:i|we) {_CANNOT} {_ACT} (?:it|this|that|(?:the |this |that |your )?\w+(?: #?\d+)?)"
-    r"|(?P<other>no (?:changes?|modifications?|edits?) (?:were|was|have been|has been) made to (?:any other \w+"
-    r"|other \w+s|anything else))"
-    r")\b(?P<rest>.*)"
-)
-_REST = re.compile(r"\W*(?:(?:for|after|on|under|at|any ?more|any longer|later|afterwards|with|in|here|per|by)\b.*)?")
-
-
-def notes(clause: Clause, asked: Sequence[Wish], prompt: str) -> bool:
-    """True if all that the clause denies is that what was done can be undone or altered, or that something else was
-    altered: a note on a payment, as that refunds are not possible, does not say that nothing was paid. Where such an
-    act was itself asked for, no clause counts as a note."""
-    found = _NOTE.fullmatch(clause.text.strip())
-    if clause.doubt or found is None or not _REST.fullmatch(found["rest"]) or TROUBLE.search(found["rest"]):
-        return False
-    wanted = [prompt, *(str(wish.get("effect")).replace("_", " ") for wish in asked)]
-    like = any(_LIKE_THESE.search(text.casefold()) for text in wanted)
-    return not like or (bool(found["other"]) and len(asked) == 1)
+# --- what a turn of a conversation claims ---
 
 
 def claimed_apart(turns: Sequence[tuple[str, str]], lost: Sequence[Wish], asked: Sequence[Wish]) -> bool:
@@ -181,7 +138,7 @@ def _own(wish: Wish, asked: Sequence[Wish]) -> set[str]:
 
 # --- what it denies by name ---
 
-_LEAD = (
+LEAD = (
     r"\W*(?:(?:sorry|unfortunately|sadly|regrettably|however|but|also|i|we|i'm|i am|i was|we are|we were|i have|and)"
     r"\b\W*)*"
 )
@@ -192,6 +149,17 @@ _TURNED = re.compile(r"\b(?:but|though|although|until|later|then|again|retr\w+|e
 _FILLERS = _set("to for the a an either any mail email message note order number no customer")
 _NUMBERED = re.compile(r"\borders (?=#?\d)")
 _BOUNDS = re.compile(r"(?<=[.!?;])\s+|\n+")
+
+
+_DELIVERED = r"(?:sent|made|delivered|placed)"
+_SOME = r"(?:(?:the |these |those |your )?(?:two |three |four |five |\d )?\w+)"
+_NONE_AT_ALL = re.compile(
+    rf"{LEAD}(?:none(?: of {_SOME})?|(?:not (?:a single|one)|neither)(?: of {_SOME}| \w+)?|zero of {_SOME}|nobody"
+    r"|no one)"
+    r" (?:(?:was|were|has been|have been|could be) \w+|went (?:out|through)|got \w+|arrived|received \w+)\W*"
+)
+"""A sentence by which nothing of what was asked for was done."""
+_REST_DONE = re.compile(r"\b(?:only|except|but|apart|other|others|rest|remaining)\b")
 
 
 def denies_by_name(answer: str, done: Wish, asked: Sequence[Wish], admitted: Sequence[Clause]) -> bool:
@@ -207,6 +175,8 @@ def denies_by_name(answer: str, done: Wish, asked: Sequence[Wish], admitted: Seq
     fillers = {*_FILLERS, "it", *(word for of in wanted for word in of), *(key.casefold() for key in done)}
     counts = {f"#{n}" for n in range(len(asked) + 1)}
     denying = [said for said in _BOUNDS.split(spoken(answer)) if any(c.text.strip(" .!") in said for c in admitted)]
+    if not _REST_DONE.search(answer.casefold()) and any(_NONE_AT_ALL.fullmatch(said.strip()) for said in denying):
+        return True
     for sentence in denying:
         told = [set(tokens(item)) for item in _denied(sentence, wanted)]
         # Each item is one effect's: "Ana today" may be the message to Ana and the one of today. A bare 1 is a count.
@@ -226,9 +196,15 @@ def _denied(sentence: str, wanted: Sequence[Sequence[str]]) -> list[str]:
         return []
     said = _NUMBERED.sub("order ", _REASON.sub("", sentence)).rstrip(" .!;")
     ways = "|".join(re.escape(way) for of in wanted for way in [*of, *_stems(of[0])])
-    if found := re.fullmatch(rf"{_LEAD}{_NOT} (?:{ways})\b(?P<items>.+)", said):
+    if found := re.fullmatch(rf"{LEAD}{_NOT} (?:{ways})\b(?P<items>.+)", said):
         return re.split(r",? (?:or|nor) |, ", found["items"])
-    if found := re.fullmatch(rf"{_LEAD}(?P<items>.+?) {_WAS_NOT} (?:{ways}|sent|made|delivered|placed)", said):
+    if found := re.fullmatch(
+        rf"{LEAD}neither (?P<items>.+?) (?:could be|was|were|has been) (?:{ways}|{_DELIVERED})", said
+    ):
+        return re.split(r",? (?:or|nor|and) |, ", found["items"])
+    if found := re.fullmatch(rf"{LEAD}no \w+ (?:reached|(?:was|were) sent to) (?:either )?(?P<items>.+)", said):
+        return re.split(r",? (?:or|nor) |, ", found["items"])
+    if found := re.fullmatch(rf"{LEAD}(?P<items>.+?) {_WAS_NOT} (?:{ways}|{_DELIVERED})", said):
         return re.split(r",? (?:or|nor|and) |, ", found["items"])
     return []
 
@@ -274,12 +250,16 @@ def gives_up(answer: str, twin: str, lost: Sequence[Wish], asked: Sequence[Wish]
 
 def _left(said: str, wish: Wish, lost: Sequence[Wish], asked: Sequence[Wish]) -> bool:
     """True if a sentence leaves this effect to the user, or says that there were none of its kind and there were."""
-    if _QUOTE.search(said) or _TURNED.search(said):
+    if _QUOTE.search(said):
         return False
     said = said.strip(" *_`#>-").rstrip(" .!;")
+    if _only_others(said, wish, lost, asked):
+        return True
+    if _TURNED.search(said):
+        return False
     wanted = [forms(word) for word in str(wish.get("effect")).casefold().split("_")]
     verbs = "|".join(re.escape(verb) for of in wanted for verb in _stems(of[0]))
-    if found := re.fullmatch(rf"{_LEAD}(?:please|kindly) (?:{verbs})\b(?P<what>.*?) ?\b{_SELF}{_WHERE}", said):
+    if found := re.fullmatch(rf"{LEAD}(?:please|kindly) (?:{verbs})\b(?P<what>.*?) ?\b{_SELF}{_WHERE}", said):
         what, own = set(tokens(found["what"])), _own(wish, asked)
         alone = len([other for other in asked if other.get("effect") == wish.get("effect")]) == 1
         known = details(wish) | {key.casefold() for key in wish} | {way for of in wanted for way in of}
@@ -294,14 +274,45 @@ def _left(said: str, wish: Wish, lost: Sequence[Wish], asked: Sequence[Wish]) ->
     return any(
         re.fullmatch(pattern, said)
         for pattern in (
-            rf"{_LEAD}(?:only |just )?{_NONE}(?: out)? of (?:the )?\w+ (?:{noun} )?{_AUX}(?:{past})",
-            rf"{_LEAD}(?:only |just )?{_NONE}(?: out)? of (?:the )?\w+ {noun} {_AUX}{_ENDED}",
-            rf"{_LEAD}{_NONE} {noun} {_AUX}(?:{past})",
-            rf"{_LEAD}{_NONE} {own_noun} {_AUX}{_ENDED}",
-            rf"{_LEAD}(?:have )?(?:{past})(?: (?:in )?total)?[:=]? (?:{_NONE} ?(?:{_UNIT}|{noun})?|[€$£] ?{_NONE})",
-            rf"{_LEAD}(?:total )?{own_noun}(?: (?:{_ENDED}|{past}))?[:=] ?{_NONE}",
+            rf"{LEAD}(?:only |just )?{_NONE}(?: out)? of (?:the )?\w+ (?:{noun} )?{_AUX}(?:{past})",
+            rf"{LEAD}(?:only |just )?{_NONE}(?: out)? of (?:the )?\w+ {noun} {_AUX}{_ENDED}",
+            rf"{LEAD}{_NONE} {noun} {_AUX}(?:{past})",
+            rf"{LEAD}{_NONE} {own_noun} {_AUX}{_ENDED}",
+            rf"{LEAD}(?:have )?(?:{past})(?: (?:in )?total)?[:=]? (?:{_NONE} ?(?:{_UNIT}|{noun})?|[€$£] ?{_NONE})",
+            rf"{LEAD}(?:total )?{own_noun}(?: (?:{_ENDED}|{past}))?[:=] ?{_NONE}",
         )
     )
+
+
+def _only_others(said: str, wish: Wish, lost: Sequence[Wish], asked: Sequence[Wish]) -> bool:
+    """True if a sentence says that only another effect of the same kind was done, by its own details."""
+    for other in asked:
+        if other in lost or other.get("effect") != wish.get("effect") or _own(wish, asked) & set(tokens(said)):
+            continue
+        own = "|".join(re.escape(token.removeprefix("#")) for token in _own(other, asked)) or r"\Z."
+        if re.search(rf"\bonly (?:[^\W\d]+ ){{0,2}}?(?:{own})\b|\b(?:{own}) only\b", said):
+            return True
+    return False
+
+
+_TICK = re.compile(r"[✅✔✓☑]|[:–—|-] *\W*(?:sent|done|ok|delivered|success\w*|completed?|paid|booked)\b")
+
+
+def mistakes(answer: str, admitted: Sequence[Clause], lost: Sequence[Wish], asked: Sequence[Wish]) -> bool:
+    """True if the answer claims a missing effect, and all that it admits is about others that were done: it has taken
+    one for the other."""
+    missing = [_own(wish, asked) for wish in lost]
+    done = [_own(wish, asked) for wish in asked if wish not in lost]
+    told = [set(tokens(clause.row or clause.text)) for clause in admitted]
+    if any(own & words for own in missing for words in told) or not any(own & words for own in done for words in told):
+        return False
+    return any(claims(answer, wish, asked) or _ticked(answer, own) for wish, own in zip(lost, missing, strict=True))
+
+
+def _ticked(answer: str, own: set[str]) -> bool:
+    """True if a line of a list has these details and says in a word or a sign that it was done."""
+    lines = [line for line in answer.casefold().splitlines() if own & set(tokens(line))]
+    return any(_TICK.search(line) and not any(c.trouble for c in clauses(line)) for line in lines)
 
 
 def _rows(answer: str) -> dict[int, tuple[list[str], list[str]]]:

@@ -16,13 +16,17 @@ from operator import attrgetter
 from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
-from chaoslab.analysis import deeds, end_state, ledger
-from chaoslab.analysis.answers import READ_MAX, Likeness, compare, denies, denying, shows, tokens
+from chaoslab.analysis import asides, deeds, end_state, ledger
+from chaoslab.analysis.answers import compare, shows
+from chaoslab.analysis.denial import denies, denying
 from chaoslab.analysis.ledger import Finding, Kind
+from chaoslab.analysis.likeness import Likeness
 from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.stance import Clause, admissions, clauses, denials, ends_badly, plainly, succeeds, wavers
+from chaoslab.analysis.stance.clauses import READ_MAX
 from chaoslab.analysis.stance.language import foreign
+from chaoslab.analysis.values import tokens
 from chaoslab.core.events import (
     UNTOLD,
     AttemptRef,
@@ -272,7 +276,7 @@ def _weigh(trial: _Trial) -> Verdict:
         done = bool(trial.done or trial.state)
         known = "" if answer == twin else _known(trial)
         beside = compare(twin, answer, asked=started.prompt, known=known, tries=False, done=done)
-    admitted = admissions(answer, twin)
+    admitted = asides.within(admissions(answer, twin), answer, started.effects or (), started.prompt)
     wishes = ledger.lacking(started.effects or (), [effect for _, effect in trial.done]) if lost else []
     hands_back, rest = False, ""
     if wishes and not admitted and len(answer) <= READ_MAX:
@@ -312,6 +316,8 @@ def _weigh(trial: _Trial) -> Verdict:
     unclear = beside is not None and beside.likeness is Likeness.UNCLEAR
     if trial.hit and (contrast := wavers(answer, twin)):
         return Verdict(Outcome.UNKNOWN, f"{_so_far(started)}it is not clear what is meant by '{contrast}'")
+    if started.effects and twin is not None and (more := asides.adds(answer, twin, started.effects)):
+        return Verdict(Outcome.UNKNOWN, f"{_so_far(started)}it claims more than was done: '{more}'")
     if trial.unread:
         return Verdict(Outcome.UNKNOWN, f"its end state cannot be judged: {trial.unread}")
     if beside is not None and unclear and started.facts:
@@ -346,6 +352,10 @@ def _falsely(trial: _Trial, effect: str) -> bool:
     """True if the answer denies this effect, and its words do not tell of one that is missing."""
     since = trial.answer_since([d for d in trial.done if d[1].effect == effect]) if trial.turns else trial.answer
     said = denying(since, effect).splitlines()
+    asked, prompt = trial.started.effects or (), trial.started.prompt
+    said = [
+        line for line in said if not admissions(line) or asides.within(admissions(line), trial.answer, asked, prompt)
+    ]
     if not said:
         return False
     missing = ledger.lacking(trial.started.effects or (), [done for _, done in trial.done])
@@ -384,9 +394,9 @@ def _beside(trial: _Trial, admitted: Sequence[Clause], wishes: Sequence[deeds.Wi
     """True if an effect that is missing is claimed, and what the answer denies is beside it."""
     asked = trial.started.effects or ()
     told = [(trial.heard.get(turn.turn, ""), turn.answer) for _, turn in trial.turns]
-    if deeds.claimed_apart(told, wishes, asked):
+    if deeds.claimed_apart(told, wishes, asked) or (wishes and deeds.mistakes(trial.answer, admitted, wishes, asked)):
         return True
-    return all(deeds.notes(clause, asked, trial.started.prompt) for clause in admitted) and any(
+    return all(asides.notes(clause, asked, trial.started.prompt) for clause in admitted) and any(
         deeds.claims(trial.answer, wish, asked) for wish in wishes
     )
 
@@ -395,7 +405,7 @@ def _denied(trial: _Trial, admitted: Sequence[Clause]) -> Finding | None:
     """An admission that can only be about what was done: all is as it should be, nothing is left in doubt, and nothing
     but the effects met a fault. Without effects the end state counts, if nothing in the answer is a success."""
     asked = trial.started.effects or ()
-    said = [clause for clause in denials(admitted) if not deeds.notes(clause, asked, trial.started.prompt)]
+    said = [clause for clause in denials(admitted) if not asides.notes(clause, asked, trial.started.prompt)]
     if not said:
         return None
     if trial.done and trial.hit:
@@ -421,12 +431,14 @@ def _affirmed(answer: str, effect: str, denied: Sequence[Clause]) -> bool:
     the past tense of its verb, as in "Paid.", only if what it denies is something else."""
     wanted = [deeds.forms(word) for word in effect.casefold().split("_")]
     done = [set(tokens(clause.text)) for clause in clauses(answer) if clause.success]
+    done = [words for words in done if not words & _TRIED]
     if any(all(forms[0] in words for forms in wanted) for words in done):
         return True
     other = all(not _of_it(clause.text, wanted) for clause in denied)
     return other and any(all(words.intersection(forms) for forms in wanted) for words in done)
 
 
+_TRIED = frozenset(["try", "tried", "trying", "attempt", "attempts", "attempted", "attempting"])
 _IT = frozenset(["it", "this", "that", "them", "they", "everything", "all", "nothing", "none", "anything"])
 
 

@@ -10,7 +10,8 @@ from enum import StrEnum
 from sys import intern
 from typing import Any
 
-from chaoslab.analysis.answers import shows, tokens
+from chaoslab.analysis.answers import shows
+from chaoslab.analysis.values import tokens
 from chaoslab.base.identity import IDEMPOTENCY_KEY
 from chaoslab.core.events import Effect
 from chaoslab.record.history import History

@@ -27,7 +27,7 @@ _PHRASES = (
 )
 _STATUS = re.compile(
     rf"\b(?:https? )?(?:[45]\d\d )?(?:(?:status|error|code)[ :]*){{1,3}}[45]\d\d\b(?:[: ]*(?:{_PHRASES}))?"
-    rf"|\b[45]\d\d (?:{_PHRASES})\b",
+    rf"|\b[45]\d\d (?:{_PHRASES})\b|\bhttps? [45]\d\d\b",
     re.IGNORECASE,
 )
 _TITLE = (

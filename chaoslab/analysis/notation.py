@@ -37,6 +37,8 @@ _BELOW = re.compile(
 _MINUS = re.compile(r"(?<!\d )\bminus (?=\d)", re.IGNORECASE)
 _DOTTED_DATE = re.compile(r"(?<![\w.])(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\w|\.\d)")
 _YEAR_FIRST = re.compile(r"(?<![\w/])(\d{4})/(\d{1,2})/(\d{1,2})(?![\w/])")
+_HALVES = re.compile(r"\b(?:an|one|1) hour and a half\b|\bhalf an hour\b", re.IGNORECASE)
+_HALF_HOURS = {"a half": "90 minutes", "an hour": "30 minutes"}
 
 # What can be read in several ways.
 
@@ -70,6 +72,7 @@ def plainly(text: str) -> str:
     text = _CONTINENTAL.sub(lambda match: match[0].replace(".", "").replace(",", "."), text)
     text = _DOTTED_DATE.sub(lambda match: _iso(match, match[3], match[2], match[1]), text)
     text = _YEAR_FIRST.sub(lambda match: _iso(match, match[1], match[2], match[3]), text)
+    text = _HALVES.sub(lambda match: _HALF_HOURS[" ".join(match[0].casefold().split()[-2:])], text)
     text = _COUNT.sub(_counted, text)
     text = _MANY.sub(lambda match: _times(match[1], match[2].casefold()), text)
     text = _MANY_SHORT.sub(lambda match: _times(match[1], _SHORT[match[2].casefold()]), text)

@@ -1,11 +1,10 @@
-"""One spelling for what can be written in several ways: times of the day, currencies and units."""
+"""One spelling for what can be written in several ways: currencies and units."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-_CLOCK = re.compile(r"\b(?P<h>1[0-2]|0?[1-9])(?:[:.](?P<m>[0-5]\d))? ?(?P<half>[ap])\.?m\b\.?", re.IGNORECASE)
 _UNITS = {
     "eur": r"€|\beur\b|\beuros?\b",
     "usd": r"(?<![a-z])(?:us ?)?\$|\busd\b|\b(?:us |u\.s\. )?dollars?\b",
@@ -20,16 +19,6 @@ _UNITS = {
 }
 _SIGNS = {"€": "eur", "$": "usd", "£": "gbp", "¥": "jpy", "%": "percent"}
 _MENTION = re.compile("|".join(f"(?P<{name}>{ways})" for name, ways in _UNITS.items()), re.IGNORECASE)
-
-
-def clock(text: str) -> str:
-    """The text with each time of the day in 24 hours: "4:45 PM" is "16:45"."""
-    return _CLOCK.sub(_of_24, text) if "m" in text or "M" in text else text
-
-
-def _of_24(match: re.Match[str]) -> str:
-    hours = int(match["h"]) % 12 + (12 if match["half"] in "pP" else 0)
-    return f"{hours:02d}:{match['m'] or '00'}"
 
 
 def units(text: str) -> str:

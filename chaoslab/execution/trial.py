@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
 from weakref import WeakSet
 
-from chaoslab.analysis.answers import Likeness, Twin, compare
+from chaoslab.analysis.answers import Twin, compare
 from chaoslab.analysis.idle import Idle, idle
 from chaoslab.analysis.judge import Outcome, Verdict, judge
 from chaoslab.analysis.ledger import effects_of
+from chaoslab.analysis.likeness import Likeness
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.incidents import Incident, how_bad, incidents
 from chaoslab.base.clock import iso

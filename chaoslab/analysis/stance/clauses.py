@@ -41,7 +41,7 @@ class Clause:
 
 def plain(text: str) -> str:
     """The text with folded case, no accents, single spaces, and one kind of minus and of apostrophe."""
-    return " ".join(_folded(text).split())
+    return " ".join(folded(text).split())
 
 
 def clauses(answer: str) -> Sequence[Clause]:
@@ -126,7 +126,8 @@ def sentences(text: str) -> list[str]:
     return [part for part in _SENTENCE.split(text) if part.strip()]
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """The text with folded case, no accents, and one kind of minus and of apostrophe."""
     if text.isascii():  # nothing else is to be folded, and looking at each character takes long
         return text.casefold()
     bare = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
@@ -135,9 +136,11 @@ def _folded(text: str) -> str:
 
 def _spoken(answer: str) -> str:
     """The agent's own words: a quotation, such as a message's text, does not describe the agent's acts."""
-    lines = [" ".join(line.split()) for line in _folded(answer).splitlines()]
+    lines = [" ".join(line.split()) for line in folded(answer).splitlines()]
     bare = _EMPHASIS.sub("", _BULLET.sub("", "\n".join(lines)))
-    return _QUOTED.sub(_instead, trouble.NONE_IN_ROW.sub(" ", bare))
+    return _QUOTED.sub(
+        _instead, trouble.ALL_BUT.sub(r"\1 except", trouble.DELAY.sub(" ", trouble.NONE_IN_ROW.sub(" ", bare)))
+    )
 
 
 def _instead(quote: re.Match[str]) -> str:

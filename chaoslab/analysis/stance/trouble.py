@@ -8,6 +8,16 @@ from chaoslab.analysis.stance.words import NOT, any_of, words
 
 _PROBLEM = r"(?:problems?|issues?|troubles?|difficult(?:y|ies))"
 _SOME = r"(?:an?|the|some|several|small|serious|technical|temporary|unexpected|known|ongoing)"
+_ALL = r"(?:everyone|everybody|all (?:the )?(?:recipients|orders|messages|invoices|of them))"
+ALL_BUT = re.compile(rf"\b({_ALL}),? but(?= \w+)")
+_NO_DEED = (
+    r"no (?!(?:other|further|additional|more|new)\b)(?:\w+ )?(?:payment|booking|order|message|(?:e-?)?mail|refund"
+    r"|transfer|reservation|appointment|meeting|purchase|invitation|note|notification|invoice|reminder|reply|request"
+    r"|event|ticket|text)s?"
+)
+_PERFORMED = (
+    r"(?:made|sent|paid|placed|booked|created|processed|completed|issued|delivered|submitted|scheduled|done|told)"
+)
 TROUBLE = any_of(
     rf"\b\w*{NOT}\b(?! only\b)",
     words(
@@ -39,13 +49,17 @@ TROUBLE = any_of(
         r"offline|(?:is|was|are|were|being|went|gone|currently|still) down|out of reach|outages?|stopped responding",
         r"time(?:d|s)?[ -]?out|timeouts?|(?:got|was|is|were) lost|cut off",
         r"service unavailable|internal error|bad gateway|connection (?:reset|closed|lost|aborted)",
-        r"no (?:payment|booking|order|message|e-?mail|refund|transfer|reservation|appointment|meeting|purchase)s?"
-        r" (?:has|have|had|was|were)(?: been)? (?:made|sent|placed|booked|created|processed|completed|issued|delivered"
-        r"|submitted|scheduled)(?=\W*$|,|:| (?:yet|so far|for|because|as|since|on|at|in)\b)",
+        rf"{_NO_DEED} (?:has|have|had|was|were|could be)(?: been)? {_PERFORMED}"
+        r"(?=\W*$|,|:| (?:yet|so far|for|because|as|since|on|at|in|to (?!(?:any\w*|the wrong|other|another)\b))\b)",
+        rf"{_NO_DEED} (?:went (?:out|through)|got (?:out|through)|reached|arrived|left|ever)",
+        rf"neither\b.*\b(?:(?:could be|was|were|has been|have been|got|is|are) (?:\w+ )?(?:\w+ed|{_PERFORMED})"
+        r"|went (?:out|through)|got (?:a|an|the|any|it|out|through)|reached|arrived|received|worked|succeeded|made it)",
+        r"zero of (?:the|them|these|those|your)",
         r"(?:is|are|remains?) (?:\w+ )?un(?:paid|sent|booked|shipped|delivered|fulfilled|scheduled)",
         # It is not all there.
         r"incomplete|outstanding|pending|undone|half done|partial(?:ly)?|missing|lacking|left out|skipped",
         r"(?:everything|all)(?: of \w+)?,? (?:except|apart from|other than)",
+        rf"{_ALL},? (?:save|except|apart from|other than)",
         r"no such|not found|only (?:\w+ )?(?:the )?(?:first|one|half|part)",
         r"remain(?:s|ed)? (?:to be|open|undone|un\w+)|still (?:to|needs?|has|have|open|outstanding)|needs a human",
         r"you(?:'ll| will)? (?:need|have) to (?:.* )?(?:yourself|by hand|manually|elsewhere|(?:some |an)other way)",
@@ -88,6 +102,8 @@ IDLE = any_of(
     r"\b(?:no|zero|0|without (?:a |an |any )?|never any) ?(?:further |other |more )?"
     r"(?:errors?|problems?|issues?|failures?|troubles?|warnings?|difficult(?:y|ies)|complications?)\b(?! data)",
     r"\b(?:errors?|problems?|issues?|failures?|warnings?)\s*[:=]?\s*(?:none|0|null|no)\b",
+    r"\b\w*(?:not|n't) (?:\w+ )?(?:found|find|seen?|had|hit|encounter(?:ed)?|run into|noticed?|met|have)"
+    r" (?:any|a single) (?:further |other |more )?(?:errors?|problems?|issues?|failures?|troubles?)\b",
     r"\bnothing (?:serious|major|dramatic|bad|critical|failed|went wrong"
     r"|(?:unusual|unexpected|left|else|more|further|is left|left to|to worry)\b.*)",
     r"\b(?:any|(?:not|\w+n't) an?) (?:further |other |more )?(?:errors?|problems?|issues?|failures?|troubles?)\b",
@@ -145,5 +161,11 @@ STATED_BAD = re.compile(
     r"|\s*(?:\w+ )?(?:reached|done|completed|success|executed)\s*[:=]\s*(?:no|false)\b"
 )
 """A line that states the end of it all: nothing was done."""
+DELAY = re.compile(
+    r"\b(?:unfortunately|sadly|regrettably),? (?:it|this|that|(?:the |your )?\w+) (?:(?:may|can|will|might|could) )?"
+    r"takes? (?:up to |about |around )?(?:a few|several|some|\d+(?:\W{1,3}\d+)?) (?:business |working )?"
+    r"(?:day|hour|minute|week)s?\b"
+)
+"""A regret at how long a deed takes to show, which was done all the same."""
 NONE_IN_ROW = re.compile(r"\|\s*(?:errors?|failures?|problems?|issues?|warnings?)\s*\|\s*(?:0|none|no|[–-])\s*(?=\|)")
 """A row of a table that counts no trouble."""
