@@ -52,6 +52,8 @@ GUARDS: dict[str, tuple[str, ...]] = {
         "tests/hard/test_logs_folder.py::test_a_limit_of_a_files_size_cuts_no_line",
     ),
     "chaoslab/config/settings.py": ("tests/test_settings.py",),
+    "chaoslab/execution/scenarios/sources.py": ("tests/scenarios/test_sources.py",),
+    "chaoslab/execution/scenarios/sound.py": ("tests/scenarios/test_load.py",),
     "chaoslab/execution/replay.py": ("tests/test_replay.py", "tests/test_replay_strangers.py"),
     "chaoslab/execution/workers.py": ("tests/test_workers.py", "-k", "not forkserver"),
     "chaoslab/analysis/measures/durations.py": ("tests/measures/test_durations.py",),
