@@ -53,6 +53,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     ),
     "chaoslab/config/settings.py": ("tests/test_settings.py",),
     "chaoslab/execution/scenarios/sources.py": ("tests/scenarios/test_sources.py",),
+    "chaoslab/execution/scenarios/modules.py": ("tests/scenarios/test_modules.py",),
     "chaoslab/execution/scenarios/sound.py": ("tests/scenarios/test_load.py",),
     "chaoslab/execution/replay.py": ("tests/test_replay.py", "tests/test_replay_strangers.py"),
     "chaoslab/execution/workers.py": ("tests/test_workers.py", "-k", "not forkserver"),

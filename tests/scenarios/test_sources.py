@@ -10,6 +10,7 @@ import pytest
 from chaoslab.cli import main
 from chaoslab.execution.scenarios.load import load
 from chaoslab.execution.scenarios.located import ScenarioError
+from chaoslab.execution.scenarios.modules import modules_of
 from chaoslab.execution.scenarios.running import imported
 from chaoslab.execution.scenarios.sources import function_name
 
@@ -167,4 +168,5 @@ def test_what_a_check_lets_pass_an_import_finds(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(f"{TOOLS}globals()['paid'] = refund\n")
     (tmp_path / "a.chaos.yaml").write_text(FILE.replace("TARGET", "paid").replace("shop:look", "shop:paid"))
     (scenario,) = load(tmp_path / "a.chaos.yaml")
-    assert [each.__name__ for each in imported(scenario)[1]["reads"]] == ["refund"]
+    with modules_of(tmp_path):
+        assert [each.__name__ for each in imported(scenario)[1]["reads"]] == ["refund"]
