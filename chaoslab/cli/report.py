@@ -78,11 +78,11 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
 
 def _leave(name: str, options: argparse.Namespace) -> int:
     from chaoslab.execution.launch import leave
-    from chaoslab.reports.folder import find
+    from chaoslab.reports.folder import find, read
 
     folder = find(name)
     own = folder.parent / folder.resolve().name
-    code = leave(own, 0, program=options.program)
+    code = leave(own, 0, program=options.program, history=read(name if Path(name).exists() else str(folder)))
     return _shown(own / "report.html", code) if options.open else code
 
 

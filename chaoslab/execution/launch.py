@@ -373,15 +373,18 @@ def _check_toxiproxy(url: str) -> None:
 # The end of a run.
 
 
-def leave(folder: Path, code: int, *, program: str | None = None, gate: Gate | None = None) -> int:
-    """Prints the run's summary, the gate's ruling and the paths of logs and charts; returns the exit code."""
+def leave(
+    folder: Path, code: int, *, program: str | None = None, gate: Gate | None = None, history: History | None = None
+) -> int:
+    """Prints the run's summary, the gate's ruling and the paths of logs and charts; returns the exit code. `history`:
+    the run's, if it was read."""
     with heard_outside_imports():
-        return _leave(folder, code, program, gate)
+        return _leave(folder, code, program, gate, history)
 
 
-def _leave(folder: Path, code: int, program: str | None, gate: Gate | None) -> int:
+def _leave(folder: Path, code: int, program: str | None, gate: Gate | None, history: History | None) -> int:
     try:
-        history = _history(folder)
+        history = history or _history(folder)
     except OSError as error:
         return refuse(error, code=code or 2)
     if history is None:
