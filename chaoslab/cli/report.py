@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chaoslab.base import extras
-from chaoslab.base.commandline import RUN_HELP, refuse
+from chaoslab.base.commandline import RUN_HELP, filled, refuse
 
 HELP = "a run's report: HTML, JSON, JUnit, Markdown, CSV, Parquet, charts; without --format as `chaoslab lab` leaves it"
 EXAMPLE = "chaoslab report latest --format html --open"
@@ -25,6 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, help="what to write; without it: summary, HTML and charts")
     parser.add_argument(
         "--out",
+        type=filled,
         metavar="PATH",
         help="a file, or a folder for several; - prints it, of two runs their comparison (default: the run's folder). "
         "Needs --format",
