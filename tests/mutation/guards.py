@@ -55,6 +55,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/execution/scenarios/sources.py": ("tests/scenarios/test_sources.py",),
     "chaoslab/execution/scenarios/modules.py": ("tests/scenarios/test_modules.py",),
     "chaoslab/execution/scenarios/sound.py": ("tests/scenarios/test_load.py",),
+    "chaoslab/wire/state_place.py": ("tests/test_places_of_parts.py",),
     "chaoslab/execution/replay.py": ("tests/test_replay.py", "tests/test_replay_strangers.py"),
     "chaoslab/execution/workers.py": ("tests/test_workers.py", "-k", "not forkserver"),
     "chaoslab/analysis/measures/durations.py": ("tests/measures/test_durations.py",),
