@@ -8,10 +8,12 @@ import sys
 import threading
 from typing import Any
 
+from chaoslab.base.commandline import refuse
 from chaoslab.config.settings import DEFAULT_NOW, load
 from chaoslab.config.topology import SERVICES, Ports
 from chaoslab.flask_tools.app import ServiceModule, create_app
 from chaoslab.flask_tools.service_module import moment
+from chaoslab.record.runs import Run
 
 
 def run(options: argparse.Namespace) -> int:
@@ -24,10 +26,10 @@ def run(options: argparse.Namespace) -> int:
         return 2
     try:
         chosen = load()
+        Run.prepare(options.logs)
         apps = {name: create_app(name, logs=options.logs, now=options.now, settings=chosen) for name in names}
-    except (LookupError, ValueError) as error:
-        print(error.args[0], file=sys.stderr)
-        return 2
+    except (LookupError, ValueError, OSError) as error:
+        return refuse(error)
     for name in names:
         for warning in ServiceModule.load(name).warnings:
             print(f"{name}: {warning}", file=sys.stderr)

@@ -9,6 +9,7 @@ import sys
 import threading
 
 from chaoslab.base.clock import system
+from chaoslab.base.commandline import refuse
 from chaoslab.config import settings
 from chaoslab.config.settings import SettingError
 from chaoslab.config.topology import BASE_PORT, MODEL, SERVICES, Ports
@@ -16,6 +17,8 @@ from chaoslab.proxy_manager.arming import Places
 from chaoslab.proxy_manager.manager import Manager
 from chaoslab.proxy_manager.status import server
 from chaoslab.record.log import LogLost
+from chaoslab.record.runs import Run
+from chaoslab.wire import state_place
 from chaoslab.wire.client import ToxiproxyClient
 
 LAST_WORDS_S = 2.0
@@ -26,9 +29,10 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command. Returns 0 if stopped, 2 if it cannot begin, 3 if its loop failed."""
     try:
         chosen = settings.load()
-    except SettingError as error:
-        print(error, file=sys.stderr)
-        return 2
+        state_place.check(options.state)
+        Run.prepare(options.logs)
+    except (SettingError, OSError) as error:
+        return refuse(error)
     ports = Ports(chosen.base_port or BASE_PORT)
     places = Places(
         options.bind_host, options.dial_host, {t: ports.proxy(t) for t in (*SERVICES, MODEL)}, ports.refused

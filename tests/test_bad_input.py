@@ -451,7 +451,7 @@ CASES = [
     # --- reading runs ---
     Case("chaoslab show never", f"no run with logs is called 'never': known are {EARLIER}, latest"),
     Case("chaoslab summary 20260101-12001", f"no run with logs is called '20260101-12001': did you mean '{EARLIER}'?"),
-    Case("chaoslab charts mine", f"no run with logs is called 'mine': known are {EARLIER}, latest", {"mine": FOLDER}),
+    Case("chaoslab charts mine", "'mine' is no run's folder: there are no logs in it", {"mine": FOLDER}),
     Case("charts.py never", f"no run with logs is called 'never': known are {EARLIER}, latest", apart=True),
     Case("chaoslab show mine", f"the logs of 'mine' tell of no run: {NO_RUN}", {"mine/info.log": "hello\n"}),
     Case("chaoslab summary mine", f"the logs of 'mine' tell of no run: {NO_RUN}", {"mine/info.log": b"\xff\0\n[]\n{}"}),

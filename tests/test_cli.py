@@ -33,7 +33,11 @@ WRONG = [
     (("lab", "TRANSLATOR=google"), "TRANSLATOR=google (command line) should be phrasebook or online"),
     (("show",), "no logs yet in logs/: run make lab or chaoslab test first, or lab.run with logs='logs'"),
     (("show", "--outcome", "wrnog"), "no outcome is called 'wrnog': did you mean 'wrong'?"),
-    (("show", "yesterday"), "no logs yet in logs/: run make lab or chaoslab test first, or lab.run with logs='logs'"),
+    (
+        ("show", "yesterday"),
+        "no run is called 'yesterday', and no logs yet in logs/: run make lab or chaoslab test first, or lab.run with "
+        "logs='logs'",
+    ),
     (("summary",), "no logs yet in logs/: run make lab or chaoslab test first, or lab.run with logs='logs'"),
     (("charts",), "no logs yet in logs/: run make lab or chaoslab test first, or lab.run with logs='logs'"),
 ]

@@ -112,8 +112,8 @@ def test_an_unknown_fault_is_said_in_a_line_and_nothing_else_is(capsys: pytest.C
 
 
 @pytest.mark.parametrize(("given", "line"), [
-    (["check", "--calls", "0"], "--calls is 0: it should be 3 or more"),
-    (["check", "--jobs", "0"], "--jobs is 0: it should be 1 or more"),
+    (["check", "--calls", "0"], "argument --calls: 0 should be a whole number from 3 to 1000000000"),
+    (["check", "--jobs", "0"], "argument --jobs: 0 should be a whole number from 1 to 1024"),
     (["latency", "--calls", "9"], "--calls has no effect without check"),
 ])  # fmt: skip
 def test_a_number_that_makes_no_sense_is_refused(

@@ -10,6 +10,7 @@ import os
 import sys
 from collections import namedtuple
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from chaoslab.base import parsers
@@ -168,10 +169,39 @@ def whole(low: int, high: int) -> Callable[[str], int]:
         except ValueError:
             value = low - 1
         if not low <= value <= high:
-            raise argparse.ArgumentTypeError(f"{text[:60]} should be a whole number from {low} to {high}")
+            raise argparse.ArgumentTypeError(f"{_typed(text)} should be a whole number from {low} to {high}")
         return value
 
     return parse
+
+
+SEED_MAX = 2**63 - 1
+seed = whole(0, SEED_MAX)
+"""The type of an argument that is a seed."""
+
+
+def seconds(text: str) -> float:
+    """The type of an argument that is a time in seconds, more than none."""
+    try:
+        return parsers.seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{_typed(text)} should be {error}") from None
+
+
+def filled(text: str) -> str:
+    """The type of an argument that is any text but an empty one, such as an unset variable of a shell leaves."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty: give a value, or leave it out")
+    return text
+
+
+def path(text: str) -> Path:
+    """The type of an argument that is a path. An empty text is none: it would stand for the current folder."""
+    return Path(filled(text))
+
+
+def _typed(text: str) -> str:
+    return text[:60] if text.strip() else repr(text[:60])
 
 
 def host(text: str) -> str:

@@ -7,7 +7,7 @@ import gc
 from pathlib import Path
 
 from chaoslab.base import extras
-from chaoslab.base.commandline import host
+from chaoslab.base.commandline import host, path
 from chaoslab.base.garbage import no_garbage
 
 HELP = "work through the prompts on a lab whose other parts are running"
@@ -19,12 +19,12 @@ HOSTS = ("tools", "model", "proxy", "manager")
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
     parser.add_argument("--run", help="the run to write to (default: a new one)")
-    parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
+    parser.add_argument("--logs", type=path, default=Path("logs"), help="where runs are (default: %(default)s)")
     parser.add_argument(
-        "--state", type=Path, default=Path("state/state.db"), help="shared state (default: %(default)s)"
+        "--state", type=path, default=Path("state/state.db"), help="shared state (default: %(default)s)"
     )
-    parser.add_argument("--config", type=Path, help="a JSON file (default: the lab's own agent/config.json)")
-    parser.add_argument("--prompts", type=Path, help="a JSON file of prompts (default: PROMPTS)")
+    parser.add_argument("--config", type=path, help="a JSON file (default: the lab's own agent/config.json)")
+    parser.add_argument("--prompts", type=path, help="a JSON file of prompts (default: PROMPTS)")
     for part in HOSTS:
         parser.add_argument(
             f"--{part}-host",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from chaoslab.base.commandline import RUN_HELP
+from chaoslab.base.commandline import RUN_HELP, path
 
 HELP = "draw a run's charts, or lay several runs over each other"
 EXAMPLE = "chaoslab charts latest latest~1 --out charts"
@@ -15,7 +14,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="*", metavar="RUN", help=RUN_HELP)
     parser.add_argument(
         "--out",
-        type=Path,
+        type=path,
         help="where to (default: logs/<run>/charts, and charts too for the latest run; several runs: charts)",
     )
 

@@ -7,14 +7,14 @@ import json
 import sys
 from pathlib import Path
 
-from chaoslab.base.commandline import as_json, print_json
+from chaoslab.base.commandline import as_json, filled, print_json
 
 HELP = "scenario files: tell what is wrong with them, without running anything"
 EXAMPLE = "chaoslab check tests/chaos"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="*", metavar="FILE", help="scenario files, or folders of them")
+    parser.add_argument("files", type=filled, nargs="*", metavar="FILE", help="scenario files, or folders of them")
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of scenario files, for editors")
     as_json(parser)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -46,3 +47,5 @@ def check_place(option: str, path: Path | None) -> None:
         raise ScenarioError(f"{option} {path}: this is a folder; name a file in it")
     if not path.parent.is_dir():
         raise ScenarioError(f"{option} {path}: there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ScenarioError(f"{option} {path}: nothing can be written there: make it writable, or name another place")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from chaoslab.base.commandline import port, refuse
+from chaoslab.base.commandline import filled, port, refuse
 from chaoslab.cli import gateway
 
 HELP = "run a command in any language as the agent, its requests broken on the way, and judge it"
@@ -18,7 +18,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--env", action="append", default=[], metavar="NAME=ROUTE",
         help="a variable that shall hold a route's address, as in CRM_URL=crm",
     )  # fmt: skip
-    parser.add_argument("--fact", action="append", default=[], metavar="TEXT", help="a text that the answer must show")
+    parser.add_argument(
+        "--fact", type=filled, action="append", default=[], metavar="TEXT", help="a text that the answer must show"
+    )
     parser.add_argument(
         "--effects", metavar="JSON", help='what must happen and nothing else, as in [{"effect": "POST /refunds"}]'
     )

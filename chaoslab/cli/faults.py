@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from itertools import groupby
 
-from chaoslab.base.commandline import as_json, print_json, refuse
+from chaoslab.base.commandline import as_json, print_json, refuse, seed, whole
 
 HELP = "list all faults, tell of one, or check that they arrive"
 EXAMPLE = "chaoslab faults latency lost_reply"
@@ -15,9 +15,13 @@ EXAMPLE = "chaoslab faults latency lost_reply"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", nargs="*", metavar="NAME", help="a fault, or check and the faults to check (all)")
-    parser.add_argument("--calls", type=int, help="check: so many calls of each fault through each seam (20000)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="check: processes (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="check: of all dice (%(default)s)")
+    parser.add_argument(
+        "--calls", type=whole(3, 10**9), help="check: so many calls of each fault through each seam (20000)"
+    )
+    parser.add_argument(
+        "--jobs", type=whole(1, 1024), default=os.cpu_count() or 1, help="check: processes (%(default)s)"
+    )
+    parser.add_argument("--seed", type=seed, default=1, help="check: of all dice (%(default)s)")
     parser.add_argument("-q", "--quiet", action="store_true", help="check: print only the result")
     as_json(parser)
 
@@ -25,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from chaoslab.base.interrupts import heard_outside_imports
 
-    checks, *names = options.what or [""]
+    checks, *names = options.what or [None]
     try:
         if checks == "check":
             return _check(options, names)
@@ -36,9 +40,9 @@ def run(options: argparse.Namespace) -> int:
             from chaoslab.reports import fault_pages
 
             if options.json:
-                print_json(faults=fault_pages.plain([checks, *names] if checks else []))
+                print_json(faults=fault_pages.plain([checks, *names] if checks is not None else []))
                 return 0
-            if not checks:
+            if checks is None:
                 print(fault_pages.catalogue(), end="")
                 return 0
             shown = [checks, *names]
@@ -69,10 +73,6 @@ def _check(options: argparse.Namespace, names: list[str]) -> int:
     from chaoslab.base import extras
 
     extras.check("chaoslab faults check", "virtual")
-    for name, least in (("calls", 3), ("jobs", 1), ("seed", 0)):
-        value = getattr(options, name)
-        if value is not None and value < least:
-            options.parser.error(f"--{name} is {value}: it should be {least} or more")
     from chaoslab.analysis.delivery import Delivered
     from chaoslab.execution import delivery
     from chaoslab.execution.workers import executor

@@ -25,8 +25,9 @@ def run(options: argparse.Namespace) -> int:
         folder = find(options.run).resolve()
     except LookupError as error:
         return refuse(error)
-    watched = Watched()
+    watched, told = Watched(), False
     for record in History.follow(folder):
+        told = True
         watched.take([record])
         finished = record.event if isinstance(record.event, RunFinished) else None
         for line in watched.ended(all_of_them=finished is not None):
@@ -34,5 +35,9 @@ def run(options: argparse.Namespace) -> int:
         if finished is not None:
             print(f"run {folder.name}: {finished.reason} after {finished.duration_s:.1f} s", flush=True)
             return 0
+    if not told:
+        return refuse(
+            LookupError(f"the logs of '{options.run}' tell of no run of this lab, and no process writes them")
+        )
     print(f"run {folder.name}: no process writes it any more, and it never ended", file=sys.stderr)
     return LAB_DOWN

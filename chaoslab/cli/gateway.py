@@ -7,7 +7,7 @@ import signal
 import threading
 from pathlib import Path
 
-from chaoslab.base.commandline import port, refuse
+from chaoslab.base.commandline import path, port, refuse, seconds, seed
 
 HELP = "stand between programs in any language and their services, and break what passes"
 EXAMPLE = "chaoslab gateway --route crm=http://127.0.0.1:9000 --fault stale:crm"
@@ -30,7 +30,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     of_plan(parser, "ROUTE", "crm")
     parser.add_argument(
-        "--timeout", type=float, default=120.0, metavar="SECONDS",
+        "--timeout", type=seconds, default=120.0, metavar="SECONDS",
         help="the longest silence of a service (default: %(default)s)",
     )  # fmt: skip
 
@@ -41,9 +41,9 @@ def of_plan(parser: argparse.ArgumentParser, target: str, like: str) -> None:
         "--fault", action="append", default=[], metavar=f"FAULT:{target}",
         help=f'a fault: lost_reply:{like}, or JSON such as {{"fault": "latency", "target": "{like}", "delay_s": 2}}',
     )  # fmt: skip
-    parser.add_argument("--plan", type=Path, metavar="FILE", help="a JSON file with a list of faults")
-    parser.add_argument("--seed", type=int, help="of all dice (default: the plan's, or 1)")
-    parser.add_argument("--logs", type=Path, default=Path("logs"), help="the folder of runs (default: %(default)s)")
+    parser.add_argument("--plan", type=path, metavar="FILE", help="a JSON file with a list of faults")
+    parser.add_argument("--seed", type=seed, help="of all dice (default: the plan's, or 1)")
+    parser.add_argument("--logs", type=path, default=Path("logs"), help="the folder of runs (default: %(default)s)")
 
 
 def run(options: argparse.Namespace) -> int:

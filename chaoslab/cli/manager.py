@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from chaoslab.base.commandline import host
+from chaoslab.base.commandline import host, path
 
 HELP = "arm and heal the faults of the wire, for every run that an agent opens"
 EXAMPLE = "chaoslab manager --verbose"
@@ -22,9 +22,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--dial-host", type=host, default="127.0.0.1", help="where the agent finds Toxiproxy (default: %(default)s)"
     )
     parser.add_argument(
-        "--state", type=Path, default=Path("state/state.db"), help="shared state (default: %(default)s)"
+        "--state", type=path, default=Path("state/state.db"), help="shared state (default: %(default)s)"
     )
-    parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
+    parser.add_argument("--logs", type=path, default=Path("logs"), help="where runs are (default: %(default)s)")
     parser.add_argument("--verbose", action="store_true", help="print a line for each fault")
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chaoslab.base import extras
-from chaoslab.base.commandline import RUN_HELP, refuse
+from chaoslab.base.commandline import RUN_HELP, filled, refuse
 
 HELP = "a run's report: HTML, JSON, JUnit, Markdown, CSV, Parquet, charts; without --format as `chaoslab lab` leaves it"
 EXAMPLE = "chaoslab report latest --format html --open"
@@ -25,6 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, help="what to write; without it: summary, HTML and charts")
     parser.add_argument(
         "--out",
+        type=filled,
         metavar="PATH",
         help="a file, or a folder for several; - prints it, of two runs their comparison (default: the run's folder). "
         "Needs --format",
@@ -78,11 +79,12 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
 
 def _leave(name: str, options: argparse.Namespace) -> int:
     from chaoslab.execution.launch import leave
-    from chaoslab.reports.folder import find
+    from chaoslab.reports.folder import find, read
 
     folder = find(name)
     own = folder.parent / folder.resolve().name
-    code = leave(own, 0, program=options.program, summarized=len(options.runs) != PAIR)
+    history = read(name if Path(name).exists() else str(folder))
+    code = leave(own, 0, program=options.program, history=history, summarized=len(options.runs) != PAIR)
     return _shown(own / "report.html", code) if options.open else code
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from chaoslab.base.commandline import filled
 from chaoslab.cli import output
 
 HELP = "run the lab, its world, prompts, trials, seed and processes given as options"
@@ -12,11 +13,11 @@ EXAMPLE = "chaoslab run --world virtual --trials 200 TOXIC_PROB=0.3"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
-    parser.add_argument("--world", help="local, compose or virtual (WORLD)")
-    parser.add_argument("--prompts", help="a JSON file of prompts (PROMPTS)")
-    parser.add_argument("--trials", help="so many in all (TRIALS)")
-    parser.add_argument("--seed", help="of all dice (SEED)")
-    parser.add_argument("--jobs", help="processes of a virtual run (JOBS)")
+    parser.add_argument("--world", type=filled, help="local, compose or virtual (WORLD)")
+    parser.add_argument("--prompts", type=filled, help="a JSON file of prompts (PROMPTS)")
+    parser.add_argument("--trials", type=filled, help="so many in all (TRIALS)")
+    parser.add_argument("--seed", type=filled, help="of all dice (SEED)")
+    parser.add_argument("--jobs", type=filled, help="processes of a virtual run (JOBS)")
     output.arguments(parser)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from chaoslab.base.commandline import as_json, print_json, refuse
+from chaoslab.base.commandline import as_json, path, print_json, refuse
 
 HELP = "list the runs, newest first: when, world, seed, outcomes, faults"
 EXAMPLE = "chaoslab runs --json"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
+    parser.add_argument("--logs", type=path, default=Path("logs"), help="where runs are (default: %(default)s)")
     as_json(parser)
 
 

@@ -6,10 +6,12 @@ import argparse
 import sys
 from pathlib import Path
 
+from chaoslab.base.commandline import path
+
 
 def add_logs(parser: argparse.ArgumentParser, what: str) -> None:
     """Adds `--logs` and `--no-logs`. `what`: the help of the first."""
-    parser.add_argument("--logs", type=Path, default=Path("logs"), help=f"{what} (default: %(default)s)")
+    parser.add_argument("--logs", type=path, default=Path("logs"), help=f"{what} (default: %(default)s)")
     parser.add_argument("--no-logs", dest="logs", action="store_const", const=None, help="write no runs")
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 
-from chaoslab.base.commandline import as_json, refuse, whole
+from chaoslab.base.commandline import as_json, path, refuse, seed, whole
 from chaoslab.cli.ended import check_place, code_of
 from chaoslab.cli.runs_written import add_logs, say_report, start_logs
 
@@ -16,12 +15,12 @@ EXAMPLE = "chaoslab stress refund.chaos.yml --iterations 200"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="SCENARIO", type=Path, help="a scenario file")
+    parser.add_argument("file", metavar="SCENARIO", type=path, help="a scenario file")
     parser.add_argument("--iterations", type=whole(1, 1_000_000), default=50, help="trials at each level (%(default)s)")
     parser.add_argument("--levels", type=_levels, default="0,0.25,0.5,1,2", help="the levels (%(default)s)")
-    parser.add_argument("--seed", type=whole(0, 2**63 - 1), help="of the faults' dice, in place of the scenario's own")
+    parser.add_argument("--seed", type=seed, help="of the faults' dice, in place of the scenario's own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
-    parser.add_argument("--chart", type=Path, metavar="FILE", help="draw it too: a .png, .svg or .html")
+    parser.add_argument("--chart", type=path, metavar="FILE", help="draw it too: a .png, .svg or .html")
     add_logs(parser, "where a run for each level is written, with a report.html")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     as_json(parser)
@@ -44,15 +43,17 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
 
     extras.check("chaoslab stress", "scenarios", "virtual", *(["charts"] if options.chart else []))
-    if options.chart and options.chart.suffix not in (".png", ".svg", ".html"):
+    if options.chart and not options.chart.is_dir() and options.chart.suffix not in (".png", ".svg", ".html"):
         return refuse(ValueError(f"--chart {options.chart} should end in .png, .svg or .html"))
     return code_of(lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> int:
+    from chaoslab.execution.scenarios.load import load
     from chaoslab.execution.scenarios.stress import chart, plain, stress, told
 
     check_place("--chart", options.chart)
+    load(options.file)
     start_logs(options.logs)
     steps = stress(
         options.file, options.levels, options.iterations, seed=options.seed, jobs=options.jobs, logs=options.logs

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.commandline import as_json, print_json, refuse, whole
+from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, seed, whole
 from chaoslab.cli.ended import check_place, code_of
 from chaoslab.cli.runs_written import add_logs, say_report, start_logs
 
@@ -22,11 +22,11 @@ FAILED, INVALID = 1, 4
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="*", metavar="SCENARIO", help="scenario files, or folders of them")
+    parser.add_argument("files", type=filled, nargs="*", metavar="SCENARIO", help="scenario files, or folders of them")
     parser.add_argument(
         "-n", "--trials", type=whole(1, 1_000_000), help="trials of each scenario, in place of its own number"
     )
-    parser.add_argument("--seed", type=whole(0, 2**63 - 1), help="seed of the faults' dice, in place of its own")
+    parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of its own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes, 1 by default")
     parser.add_argument("--trial", type=whole(1, 1_000_000), help="this trial alone, from 1, with its story")
     parser.add_argument("--fail-fast", action="store_true", help="stop at the first trial that fails")
@@ -37,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--chaos-level", metavar="LEVEL", help="0, 0.25, 0.5, 1 or 2, in place of the file's")
     parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
     add_logs(parser, "where a run for each scenario is written, with a report.html")
-    parser.add_argument("--junit", type=Path, metavar="FILE", help="write the results as JUnit XML, a case a variant")
+    parser.add_argument("--junit", type=path, metavar="FILE", help="write the results as JUnit XML, a case a variant")
     as_json(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print only what does not hold")
 

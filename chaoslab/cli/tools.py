@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from chaoslab.base import extras
-from chaoslab.base.commandline import host, whole
+from chaoslab.base.commandline import host, path, whole
 from chaoslab.config.settings import DEFAULT_NOW
 from chaoslab.config.topology import BASE_PORT, SERVICES
 
@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--base-port", type=whole(1024, 60000), default=BASE_PORT, help="the first port (default: %(default)s)"
     )
-    parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
+    parser.add_argument("--logs", type=path, default=Path("logs"), help="where runs are (default: %(default)s)")
     parser.add_argument("--now", default=DEFAULT_NOW, help="what to call now (default: %(default)s)")
     parser.add_argument("--verbose", action="store_true", help="print a line for each request")
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")

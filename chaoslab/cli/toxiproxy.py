@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import signal
-from pathlib import Path
 
 from chaoslab import __version__
-from chaoslab.base.commandline import host, port, refuse, whole
+from chaoslab.base.commandline import host, path, port, refuse, seed
 
 HELP = "serve an embedded, API-compatible Toxiproxy"
 EXAMPLE = "chaoslab toxiproxy --port 8474 --seed 1"
@@ -18,8 +17,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options also with one dash, like toxiproxy-server, so that either program can replace the other."""
     parser.add_argument("--host", "-host", type=host, default="127.0.0.1", help="(default: %(default)s)")
     parser.add_argument("--port", "-port", type=port, default=8474, help="(default: %(default)s)")
-    parser.add_argument("--config", "-config", type=Path, help="a JSON file of proxies, as for /populate")
-    parser.add_argument("--seed", "-seed", type=whole(0, 2**63 - 1), help="equal seeds give equal draws (default: any)")
+    parser.add_argument("--config", "-config", type=path, help="a JSON file of proxies, as for /populate")
+    parser.add_argument("--seed", "-seed", type=seed, help="equal seeds give equal draws (default: any)")
     parser.add_argument("--proxy-metrics", "-proxy-metrics", action="store_true", help="bytes by proxy at /metrics")
     parser.add_argument("--runtime-metrics", "-runtime-metrics", action="store_true", help="this process at /metrics")
     parser.add_argument("--version", "-version", action="store_true", help="what it stands for, and what it is")

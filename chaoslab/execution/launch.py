@@ -374,17 +374,25 @@ def _check_toxiproxy(url: str) -> None:
 
 
 def leave(
-    folder: Path, code: int, *, program: str | None = None, gate: Gate | None = None, summarized: bool = True
+    folder: Path,
+    code: int,
+    *,
+    program: str | None = None,
+    gate: Gate | None = None,
+    history: History | None = None,
+    summarized: bool = True,
 ) -> int:
     """Prints the gate's ruling and the paths of logs and charts, if `summarized` between the run's summary and the next
-    command; returns the exit code."""
+    command; returns the exit code. `history`: the run's, if it was read."""
     with heard_outside_imports():
-        return _leave(folder, code, program, gate, summarized=summarized)
+        return _leave(folder, code, program, gate, history, summarized=summarized)
 
 
-def _leave(folder: Path, code: int, program: str | None, gate: Gate | None, *, summarized: bool) -> int:
+def _leave(
+    folder: Path, code: int, program: str | None, gate: Gate | None, history: History | None, *, summarized: bool
+) -> int:
     try:
-        history = _history(folder)
+        history = history or _history(folder)
     except OSError as error:
         return refuse(error, code=code or 2)
     if history is None:

@@ -91,7 +91,8 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
         LookupError: there is no such run, several, or no run at all.
     """
     _check_name(name)
-    for folder in (Path(name), Path(name).parent if name.endswith(".log") else Path(name), logs / name):
+    is_log = name.endswith(".log") and Path(name).is_file()
+    for folder in (Path(name), Path(name).parent if is_log else Path(name), logs / name):
         if folder.is_dir() and _has_logs(folder):
             return folder
     for place, wanted in ((logs, name), (Path(name).parent, Path(name).name)):
@@ -111,12 +112,16 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
         if found := _beginning(beginning, place):
             return found
     known = {path.name for path in logs.glob("*") if _has_logs(path)}
-    if known:
+    if known and not Path(name).exists():
         hint = did_you_mean(Path(name).name, known | set(runs.names(logs)))
         raise LookupError(f"no run with logs is called '{name}': {hint}")
     if name == LATEST and _has_logs(logs):  # the first lab has no folder per run
         return logs
-    raise LookupError(none_yet(logs))
+    if Path(name).is_dir():
+        raise LookupError(f"'{name}' is no run's folder: there are no logs in it")
+    if Path(name).exists():
+        raise LookupError(f"'{name}' is no log of a run: name a run, its folder or a .log in it")
+    raise LookupError(none_yet(logs) if name == LATEST else f"no run is called '{name}', and {none_yet(logs)}")
 
 
 def _before_latest(number: int, logs: Path) -> Path:
@@ -166,7 +171,9 @@ def _has_logs(folder: Path) -> bool:
 
 
 def _check_name(name: str) -> None:
-    """Raises LookupError if the system cannot have a file of that name."""
+    """Raises LookupError if the name is empty, or the system cannot have a file of that name."""
+    if not name:
+        raise LookupError("the run's name is empty: give its name, its folder or latest")
     try:
         Path(name).lstat()
     except FileNotFoundError:

@@ -90,6 +90,8 @@ def listed(logs: Path = places.LOGS) -> Iterator[RunLine]:
     there = runs.newest_first(logs) or (
         [logs] if any(logs.glob("*.log")) else []
     )  # the first lab has no folder per run
+    if not there and logs.exists() and not logs.is_dir():
+        raise LookupError(f"{logs}: this is a file; name the folder that the runs are in")
     if not there:
         raise LookupError(places.none_yet(logs))
     yield from (of(folder) for folder in there)

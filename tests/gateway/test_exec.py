@@ -190,7 +190,6 @@ def test_nothing_is_left_when_the_lab_is_killed_or_the_command_leaves_children(c
         (["--env", "CRM_URL"], "--env CRM_URL should be a variable and a route, as in CRM_URL=crm"),
         (["--effects", "[3]"], "--effects should be a list, as in "),
         (["--plan", "no-such-file.json"], "no-such-file.json: No such file or directory"),
-        (["--seed", "-3"], "the seed is -3: it should be a whole number from 0"),
         (["--port", "1"], "port 1: "),
     ],
 )  # fmt: skip
@@ -219,6 +218,9 @@ def test_a_plan_file_gives_faults_and_seed(crm: str, tmp_path: Path, capfd: Any)
     plan.write_text('{"faults": [{"fault": "latency"}]}')
     assert exec_(tmp_path / "logs", crm, command, "--plan", str(plan)) == 2
     assert capfd.readouterr().err.startswith(f"{plan}, fault 1 should be as in ")
+    plan.write_text('{"seed": -3, "faults": []}')
+    assert exec_(tmp_path / "logs", crm, command, "--plan", str(plan)) == 2
+    assert capfd.readouterr().err == "the seed is -3: it should be a whole number from 0\n"
 
 
 def test_a_replay_names_the_command_that_made_the_run(crm: str, tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ ASKED = st.builds(
 )
 scenarios = st.builds(
     lambda asked, more, effects: {
-        "name": "a, (b)", **more, **({"tools": ["a:b"]} if "budget" in more else {}), **asked,
+        "name": "a, (b)", **more, **({"tools": ["a:b"]} if {"budget", "faults"} & {*more} else {}), **asked,
         **({"effects": effects} if effects and "state" not in more else {}),
     },
     ASKED | CHOICES["operations"],
@@ -243,7 +243,8 @@ def test_null_and_the_suffix(suffix: str, tmp_path: Path) -> None:
 def test_an_injection_and_an_assertion_are_said_as_in_a_file(tmp_path: Path) -> None:
     injection = lab.inject("latency", ["a", "b"], delay_s=2, chance=0.5, calls=[1], max_times=2, name="slow")
     asserted = lab.expect.called_with("refund", {"order": 17})
-    path = lab.scenario("x").agent("a:b").ask("Hi").fault(injection).expect(asserted).to_file(tmp_path / "x.yaml")
+    made = lab.scenario("x").agent("a:b").tools("shop:a", "shop:b").ask("Hi").fault(injection)
+    path = made.expect(asserted).to_file(tmp_path / "x.yaml")
     (again,) = load(path)
     assert (again.injections, again.expect) == ((injection,), (asserted,))
     with pytest.raises(TypeError, match="an injection has its target and arguments already"):

@@ -82,7 +82,9 @@ def test_turns_are_texts_or_more(tmp_path: Path) -> None:
 
 
 def test_no_module_of_the_users_is_imported(tmp_path: Path) -> None:
-    (tmp_path / "shop.py").write_text("raise SystemExit('imported')")
+    (tmp_path / "shop.py").write_text(
+        "raise SystemExit('imported')\n\ndef answer(prompt): ...\n\ndef refund(order): ...\n"
+    )
     load(written(tmp_path, GOOD))
 
 
@@ -319,11 +321,53 @@ def test_a_mistake_is_one_line(text: str | bytes, said: str, tmp_path: Path) -> 
     assert said in wrong(tmp_path, text)
 
 
-def test_all_mistakes_are_told(tmp_path: Path) -> None:
-    text = also("trials: x").replace("name: refund", "name: ''")
-    assert wrong(tmp_path, text).count("\n") == 1
-    text = but("fault: lost_reply", "fault: nope").replace("max_calls", "nope").replace("agent:", "fresh: a:b\nagent:")
-    assert wrong(tmp_path, text).count("\n") == 2
+SHOP = "def refund(order): ...\n\ndef answer(prompt): return refund(17)\n"
+LATE = "{fault: latency, target: refund, delay_s: 1}"
+AT_ONCE: list[tuple[str, list[str]]] = [
+    # of types, and of what only whole values tell
+    (also("trials: x").replace("name: refund", "name: ''"), ["1:7: name is", "9:9: trials is"]),
+    (but("max_calls", "nope").replace("agent:", "fresh: shop:answer\nagent:"), ["both agent and fresh", "9:5: no assertion"]),
+    (
+        but("lost_reply", "nope").replace("max_calls", "nope").replace("agent:", "fresh: shop:answer\nagent:"),
+        ["both agent and fresh", "no fault is called", "no assertion is called"],
+    ),
+    (also("trials: x").replace("lost_reply", "nope"), ["9:9: trials", "6:13: no fault is called 'nope'"]),
+    (also("trials: x").replace("max_calls", "nope"), ["9:9: trials", "8:5: no assertion is called 'nope'"]),
+    (but("target: refund", "target: refnd").replace("expect:", "expct:"), ["7:1: 'expct'", "6:33: no tool is called 'refnd'"]),
+    (but("target: refund", "target: 3").replace("calls: [1]", "calls: [0]"), ["target is 3", "calls"]),
+    (but("fault: lost_reply, target: refund", "fault: nope, target: refnd"), ["6:13: no fault", "no tool is called 'refnd'"]),
+    (but("calls: [1]", "chance: 2, evry: 3"), ["no parameter 'evry'", "chance of lost_reply"]),
+    (but("calls: [1]", "chance: {from: 1}, name: {choices: [a]}"), ["chance of lost_reply", "name of lost_reply"]),
+    (but("calls: [1]}", f"after: a}}\n  - {LATE[:-1]}, name: late, after: b}}"), ["'lost_reply on refund' is after 'a'", "after 'b'"]),
+    (also("user: [{when: a}]").replace("max_calls", "nope"), ["say is missing", "no assertion"]),
+    # and nothing that follows from another mistake
+    (but("agent: shop:answer", "agnt: shop:answer"), ["2:1: 'agnt' is not known here: did you mean 'agent'?"]),
+    (but("agent: shop:answer", "agent: shop.answer"), ["2:8: agent is"]),
+    (but("prompt:", "promt:"), ["4:1: 'promt' is not known"]),
+    (but("tools: [shop:refund]", "tools: [refund]"), ["3:9: tools is 'refund'"]),
+    (but("tools:", "tols:"), ["3:1: 'tols' is not known"]),
+    (but("agent: shop:answer", "agent: {comand: [a]}"), ["command is missing", "'comand' is not known"]),
+    (also("turns_max: 4\nuser: [{when: a}]"), ["say is missing"]),
+    (but("prompt: Refund order 17.", "turns: [a, 3]").replace("calls: [1]", "on_turn: [2]"), ["turns is 3"]),
+    (but("calls: [1]}", f"after: late}}\n  - {LATE.replace('latency', '5')}"), ["7:13: fault is 5"]),
+    (also("services: {api.test: 3}\nmodels: [api.test]"), ["api.test is 3"]),
+    (also("budget: {tokens: 5}\nservices: 3"), ["services is 3"]),
+    (also("upstreams: {crm: 'http://127.0.0.1:1'}\nworld: real"), ["world is 'real'"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said"), AT_ONCE, ids=[" + ".join(said)[:60] for _, said in AT_ONCE])
+def test_all_mistakes_are_told_at_once(text: str, said: list[str], tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(SHOP)
+    lines = wrong(tmp_path, text).splitlines()
+    assert [[each for each in said if each in line] for line in lines] == [[each] for each in said]
+
+
+def test_of_many_mistakes_the_number_of_the_others_is_told(tmp_path: Path) -> None:
+    path = written(tmp_path, also("\n".join(f"zz{n}: 1" for n in range(25))))
+    with pytest.raises(ScenarioErrors) as refused:
+        load(path)
+    assert (len(refused.value.lines), refused.value.lines[-1]) == (21, "and 5 more mistakes")
 
 
 @pytest.mark.parametrize(

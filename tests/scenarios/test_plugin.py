@@ -235,6 +235,19 @@ def test_scenario_files_are_tests(pytester: pytest.Pytester) -> None:
     run(pytester, "-k", "calm").assert_outcomes(passed=1, deselected=1)
 
 
+def test_scenario_files_get_the_modules_of_their_own_folders(pytester: pytest.Pytester) -> None:
+    for name in ("a", "b"):
+        folder = pytester.mkdir(name)
+        (folder / "clerk.py").write_text(
+            f"def refund(): ...\n\ndef agent(prompt):\n    refund()\n    return {name!r}\n"
+        )
+        (folder / "test_it.chaos.yaml").write_text(
+            f"name: of {name}\nagent: clerk:agent\ntools: [clerk:refund]\nprompt: Who?\n"
+            f"expect: [answer_contains: {name}]\n"
+        )
+    run(pytester).assert_outcomes(passed=2)
+
+
 def test_a_scenario_file_that_is_wrong_is_told_in_one_line(pytester: pytest.Pytester) -> None:
     pytester.path.joinpath("test_refund.chaos.yaml").write_text(SCENARIO + "trails: 3\n")
     ended = run(pytester)

@@ -88,8 +88,9 @@ def test_the_demonstration_finds_a_failure_and_explains_it(capsys: Said) -> None
     assert " harm" not in careful
     assert "harm: refund twice; the state's 17.refunded is 98.0 instead of 49.0" in said
     assert "  for _ in range(3):" in said
-    assert main(["demo", "--chaos-level", "0.7"]) == 2
-    assert capsys.readouterr().err == "the level is 0.7: it should be 0 or 0.25 or 0.5 or 1 or 2\n"
+    with pytest.raises(SystemExit, match="2"):
+        main(["demo", "--chaos-level", "0.7"])
+    assert "--chaos-level: '0.7' should be 0 or 0.25 or 0.5 or 1 or 2" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -207,6 +207,7 @@ def test_who_wants_quiet_hears_of_the_reports_of_failures_alone(here: Path, caps
     ("change", "said"),
     [
         ("fresh=nowhere:make", "fresh nowhere:make cannot be imported: ModuleNotFoundError: No module named 'nowhere'"),
+        ("fresh=shop:make", "fresh=shop:make: shop:make cannot be imported: shop.py has no 'make'"),
         ("fresh=tests.scenarios.shop_parts:nobody", "cannot be imported: AttributeError"),
         ("fresh=tests.scenarios.shop_parts:careul", "has no attribute 'careul'; did you mean 'careful'?"),
         ("fresh=broken:make", "fresh broken:make cannot be imported: ZeroDivisionError: division by zero"),
@@ -216,12 +217,13 @@ def test_who_wants_quiet_hears_of_the_reports_of_failures_alone(here: Path, caps
     ],
 )
 def test_what_does_not_fit_is_one_line(change: str, said: str, here: Path, capsys: Said) -> None:
-    (here / "broken.py").write_text("1 / 0")
-    (here / "leaves.py").write_text("raise SystemExit(3)")
+    (here / "shop.py").write_text("def refund(order): ...\n")
+    (here / "broken.py").write_text("1 / 0\ndef make(): ...\n")
+    (here / "leaves.py").write_text("raise SystemExit(3)\ndef make(): ...\n")
     put(here)
     code, out, err = test(capsys, "--set", change)
     assert (code, out, err.count("\n")) == (2, "", 1), err
-    assert err.startswith("refund.chaos.yaml: ")
+    assert err.startswith(("refund.chaos.yaml: ", f"refund.chaos.yaml, --set {change}: "))
     assert said in err
 
 

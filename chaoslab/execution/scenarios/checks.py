@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,8 @@ from chaoslab.execution.scenarios.fault_checks import FaultChecks
 from chaoslab.execution.scenarios.lab_agent import LAB
 from chaoslab.execution.scenarios.located import Located
 from chaoslab.execution.scenarios.operations import words
-from chaoslab.execution.scenarios.scenario import Scenario, name_of
+from chaoslab.execution.scenarios.scenario import Scenario, folders_of, name_of
+from chaoslab.execution.scenarios.sources import function_name
 from chaoslab.execution.scenarios.spaces import Space, space_or_value
 
 if TYPE_CHECKING:
@@ -31,17 +32,31 @@ NOT_OF_A_COMMAND = {
     "user": "it is started for one prompt and keeps nothing; give prompt",
 }
 """The keys that an agent which is a command cannot have, and why."""
+PLACES = ("agent", "fresh", "tools", "reads", "services", "upstreams")
+"""The keys that tell what a fault may hit."""
+CONVERSATION = ("prompt", "turns", "user", "turns_max", "operations")
+"""The keys that tell what the agent is asked."""
+TURNS_MAX = 1000
+"""The most turns of a conversation."""
 
 
 class Checks:
-    """The checks of a file that depend on several values, or on faults and assertions."""
+    """The checks of a file that depend on several values, or on faults and assertions. `lost`: the keys of which
+    something was wrong and was left out; nothing that depends on them is told."""
 
-    def __init__(self, located: Located, spec: ScenarioSpec, folder: Path | None, objects: Mapping[str, Any]) -> None:
-        self.located, self.spec, self.folder, self.objects = located, spec, folder, objects
+    def __init__(
+        self, located: Located, spec: ScenarioSpec, folder: Path | None, objects: Mapping[str, Any],
+        lost: Set[str] = frozenset(),
+    ) -> None:  # fmt: skip
+        self.located, self.spec, self.folder, self.objects, self.lost = located, spec, folder, objects, lost
         self.wrong: list[str] = []
 
     def say(self, path: Sequence[str | int], text: str, *, of_key: bool = False) -> None:
         self.wrong.append(str(self.located.error(path, text, of_key=of_key)))
+
+    def _sure(self, *keys: str) -> bool:
+        """True if none of these keys has lost something."""
+        return self.lost.isdisjoint(keys)
 
     def scenario(self, variant: str) -> Scenario:
         """The scenario; `wrong` then has all that is wrong with it."""
@@ -67,12 +82,15 @@ class Checks:
         injections = faults.injections(spec.faults)
         prompt = self._prompt()
         most = prompt.most if isinstance(prompt, Conversation) else 1
+        most = most if self._sure(*CONVERSATION) else TURNS_MAX
+        names = self._names()
         if spec.agent == LAB:
             lab_agent.check_faults(injections, self.say, turns=most)
         else:
-            faults.check_places(injections, turns=most)
-        whole = injections + faults.level() + faults.budget()
-        if len(injections) == len(spec.faults):
+            faults.check_places(injections, names, turns=most)
+        sure = self._sure(*PLACES, "models", "families")
+        whole = injections + (faults.level() + faults.budget() if sure else ())
+        if len(injections) == len(spec.faults) and self._sure("faults") and sure:
             faults.check_cascades(whole)
         return Scenario(
             spec,
@@ -90,6 +108,8 @@ class Checks:
 
     def _choose(self, one: str, other: str, meaning: str) -> None:
         given = [name for name in (one, other) if getattr(self.spec, name)]
+        if not self._sure(one, other, "operations"):
+            return
         if len(given) == 2:
             self.say((other,), f"both {one} and {other} are given: give one of them, {meaning}", of_key=True)
         elif not given:
@@ -103,7 +123,7 @@ class Checks:
                 self.say((key,), f"operations are done without an agent: leave {key} out", of_key=True)
         names = [name_of(each, self.objects) for each in (*spec.tools, *spec.reads)]
         for n, each in enumerate(spec.operations):
-            if each.tool not in names:
+            if each.tool not in names and self._sure("tools", "reads"):
                 self.say(("operations", n, "tool"), f"no tool is called '{each.tool:.60}': {_meant(each.tool, names)}")
 
     def _real_time(self) -> None:
@@ -121,7 +141,7 @@ class Checks:
             for key in NOT_OF_A_COMMAND:
                 if getattr(spec, key):
                     self.say((key,), f"a command is a process of its own: {NOT_OF_A_COMMAND[key]}", of_key=True)
-        elif spec.upstreams and spec.world != "local":
+        elif spec.upstreams and spec.world != "local" and self._sure("agent", "world"):
             self.say(("upstreams",), "upstreams are services of real time: say world: local", of_key=True)
         for name, url in spec.upstreams.items():
             try:
@@ -133,7 +153,7 @@ class Checks:
         spec = self.spec
         there = {**spec.services, **spec.upstreams}
         for n, name in enumerate(spec.models):
-            if name not in there:
+            if name not in there and self._sure("services", "upstreams"):
                 self.say(("models", n), f"no service is called '{name}': {_meant(name, there)}")
         for host in spec.services:
             if not re.fullmatch(r"[a-z0-9_][a-z0-9_.-]*(:[0-9]{1,5})?", host):
@@ -144,6 +164,36 @@ class Checks:
             self.say(
                 ("state",), "a state is compared with a run without faults, which stated effects replace", of_key=True
             )
+
+    def _names(self) -> list[str] | None:
+        """The names of all that a fault may hit; None if only an import would tell them. Tells the names that their
+        modules do not have."""
+        spec, known = self.spec, True
+        for path, dotted in (
+            (("agent",), spec.agent if spec.agent != LAB else None),
+            (("fresh",), spec.fresh),
+            (("state",), spec.state),
+            *((("services", host), dotted) for host, dotted in spec.services.items()),
+        ):
+            if isinstance(dotted, str):
+                self._read(path, dotted)
+        names: list[str] = [*spec.services, *spec.upstreams]
+        for key, given in (("tools", spec.tools), ("reads", spec.reads)):
+            for n, dotted in enumerate(given):
+                name = self._read((key, n), dotted)
+                known = known and name is not None
+                names.append(name or "")
+        return names if known and self._sure(*PLACES) else None
+
+    def _read(self, path: tuple[str | int, ...], dotted: str) -> str | None:
+        if dotted in self.objects:
+            return name_of(dotted, self.objects)
+        try:
+            return function_name(dotted, folders_of(self.folder))
+        except (LookupError, SyntaxError) as error:
+            said = error.args[0] if isinstance(error, LookupError) else f"SyntaxError: {error}"
+            self.say(path, f"{dotted} cannot be imported: {said}")
+            return None
 
     def _prompt(self) -> str | Conversation:
         if self.spec.operations:
@@ -157,6 +207,8 @@ class Checks:
         user = self._user()
         if user and self.spec.prompt and not made:
             made = [turn(self.spec.prompt)]
+        if not self._sure(*CONVERSATION):
+            return ""
         try:
             return turns(*made, user=user, turns_max=self.spec.turns_max) if made else self.spec.prompt or ""
         except ValueError as error:
@@ -180,7 +232,7 @@ class Checks:
             if each.when in found:
                 self.say(("user", n, "when"), f"the pattern {each.when!r:.60} stands here twice: the first one counts")
             found.setdefault(each.when, each.say)
-        if "turns_max" in self.spec.model_fields_set and not self.spec.user:
+        if "turns_max" in self.spec.model_fields_set and not self.spec.user and self._sure("user"):
             self.say(("turns_max",), "turns_max bounds a scripted user, and there is no user", of_key=True)
         return found
 

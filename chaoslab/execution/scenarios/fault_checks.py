@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.topology import MODEL, SERVICES
+from chaoslab.core.inject import check
 from chaoslab.core.levels import FAMILIES, USUAL, level
 from chaoslab.core.plan import Injection, check_cascades
 from chaoslab.execution.scenarios.lab_agent import LAB
@@ -35,19 +37,8 @@ class FaultChecks:
     def injections(self, given: Sequence[FaultSpec]) -> tuple[Injection, ...]:
         found: list[Injection] = []
         for n, each in enumerate(given):
-            arguments = self._arguments(each, n)
-            if arguments is None:
-                continue
-            try:
-                of = DrawnFault(each.fault, each.target, arguments)
-                of.check()
-                made = self._made(of)
-            except (LookupError, ValueError, TypeError) as error:
-                keys = ["fault", "target", *each.arguments]
-                named = max(
-                    (key for key in keys if re.search(rf"\b{re.escape(key)}\b", str(error))), key=len, default=""
-                )
-                self.say(("faults", n, "fault" if isinstance(error, LookupError) else named), str(error))
+            made = self._injection(each, n)
+            if made is None:
                 continue
             if any(made.name == other.name for other in found):
                 self.say(("faults", n), f"'{made.name}' stands here twice: give one of them another name (name: …)")
@@ -55,33 +46,73 @@ class FaultChecks:
             self._places[made.name] = n
         return tuple(found)
 
-    def check_places(self, injections: Sequence[Injection], *, turns: int) -> None:
-        """Checks that the faults have a target and a turn to hit. The name of a tool is only known when it is imported,
-        so targets are checked where there are services alone. `turns`: the most of the conversation."""
+    def _injection(self, given: FaultSpec, n: int) -> Injection | None:
+        """The injection, without the arguments that are wrong, each of which is told; None if it cannot be made."""
+        arguments = self._arguments(given, n)
+        told = False
+        while True:
+            try:
+                of = DrawnFault(given.fault, given.target, arguments)
+                of.check()
+                return self._made(of)
+            except (LookupError, ValueError, TypeError) as error:
+                named = self._named(given, error)
+                alone = named in arguments and str(error).startswith(
+                    (f"{named} of ", f"{given.fault} has no parameter '{named}'")
+                )
+                if alone or not told:  # what does not go together may only be so because something was left out
+                    self.say(("faults", n, named), str(error))
+                if not alone:
+                    return None
+                del arguments[named]
+                told = True
+
+    def _named(self, given: FaultSpec, error: Exception) -> str:
+        """The key of a fault that an error is about; empty if it names none."""
+        if isinstance(error, LookupError):
+            return "fault"
+        keys = ["fault", "target", *given.arguments]
+        return max((key for key in keys if re.search(rf"\b{re.escape(key)}\b", str(error))), key=len, default="")
+
+    def check_places(self, injections: Sequence[Injection], names: Sequence[str] | None, *, turns: int) -> None:
+        """Checks that the faults have a target and a turn to hit. `names`: all that may be hit; None if only an import
+        would tell. `turns`: the most of the conversation."""
         spec = self.spec
-        services = [*spec.services, *spec.upstreams]
+        services, functions = [*spec.services, *spec.upstreams], [*spec.tools, *spec.reads]
+        what = "service" if not functions else "tool or service" if services else "tool"
+        if names == [] and spec.faults:
+            self.say(("faults",), "there is nothing to hit: give tools, reads or services", of_key=True)
+        missed = [
+            (n, target)
+            for n, each in enumerate(spec.faults)
+            for target in (each.target if names else ())
+            if not any(fnmatchcase(name, target) for name in names or ())
+        ]
+        for n, target in missed:
+            self.say(("faults", n, "target"), f"no {what} is called '{target}': {did_you_mean(target, names or ())}")
         for made in injections:
             n = self._places[made.name]
-            for target in made.targets if services and not (spec.tools or spec.reads) else ():
-                if not any(fnmatchcase(name, target) for name in services):
-                    self.say(
-                        ("faults", n, "target"), f"no service is called '{target}': {did_you_mean(target, services)}"
-                    )
             try:
-                made.check(turns=turns)
-            except ValueError as error:
-                self.say(("faults", n), str(error))
+                if names and not services and n not in dict(missed):
+                    check([_without_after(made)], names, turns=turns, functions=names)
+                else:
+                    made.check(turns=turns)
+            except (LookupError, ValueError) as error:
+                self.say(("faults", n), str(error.args[0]))
 
     def check_cascades(self, injections: Sequence[Injection]) -> None:
         """Checks that each `after` names another injection that can hit first."""
-        try:
-            check_cascades(injections)
-        except ValueError as error:
-            n = next(n for name, n in self._places.items() if str(error).startswith(f"'{name}'"))
-            self.say(("faults", n, "after"), str(error))
+        left = list(injections)
+        while True:
+            try:
+                return check_cascades(left)
+            except ValueError as error:
+                name, n = next((name, n) for name, n in self._places.items() if str(error).startswith(f"'{name}'"))
+                self.say(("faults", n, "after"), str(error))
+                left = [_without_after(each) if each.name == name else each for each in left]
 
-    def _arguments(self, given: FaultSpec, n: int) -> dict[str, Any] | None:
-        """The fault's arguments, ranges and choices as spaces; None if one of them is wrong."""
+    def _arguments(self, given: FaultSpec, n: int) -> dict[str, Any]:
+        """The fault's arguments, ranges and choices as spaces, without those that are wrong, each of which is told."""
         found = {}
         for key, value in given.arguments.items():
             try:
@@ -92,7 +123,7 @@ class FaultChecks:
                     space = _of_lists(space)
             except ValueError as error:
                 self.say(("faults", n, key), f"{key} of {given.fault}: {error}")
-                return None
+                continue
             found[key] = space or value
         return found
 
@@ -157,6 +188,11 @@ class FaultChecks:
         if not found:
             self.say(path, "there is nothing to hit: give tools, reads or services", of_key=True)
         return found
+
+
+def _without_after(injection: Injection) -> Injection:
+    """The same without its trigger `after`, which depends on other injections."""
+    return replace(injection, triggers={key: each for key, each in injection.triggers.items() if key != "after"})
 
 
 def _of_lists(space: Space) -> Space:

@@ -11,6 +11,7 @@ from chaoslab.base import extras
 from chaoslab.execution.scenarios.checks import Checks
 from chaoslab.execution.scenarios.located import Located, ScenarioError, parse, read
 from chaoslab.execution.scenarios.scenario import Scenario
+from chaoslab.execution.scenarios.sound import sound
 from chaoslab.execution.scenarios.variants import changed as changed_in
 from chaoslab.execution.scenarios.variants import expanded, without
 from chaoslab.execution.scenarios.words import worded
@@ -23,7 +24,8 @@ class ScenarioErrors(ScenarioError):
     """All that is wrong with a scenario: `lines`, one each."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = tuple(lines[:SHOWN_MAX])
+        more = [f"and {len(lines) - SHOWN_MAX} more mistakes"] if len(lines) > SHOWN_MAX else []
+        self.lines = (*lines[:SHOWN_MAX], *more)
         super().__init__("\n".join(self.lines))
 
 
@@ -94,6 +96,10 @@ def checked(
             spec = ScenarioSpec.model_validate(one.data)
         except ValidationError as error:
             wrong += [worded(one, each) for each in error.errors(include_url=False)]
+            if (rest := sound(one, error)) is not None:
+                checks = Checks(rest.located, rest.spec, folder, objects or {}, rest.lost)
+                checks.scenario(variant)
+                wrong += checks.wrong
             continue
         checks = Checks(one, spec, folder, objects or {})
         made.append(checks.scenario(variant))

@@ -64,7 +64,7 @@ def read(path: Path) -> Located:
     shown = str(path)
     if path.suffix not in SUFFIXES and not path.exists():
         raise ScenarioError(f"{shown}: there is no such file or folder")
-    if path.suffix not in SUFFIXES:
+    if path.suffix not in SUFFIXES and not path.is_dir():
         raise ScenarioError(f"{shown}: a scenario's file ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     try:
         if path.is_dir():

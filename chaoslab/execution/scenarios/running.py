@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
-import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -26,6 +25,7 @@ from chaoslab.core.fault import BrokenFault
 from chaoslab.execution.scenarios.command_agent import CommandAgent
 from chaoslab.execution.scenarios.lab_agent import LAB
 from chaoslab.execution.scenarios.located import ScenarioError
+from chaoslab.execution.scenarios.modules import modules_of
 from chaoslab.execution.scenarios.operations import Step, makes
 from chaoslab.execution.scenarios.scenario import BUDGET, Scenario
 from chaoslab.execution.trial import Trial, numbered
@@ -182,12 +182,16 @@ def run(
     result = Result(scenario)
     book = Book(scenario.name, rules, len(numbers), asked=map(str, scenario.slo))
     try:
-        if spec.agent == LAB:
-            done = _of_the_lab(scenario, numbers, seed=seed, jobs=jobs, logs=logs)
-        else:
-            agent, options = imported(scenario)
-            done = numbered(agent, scenario.prompt, numbers, jobs=jobs, seed=seed, logs=logs, drawn=drawn, **options)
-        with closing(done):
+        with ExitStack() as stack:
+            if spec.agent == LAB:
+                done = _of_the_lab(scenario, numbers, seed=seed, jobs=jobs, logs=logs)
+            else:
+                stack.enter_context(modules_of(scenario.folder, spec.dotted))
+                agent, options = imported(scenario)
+                done = numbered(
+                    agent, scenario.prompt, numbers, jobs=jobs, seed=seed, logs=logs, drawn=drawn, **options
+                )
+            stack.enter_context(closing(done))
             for number, trial in zip(numbers, done, strict=True):
                 interrupts.check()  # before the ruling, since it may have struck in the trial
                 ruling = ruled(rules, number + 1, trial)
@@ -290,7 +294,7 @@ class Book:
 
 
 def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
-    """The agent, and the options of `lab.run`, with everything imported that the scenario names.
+    """The agent, and the options of `lab.run`, with everything imported that the scenario names, within `modules_of`.
 
     Raises:
         ScenarioError: something cannot be imported.
@@ -299,9 +303,6 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
     from chaoslab.execution.scenarios.spec import CommandSpec
 
     spec = scenario.spec
-    for folder in (str((scenario.folder or Path()).resolve()), str(Path.cwd())):
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
 
     def named(where: str, dotted: str) -> Any:
         return _imported(scenario, where, dotted)

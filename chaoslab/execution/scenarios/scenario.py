@@ -58,6 +58,11 @@ class Scenario:
         return [name_of(each, self.objects) for each in (*self.spec.tools, *self.spec.reads)]
 
 
+def folders_of(folder: Path | None) -> list[Path]:
+    """The folders in which a scenario's modules are sought, the first one first: its own, and the current one."""
+    return list(dict.fromkeys([(folder or Path()).resolve(), Path.cwd()]))
+
+
 def name_of(dotted: str, objects: Mapping[str, Any]) -> str:
     """The name of a function in plans and logs: the last one of module:name, or its own if Python gave it."""
     if dotted in objects:

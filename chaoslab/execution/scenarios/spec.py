@@ -246,6 +246,12 @@ class ScenarioSpec(Strict):
     timeout: Seconds = 30.0
     deadline: Seconds = 3600.0
 
+    @property
+    def dotted(self) -> list[str]:
+        """All names of the form module:name."""
+        one = (self.agent if isinstance(self.agent, str) else None, self.fresh, self.state)
+        return [*filter(None, one), *self.tools, *self.reads, *self.services.values()]
+
 
 PARTS: dict[str, type[Strict]] = {
     "agent": CommandSpec,

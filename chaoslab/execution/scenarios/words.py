@@ -24,7 +24,7 @@ def worded(located: Located, error: ErrorDetails) -> str:
     """One line: the place, the wrong value, and what would be right."""
     from chaoslab.execution.scenarios.spec import DRAWN, ITS_OWN
 
-    path = tuple(_path(located.data, error["loc"]))
+    path = path_of(located.data, error["loc"])
     kind, context, value = error["type"], error.get("ctx", {}), error.get("input")
     name = next((str(part) for part in reversed(path) if isinstance(part, str)), "this")
     if kind == "extra_forbidden":
@@ -67,8 +67,12 @@ def _right(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> str:
             return _SHOULD.get(kind, f"something else ({error['msg']})")
 
 
-def _path(data: Any, loc: Sequence[str | int]) -> Iterator[str | int]:
+def path_of(data: Any, loc: Sequence[str | int]) -> tuple[str | int, ...]:
     """The parts of a location that are keys and indices of the data; names of types are left out."""
+    return tuple(_path(data, loc))
+
+
+def _path(data: Any, loc: Sequence[str | int]) -> Iterator[str | int]:
     from chaoslab.execution.scenarios.spec import TAGGED
 
     for n, part in enumerate(loc):

@@ -1,0 +1,30 @@
+"""The place of the shared state, checked before anything starts."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+BEGINNING = b"SQLite format 3\0"
+OWN_NAME = "state.db"
+"""The usual name. A file of this name is the lab's, and is made anew if something wrote over it."""
+
+
+def check(path: Path) -> None:
+    """Checks that the shared state can be kept in this file, whose folder is made.
+
+    Raises:
+        OSError: it cannot; its `filename` names what is in the way.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "this is a folder; name a file in it", str(path))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(path.parent)) from None
+    if path.name == OWN_NAME or not path.exists():
+        return
+    with path.open("rb") as file:
+        begins = file.read(len(BEGINNING))
+    if begins and begins != BEGINNING:
+        raise FileExistsError(errno.EEXIST, "this is no state of the lab: name another file", str(path))

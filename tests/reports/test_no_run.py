@@ -1,0 +1,72 @@
+"""Every command that reads a run says in one line that there is none: of a file that is no log, and of a wrong name."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from chaoslab.cli import main
+from tests.reports.fake_run import FakeRun
+
+COMMANDS = {
+    "show": ["show"], "summary": ["summary"], "report": ["report"], "page": ["report", "--format", "html"],
+    "replay": ["replay"], "charts": ["charts"], "follow": ["follow"],
+}  # fmt: skip
+NONE_YET = "no logs yet in logs/: run make lab or chaoslab test first, or lab.run with logs='logs'"
+NO_RUN = "the logs of '{}' tell of no run"
+CASES = {
+    "empty/info.log": NO_RUN, "empty": NO_RUN, "binary": NO_RUN, "text/info.log": NO_RUN,
+    "folder": "'{}' is no run's folder: there are no logs in it",
+    "notes.txt": "'{}' is no log of a run: name a run, its folder or a .log in it",
+    "text/other.log": "no run is called '{}', and " + NONE_YET,
+    "nowhere": "no run is called '{}', and " + NONE_YET,
+    "latest": NONE_YET,
+    "": "the run's name is empty: give its name, its folder or latest",
+}  # fmt: skip
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, text in {"empty": b"", "binary": bytes(range(256)) * 9, "text": b"hello\n"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "info.log").write_bytes(text)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "notes.txt").write_text("hello\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_no_run_is_one_line(name: str, command: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(here.rglob("*"))
+    assert main([*COMMANDS[command], name]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(CASES[name].format(name))
+    assert sorted(here.rglob("*")) == before
+
+
+def test_a_folder_that_has_no_logs_is_told_beside_runs_too(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    FakeRun(here / "logs" / "one", prompts=1).write()
+    for name in ("folder", "notes.txt"):
+        assert main(["show", name]) == 2
+        assert capsys.readouterr().err == CASES[name].format(name) + "\n"
+    assert main(["show", "two"]) == 2
+    assert capsys.readouterr().err == "no run with logs is called 'two': known are one\n"
+
+
+def test_the_list_of_runs_wants_a_folder(here: Path, capsys: pytest.CaptureFixture[str]) -> None:  # noqa: ARG001
+    assert main(["runs", "--logs", "notes.txt"]) == 2
+    assert capsys.readouterr().err == "notes.txt: this is a file; name the folder that the runs are in\n"
+
+
+def test_a_log_of_the_first_lab_has_a_report_without_a_format_too(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(Path(__file__).parent / "first_lab", here / "old")
+    assert main(["report", "old"]) == 0
+    assert "report  old/report.html" in capsys.readouterr().out.splitlines()
+    assert (here / "old" / "report.html").is_file()

@@ -1,0 +1,81 @@
+"""Values of options that cannot be meant: each is one line that names the option and tells what is right."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from chaoslab.cli import main
+
+ROUTE = ["--route", "crm=http://127.0.0.1:9"]
+SECONDS = "should be a number above 0, up to 315360000 (ten years)"
+SEED = "should be a whole number from 0 to 9223372036854775807"
+EMPTY = "it is empty: give a value, or leave it out"
+CASES: list[tuple[list[str], str]] = [
+    *((["gateway", *ROUTE, "--timeout", each], f"argument --timeout: {each or repr('')} {SECONDS}")
+      for each in ("-1", "0", "nan", "inf", "soon", "")),
+    (["exec", *ROUTE, "--timeout", "-1", "--", "true"], f"argument --timeout: -1 {SECONDS}"),
+    (["exec", *ROUTE, "--fact", "", "--", "true"], f"argument --fact: {EMPTY}"),
+    *(([*command, "--seed", each, *more], f"argument --seed: {each or repr('')} {SEED}")
+      for command, more in ((["gateway", *ROUTE], []), (["exec", *ROUTE], ["--", "true"]), (["mcp"], ["--", "true"]),
+                            (["faults", "check"], []))
+      for each in ("-1", "x", "", str(2**63))),
+    *((["faults", "check", "--jobs", each], f"argument --jobs: {each} should be a whole number from 1 to 1024")
+      for each in ("0", "-1", "x", "99999")),
+    (["faults", "check", "--calls", "2"], "argument --calls: 2 should be a whole number from 3 to 1000000000"),
+    (["faults", ""], "no fault is called '': known are auth_error"),
+    *((["demo", "--chaos-level", each], f"argument --chaos-level: {each!r} should be 0 or 0.25 or 0.5 or 1 or 2")
+      for each in ("3", "x", "nan", "")),
+    *((["run", f"--{name}", ""], f"argument --{name}: {EMPTY}")
+      for name in ("world", "prompts", "trials", "seed", "jobs")),
+    *(([*command, "--logs", "", *more], f"argument --logs: {EMPTY}")
+      for command, more in ((["test"], []), (["stress", "x"], []), (["runs"], []), (["tools"], []), (["manager"], []),
+                            (["agent"], []), (["gateway", *ROUTE], []), (["exec", *ROUTE], ["--", "true"]),
+                            (["mcp"], ["--", "true"]))),
+    *(([command, "--state", ""], f"argument --state: {EMPTY}") for command in ("manager", "agent")),
+    (["init", ""], f"argument DIR: {EMPTY}"),
+    (["init", " "], f"argument DIR: {EMPTY}"),
+    (["check", ""], f"argument FILE: {EMPTY}"),
+    (["test", ""], f"argument SCENARIO: {EMPTY}"),
+    (["test", "--junit", ""], f"argument --junit: {EMPTY}"),
+    (["stress", ""], f"argument SCENARIO: {EMPTY}"),
+    (["stress", "x", "--chart", ""], f"argument --chart: {EMPTY}"),
+    (["stress", "x", "--chart", "folder"], "--chart folder: this is a folder; name a file in it"),
+    (["stress", "folder"], "folder: this is a folder; name a file in it"),
+    (["report", "--format", "html", "--out", ""], f"argument --out: {EMPTY}"),
+    (["charts", "--out", ""], f"argument --out: {EMPTY}"),
+    (["toxiproxy", "--config", ""], f"argument --config/-config: {EMPTY}"),
+    (["check", "folder"], "no scenario is in folder: its file is called something.chaos.yaml"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "said"), CASES, ids=[" ".join(arguments) for arguments, _ in CASES])
+def test_a_value_that_cannot_be_meant_is_one_line(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    code: object
+    try:
+        code = main(arguments)
+    except SystemExit as left:
+        code = left.code
+    out, err = capsys.readouterr()
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+    assert [*tmp_path.rglob("*")] == [tmp_path / "folder"]
+
+
+@pytest.mark.parametrize("option", ["--junit", "--chart"])
+def test_a_place_where_nothing_can_be_written_is_told_before_anything_runs(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "access", lambda path, mode: (Path(path), mode) != (Path("folder"), os.W_OK))
+    (tmp_path / "folder").mkdir()
+    command = ["test"] if option == "--junit" else ["stress", "x.chaos.yaml"]
+    assert main([*command, option, "folder/a.svg"]) == 2
+    said = f"{option} folder/a.svg: nothing can be written there: make it writable, or name another place\n"
+    assert capsys.readouterr() == ("", said)

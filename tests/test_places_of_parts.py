@@ -1,0 +1,46 @@
+"""Tools and manager refuse places of logs and state that cannot be used before they say that they are ready."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from chaoslab.cli import main
+from chaoslab.wire import state_place
+from chaoslab.wire.control import Control
+
+CASES = [
+    (["tools", "--logs", "file"], "file: it should be a folder: rename it"),
+    (["tools", "--logs", "file/logs"], "file/logs: Not a directory"),
+    (["manager", "--logs", "file"], "file: it should be a folder: rename it"),
+    (["manager", "--state", "folder"], "folder: this is a folder; name a file in it"),
+    (["manager", "--state", "file/state.db"], "file: it should be a folder: rename it"),
+    (["manager", "--state", "file"], "file: this is no state of the lab: name another file"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), CASES, ids=[" ".join(arguments) for arguments, _ in CASES])
+def test_a_place_that_cannot_be_used_is_one_line(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def wait(*_: object) -> bool:
+        raise AssertionError("it started")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(threading.Event, "wait", wait)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("mine")
+    assert main(arguments) == 2
+    assert capsys.readouterr() == ("", f"{said}\n")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_state_of_the_lab_may_have_any_name_and_a_broken_one_its_own(tmp_path: Path) -> None:
+    Control(tmp_path / "new" / "mine").close()
+    state_place.check(tmp_path / "new" / "mine")
+    (tmp_path / "empty").touch()
+    state_place.check(tmp_path / "empty")
+    (tmp_path / "state.db").write_text("something wrote over it")
+    state_place.check(tmp_path / "state.db")
