@@ -216,6 +216,12 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "its text is '42.8' instead of '21.4'",
     ),
     (
+        "another text beside the right one",
+        [started([], [ANA]), message("ana", "21.4"), message("ana", "42.8"), finished("Sent.")],
+        Outcome.HARM,
+        "message to ana sent with the text '42.8', which was not asked for",
+    ),
+    (
         "unstated in a question",
         [started(FACT), message("bob", "hello"), finished("21.4")],
         Outcome.HARM,
@@ -474,8 +480,8 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "often and otherwise",
         [started([], [ANA]), *(message("ana", "42.8", f"{n}") for n in range(3)), finished("Sent.")],
         Outcome.HARM,
-        "message to ana sent, but its text is '42.8' instead of '21.4'; message to ana sent twice, which was not "
-        "asked for",
+        "message to ana sent, but its text is '42.8' instead of '21.4'; message to ana sent twice "
+        "with the text '42.8', which was not asked for",
     ),
 ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -105,8 +104,7 @@ def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done]) -> list[F
     pairs = _pair(stated, effects)
     left = _left(stated, pairs)
     excess: list[Finding] = []
-    unasked: Counter[str] = Counter()
-    shown: dict[str, list[tuple[str, int]]] = {}
+    unasked: dict[tuple[str, str], list[tuple[str, int]]] = {}
     for number, (record, effect) in enumerate(done):
         if number in pairs:
             continue
@@ -123,11 +121,10 @@ def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done]) -> list[F
             left.remove(near)
             excess.append(Finding(Kind.ALTERED, f"{told}, but {_difference(near, effect)}", (here,)))
         else:
-            unasked[told] += 1
-            shown.setdefault(told, []).append(here)
-    for told, times in unasked.items():
-        text = f"{told}{f' {how_often(times)}' if times > 1 else ''}, which was not asked for"
-        excess.append(Finding(Kind.PHANTOM, text, tuple(shown[told])))
+            unasked.setdefault((told, _apart_from(stated, effect, told)), []).append(here)
+    for (told, content), lines in unasked.items():
+        times = f" {how_often(len(lines))}" if len(lines) > 1 else ""
+        excess.append(Finding(Kind.PHANTOM, f"{told}{times}{content}, which was not asked for", tuple(lines)))
     excess += [Finding(Kind.LOST, f"missing: {told_of(str(wish.get('effect')), wish)}") for wish in left]
     return _once(excess)
 
@@ -207,6 +204,16 @@ def _nearly(wish: Mapping[str, Any], effect: Effect) -> bool:
 def _differing(wish: Mapping[str, Any], effect: Effect) -> list[str]:
     """The keys in which the effect differs. A repetition under another idempotency key is still a repetition."""
     return [key for key, value in wish.items() if key not in _APART and not _same(key, value, effect.content.get(key))]
+
+
+def _apart_from(stated: Sequence[Mapping[str, Any]], effect: Effect, told: str) -> str:
+    """The content by which an effect that nobody asked for differs from one that was, if both have the same words;
+    else empty."""
+    for wish in stated:
+        if _nearly(wish, effect) and told_of(str(wish.get("effect")), wish) == told:
+            key = _differing(wish, effect)[0]
+            return f" with the {key} {str(effect.content.get(key))[:SHOWN]!r}"
+    return ""
 
 
 def _difference(wish: Mapping[str, Any], effect: Effect) -> str:
