@@ -11,7 +11,8 @@ from chaoslab.core.events import RunFinished
 from chaoslab.record.history import History
 from chaoslab.reports import formats, summary
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.headline import Tone
+from chaoslab.reports.contents.headline import Tone, harms
+from chaoslab.reports.contents.rows import Evidence, Row
 
 
 def price(*, item: str) -> dict[str, int]:
@@ -69,3 +70,19 @@ def test_the_targets_where_a_fault_was_met_stand_first(tmp_path: Path) -> None:
     faults = [lab.inject("latency", "stock", delay_s=0.1), lab.inject("latency", "price", delay_s=0.1, chance=0.0)]
     lab.run(both, "Which?", reads=[price, stock], faults=faults, logs=tmp_path)
     assert Contents.of(History.read(tmp_path / "latest"), where="x").matrix.targets == ("stock", "price")
+
+
+def test_an_example_of_harm_names_a_trial_that_has_it(tmp_path: Path) -> None:
+    found = Contents.of(ran(tmp_path, lab.inject("server_error", "price")), where="logs/run")
+
+    def harmed(trial: str, text: str) -> Row:
+        return replace(found.rows[0], trial=trial, harm=(text,), evidence=(Evidence("phantom", text, ()),))
+
+    done = harms([harmed("t1", "once"), harmed("t2", "often"), harmed("t3", "often")])
+    (phantom,) = [harm for harm in done if harm.findings]
+    assert (phantom.trials, phantom.examples) == (("t1", "t2", "t3"), (("often", 2, "t2"), ("once", 1, "t1")))
+    shown = replace(found, harms=done)
+    (page,) = formats.files("markdown", shown).values()
+    assert "| 3 | 3 | `often` | `t2` |" in page
+    (page,) = formats.files("html", shown).values()
+    assert '<div>often <small>× 2</small> <a href="#trial=t2">t2</a></div>' in page

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.ledger import Kind
@@ -44,6 +45,14 @@ class Delivery:
     witnessed: int
 
 
+class Example(NamedTuple):
+    """One text of a harm, the number of findings that have it, and the first trial that does."""
+
+    text: str
+    times: int
+    trial: str
+
+
 @dataclass(frozen=True)
 class Harm:
     """One kind of harm: the number of findings, the trials with them, and the texts, most frequent first."""
@@ -51,7 +60,7 @@ class Harm:
     kind: Kind
     findings: int
     trials: tuple[str, ...]
-    texts: tuple[tuple[str, int], ...]
+    examples: tuple[Example, ...]
 
     @property
     def said(self) -> str:
@@ -161,10 +170,14 @@ def harms(rows: Sequence[Row]) -> tuple[Harm, ...]:
     found = []
     for kind in HARMS:
         texts: Counter[str] = Counter()
+        first: dict[str, str] = {}
         trials = []
         for row in rows:
             mine = [one.text for one in row.evidence if one.kind == str(kind) and one.text in row.harm]
             texts.update(mine)
+            for text in mine:
+                first.setdefault(text, row.trial)
             trials += [row.trial] if mine else []
-        found.append(Harm(kind, texts.total(), tuple(trials), tuple(texts.most_common())))
+        examples = tuple(Example(text, times, first[text]) for text, times in texts.most_common())
+        found.append(Harm(kind, texts.total(), tuple(trials), examples))
     return tuple(found)

@@ -75,8 +75,9 @@ def _harm(contents: Contents) -> str:
     if not done:
         return ""
     rows = [
-        [harm.said, str(harm.findings), str(len(harm.trials)), code(harm.texts[0][0]), code(harm.trials[0])]
+        [harm.said, str(harm.findings), str(len(harm.trials)), code(shown.text), code(shown.trial)]
         for harm in done
+        for shown in harm.examples[:1]
     ]
     return "### Harm\n\n" + _table(["something was", "times", "trials", "such as", "in"], rows)
 
