@@ -234,6 +234,23 @@ def test_a_fault_that_was_drawn_and_never_met_is_named(left: int | None, *, draw
     assert [one.seen for one in found] == [said] * drawn_in_vain
 
 
+@pytest.mark.filterwarnings("ignore:.* changed nothing")
+def test_several_faults_that_were_never_met_are_one_piece_of_advice() -> None:
+    def stock() -> int | None:
+        return None
+
+    def agent(_prompt: str) -> str:
+        return f"In stock: {stock()}"
+
+    faults = [lab.inject("wrong_value", "stock"), lab.inject("page_lost", "stock")]
+    trial = lab.run(agent, "Do it.", reads=[stock], faults=faults)
+    (one,) = of_rule(Contents.of(trial.history, where="logs/run"), "so that they can take effect")
+    assert one.seen == (
+        "2 faults were drawn in 1 of 1 trials and met in none: page_lost (it needs a list of at least two entries); "
+        "wrong_value (there was nothing in it to change)."
+    )
+
+
 def test_few_good_trials_are_told_to_be_few() -> None:
     patient = again(2, 1)
     options: Any = {"reads": [price], "faults": [lab.inject("server_error", "price", calls=[1])]}

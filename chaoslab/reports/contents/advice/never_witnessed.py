@@ -1,17 +1,19 @@
-"""A fault was drawn and never met."""
+"""Faults were drawn and never met."""
 
 from __future__ import annotations
 
+from chaoslab.analysis.measures.faults import NOTHING
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.core.events import FaultScheduled, FaultWitnessed
 from chaoslab.reports.contents.advice import Advice, Seen
 from chaoslab.reports.contents.text import visible
 
-NAME = 60
+NAME, NAMED = 60, 8
+"""The most characters of a fault's name, and the most faults that are named."""
 
 
 def advise(seen: Seen) -> list[Advice]:
-    """Advice on each fault that was drawn in trials and met in none."""
+    """One piece of advice on all faults that were drawn in trials and met in none."""
     if not seen.report.knows_faults:
         return []
     met = {event.fault for _, event in seen.history.of(FaultWitnessed)}
@@ -19,14 +21,19 @@ def advise(seen: Seen) -> list[Advice]:
     for record, event in seen.history.of(FaultScheduled):
         if event.fault not in met:
             drawn.setdefault(event.fault, set()).add(record.trial)
-    found = []
-    for fault, trials in sorted(drawn.items()):
-        shown = tuple(row.trial for row in seen.rows if row.trial in trials)
-        if size := rate(len(shown), len(seen.rows)):
-            why = next(
-                (one.why for one in seen.report.not_met.value.reasons if one.fault == fault), "no reason is known"
-            )
-            said = f"{visible(fault, NAME)} was drawn in {size.count} of {size.total} trials and met in none: {why}."
-            do = "Choose its target and parameters so that it can take effect: this run tells nothing about it."
-            found.append(Advice(said, do, size, shown, of_run=True))
-    return found
+    shown = tuple(row.trial for row in seen.rows if any(row.trial in trials for trials in drawn.values()))
+    size = rate(len(shown), len(seen.rows))
+    if not shown or size is None:
+        return []
+    whys = {one.fault: one.why for one in reversed(seen.report.not_met.value.reasons)}
+    told = [(visible(fault, NAME), whys.get(fault, "no reason is known")) for fault in sorted(drawn)]
+    in_trials = f"drawn in {size.count} of {size.total} trials and met in none"
+    if len(told) == 1:
+        said, whose, them = f"{told[0][0]} was {in_trials}: {told[0][1]}.", "its target", "it"
+    else:
+        names = [f"{fault} ({why.removeprefix(f'{NOTHING}: ')})" for fault, why in told[:NAMED]]
+        names += [f"{len(told) - NAMED} more"] if len(told) > NAMED else []
+        said, whose, them = f"{len(told)} faults were {in_trials}: {'; '.join(names)}.", "their targets", "them"
+    subject = "it" if len(told) == 1 else "they"
+    do = f"Choose {whose} and parameters so that {subject} can take effect: this run tells nothing about {them}."
+    return [Advice(said, do, size, shown, of_run=True)]
