@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,15 +19,22 @@ from chaoslab.execution.scenarios.words import worded
 
 SHOWN_MAX = 20
 """The most errors of a file that are told."""
+_PLACE = re.compile(r"[^\n]*?:(\d+):(\d+): ")
 
 
 class ScenarioErrors(ScenarioError):
-    """All that is wrong with a scenario: `lines`, one each."""
+    """All that is wrong with a scenario: `lines`, one each, as they stand in the file."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         more = [f"and {len(lines) - SHOWN_MAX} more mistakes"] if len(lines) > SHOWN_MAX else []
-        self.lines = (*lines[:SHOWN_MAX], *more)
+        self.lines = (*sorted(lines, key=_place)[:SHOWN_MAX], *more)
         super().__init__("\n".join(self.lines))
+
+
+def _place(line: str) -> tuple[int, ...]:
+    """The line and column of a mistake; those without one come first."""
+    found = _PLACE.match(line)
+    return tuple(map(int, found.groups())) if found else (0, 0)
 
 
 def load(path: Path, *, changed: Sequence[str] = ()) -> tuple[Scenario, ...]:
