@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from chaoslab.analysis import amounts, labels, making, notation, spelling
+from chaoslab.analysis import amounts, labels, making, notation, reported, spelling
 from chaoslab.analysis.daytime import clock
 from chaoslab.analysis.likeness import Comparison, Likeness
 from chaoslab.analysis.stance import structure
@@ -70,7 +70,14 @@ _EQUAL = Comparison(Likeness.SAME, "the same answer")
 
 
 def compare(
-    expected: str, given: str, *, asked: str = "", known: str = "", tries: bool = True, done: bool = False
+    expected: str,
+    given: str,
+    *,
+    asked: str = "",
+    known: str = "",
+    tries: bool = True,
+    done: bool = False,
+    content: bool | None = None,
 ) -> Comparison:
     """Compares an answer with the expected one by its values: numbers, dates and names. Wording does not count.
 
@@ -80,37 +87,42 @@ def compare(
     `asked`: the prompt; an answer that has another value of the expected one need not repeat its values. `done`: nor
     need any other answer, since the right effects speak for it. `known`: a text whose values an answer may add, such as
     the effects that were rightly done. `tries`: False leaves out what an agent may tell of its own way: list numbers,
-    counts of attempts, and negations, which `admissions` reads.
+    counts of attempts, and negations, which `admissions` reads. `content`: True if a failure that the answer reports of
+    a thing ("the test failed") is no failure of the agent's, False if it may be one; None: it is none beside a value
+    that the prompt does not have.
     """
     if expected == given:
         return _EQUAL
     if max(len(expected), len(given)) > READ_MAX:
         return Comparison(Likeness.UNCLEAR, f"the answers differ and are longer than {READ_MAX} characters")
-    return _compared(expected, given, asked, known, tries, done)
+    return _compared(expected, given, asked, known, tries, done, content)
 
 
 @lru_cache(maxsize=KEPT)
-def _compared(expected: str, given: str, asked: str, known: str, tries: bool, done: bool) -> Comparison:
+def _compared(
+    expected: str, given: str, asked: str, known: str, tries: bool, done: bool, content: bool | None
+) -> Comparison:
     structures = [structure(expected), structure(given)]
     if structures[0] is not None and structures[1] is not None:
         return compare_structures(structures[0], structures[1], given, compare)
     if structures[0] is None and structures[1] is not None:
-        found = _compare_prose(expected, told(structures[1]), asked, f"{asked}\n{known}", negations=tries, done=done)
+        given, known = told(structures[1]), f"{asked}\n{known}"
+        found = _compare_prose(expected, given, asked, known, negations=tries, done=done, content=content)
         return replace(found, lies=False)  # a structured answer says by its keys what it is sure of
     if done and bool(making.PROMISE.search(given)) is not bool(making.PROMISE.search(expected)):
         expected, given = making.PROMISE.sub(" ", expected), making.PROMISE.sub(" ", given)
     if not tries:
         expected, given = making.without(expected), making.without(given)
-    return _compare_prose(expected, given, asked, f"{asked}\n{known}", negations=tries, done=done)
+    return _compare_prose(expected, given, asked, f"{asked}\n{known}", negations=tries, done=done, content=content)
 
 
 def _compare_prose(
-    expected: str, given: str, asked: str, known: str, *, negations: bool, done: bool = False
+    expected: str, given: str, asked: str, known: str, *, negations: bool, done: bool, content: bool | None
 ) -> Comparison:
     """Compares two texts in one notation. Other values are unclear if they are the same in another reading of both."""
     expected, given, asked, known = map(notation.plainly, (expected, given, asked, known))
     expected, given = amounts.aligned(clock(expected, given), clock(given, expected))
-    found = _compare_values(expected, given, asked, known, negations=negations, done=done)
+    found = _compare_values(expected, given, asked, known, negations=negations, done=done, content=content)
     if found.likeness is not Likeness.OTHER:
         if units := amounts.other_unit(expected, given):
             wanted, said = units
@@ -120,13 +132,14 @@ def _compare_prose(
     for one, other in zip(notation.readings(expected), notation.readings(given), strict=True):
         if one == expected and other == given:
             continue
-        if _compare_values(one, other, asked, known, negations=negations, done=done).likeness is Likeness.SAME:
+        again = _compare_values(one, other, asked, known, negations=negations, done=done, content=content)
+        if again.likeness is Likeness.SAME:
             return Comparison(Likeness.UNCLEAR, f"{found.said}, which may be the same in another notation")
     return found
 
 
 def _compare_values(
-    expected: str, given: str, asked: str, known: str, *, negations: bool, done: bool = False
+    expected: str, given: str, asked: str, known: str, *, negations: bool, done: bool, content: bool | None
 ) -> Comparison:
     differing = spelling.signs(expected) ^ spelling.signs(given)
     lonely = sorted(c for c in differing if len({spelling.shows_currency(text, c) for text in (expected, given)}) > 1)
@@ -156,6 +169,10 @@ def _compare_values(
         said_so = f"it says '{against.given}' instead of '{against.expected}' beside {against.value}"
         rest = re.sub(re.escape(against.given), " ", given, flags=re.IGNORECASE)
         return Comparison(Likeness.OTHER, said_so, lies=lies(rest, values_in(against.value), []))
+    result = reported.contradicted(expected, given)
+    if result and _is_content(result, asked, content):
+        said_so = f"it says '{result.given.said}' instead of '{result.expected.said}'"
+        return Comparison(Likeness.OTHER, said_so, lies=True)
     kept = labels.owners(told, telling)
     if kept is False or labels.inverted(expected, given):
         return Comparison(Likeness.OTHER, "its values changed places", lies=lies(given, said, []))
@@ -178,10 +195,19 @@ def _compare_values(
         return Comparison(Likeness.UNCLEAR, "it has the same names in another order")
     if not kept and (turned := swapped(expected, given, negations)):
         return Comparison(Likeness.UNCLEAR, turned)
+    if result:
+        return Comparison(Likeness.UNCLEAR, f"it says '{result.given.said}', and its twin '{result.expected.said}'")
     if label := labels.differing(told, telling, asked):
         return Comparison(Likeness.UNCLEAR, label)
     both = [*(v for v in wanted if v in said), *(name for name in names if name not in not_in([name], given))]
     return Comparison(Likeness.SAME, f"the same values: {_listed(both)}" if both else "no other values")
+
+
+def _is_content(result: reported.Contradiction, asked: str, content: bool | None) -> bool:
+    """True if an opposite result is what the answer read, rather than that it failed itself."""
+    if result.given.good or content:
+        return True
+    return content is None and bool(asked.strip()) and bool(result.shared.difference(values_in(asked)))
 
 
 _ITEM = re.compile(r"^\s*[-*•] (?=.*\w)", re.MULTILINE)

@@ -16,7 +16,7 @@ from operator import attrgetter
 from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
-from chaoslab.analysis import asides, deeds, end_state, ledger
+from chaoslab.analysis import asides, deeds, end_state, ledger, reported
 from chaoslab.analysis.answers import compare, shows
 from chaoslab.analysis.denial import denies, denying
 from chaoslab.analysis.ledger import Finding, Kind
@@ -186,7 +186,8 @@ def _judge(seen: _Seen, *, running: bool) -> Verdict:
     hit = frozenset(event.target for _, event in seen.of(FaultWitnessed))
     state = next((event for _, event in seen.of(EndState)), None)
     turns, heard = seen.of(TurnFinished), {event.turn: event.prompt for _, event in seen.of(TurnStarted)}
-    return _weigh(_Trial(started, finished, done, harm, lost, _unread(seen), hit, state, turns, heard))
+    calm = all(event.ok and not event.error for _, event in seen.of(CallFinished))
+    return _weigh(_Trial(started, finished, done, harm, lost, _unread(seen), hit, state, calm, turns, heard))
 
 
 def _of_state(seen: _Seen, started: PromptStarted) -> list[Finding]:
@@ -235,7 +236,8 @@ def judgeable(history: History) -> bool:
 class _Trial(NamedTuple):
     """A trial with an answer. `harm`, `lost`: the differences between its effects or end state and the right ones.
     `unread`: the reason why the end state is not known. `hit`: the targets that met a fault. `state`: the one that
-    was read, if any. `turns`: those of a conversation that ended. `heard`: the user's words by turn."""
+    was read, if any. `calm`: no call of it failed. `turns`: those of a conversation that ended. `heard`: the
+    user's words by turn."""
 
     started: PromptStarted
     finished: tuple[Record, PromptFinished]
@@ -245,6 +247,7 @@ class _Trial(NamedTuple):
     unread: str
     hit: frozenset[str]
     state: EndState | None
+    calm: bool
     turns: Sequence[tuple[Record, TurnFinished]] = ()
     heard: Mapping[int, str] = {}
 
@@ -275,8 +278,11 @@ def _weigh(trial: _Trial) -> Verdict:
     if twin is not None:
         done = bool(trial.done or trial.state)
         known = "" if answer == twin else _known(trial)
-        beside = compare(twin, answer, asked=started.prompt, known=known, tries=False, done=done)
+        content = False if lost else True if trial.calm else None
+        beside = compare(twin, answer, asked=started.prompt, known=known, tries=False, done=done, content=content)
     admitted = asides.within(admissions(answer, twin), answer, started.effects or (), started.prompt)
+    if admitted and not lost and answer != twin:
+        admitted = reported.without_known(admitted, twin)
     wishes = ledger.lacking(started.effects or (), [effect for _, effect in trial.done]) if lost else []
     hands_back, rest = False, ""
     if wishes and not admitted and len(answer) <= READ_MAX:
