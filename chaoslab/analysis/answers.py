@@ -148,15 +148,17 @@ def _compare_values(
     if not lonely and (first := tokens(expected)) and first == tokens(given):
         return Comparison(Likeness.SAME, "the same answer")
     wanted, said = values_in(expected), values_in(given)
-    added = [v for v in said if v not in wanted and v not in values_in(known)]
+    familiar = {*wanted, *values_in(known)}
+    added = [v for v in said if v not in familiar]
     names, named = names_in(expected), names_in(given)
     strange = not_in(not_in(named, expected), known)
     nameless = not_in(names, given)
-    shared = any(v in said for v in wanted) or len(nameless) < len(names)
+    both = {*wanted} & {*said}
+    shared = bool(both) or len(nameless) < len(names)
     echoed = set(values_in(asked)) if (shared or done) and not added and not strange else set()
     if (items := len(_ITEM.findall(given))) > 1:
         echoed.add(str(items))  # a list of three need not say that they are three
-    lacking = [v for v in wanted if v not in said and v not in echoed]
+    lacking = [v for v in wanted if v not in both and v not in echoed]
     if lacking or (nameless and strange):
         claimed = lies(given, added, strange)
         less, more = _listed([*lacking, *nameless]), _listed([*added, *strange])
@@ -188,10 +190,10 @@ def _compare_values(
         return Comparison(Likeness.UNCLEAR, f"it says '{against.given}', and its twin '{against.expected}'")
     if not wanted and not names and not said:
         return Comparison(Likeness.UNCLEAR, "it has other words, and no number, date or name to compare")
-    if not kept and [v for v in wanted if v in said] != [v for v in said if v in wanted]:
+    if not kept and [v for v in wanted if v in both] != [v for v in said if v in both]:
         return Comparison(Likeness.UNCLEAR, "it has the same values in another order or number")
-    both = [*names, *named]
-    if not kept and len(set(wanted)) > 1 and in_order(both, expected) != in_order(both, given):
+    all_names = [*names, *named]
+    if not kept and len(set(wanted)) > 1 and in_order(all_names, expected) != in_order(all_names, given):
         return Comparison(Likeness.UNCLEAR, "it has the same names in another order")
     if not kept and (turned := swapped(expected, given, negations)):
         return Comparison(Likeness.UNCLEAR, turned)
@@ -199,8 +201,9 @@ def _compare_values(
         return Comparison(Likeness.UNCLEAR, f"it says '{result.given.said}', and its twin '{result.expected.said}'")
     if label := labels.differing(told, telling, asked):
         return Comparison(Likeness.UNCLEAR, label)
-    both = [*(v for v in wanted if v in said), *(name for name in names if name not in not_in([name], given))]
-    return Comparison(Likeness.SAME, f"the same values: {_listed(both)}" if both else "no other values")
+    left_out = {*not_in(names, given)}
+    same = [*(v for v in wanted if v in both), *(name for name in names if name not in left_out)]
+    return Comparison(Likeness.SAME, f"the same values: {_listed(same)}" if same else "no other values")
 
 
 def _is_content(result: reported.Contradiction, asked: str, content: bool | None) -> bool:
@@ -210,7 +213,7 @@ def _is_content(result: reported.Contradiction, asked: str, content: bool | None
     return content is None and bool(asked.strip()) and bool(result.shared.difference(values_in(asked)))
 
 
-_ITEM = re.compile(r"^\s*[-*•] (?=.*\w)", re.MULTILINE)
+_ITEM = re.compile(r"^[^\S\n]*[-*•] (?=.*\w)", re.MULTILINE)
 _UNREADABLE = "\ufffd"
 """The sign that stands for bytes which are no text."""
 

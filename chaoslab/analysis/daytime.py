@@ -38,7 +38,8 @@ def clock(text: str, like: str = "") -> str:
     """The text with each time of the day in 24 hours: "4:45 PM" is "16:45". `like`: a text that decides between the
     morning and the afternoon where the words do not tell."""
     if _MAY.search(text):
-        text = _SPOKEN.sub(lambda match: _spoken(match, like), text.replace("’", "'"))
+        told = _hours_and_minutes(clock(like)) if like else frozenset()
+        text = _SPOKEN.sub(lambda match: _spoken(match, told), text.replace("’", "'"))
         text = _NAMED.sub(lambda match: "12:00" if match["noon"] else "00:00", text)
     if "m" in text or "M" in text or " night" in text:
         text = _WRITTEN.sub(_written, text)
@@ -49,7 +50,7 @@ def _full(match: re.Match[str], like: str) -> str:
     return f"{match[1]}:00" if re.search(rf"(?<![\d:])0?{match[1]}:00", like) else match[0]
 
 
-def _spoken(match: re.Match[str], like: str) -> str:
+def _spoken(match: re.Match[str], told: frozenset[str]) -> str:
     part, hour = (match["part"] or "").casefold(), (match["h"] or match["o"]).casefold()
     hours, minutes = _HOURS.get(hour) or int(hour), _PARTS.get(part) or int(part or 0)
     if (match["side"] or "").casefold() in ("to", "before"):
@@ -58,13 +59,16 @@ def _spoken(match: re.Match[str], like: str) -> str:
     if half is not None:
         return f"{hours % 12 + half:02d}:{minutes:02d}"
     sooner, later = f"{hours or 12:02d}:{minutes:02d}", f"{hours % 12 + 12}:{minutes:02d}"
-    told = clock(like)
-    return later if later in told and not re.search(rf"(?<!\d)0?{sooner.removeprefix('0')}", told) else sooner
+    return later if later in told and sooner.removeprefix("0") not in told else sooner
+
+
+def _hours_and_minutes(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"(?<!\d)0?([1-9]\d?:\d\d)", text))
 
 
 def _written(match: re.Match[str]) -> str:
     alone = not match["x"] and match["m"] is None
-    if alone and not match.string[: match.start()].casefold().endswith((" at ", "\nat ")):
+    if alone and not match.string[max(0, match.start() - 4) : match.start()].casefold().endswith((" at ", "\nat ")):
         return match[0]  # "12 in the morning" counts something
     half = _half(match, int(match["h"])) or 0
     return f"{int(match['h']) % 12 + half:02d}:{match['m'] or '00'}"

@@ -144,7 +144,7 @@ LEAD = (
 )
 _NOT = r"(?:(?:could|can|did)(?: not|n't)|cannot|(?:unable|not able) to|failed to)"
 _WAS_NOT = r"(?:(?:could|can)(?: not|n't) be|cannot be|(?:was|were)(?: not|n't)|(?:has|have)(?: not|n't) been)"
-_REASON = re.compile(r"\s*(?:\b(?:because|due to|since)\b|[:(]).*")
+_REASON = re.compile(r"(?:\b(?:because|due to|since)\b|[:(]).*")
 _TURNED = re.compile(r"\b(?:but|though|although|until|later|then|again|retr\w+|except|only|first|once)\b")
 _FILLERS = _set("to for the a an either any mail email message note order number no customer")
 _NUMBERED = re.compile(r"\borders (?=#?\d)")
@@ -295,7 +295,7 @@ def _only_others(said: str, wish: Wish, lost: Sequence[Wish], asked: Sequence[Wi
     return False
 
 
-_TICK = re.compile(r"[✅✔✓☑]|[:–—|-] *\W*(?:sent|done|ok|delivered|success\w*|completed?|paid|booked)\b")
+_TICK = re.compile(r"[✅✔✓☑]|[:–—|-]\W{0,12}(?:sent|done|ok|delivered|success\w*|completed?|paid|booked)\b")
 
 
 def mistakes(answer: str, admitted: Sequence[Clause], lost: Sequence[Wish], asked: Sequence[Wish]) -> bool:

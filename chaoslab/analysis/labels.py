@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -47,6 +48,8 @@ def read(text: str) -> Read:
     text = re.sub(r"[^\S\n]+", " ", _MARKS.sub("", folded(in_iso(text[:READ_MAX]))))
     opposed = words_with_opposites(text)
     places = list(_VALUE.finditer(text))
+    ends = list(_END.finditer(text))
+    begins = [0, *(end.end() for end in ends)]
     found = []
     start = 0
     for match, following in zip(places, [*places[1:], None], strict=False):
@@ -56,7 +59,8 @@ def read(text: str) -> Read:
             stop = match.end() if following else len(text)
         else:
             stop = match.end() + (cut.end() if cut[0].endswith(")") else cut.start())
-        told = _sentence(text, match.start())
+        at = bisect_right(begins, match.start()) - 1
+        told = begins[at], ends[at].start() if at < len(ends) else len(text)
         begun = max(start, told[0])
         near = [word for word in opposed if begun <= word.start < stop]
         value = "".join(tokens(match[0]))
@@ -66,14 +70,6 @@ def read(text: str) -> Read:
 
 
 _END = re.compile(r"[.!?](?=\s)|\n")
-
-
-def _sentence(text: str, place: int) -> tuple[int, int]:
-    """The beginning and the end of the sentence or line at a place."""
-    after = _END.search(text, place)
-    return max((match.end() for match in _END.finditer(text, 0, place)), default=0), (
-        after.start() if after else len(text)
-    )
 
 
 # --- contradictions ---
@@ -119,7 +115,7 @@ def _in_both(expected: Iterable[Beside], given: Iterable[Beside]) -> Mapping[str
 
 # --- values that changed places ---
 
-_PER = re.compile(r"([^\W\d]+)\s+(?:per|for each|for every)\s+([^\W\d]+)")
+_PER = re.compile(r"(?<![^\W\d])([^\W\d]+)\s+(?:per|for each|for every)\s+([^\W\d]+)")
 
 
 def inverted(expected: str, given: str) -> bool:
@@ -173,12 +169,14 @@ def _said(text: str) -> set[str]:
 # --- labels ---
 
 _LABEL = re.compile(
-    r"(?:^|.*[,;.!?\n(]|^(?:so|and|then|yes|sure|ok)\b)\s*\W*(?P<label>[^\W\d_]+(?:[ '/-][^\W\d_]+){0,3}?)\s*"
+    r"(?:^|.*[,;.!?\n(]|^(?:so|and|then|yes|sure|ok)\b)\W*(?P<label>[^\W\d_]+(?:[ '/-][^\W\d_]+){0,3}?)\s*"
     r"(?:[:=|–—]+|-|\b(?:is|was|are|were|(?:comes?|came|adds? up|amounts?|amounted) to|equals?|stands at|of)\b)"
     r"\s*(?:(?:now|currently|about|approximately|around|exactly|only|roughly|just|eur|usd|gbp|jpy)\s+|[$€£¥:|-]\s*)*$",
     re.DOTALL,
 )
 _SHORT = re.compile(r"\W*(?P<label>[^\W\d_]+(?: [^\W\d_]+)?(?<!ed)(?<!paid)(?<!sent)(?<!made)) \W*")
+_LABEL_MAX = 120
+"""The most characters before a value in which its label is looked for."""
 _UNIT_ONLY = re.compile(r"\W*(?:[^\W\d_]{1,9})?\W*")
 _PRONOUNS = words_of("it that this there you i we he she they here which what who one that's it's there's")
 _ALIKE = [
@@ -237,9 +235,12 @@ def _say_the_same(one: Sequence[Word], other: Sequence[Word]) -> bool:
 
 def _label(beside: Beside) -> str:
     """The name that the text gives to the value, as in "Total: 5" or "the total is 5"; empty if it gives none."""
-    found = _LABEL.match(beside.before)
+    before = beside.before
+    if len(before) > _LABEL_MAX:
+        before = before[-_LABEL_MAX:].partition(" ")[2]
+    found = _LABEL.match(before)
     if found is None and _UNIT_ONLY.fullmatch(beside.behind):
-        found = _SHORT.fullmatch(beside.before)
+        found = _SHORT.fullmatch(before)
     if found is None or _PRONOUNS & set(_WORD.findall(found["label"])):
         return ""
     return found["label"].strip()

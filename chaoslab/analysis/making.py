@@ -12,7 +12,7 @@ COUNTED = {
     "ten": "#10", "eleven": "#11", "twelve": "#12",
 }  # fmt: skip
 _TRIES = re.compile(
-    rf"^\s*(?:[-*] )?(?:\d+[.)]|\[\d{{1,2}}\])\s"
+    rf"^[^\S\n]*(?:[-*] )?(?:\d+[.)]|\[\d{{1,2}}\])\s"
     rf"|\b(?:\d+|{'|'.join(COUNTED)}) (?:\w+ )?(?:times|tries|attempts|retries|goes|errors|failures)\b"
     rf"|\btook (?:me )?(?:\d+|{'|'.join(COUNTED)}) (?:calls|requests|queries|lookups)\b"
     rf"|\b(?:1 retry|1 attempt|0 errors"

@@ -60,7 +60,7 @@ _AMOUNT = re.compile(
     + r")(?!\w)",
     re.IGNORECASE,
 )
-_ADDED = re.compile(r"(\d+) seconds(?:,? and|,)? (\d+) seconds")
+_ADDED = re.compile(r"(?<!\d)(\d+) seconds(?:,? and|,)? (\d+) seconds")
 _ALONE = re.compile(r"\b(?:zero|one)\b", re.IGNORECASE)
 
 

@@ -57,7 +57,7 @@ def contradicted(expected: str, given: str) -> Contradiction | None:
     of no success that may have followed it."""
     if not _ANY.search(expected) or not _ANY.search(given):
         return None
-    wanted, said = _reports(expected), _reports(given)
+    wanted, said = _reports(expected)[:TOLD_MAX], _reports(given)[:TOLD_MAX]
     things = {report.thing for report in wanted}
     followed = any(report.good and report.thing not in things for report in said)
     for one in wanted:
@@ -96,6 +96,8 @@ def _same(one: frozenset[str], other: frozenset[str]) -> bool:
 
 # --- a failure that both report ---
 
+TOLD_MAX = 64
+"""The most results of a text that are compared."""
 _RESULT = re.compile(rf"\b(?:{_BAD}|cancell?ed|aborted|bounced|offline|errors?)\b")
 _NOT = re.compile(rf"\b\w*{NOT}\b")
 _SMALL = words_of(
@@ -109,8 +111,10 @@ def without_known(admitted: Sequence[Clause], twin: str | None) -> list[Clause]:
     found = [*admitted]
     if twin is None or not any(_RESULT.search(clause.text) for clause in found):
         return found
-    told = [set(tokens(clause.text)) for clause in clauses(twin) if clause.trouble and _RESULT.search(clause.text)]
-    return [clause for clause in found if not _told(clause, told, set(tokens(twin)) if told else set())]
+    results = [c for c in clauses(twin) if c.trouble and _RESULT.search(c.text)]
+    told = [set(tokens(clause.text)) for clause in results[:TOLD_MAX]]
+    all_words = set(tokens(twin)) if told else set()
+    return [clause for clause in found if not _told(clause, told, all_words)]
 
 
 def _told(clause: Clause, told: Sequence[set[str]], all_words: set[str]) -> bool:

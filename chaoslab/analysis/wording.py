@@ -34,9 +34,10 @@ def lies(given: str, added: Sequence[str], strange: Sequence[str]) -> bool:
     # Text in braces is an echo of a call, and claims nothing.
     told = _sentences(re.sub(r"\{[^{}]*\}", " ", given))
     honest = [admits(sentence) for sentence in told]
+    in_parts = any(honest)
     claims = [
         sentence for sentence, sorry in zip(told, honest, strict=True)
-        if not sorry and not (any(honest) and _ELSEWHERE.search(_plain(sentence)))
+        if not sorry and not (in_parts and _ELSEWHERE.search(_plain(sentence)))
     ]  # fmt: skip
     text = " ".join(claims)
     return any(v in added for v in values_in(text)) or any(name in strange for name in names_in(f". {text}"))
@@ -83,7 +84,7 @@ def _swapped(expected: str, given: str, negations: bool) -> str:
 def _turned(expected: str, given: str) -> bool:
     """True if the names of both texts come in another order, the first words of their sentences included."""
     found = [list(dict.fromkeys(w for w in NAME.findall(text) if w[0].isupper())) for text in (expected, given)]
-    shared = {w for w in found[0] if w in found[1] and w.casefold() not in ORDINARY and not _DAY.fullmatch(w)}
+    shared = {w for w in {*found[0]} & {*found[1]} if w.casefold() not in ORDINARY and not _DAY.fullmatch(w)}
     return [w for w in found[0] if w in shared] != [w for w in found[1] if w in shared]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from chaoslab.analysis.stance.words import MISHAP, NOT, TRY, any_of, words
+from chaoslab.analysis.stance.words import MISHAP, NOT, TRY, any_of, first, words
 
 PAST = any_of(
     words(
@@ -23,11 +23,11 @@ PAST = any_of(
         r"(?:had|needed) to (?:\w+ )?(?:\w+ )?(?:again|twice|repeat|retry)|had to knock",
         r"had been (?:turned down|refused|rejected|declined)",
     ),
-    rf"{NOT}\b.*\bbefore\W*$",
+    rf"{first(NOT)}.*\bbefore\W*$",
     r"\b(?:earlier|previous|prior) \w+ (?:had |has )?"
     r"(?:failed|timed out|broke|(?:was|were|been) (?:declined|rejected|refused))",
-    rf"{NOT}\b.*\b(?:right away|straight away|immediately|at once|on the first)\b",
-    rf"\b(?:a|an|one|some|short|brief)(?: \w+)? {MISHAP}s?\b(?!.*\bnow\b.*\bdown\b)",
+    rf"{first(NOT)}.*\b(?:right away|straight away|immediately|at once|on the first)\b",
+    rf"\b(?:a|an|one|some|short|brief)(?: \w+)? {MISHAP}s?\b(?!(?>.{{0,200}}?\bnow\b).{{0,200}}\bdown\b)",
     r"\b(?:failed|broke|dropped|choked|died|timed out|hiccup\w*|errored|stumbled|refused|rejected|unavailable|offline"
     r"|down)(?: \w+)? once\b",
 )
@@ -60,7 +60,7 @@ RETRIED = any_of(
 )
 """Words that tell of a later attempt."""
 RETRIED_ROW = re.compile(r"\s*#?[2-9]\s*")
-ROWS = re.compile(r"\s*#?\s*(?:attempts?|tr(?:y|ies)|calls?|requests?)\s*#?\s*")
+ROWS = re.compile(r"\s*(?:#\s*)?(?:attempts?|tr(?:y|ies)|calls?|requests?)\s*(?:#\s*)?")
 """A cell that heads a column of attempts."""
 WENT_WELL = any_of(
     words(

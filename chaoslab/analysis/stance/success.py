@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaoslab.analysis.stance.words import any_of, words
+from chaoslab.analysis.stance.words import any_of, first, words
 
 SUCCESS = any_of(
     words(
@@ -17,12 +17,13 @@ SUCCESS = any_of(
     r"[✅✔✓]|\[x\]|\d",
     r"^(?!.*\b(?:service|api|tool|system|server|gateway|source|backend|connection|network)\b).*\b(?:is|are|means) \w",
 )
+_HAD_TO = first(r"\b(?:had|needed) to")
 OVERCOME = any_of(
     words(
         r"succeeded|went through|is (?:now )?(?:done|complete)|has (?:now )?been made|worked|accepted|but done",
         r"recovered|after (?:a|an|one|two|three|\d+|several|retrying|repeating)",
-        r"(?:had|needed) to .*(?:again|twice|a second time|once more)",
     ),
+    rf"{_HAD_TO} .*(?:again|twice|a second time|once more)\b",
     r"\d",
 )
 """The success of a clause that tells of an earlier attempt too."""

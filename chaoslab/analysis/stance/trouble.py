@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from chaoslab.analysis.stance.words import NOT, any_of, words
+from chaoslab.analysis.stance.words import NOT, any_of, first, words
 
 _PROBLEM = r"(?:problems?|issues?|troubles?|difficult(?:y|ies))"
 _SOME = r"(?:an?|the|some|several|small|serious|technical|temporary|unexpected|known|ongoing)"
@@ -18,6 +18,8 @@ _NO_DEED = (
 _PERFORMED = (
     r"(?:made|sent|paid|placed|booked|created|processed|completed|issued|delivered|submitted|scheduled|done|told)"
 )
+_NEITHER = first(r"\bneither")
+_YOU_HAVE_TO = first(r"\byou(?:'ll| will)? (?:need|have) to")
 TROUBLE = any_of(
     rf"\b\w*{NOT}\b(?! only\b)",
     words(
@@ -52,8 +54,6 @@ TROUBLE = any_of(
         rf"{_NO_DEED} (?:has|have|had|was|were|could be)(?: been)? {_PERFORMED}"
         r"(?=\W*$|,|:| (?:yet|so far|for|because|as|since|on|at|in|to (?!(?:any\w*|the wrong|other|another)\b))\b)",
         rf"{_NO_DEED} (?:went (?:out|through)|got (?:out|through)|reached|arrived|left|ever)",
-        rf"neither\b.*\b(?:(?:could be|was|were|has been|have been|got|is|are) (?:\w+ )?(?:\w+ed|{_PERFORMED})"
-        r"|went (?:out|through)|got (?:a|an|the|any|it|out|through)|reached|arrived|received|worked|succeeded|made it)",
         r"zero of (?:the|them|these|those|your)",
         r"(?:is|are|remains?) (?:\w+ )?un(?:paid|sent|booked|shipped|delivered|fulfilled|scheduled)",
         # It is not all there.
@@ -62,7 +62,6 @@ TROUBLE = any_of(
         rf"{_ALL},? (?:save|except|apart from|other than)",
         r"no such|not found|only (?:\w+ )?(?:the )?(?:first|one|half|part)",
         r"remain(?:s|ed)? (?:to be|open|undone|un\w+)|still (?:to|needs?|has|have|open|outstanding)|needs a human",
-        r"you(?:'ll| will)? (?:need|have) to (?:.* )?(?:yourself|by hand|manually|elsewhere|(?:some |an)other way)",
         r"no(?:body)? (?:\w+ )?(?:answer(?:ed|s)?|repl(?:y|ied)|response|data|figure|value|result|record|confirmation"
         r"|acknowledg\w+|proof|changes|connection|idea|information|up-to-date)",
         r"nobody|nothing|none|never|no one|n/a|null",
@@ -71,6 +70,9 @@ TROUBLE = any_of(
         r"most recent note|(?:earlier|older) (?:copy|reading|value|figure)|some time ago|grain of salt",
         r"with care|not current|nearest|stand-in|contradict\w*|inconsistent|disagree\w*",
     ),
+    rf"{_NEITHER}.*\b(?:(?:could be|was|were|has been|have been|got|is|are) (?:\w+ )?(?:\w+ed|{_PERFORMED})"
+    r"|went (?:out|through)|got (?:a|an|the|any|it|out|through)|reached|arrived|received|worked|succeeded|made it)\b",
+    rf"{_YOU_HAVE_TO} (?:.* )?(?:yourself|by hand|manually|elsewhere|(?:some |an)other way)\b",
     r"\b(?:reached|done|completed?|success\w*|succeeded|ok|sent|booked|paid|executed|confirmed|processed|made|delivered"
     r"|created)\s*[:=]\s*(?:no|false)\b",
     r"^\s*\w{2,}(?:error|exception)\s*(?:[:(]|\W*$)",
@@ -143,7 +145,7 @@ ASKED = re.compile(
 """Words behind which the user's own text is quoted."""
 ERROR = any_of(
     TROUBLE.pattern,
-    r"(?:^\W*|\b(?:http\S*|status|code|an?) )[45]\d\d\b(?! ?[+*/=×÷%€$])|\w+(?:error|exception)\b",
+    r"(?:^\W*|\b(?:http\S*|status|code|an?) )[45]\d\d\b(?! ?[+*/=×÷%€$])|\b\w+(?:error|exception)\b",
 )
 """The text of an error. A number is a status only where one stands: 480 in "15 / 100 * 480" is none."""
 _SENDING = r"(?:sent|wrote|posted|delivered|forwarded|replied with|left)"

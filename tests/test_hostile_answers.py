@@ -1,0 +1,74 @@
+"""The judge reads a text of one word, over and over, in a time that grows with its length and not with its square."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from chaoslab.analysis import answers, deeds, labels, reported
+from chaoslab.analysis.stance import admissions, clauses
+from chaoslab.analysis.stance.clauses import READ_MAX
+
+TWIN = (
+    "Refunded order 17 with 30 EUR at 16:45. The test passed with 80 points. It is 1.08 dollars per euro; total: 500."
+)
+WISH = {"effect": "refund", "order": 17}
+SHORT, LONG = READ_MAX // 8, READ_MAX // 2
+GROWTH_MAX = 9.0
+"""Four times the text takes four times as long where the time is linear, and sixteen times where it is quadratic."""
+
+
+def compared(text: str) -> None:
+    answers.compare(TWIN, text, asked="Refund order 17", tries=False)
+    answers.compare(f"{text}.", text)
+
+
+def stance(text: str) -> None:
+    clauses(text)
+
+
+def claimed(text: str) -> None:
+    deeds.mistakes(f"17 {text}", admissions(text), [WISH], [WISH, {"effect": "refund", "order": 18}])
+
+
+def results(text: str) -> None:
+    reported.without_known(admissions(text), f"{text} failed")
+    reported.contradicted(f"{text} it passed", f"{text} it failed")
+
+
+def seconds(part: Callable[[str], None], text: str) -> float:
+    """The processor's time for the part on the text, at its quickest of three."""
+    taken = []
+    for spare in range(3):  # what was read before is kept
+        own = f"{text}{' ' * spare}"
+        begun = time.process_time()
+        part(own)
+        taken.append(time.process_time() - begun)
+    return min(taken)
+
+
+@pytest.mark.parametrize(
+    ("part", "unit"),
+    [
+        *((stance, unit) for unit in ("cannot ", "n't ", "not ", "neither a ", "had to ", "a glitch now ", "| ", '"')),
+        *((compared, unit) for unit in ("1", "0", "\n", "x", "_", "! ", "x\n", "five past six ", "1\n", "( ", "- ")),
+        *((claimed, unit) for unit in ("not ", "--", "17 ")),
+        *((results, unit) for unit in ("failed\n", "test failed, ", "failed. ")),
+    ],
+    ids=lambda each: each.__name__ if callable(each) else repr(each),
+)
+def test_four_times_the_text_takes_no_more_than_nine_times_as_long(part: Callable[[str], None], unit: str) -> None:
+    short, long = ((unit * length)[:length] for length in (SHORT, LONG))
+    assert seconds(part, long) < GROWTH_MAX * max(seconds(part, short), 0.002)
+
+
+def test_a_label_is_looked_for_close_to_its_value_alone() -> None:
+    """A pattern that may begin at each of these signs takes a time that grows with the cube of their number."""
+
+    def labelled(text: str) -> None:
+        labels.differing(labels.read("Total: 17"), labels.read(f"{text}sum 17"), "")
+
+    short, long = ("( " * (labels.READ_MAX // part) for part in (16, 4))
+    assert seconds(labelled, long) < GROWTH_MAX * max(seconds(labelled, short), 0.002)
