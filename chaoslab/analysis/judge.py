@@ -183,10 +183,13 @@ def _judge(seen: _Seen, *, running: bool) -> Verdict:
     if not started.stated:
         return Verdict(Outcome.UNKNOWN, started.incomparable or "nothing was stated about a right answer")
     assert finished is not None
-    hit = frozenset(event.target for _, event in seen.of(FaultWitnessed))
     state = next((event for _, event in seen.of(EndState)), None)
-    turns, heard = seen.of(TurnFinished), {event.turn: event.prompt for _, event in seen.of(TurnStarted)}
+    turns = seen.of(TurnFinished)
+    if ended.answer == started.twin and not (harm or lost or turns or started.facts):
+        return _as_its_twin(started, state)
+    hit = frozenset(event.target for _, event in seen.of(FaultWitnessed))
     calm = all(event.ok and not event.error for _, event in seen.of(CallFinished))
+    heard = {event.turn: event.prompt for _, event in seen.of(TurnStarted)}
     return _weigh(_Trial(started, finished, done, harm, lost, _unread(seen), hit, state, calm, turns, heard))
 
 
@@ -269,6 +272,22 @@ class _Trial(NamedTuple):
         return Finding(kind, text, tuple(_line(record) for record in records))
 
 
+def _as_its_twin(started: PromptStarted, state: EndState | None) -> Verdict:
+    """The verdict on a trial with its twin's effects and answer: what the answer denies, the twin's denies too."""
+    if state is not None and state.error:
+        return Verdict(Outcome.UNKNOWN, _unjudged(state.error))
+    if started.incomparable:
+        return Verdict(
+            Outcome.UNKNOWN, f"its answer is its twin's, but its effects cannot be judged: {started.incomparable}"
+        )
+    return _correct(f"{_holds(started)} (the same answer)")
+
+
+def _unjudged(error: str) -> str:
+    """The reason why a trial whose end state could not be read is unknown."""
+    return f"its end state cannot be judged: {error}"
+
+
 def _weigh(trial: _Trial) -> Verdict:
     """The verdict on a trial with an answer."""
     started, answer, harm, lost = trial.started, trial.answer, trial.harm, trial.lost
@@ -325,7 +344,7 @@ def _weigh(trial: _Trial) -> Verdict:
     if started.effects and twin is not None and (more := asides.adds(answer, twin, started.effects)):
         return Verdict(Outcome.UNKNOWN, f"{_so_far(started)}it claims more than was done: '{more}'")
     if trial.unread:
-        return Verdict(Outcome.UNKNOWN, f"its end state cannot be judged: {trial.unread}")
+        return Verdict(Outcome.UNKNOWN, _unjudged(trial.unread))
     if beside is not None and unclear and started.facts:
         return Verdict(Outcome.CORRECT, f"all that was stated holds; its twin's answer has other words ({beside.said})")
     if beside is not None and unclear:
@@ -538,6 +557,8 @@ def _armed_in_vain(seen: _Seen) -> Finding | None:
 def _unseen(seen: _Seen) -> Finding | None:
     """A fault that was injected into a call, and that its caller did not meet: it was gone before, or saw nothing of
     it. A call that met another fault shows no more than that one."""
+    if not seen.of(FaultInjected):
+        return None
     own = {(event.injection, *_at(event)) for _, event in seen.of(FaultWitnessed)}
     missed = [pair for pair in seen.of(FaultInjected) if (pair[1].injection, *_at(pair[1])) not in own]
     if not missed:

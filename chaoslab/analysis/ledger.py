@@ -188,6 +188,8 @@ def _matches(wish: Mapping[str, Any], effect: Effect) -> bool:
     if wish.get("effect") != effect.effect:
         return False
     content = effect.content
+    if len(wish) == len(content) + 1 and "effect" not in content and content.items() <= wish.items():
+        return True  # most: all is equal
     for key, value in wish.items():
         if key in _APART:
             continue

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 
 from chaoslab.analysis.daytime import clock
 from chaoslab.analysis.making import COUNTED
@@ -35,8 +36,21 @@ _TOKEN = re.compile(
 _STAMP = re.compile(r"(?<=\d)t(?=\d\d:)")
 
 
+SHORT = 500
+"""The most characters of a text whose tokens are kept for the next time: one comparison asks for them ten times."""
+
+
 def tokens(text: str) -> list[str]:
     """The words and numbers of a text in a canonical spelling; a number begins with #."""
+    return [*_kept(text)] if len(text) <= SHORT else _tokens(text)
+
+
+@lru_cache(maxsize=128)
+def _kept(text: str) -> tuple[str, ...]:
+    return tuple(_tokens(text))
+
+
+def _tokens(text: str) -> list[str]:
     found = []
     for match in _TOKEN.finditer(_STAMP.sub(" t ", clock(_plain(text)))):
         number = match["number"]
@@ -67,11 +81,15 @@ _DATE = re.compile(
     rf"|\b(?P<m3>{MONTH})\.? (?P<d3>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y3>\d{{4}})\b",
     re.IGNORECASE,
 )
+_YEAR = re.compile(r"\d{4}")
+"""A text without it has no date."""
 
 
 def dates_in(text: str) -> tuple[list[str], str]:
     """The dates of a text (ISO 8601), and the text without them."""
     found: list[str] = []
+    if not _YEAR.search(text):
+        return found, text
 
     def dated(match: re.Match[str]) -> str:
         day = _date(match)
@@ -85,7 +103,7 @@ def dates_in(text: str) -> tuple[list[str], str]:
 
 def in_iso(text: str) -> str:
     """The text with its dates in ISO 8601."""
-    return _DATE.sub(lambda match: _date(match) or match[0], text)
+    return _DATE.sub(lambda match: _date(match) or match[0], text) if _YEAR.search(text) else text
 
 
 def values_in(text: str) -> list[str]:
