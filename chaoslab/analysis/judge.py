@@ -8,37 +8,30 @@ counts as degraded, whatever else it claims.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache, partial
 from operator import attrgetter
-from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
-from chaoslab.analysis import asides, deeds, end_state, ledger, reported
+from chaoslab.analysis import asides, deeds, end_state, ledger, reported, spoilt
 from chaoslab.analysis.answers import compare, shows
 from chaoslab.analysis.denial import denies, denying
 from chaoslab.analysis.ledger import Finding, Kind
 from chaoslab.analysis.likeness import Likeness
-from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.guard import guarded
+from chaoslab.analysis.seen import JUDGED, Seen, line
 from chaoslab.analysis.stance import Clause, admissions, clauses, denials, ends_badly, plainly, succeeds, wavers
 from chaoslab.analysis.stance.clauses import READ_MAX
 from chaoslab.analysis.stance.language import foreign
 from chaoslab.analysis.values import tokens
 from chaoslab.core.events import (
     UNTOLD,
-    AttemptRef,
-    CallDisturbed,
     CallFinished,
     Effect,
     EndState,
     Event,
-    FaultArmed,
-    FaultHealed,
-    FaultInjected,
-    FaultUnreached,
     FaultWitnessed,
     PromptAttempt,
     PromptFinished,
@@ -80,12 +73,6 @@ HUNG = "hung"
 """The error type of a prompt that would never have ended, or not before its deadline."""
 
 
-JUDGED = (
-    CallDisturbed, CallFinished, Effect, EndState, FaultArmed, FaultHealed, FaultInjected, FaultUnreached,
-    FaultWitnessed, PromptAttempt, PromptFinished, PromptStarted, TurnFinished, TurnStarted,
-)  # fmt: skip
-"""The kinds of events that a verdict depends on."""
-
 RAISED = 200
 """The most characters of an agent's exception that a verdict shows."""
 
@@ -105,34 +92,13 @@ class Verdict:
     evidence: tuple[Finding, ...] = ()
 
 
-_at = attrgetter("turn", "target", "request", "attempt", "request_id")
-"""The fields by which two attempts of a trial are the same: those that an `AttemptRef` is compared by."""
-
-
-class _Seen:
-    """The events of one trial that a verdict depends on, by kind and in time order. `calls`: gives the ends of all
-    calls, if those by kind are the failed ones alone."""
-
-    def __init__(self, calls: Callable[[], Iterable[tuple[Record, CallFinished]]] | None = None) -> None:
-        self.by_kind: dict[type[Event], list[tuple[Record, Event]]] = {}
-        self.calls = calls or partial(self.of, CallFinished)
-
-    def of(self, kind: type[E]) -> Sequence[tuple[Record, E]]:
-        """The events of one kind, each with its line's envelope."""
-        return self.by_kind.get(kind, ())  # type: ignore[return-value]
-
-    def first(self, kind: type[E]) -> tuple[Record, E] | None:
-        found = self.of(kind)
-        return found[0] if found else None
-
-
 def judge(history: History, trial: str) -> Verdict:
     """The verdict on one trial; unknown if it cannot be judged.
 
     Raises:
         LookupError: the history has no such trial.
     """
-    seen = _Seen()
+    seen = Seen()
     for kind in JUDGED:
         if found := list(history.of(kind, trial=trial)):
             seen.by_kind[kind] = found
@@ -141,14 +107,14 @@ def judge(history: History, trial: str) -> Verdict:
     return _judged(seen, running=history.running)
 
 
-def _judged(seen: _Seen, *, running: bool) -> Verdict:
+def _judged(seen: Seen, *, running: bool) -> Verdict:
     return guarded(
         lambda: _judge(seen, running=running),
         lambda why: Verdict(Outcome.UNKNOWN, f"it could not be judged ({why})", broken=True),
     )
 
 
-def _judge(seen: _Seen, *, running: bool) -> Verdict:
+def _judge(seen: Seen, *, running: bool) -> Verdict:
     _, started = seen.of(PromptStarted)[0]
     finished = seen.first(PromptFinished)
     ended = finished[1] if finished else None
@@ -162,9 +128,9 @@ def _judge(seen: _Seen, *, running: bool) -> Verdict:
         return _ended(Outcome.UNFINISHED, harm, Finding(Kind.NO_ANSWER, why))
     # A trial that hangs on an armed lane has met its fault, though no end of the call could witness it.
     hung = ended.error_type == HUNG
-    spoilt = _disturbed(seen) or (None if hung else _armed_in_vain(seen) or _unreached(seen))
-    if spoilt:
-        return _ended(Outcome.INVALID, harm, spoilt)
+    vain = spoilt.disturbed(seen) or (None if hung else spoilt.armed_in_vain(seen) or spoilt.unreached(seen))
+    if vain:
+        return _ended(Outcome.INVALID, harm, vain)
     if ended.status == UNTOLD:
         return Verdict(Outcome.UNKNOWN, "the log does not tell how it ended")
     silent = not ended.answer.strip() or (ended.answer == "null" and (started.twin or "null") != "null")
@@ -176,9 +142,9 @@ def _judge(seen: _Seen, *, running: bool) -> Verdict:
         else:
             outcome, why = Outcome.FAILED, "the answer is empty"
         record = finished[0] if finished else None
-        lines = (_line(record),) if record else ()
+        lines = (line(record),) if record else ()
         return _ended(Outcome.HARM if harm else outcome, harm, Finding(Kind.NO_ANSWER, why, lines))
-    if unseen := _unseen(seen):
+    if unseen := spoilt.unseen(seen):
         return _ended(Outcome.INVALID, harm, unseen)
     if not started.stated:
         return Verdict(Outcome.UNKNOWN, started.incomparable or "nothing was stated about a right answer")
@@ -193,16 +159,16 @@ def _judge(seen: _Seen, *, running: bool) -> Verdict:
     return _weigh(_Trial(started, finished, done, harm, lost, _unread(seen), hit, state, calm, turns, heard))
 
 
-def _of_state(seen: _Seen, started: PromptStarted) -> list[Finding]:
+def _of_state(seen: Seen, started: PromptStarted) -> list[Finding]:
     """The differences of the end state to the twin's, if both were read."""
     found = seen.first(EndState)
     if found is None or started.state is None or found[1].error:
         return []
     record, state = found
-    return end_state.compare(state.before, started.state, state.after, line=_line(record))
+    return end_state.compare(state.before, started.state, state.after, line=line(record))
 
 
-def _unread(seen: _Seen) -> str:
+def _unread(seen: Seen) -> str:
     """The reason why the end state could not be read; empty if it was, or was not wanted."""
     return next((event.error for _, event in seen.of(EndState)), "")
 
@@ -215,7 +181,7 @@ def _ended(outcome: Outcome, harm: Sequence[Finding], end: Finding) -> Verdict:
 
 def verdicts(history: History) -> dict[str, Verdict]:
     """The verdict on each trial of a run, in the order in which they began."""
-    trials = {trial: _Seen(partial(history.of, CallFinished, trial=trial)) for trial in history.trials}
+    trials = {trial: Seen(partial(history.of, CallFinished, trial=trial)) for trial in history.trials}
     for kind in JUDGED:
         found: Iterable[tuple[Record, Event]] = history.of(kind)
         if kind is CallFinished:  # most calls end well, and say nothing to most verdicts
@@ -269,7 +235,7 @@ class _Trial(NamedTuple):
     def of_answer(self, kind: Kind, text: str, *more: ledger.Done) -> Finding:
         """A finding that the answer's line shows, and the lines of these effects."""
         records = [self.finished[0], *(record for record, _ in more)]
-        return Finding(kind, text, tuple(_line(record) for record in records))
+        return Finding(kind, text, tuple(line(record) for record in records))
 
 
 def _as_its_twin(started: PromptStarted, state: EndState | None) -> Verdict:
@@ -499,20 +465,13 @@ def _holds(started: PromptStarted) -> str:
     return f"{'the effect' if len(effects) == 1 else f'{len(effects)} effects'} and the answer are its twin's"
 
 
-def _disturbed(seen: _Seen) -> Finding | None:
-    for record, event in seen.of(CallDisturbed):
-        text = f"the lab itself got in the way of {event.target} {event.request}.{event.attempt}: {event.why}"
-        return Finding(Kind.DISTURBED, text, (_line(record),))
-    return None
-
-
-def _waiting(seen: _Seen) -> str:
+def _waiting(seen: Seen) -> str:
     """The calls that a hung trial waits for, in one line."""
     told = [event.error for _, event in seen.of(PromptAttempt) if event.error_type == HUNG]
     return "; ".join(told[-1].splitlines()) if told else "it would never have ended"
 
 
-def _ended_by(seen: _Seen, error_type: str) -> str:
+def _ended_by(seen: Seen, error_type: str) -> str:
     """The cause of a missing answer, as part of a line: the agent's exception, the lab's own words, or only the kind of
     error."""
     attempts = [event for _, event in seen.of(PromptAttempt)]
@@ -523,72 +482,6 @@ def _ended_by(seen: _Seen, error_type: str) -> str:
     if error_type in WORDED and words:
         return words
     return f"{error_type} error" + (f" ({words})" if words and error_type == "agent" else "")
-
-
-def failed_in_outages(history: History, trial: str) -> set[AttemptRef]:
-    """The attempts that failed since the process of their service was stopped: no fault of a lane can show on them."""
-    return _in_outages(history.of(FaultWitnessed, trial=trial), history.of(CallFinished, trial=trial))
-
-
-def _in_outages(
-    met: Iterable[tuple[Record, FaultWitnessed]], calls: Iterable[tuple[Record, CallFinished]]
-) -> set[AttemptRef]:
-    struck = {event.at for _, event in met if traits.of_process(event.fault)}
-    return {event.at for _, event in calls if not event.ok and event.at in struck} if struck else struck
-
-
-def _armed_in_vain(seen: _Seen) -> Finding | None:
-    if not seen.of(FaultArmed):
-        return None
-
-    def where(event: FaultArmed | FaultWitnessed | FaultHealed) -> tuple[str, str, str, int, int]:
-        return event.fault, event.injection, event.target, event.request, event.attempt
-
-    met = {where(event) for _, event in seen.of(FaultWitnessed)}
-    met |= {where(event) for _, event in seen.of(FaultHealed) if event.masked_by or event.idle}
-    for record, event in seen.of(FaultArmed):
-        if where(event) in met or event.at in _in_outages(seen.of(FaultWitnessed), seen.of(CallFinished)):
-            continue
-        text = f"{event.fault} was armed on {event.target} {event.request}.{event.attempt} and not witnessed"
-        return Finding(Kind.NOT_MET, text, (_line(record),))
-    return None
-
-
-def _unseen(seen: _Seen) -> Finding | None:
-    """A fault that was injected into a call, and that its caller did not meet: it was gone before, or saw nothing of
-    it. A call that met another fault shows no more than that one."""
-    if not seen.of(FaultInjected):
-        return None
-    own = {(event.injection, *_at(event)) for _, event in seen.of(FaultWitnessed)}
-    missed = [pair for pair in seen.of(FaultInjected) if (pair[1].injection, *_at(pair[1])) not in own]
-    if not missed:
-        return None
-    ended = {_at(event): event for _, event in seen.calls()}
-    met = {at[1:] for at in own}
-    for record, event in missed:
-        end = ended.get(_at(event))
-        if end is None:
-            continue
-        gone = end.cancelled
-        if gone or _at(event) not in met:
-            where = f"{event.target} {event.request}.{event.attempt}"
-            why = "the call was over before its caller met it" if gone else "its caller saw nothing of it"
-            return Finding(Kind.NOT_MET, f"{event.fault} was injected on {where}, and {why}", (_line(record),))
-    return None
-
-
-def _unreached(seen: _Seen) -> Finding | None:
-    for record, event in seen.of(FaultUnreached):
-        never = event.request > event.made
-        why = f"and there were {event.made}" if never else "which another fault took first"
-        text = f"'{event.injection}' is for request {event.request} of {event.target}, {why}"
-        return Finding(Kind.NOT_MET, text, (_line(record),))
-    return None
-
-
-def _line(record: Record) -> tuple[str, int]:
-    """The line of a log that a finding shows."""
-    return intern(record.writer), record.seq
 
 
 def _missing_fact(spellings: Sequence[str]) -> str:

@@ -20,7 +20,8 @@ from chaoslab.agent.prompts import Prompt, as_data
 from chaoslab.agent.session import Progress, Session
 from chaoslab.agent.tools import Toolbox
 from chaoslab.analysis.answers import Twin
-from chaoslab.analysis.judge import JUDGED, Outcome, judge
+from chaoslab.analysis.judge import Outcome, judge
+from chaoslab.analysis.seen import JUDGED
 from chaoslab.base.clock import system
 from chaoslab.base.garbage import frozen
 from chaoslab.base.identity import TrialId, nth

@@ -14,8 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from chaoslab.analysis.judge import JUDGED, Outcome, verdicts
+from chaoslab.analysis.judge import Outcome, verdicts
 from chaoslab.analysis.measures.guard import guarded
+from chaoslab.analysis.seen import JUDGED
 from chaoslab.base.jsonable import line
 from chaoslab.core.events import Event, FaultWitnessed, RunFinished, RunStarted
 from chaoslab.record import runs

@@ -48,6 +48,8 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/analysis/labels.py": ("tests/test_labels.py",),
     "chaoslab/analysis/opposites.py": ("tests/test_labels.py",),
     "chaoslab/analysis/reported.py": ("tests/test_reported.py",),
+    "chaoslab/analysis/seen.py": ("tests/test_judge.py", "tests/test_named_dice.py"),
+    "chaoslab/analysis/spoilt.py": ("tests/test_judge.py", "tests/test_named_dice.py"),
     "chaoslab/analysis/structures.py": ("tests/test_answers.py", "tests/test_spelling.py"),
     "chaoslab/analysis/values.py": ("tests/test_answers.py", "tests/test_spelling.py"),
     "chaoslab/analysis/wording.py": ("tests/test_answers.py", "tests/test_spelling.py"),

@@ -21,6 +21,7 @@ from chaoslab.analysis.measures.response import Ended
 from chaoslab.analysis.measures.throughput import Ends
 from chaoslab.analysis.measures.usage import Bill
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.seen import Seen
 from chaoslab.core.events import PromptStarted
 from chaoslab.record.history import History
 from chaoslab.reports import charts, show, summary
@@ -133,7 +134,7 @@ def test_a_trial_that_cannot_be_judged_is_unknown_and_passes_no_gate(
     whole = verdicts(history)
     real = judging._of_state
 
-    def of_state(seen: judging._Seen, started: PromptStarted) -> object:
+    def of_state(seen: Seen, started: PromptStarted) -> object:
         return raises() if seen.of(PromptStarted)[0][0].trial == "p3.r1" else real(seen, started)
 
     monkeypatch.setattr(judging, "_of_state", of_state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chaoslab.analysis.assertion import Assertion, Miss, Seen
-from chaoslab.analysis.judge import failed_in_outages
+from chaoslab.analysis.spoilt import failed_in_outages
 from chaoslab.core.events import FaultHealed, FaultScheduled, FaultWitnessed
 
 
