@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 
@@ -38,15 +39,22 @@ def results(text: str) -> None:
     reported.contradicted(f"{text} it passed", f"{text} it failed")
 
 
-def seconds(part: Callable[[str], None], text: str) -> float:
-    """The processor's time for the part on the text, at its quickest of three."""
-    taken = []
-    for spare in range(3):  # what was read before is kept
-        own = f"{text}{' ' * spare}"
+def grows_slowly(part: Callable[[str], None], short: str, long: str) -> bool:
+    """True if the processor's times for the part on both texts, each at its quickest of three, are within the bound.
+    Neighbours of a busy machine only ever add to a time, so there are four rounds."""
+    spares = itertools.count()  # what was read before is kept, so no text is given twice
+
+    def seconds(text: str) -> float:
+        own = f"{text}{' ' * next(spares)}"
         begun = time.process_time()
         part(own)
-        taken.append(time.process_time() - begun)
-    return min(taken)
+        return time.process_time() - begun
+
+    def within() -> bool:
+        quick, slow = (min(seconds(text) for _ in range(3)) for text in (short, long))
+        return slow < GROWTH_MAX * max(quick, 0.002)
+
+    return any(within() for _ in range(4))
 
 
 @pytest.mark.parametrize(
@@ -61,7 +69,7 @@ def seconds(part: Callable[[str], None], text: str) -> float:
 )
 def test_four_times_the_text_takes_no_more_than_nine_times_as_long(part: Callable[[str], None], unit: str) -> None:
     short, long = ((unit * length)[:length] for length in (SHORT, LONG))
-    assert seconds(part, long) < GROWTH_MAX * max(seconds(part, short), 0.002)
+    assert grows_slowly(part, short, long)
 
 
 def test_a_label_is_looked_for_close_to_its_value_alone() -> None:
@@ -71,4 +79,4 @@ def test_a_label_is_looked_for_close_to_its_value_alone() -> None:
         labels.differing(labels.read("Total: 17"), labels.read(f"{text}sum 17"), "")
 
     short, long = ("( " * (labels.READ_MAX // part) for part in (16, 4))
-    assert seconds(labelled, long) < GROWTH_MAX * max(seconds(labelled, short), 0.002)
+    assert grows_slowly(labelled, short, long)
