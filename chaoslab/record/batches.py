@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from heapq import merge
@@ -25,6 +26,15 @@ _WITHOUT_END = (AttemptEvent, Effect)
 class Unordered(Exception):
     """The logs cannot be cut into batches: a line is out of order, or a trial goes on after a later one began. The run
     has to be read as one history."""
+
+
+class _Marks(dict[type, bool]):
+    """By the class of records and of what stands for them: True if a trial may begin or end there. Records are of any
+    kind."""
+
+    def __missing__(self, of: type) -> bool:
+        self[of] = mark = of is Record or of.of in (PromptStarted, PromptFinished)  # type: ignore[attr-defined]
+        return mark
 
 
 class Batch(History):
@@ -123,40 +133,35 @@ class Batches:
     def _whole(self, records: Iterable[Record]) -> Iterator[Batch]:
         """The records, cut where no trial is under way."""
         batch: list[Record] = []
-        by_class: dict[type, list[Record]] = {}
-        marks: dict[type, bool] = {Record: True}
-        """By the class of structs: True if a trial begins or ends there. Records are of any kind."""
+        by_class: defaultdict[type, list[Record]] = defaultdict(list)
+        marks = _Marks()
         here: set[str] = set()
         past: set[str] = set()
         under_way: set[str | None] = set()
-        last: str | None = ""
+        last = ""
         for record in records:
             trial, of = record.trial, type(record)
-            if of not in marks:
-                marks[of] = kind_of(record) in (PromptStarted, PromptFinished)
-            if trial is None:
-                if issubclass(kind_of(record), _WITHOUT_END):
-                    under_way.add(None)  # its parts are joined by number, and no event tells its end
-            elif trial != last or marks[of]:
+            if trial != last or marks[of]:
                 kind = kind_of(record)
-                if kind is PromptStarted:
-                    if len(batch) >= self._least and not under_way:
-                        yield self._batch(batch, by_class)
-                        past |= here
-                        batch, by_class, here = [], {}, set()
-                    under_way.add(trial)
-                elif kind is PromptFinished:
-                    under_way.discard(trial)
-                if trial not in here:
-                    if trial in past:
-                        raise Unordered(f"trial {trial} goes on after others began")
-                    here.add(trial)
-                last = trial
+                if trial is None:
+                    if issubclass(kind, _WITHOUT_END):
+                        under_way.add(None)  # its parts are joined by number, and no event tells its end
+                else:
+                    if kind is PromptStarted:
+                        if len(batch) >= self._least and not under_way:
+                            yield self._batch(batch, by_class)
+                            past |= here
+                            batch, by_class, here = [], defaultdict(list), set()
+                        under_way.add(trial)
+                    elif kind is PromptFinished:
+                        under_way.discard(trial)
+                    if trial not in here:
+                        if trial in past:
+                            raise Unordered(f"trial {trial} goes on after others began")
+                        here.add(trial)
+                    last = trial
             batch.append(record)
-            if of in by_class:
-                by_class[of].append(record)
-            else:
-                by_class[of] = [record]
+            by_class[of].append(record)
         yield self._batch(batch, by_class)
 
     def _batch(self, lines: Sequence[Record], by_class: dict[type, list[Record]]) -> Batch:

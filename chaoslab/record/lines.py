@@ -58,9 +58,6 @@ def _lines_in(file: BinaryIO) -> Iterator[bytes]:
 
 _OFTEN = ("run", "trial", "writer", "target", "request_id", "tool", "fault", "injection", "via", "error")
 """Fields whose texts recur in a log, so that each is kept once: a quarter of the memory of a long run."""
-_NO_BRACKET = bytes(set(range(256)) - set(b"[{\n"))
-"""All bytes but line ends and the brackets that open an object or a list: without them, a line is as long as it has
-brackets."""
 _DECODER = json.JSONDecoder()
 _ENVELOPE = Shape.of(Record, without=("event",))
 
@@ -133,7 +130,8 @@ def records_of(path: Path, *, cut: Callable[[int], None]) -> Iterator[list[Recor
 def _structs(lines: bytes) -> list[Any] | None:
     """The structs of whole lines; None if any of them has to be read in the general way."""
     *each, rest = lines.split(b"\n")
-    if not each or rest or max(map(len, lines.translate(None, _NO_BRACKET).split(b"\n"))) > DEPTH_MAX:
+    long = [line.count(b"[") + line.count(b"{") for line in each if len(line) > 2 * DEPTH_MAX]
+    if not each or rest or max(long, default=0) > DEPTH_MAX:
         return None
     return _typed(len(Event.kinds)).structs(each)
 

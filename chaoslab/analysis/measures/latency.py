@@ -70,13 +70,25 @@ class Attempts:
             before = faults.get(at, ())
             if met.fault not in before:
                 faults[at] = (*before, intern(met.fault))
-        add, new = self.found.append, tuple.__new__  # a NamedTuple's own takes three times as long
-        for record, e, at in history.placed(CallFinished):
-            if not aside or at not in aside:
-                last_s = None if e.first_byte_s is None else e.last_byte_s
-                names = faults.get(at, ())
-                trial, target, via = intern(at[0] or ""), intern(at[1]), intern(e.via)
-                add(new(Attempt, (trial, target, record.t, e.duration_s, e.ok, via, names, e.first_byte_s, last_s)))
+        new = tuple.__new__  # a NamedTuple's own takes three times as long
+        self.found += [
+            new(
+                Attempt,
+                (
+                    intern(at[0] or ""),
+                    intern(at[1]),
+                    record.t,
+                    e.duration_s,
+                    e.ok,
+                    intern(e.via),
+                    faults.get(at, ()),
+                    first_s := e.first_byte_s,
+                    None if first_s is None else e.last_byte_s,
+                ),
+            )
+            for record, e, at in history.placed(CallFinished)
+            if not aside or at not in aside
+        ]
 
 
 def every_attempt(history: History) -> list[Attempt]:
