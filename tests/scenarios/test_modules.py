@@ -33,14 +33,14 @@ NAME = "FOLDER"
 """
 FILE = """\
 name: of FOLDER
-agent: agent:agent
-tools: [agent:refund]
+agent: clerk:agent
+tools: [clerk:refund]
 prompt: Refund order 17.
 trials: 4
 faults:
   - {fault: lost_reply, target: refund, calls: [1]}
 expect:
-  - answer_contains: agent of FOLDER, helper of FOLDER, late of FOLDER
+  - answer_contains: clerk of FOLDER, helper of FOLDER, late of FOLDER
 """
 ONCE = "with open('imported', 'a') as file:\n    file.write('once ')\n"
 Said = pytest.CaptureFixture[str]
@@ -54,7 +54,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         folder = tmp_path / name
         folder.mkdir()
         (folder / "s.chaos.yaml").write_text(FILE.replace("FOLDER", name))
-        (folder / "agent.py").write_text(AGENT.replace("FOLDER", name))
+        (folder / "clerk.py").write_text(AGENT.replace("FOLDER", name))
         for helper in ("helper", "late"):
             (folder / f"{helper}.py").write_text(f"NAME = {name!r}\n")
     return tmp_path
@@ -67,7 +67,7 @@ def _as_before() -> Iterator[None]:
     yield
     assert sys.path == path
     assert {name: sys.modules[name] for name in modules} == modules
-    assert not {"agent", "helper", "late"} & sys.modules.keys()
+    assert not {"clerk", "helper", "late"} & sys.modules.keys()
 
 
 def states(capsys: Said, *arguments: str) -> list[tuple[str, str]]:
@@ -87,7 +87,7 @@ BOTH = [("of a", "passed"), ("of b", "passed")]
 def test_each_scenario_gets_the_modules_of_its_own_folder(jobs: str, here: Path, capsys: Said) -> None:
     assert states(capsys, "--jobs", jobs) == BOTH
     assert states(capsys, "--jobs", jobs, "b", "a") == BOTH[::-1]
-    (here / "agent.py").write_text(AGENT.replace("FOLDER", "the current folder"))
+    (here / "clerk.py").write_text(AGENT.replace("FOLDER", "the current folder"))
     assert states(capsys, "--jobs", jobs) == BOTH
 
 
@@ -103,45 +103,45 @@ def test_workers_that_are_not_forked_get_them_too(here: Path, capsys: Said) -> N
 
 
 def test_in_one_process_none_is_left_to_the_next(here: Path) -> None:
-    said = [f"agent of {name}, helper of {name}, late of {name}" for name in ("a", "b")]
+    said = [f"clerk of {name}, helper of {name}, late of {name}" for name in ("a", "b")]
     assert [answers(here / name) for name in ("a", "b", "a")] == [{said[0]}, {said[1]}, {said[0]}]
 
 
 def test_a_scenario_that_is_left_early_leaves_none(here: Path) -> None:
     scenarios = [load(here / name / "s.chaos.yaml")[0] for name in ("a", "b")]
     first = run(scenarios[0])
-    assert next(first).trial.said == "agent of a, helper of a, late of a"
+    assert next(first).trial.said == "clerk of a, helper of a, late of a"
     first.close()  # type: ignore[attr-defined]
-    assert next(run(scenarios[1])).trial.said == "agent of b, helper of b, late of b"
+    assert next(run(scenarios[1])).trial.said == "clerk of b, helper of b, late of b"
 
 
 def test_each_check_reads_the_modules_of_its_own_folder(here: Path, capsys: Said) -> None:
     assert main(["check"]) == 0
     capsys.readouterr()
-    (here / "b" / "agent.py").write_text(AGENT.replace("refund", "pay"))
+    (here / "b" / "clerk.py").write_text(AGENT.replace("refund", "pay"))
     assert main(["check"]) == 2
-    assert capsys.readouterr().err == "b/s.chaos.yaml:3:9: agent:refund cannot be imported: agent.py has no 'refund'\n"
+    assert capsys.readouterr().err == "b/s.chaos.yaml:3:9: clerk:refund cannot be imported: clerk.py has no 'refund'\n"
 
 
 def test_the_current_folder_has_what_a_folder_lacks_and_each_has_it_for_itself(here: Path, capsys: Said) -> None:
     for name in ("a", "b"):
-        (here / name / "agent.py").unlink()
-    (here / "agent.py").write_text(AGENT.replace("NAME = ", "NAME = helper.NAME or "))
+        (here / name / "clerk.py").unlink()
+    (here / "clerk.py").write_text(AGENT.replace("NAME = ", "NAME = helper.NAME or "))
     assert states(capsys) == BOTH
 
 
 def test_folders_without_modules_share_those_of_the_current_one(here: Path) -> None:
-    for name in ("agent", "helper", "late"):
+    for name in ("clerk", "helper", "late"):
         for folder in ("a", "b"):
             (here / folder / f"{name}.py").unlink()
         (here / f"{name}.py").write_text("NAME = ''\n")
-    (here / "agent.py").write_text(AGENT + ONCE)
+    (here / "clerk.py").write_text(AGENT + ONCE)
     assert answers(here / "a") == answers(here / "b")
     assert (here / "imported").read_text() == "once "
 
 
 def test_the_modules_of_a_folder_are_imported_once(here: Path) -> None:
-    with (here / "a" / "agent.py").open("a") as file:
+    with (here / "a" / "clerk.py").open("a") as file:
         file.write(ONCE)
     for name in ("a", "b", "a", "a"):
         answers(here / name)
@@ -155,8 +155,8 @@ def test_a_folder_that_a_module_puts_on_the_path_is_there_for_its_scenarios_alon
         (here / name / "more" / "helper.py").write_text(f"NAME = {name!r}\n")
         (here / name / "late.py").write_text(f"import helper\nNAME = {name!r}\n")
         text = AGENT.replace("FOLDER", name)
-        (here / name / "agent.py").write_text(f"import sys\nsys.path.insert(0, '{here / name / 'more'}')\n{text}")
-    said = [f"agent of {name}, helper of {name}, late of {name}" for name in ("a", "b")]
+        (here / name / "clerk.py").write_text(f"import sys\nsys.path.insert(0, '{here / name / 'more'}')\n{text}")
+    said = [f"clerk of {name}, helper of {name}, late of {name}" for name in ("a", "b")]
     assert [answers(here / name) for name in ("a", "b", "a")] == [{said[0]}, {said[1]}, {said[0]}]
 
 

@@ -8,6 +8,11 @@ import pytest
 import yaml  # noqa: F401  # pytester forgets what a test imports first, and yaml's classes must stay the same
 
 import chaoslab as lab
+from chaoslab.analysis.assertion import GROUP as ASSERTIONS
+from chaoslab.base.registry import bundled
+from chaoslab.base.registry import load as plugin
+from chaoslab.core.fault import GROUP as FAULTS
+from chaoslab.core.triggers import GROUP as TRIGGERS
 from chaoslab.execution.scenarios import load, running, tell
 from tests.scenarios.shop_parts import careful, refund
 
@@ -19,6 +24,8 @@ def _loaded() -> None:
     """All modules that the plug-in uses. A run within this process forgets those that it loads itself, and classes
     would be there twice."""
     assert all((load, running, tell))
+    for group in (ASSERTIONS, FAULTS, TRIGGERS):
+        assert all(plugin(group, name) for name in bundled(group))
     lost = lab.inject("lost_reply", "refund")
     assert lab.run(lab.fresh(careful), "x", tools=[refund], faults=[lost]).story()
 
