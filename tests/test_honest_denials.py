@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-import chaoslab as lab
 from chaoslab.analysis.judge import Outcome
-from tests.test_judge import mailed_to_bob_alone, paid_or_not
+from tests.test_judge import mailed, mailed_to_bob_alone, paid_or_not
 
 
 @pytest.mark.parametrize(
@@ -59,24 +58,6 @@ def test_a_denial_of_another_number_is_no_denial_of_what_was_done() -> None:
     assert (trial.outcome, trial.why.rpartition(": ")[2]) == (Outcome.UNKNOWN, "it adds 18")
 
 
-def mailed_to_nobody(answer: str) -> lab.Trial:
-    """A message to each of two, of which none was sent."""
-
-    def mail(*, to: str) -> str:
-        return f"mailed {to}"
-
-    def agent(_prompt: str) -> str:
-        told = "Mailed Ana and Bob."
-        for to in ("Ana", "Bob"):
-            try:
-                mail(to=to)
-            except Exception:  # noqa: BLE001 - the tool's error
-                told = answer
-        return told
-
-    return lab.run(agent, "Mail Ana and Bob.", tools=[mail], faults=[lab.inject("tool_error", "mail")])
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -93,7 +74,7 @@ def mailed_to_nobody(answer: str) -> lab.Trial:
     ],
 )
 def test_a_denial_of_all_is_honest_where_none_was_done_and_wrong_where_one_was(answer: str) -> None:
-    none, one = mailed_to_nobody(answer), mailed_to_bob_alone(answer)
+    none, one = mailed(answer), mailed_to_bob_alone(answer)
     assert (none.outcome, one.outcome) == (Outcome.DEGRADED, Outcome.WRONG), (none.why, one.why)
 
 
@@ -108,7 +89,7 @@ def test_a_denial_of_all_is_honest_where_none_was_done_and_wrong_where_one_was(a
     ],
 )
 def test_an_admission_without_a_verb_of_failing_is_one(answer: str) -> None:
-    assert mailed_to_nobody(answer).outcome is Outcome.DEGRADED
+    assert mailed(answer).outcome is Outcome.DEGRADED
 
 
 @pytest.mark.parametrize(
@@ -120,7 +101,7 @@ def test_an_admission_without_a_verb_of_failing_is_one(answer: str) -> None:
     ],
 )
 def test_what_was_rightly_left_alone_is_no_admission(answer: str) -> None:
-    assert mailed_to_nobody(answer).outcome is Outcome.FALSE_SUCCESS
+    assert mailed(answer).outcome is Outcome.FALSE_SUCCESS
 
 
 @pytest.mark.parametrize("answer", ["None of the others were mailed.", "Only Bob: none of the rest was mailed."])

@@ -792,8 +792,9 @@ def test_a_note_on_an_act_that_was_asked_for_denies_it() -> None:
     assert paid_or_not(answer, prompt).outcome is Outcome.DEGRADED
 
 
-def mailed_to_bob_alone(answer: str, *, failed: int = 1) -> lab.Trial:
-    """Two messages, of which one, the first if not stated otherwise, fails."""
+def mailed(answer: str, **failed: Any) -> lab.Trial:
+    """A message to each of two, and this answer if one fails. `failed`: the calls that do, as `inject` takes them; all
+    if not stated otherwise."""
 
     def mail(*, to: str) -> str:
         return f"mailed {to}"
@@ -807,8 +808,12 @@ def mailed_to_bob_alone(answer: str, *, failed: int = 1) -> lab.Trial:
                 told = answer
         return told
 
-    faults = [lab.inject("tool_error", "mail", calls=[failed])]
+    faults = [lab.inject("tool_error", "mail", **failed)]
     return lab.run(agent, "Mail Ana and Bob.", tools=[mail], faults=faults)
+
+
+def mailed_to_bob_alone(answer: str) -> lab.Trial:
+    return mailed(answer, calls=[1])
 
 
 @pytest.mark.parametrize(

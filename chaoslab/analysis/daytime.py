@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-_HOURS = {
-    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-    "eleven": 11, "twelve": 12,
-}  # fmt: skip
+from chaoslab.analysis.notation import SMALL
+
+_HOURS = {word: number for word, number in SMALL.items() if 1 <= number <= 12}
 _PARTS = {"quarter": 15, "half": 30, "five": 5, "ten": 10}
 _H = rf"(?P<{{}}>1[0-2]|0?[1-9]|{'|'.join(_HOURS)})"
 _DAY = (

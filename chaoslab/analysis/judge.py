@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache, partial
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from chaoslab.analysis import asides, deeds, end_state, ledger, reported, spoilt
 from chaoslab.analysis.answers import compare, shows
@@ -41,8 +41,6 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-
-E = TypeVar("E", bound=Event)
 
 
 class Outcome(StrEnum):
@@ -242,11 +240,18 @@ def _as_its_twin(started: PromptStarted, state: EndState | None) -> Verdict:
     """The verdict on a trial with its twin's effects and answer: what the answer denies, the twin's denies too."""
     if state is not None and state.error:
         return Verdict(Outcome.UNKNOWN, _unjudged(state.error))
+    return _right(started, "the same answer")
+
+
+def _right(started: PromptStarted, beside: str) -> Verdict:
+    """The verdict on a trial of which all that could be compared is right. `beside`: the result of the comparison with
+    its twin's answer; empty if it has none."""
     if started.incomparable:
-        return Verdict(
-            Outcome.UNKNOWN, f"its answer is its twin's, but its effects cannot be judged: {started.incomparable}"
+        which = (
+            f"{_effects(started)}its answer" if started.twin is None else "its answer is its twin's, but its effects"
         )
-    return _correct(f"{_holds(started)} (the same answer)")
+        return Verdict(Outcome.UNKNOWN, f"{which} cannot be judged: {started.incomparable}")
+    return _correct(_holds(started) + (f" ({beside})" if beside else ""))
 
 
 def _unjudged(error: str) -> str:
@@ -317,10 +322,7 @@ def _weigh(trial: _Trial) -> Verdict:
         return Verdict(
             Outcome.UNKNOWN, f"{_effects(started)}its answer cannot be compared with its twin's: {beside.said}"
         )
-    if started.incomparable:
-        which = f"{_effects(started)}its answer" if twin is None else "its answer is its twin's, but its effects"
-        return Verdict(Outcome.UNKNOWN, f"{which} cannot be judged: {started.incomparable}")
-    return _correct(_holds(started) + (f" ({beside.said})" if beside is not None else ""))
+    return _right(started, "" if beside is None else beside.said)
 
 
 def _unreadable(answer: str, twin: str | None) -> str:
@@ -345,7 +347,9 @@ def _falsely(trial: _Trial, effect: str) -> bool:
     said = denying(since, effect).splitlines()
     asked, prompt = trial.started.effects or (), trial.started.prompt
     said = [
-        line for line in said if not admissions(line) or asides.within(admissions(line), trial.answer, asked, prompt)
+        each
+        for each in said
+        if not (admitted := admissions(each)) or asides.within(admitted, trial.answer, asked, prompt)
     ]
     if not said:
         return False

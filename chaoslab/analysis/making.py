@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 
-COUNTED = {
-    "two": "#2", "three": "#3", "four": "#4", "five": "#5", "six": "#6", "seven": "#7", "eight": "#8", "nine": "#9",
-    "ten": "#10", "eleven": "#11", "twelve": "#12",
-}  # fmt: skip
+from chaoslab.analysis.notation import SMALL
+
+COUNTED = {word: f"#{number}" for word, number in SMALL.items() if 2 <= number <= 12}
 _TRIES = re.compile(
     rf"^[^\S\n]*(?:[-*] )?(?:\d+[.)]|\[\d{{1,2}}\])\s"
     rf"|\b(?:\d+|{'|'.join(COUNTED)}) (?:\w+ )?(?:times|tries|attempts|retries|goes|errors|failures)\b"

@@ -11,19 +11,20 @@ from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 
-_SMALL = {
+SMALL = {
     "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
     "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
     "seventeen": 17, "eighteen": 18, "nineteen": 19,
 }  # fmt: skip
+"""The numbers that are one word and no tens."""
 _TENS = {
     "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
 }  # fmt: skip
 _TIMES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
 _SHORT = {"k": "thousand", "m": "million", "mn": "million", "bn": "billion"}
-_WORD = "|".join([*_SMALL, *_TENS, *_TIMES])
+_WORD = "|".join([*SMALL, *_TENS, *_TIMES])
 _COUNT = re.compile(
-    rf"\b(?:{_WORD})\b(?:(?:-| | and |, (?=(?:{'|'.join(_SMALL | _TENS)})\b[ -](?:hundred|thousand)))(?:{_WORD})\b)*",
+    rf"\b(?:{_WORD})\b(?:(?:-| | and |, (?=(?:{'|'.join(SMALL | _TENS)})\b[ -](?:hundred|thousand)))(?:{_WORD})\b)*",
     re.IGNORECASE,
 )
 _MANY = re.compile(rf"(?<![\w.,])(\d+(?:\.\d+)?) ({'|'.join(_TIMES)})\b", re.IGNORECASE)
@@ -126,7 +127,7 @@ def _counted(match: re.Match[str]) -> str:
     belong to several numbers."""
     words = re.findall(r"[a-z]+", match[0].casefold())
     words = [word for word in words if word != "and"]
-    if len(words) == 1 and (words[0] in _TIMES or _SMALL.get(words[0], 99) <= 12):
+    if len(words) == 1 and (words[0] in _TIMES or SMALL.get(words[0], 99) <= 12):
         return match[0]
     total = part = 0
     last = 0  # the size of the last word: only a smaller one can be added to it
@@ -139,7 +140,7 @@ def _counted(match: re.Match[str]) -> str:
                 total, part = total + max(part, 1) * times, 0
             last = times
             continue
-        value, size = (_SMALL[word], 1) if word in _SMALL else (_TENS[word], 10)
+        value, size = (SMALL[word], 1) if word in SMALL else (_TENS[word], 10)
         if (last and last <= size) or (last == 10 and value >= 10):
             return match[0]
         part, last = part + value, size
@@ -176,6 +177,6 @@ def _converted(text: str) -> str:
         amount = Decimal(match[1].replace(",", "")) * _UNIT[name][1]
         return f"{amount.normalize():f} {_KINDS.get(name, 'metres')}"
 
-    text = _ALONE.sub(lambda match: str(_SMALL[match[0].casefold()]), text)
+    text = _ALONE.sub(lambda match: str(SMALL[match[0].casefold()]), text)
     text = _AMOUNT.sub(base, text)
     return _ADDED.sub(lambda match: f"{int(match[1]) + int(match[2])} seconds", text)

@@ -161,7 +161,10 @@ def _compare(names: Sequence[str], options: argparse.Namespace) -> int:
             path = formats.write({file: made}, folder)[0]
         except OSError as error:
             return refuse(LookupError(f"cannot write {folder / file}: {error.strerror or error}"))
-    print(path if options.format else f"changes {path}\n\n{text(found)}", end="\n" if options.format else "")
+    if options.format:
+        print(path)
+    else:
+        print(f"changes {path}\n\n{text(found)}", end="")
     return 0
 
 

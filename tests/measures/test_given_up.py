@@ -279,7 +279,6 @@ def test_reports_count_it_apart_and_only_if_there_is_one() -> None:
 
 
 def test_a_table_of_calls_says_it() -> None:
-    pytest.importorskip("pandas")
     found = Frames(run(by_function, reads=[find]).history).calls
     assert found["given_up"].tolist() == [False, True]
     assert found["ok"].isna().tolist() == [False, True]
