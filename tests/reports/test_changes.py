@@ -138,6 +138,13 @@ def test_settings_that_differ_are_told_with_their_values(tmp_path: Path) -> None
     assert Changes.of(*runs).notes == ("The setting TOOL_TIMEOUT_S is another: 2.0 then, 0.3 now.",)
 
 
+def test_a_setting_is_text_in_markdown_whatever_is_in_it(tmp_path: Path) -> None:
+    history = History.read(FakeRun(tmp_path, prompts=1).write())
+    runs = [Contents.of(stated(history, PROMPTS=name), where="x") for name in ("a", "<img src=x> **b**")]
+    page = FORMATS["markdown"][1](Changes.of(*runs))
+    assert "- `The setting PROMPTS is another: 'a' then, '<img src=x> **b**' now.`" in page
+
+
 def junit_schema(text: str, folder: Path) -> None:
     """Holds the file to the schema of Jenkins, where there is a checker."""
     (folder / "changes.xml").write_text(text, encoding="utf-8")

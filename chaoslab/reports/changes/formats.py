@@ -38,7 +38,7 @@ def text(found: Changes) -> str:
 def markdown(found: Changes) -> str:
     """The changes for a pull request."""
     lines = ["## What changed", "", f"{code(found.then)} → {code(found.now)}", "", f"- **{found.said}**"]
-    lines += [f"- {found.tested}", *(f"- {line}" for line in _notes(found))]
+    lines += [f"- {found.tested}", *(f"- {code(line)}" for line in _notes(found))]
     if found.spent:
         lines += ["", f"| {' | '.join([SPENT, *SPENT_COLUMNS])} |", "|---|--:|--:|--:|--:|"]
         lines += [f"| {' | '.join([one.amount, *one.cells])} |" for one in found.spent]

@@ -1,7 +1,8 @@
 """The spending of two runs side by side: what a trial took then and now, in the mean over pairs of trials.
 
 A pair counts if both of its trials ended, and by themselves. The interval is that of the mean of the differences within
-the pairs, the pairs of one prompt being one group, so that what only differs between prompts widens nothing.
+the pairs, so what only differs between prompts widens nothing. The pairs of one prompt are one group, since they may go
+together.
 """
 
 from __future__ import annotations
