@@ -12,7 +12,7 @@ from typing import Annotated, Any, BinaryIO
 
 from chaoslab.base.shapes import DEPTH_MAX, Shape, Within, deeper
 from chaoslab.core.events import LASTS_MAX_S, Count, Event
-from chaoslab.record.typed_lines import TypedLines
+from chaoslab.record.typed_lines import TypedLines, brackets
 
 CHUNK = 1 << 15
 """The bytes of a log that are parsed at once: about a hundred lines."""
@@ -84,11 +84,8 @@ def _typed(kinds: int) -> TypedLines[Record]:  # noqa: ARG001 - a package may ad
 def parse_line(line: bytes) -> Record | None:
     """The record of a line. None if the line is cut or foreign, if its kind is unknown, or if a field is not of its
     type or out of its range (`events`). A reader of records need not check any of that again."""
-    if not _may_be_deep(line):
-        found = _typed(len(Event.kinds)).read(line)
-        if found is not None:
-            return found
-    return _parsed(line)
+    found = _typed(len(Event.kinds)).read(line)
+    return _parsed(line) if found is None else found
 
 
 def records_of(path: Path, *, cut: Callable[[int], None]) -> Iterator[list[Record]]:
@@ -130,10 +127,7 @@ def records_of(path: Path, *, cut: Callable[[int], None]) -> Iterator[list[Recor
 def _structs(lines: bytes) -> list[Any] | None:
     """The structs of whole lines; None if any of them has to be read in the general way."""
     *each, rest = lines.split(b"\n")
-    long = [line.count(b"[") + line.count(b"{") for line in each if len(line) > 2 * DEPTH_MAX]
-    if not each or rest or max(long, default=0) > DEPTH_MAX:
-        return None
-    return _typed(len(Event.kinds)).structs(each)
+    return None if rest or not each else _typed(len(Event.kinds)).structs(each)
 
 
 def whole(record: Record) -> Record:
@@ -148,10 +142,6 @@ def kind_of(record: Record) -> type[Event]:
     return kind
 
 
-def _may_be_deep(line: bytes) -> bool:
-    return len(line) > 2 * DEPTH_MAX and line.count(b"[") + line.count(b"{") > DEPTH_MAX
-
-
 def _parsed(line: bytes) -> Record | None:
     """The same for any line, in the general way."""
     try:
@@ -160,7 +150,7 @@ def _parsed(line: bytes) -> Record | None:
         return None
     if type(data) is not dict:
         return None
-    return record_of(data, brackets=line.count(b"[") + line.count(b"{"))
+    return record_of(data, brackets=brackets(line))
 
 
 def record_of(data: dict[str, Any], *, brackets: int) -> Record | None:

@@ -9,7 +9,7 @@ both: to make them of it takes five times as long as to parse it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import reduce
 from operator import attrgetter, or_
@@ -18,7 +18,7 @@ from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin, get_t
 
 import msgspec
 
-from chaoslab.base.shapes import Check, Within, allowed
+from chaoslab.base.shapes import DEPTH_MAX, Check, Within, allowed
 
 R = TypeVar("R")
 WHOLE = Within(-(2**63), 2**63 - 1)
@@ -37,9 +37,9 @@ class TypedLines(Generic[R]):
         for name, kind in kinds.items():
             inner = _Class.of(kind)
             rows = {**outer.rows(), **inner.rows(), **outer.rows()}.values()  # `trial` is in both, and required
-            make = _maker(outer, held, inner, once)
+            make, free = _maker(outer, held, inner, once), any(free_in(hint) for _, hint in inner.every())
             parts = {part: property(of.maker(once)) for part, of in inner.inner.items()}
-            more = {**inner.methods(), held: property(_itself), "of": kind, "whole": make, **parts}
+            more = {**inner.methods(), held: property(_itself), "of": kind, "whole": make, "free": free, **parts}
             if checks := [*outer.checks(), *inner.checks()]:
                 more["__post_init__"] = _checker(checks)
             struct = msgspec.defstruct(
@@ -55,13 +55,16 @@ class TypedLines(Generic[R]):
         found = self.structs([line])
         return None if found is None else self._make[type(found[0])](found[0])
 
-    def structs(self, lines: Iterable[bytes]) -> list[Any] | None:
+    def structs(self, lines: Collection[bytes]) -> list[Any] | None:
         """The struct of each line; None if any of them has to be read in the general way. `of` is the kind of a
         struct's event, and `whole()` makes the record."""
         try:
-            return list(map(self._decode, lines))
+            found = list(map(self._decode, lines))
         except (ValueError, RecursionError):
             return None
+        # only values of any type can be nested, and two brackets are two bytes at least
+        nested = [line for line, one in zip(lines, found, strict=True) if len(line) > 2 * DEPTH_MAX and one.free]
+        return None if any(brackets(line) > DEPTH_MAX for line in nested) else found
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,12 @@ class _Class:
                 default = (of.default,)
             found[name] = (name, typed(hint), *default)
         return found
+
+    def every(self) -> Iterator[tuple[str, Any]]:
+        """The fields of a line, each with its annotation."""
+        for inner in self.inner.values():
+            yield from inner.every()
+        yield from ((name, hint) for name, (_, hint) in self.own.items())
 
     def methods(self) -> dict[str, Any]:
         """Its own methods and constants, which the struct has too."""
@@ -177,3 +186,13 @@ def further(hint: Any) -> bool:
     checks = [one for one in get_args(hint)[1:] if not isinstance(one, Within)] if get_origin(hint) is Annotated else []
     inner = get_args(hint)[:1] if get_origin(hint) is Annotated else get_args(hint)
     return bool(checks) or any(map(further, inner))
+
+
+def free_in(hint: Any) -> bool:
+    """True if the annotation allows values of any type somewhere, so of any depth."""
+    return hint is Any or any(map(free_in, get_args(hint)))
+
+
+def brackets(line: bytes) -> int:
+    """The number of brackets that open an object or a list in a line; its values are not nested deeper."""
+    return line.count(b"[") + line.count(b"{")
