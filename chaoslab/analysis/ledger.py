@@ -188,7 +188,7 @@ def _matches(wish: Mapping[str, Any], effect: Effect) -> bool:
     if wish.get("effect") != effect.effect:
         return False
     content = effect.content
-    if len(wish) == len(content) + 1 and "effect" not in content and content.items() <= wish.items():
+    if wish == {**content, "effect": effect.effect}:
         return True  # most: all is equal
     for key, value in wish.items():
         if key in _APART:

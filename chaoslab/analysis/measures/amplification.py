@@ -73,8 +73,8 @@ class Sent:
 
     def take(self, history: History) -> None:
         met = {at[:3] for _, _, at in history.placed(FaultWitnessed)}
-        gone = history.given_up
-        sent: Counter[Request] = Counter([at[:3] for _, _, at in history.placed(CallStarted) if at not in gone])
+        gone, began = history.given_up, history.placed(CallStarted)
+        sent: Counter[Request] = Counter([at[:3] for _, _, at in began if not gone or at not in gone])
         for request, attempts in sent.items():
             trial, target, number = request
             found = self.targets.get(target)

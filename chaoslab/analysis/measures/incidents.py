@@ -225,7 +225,7 @@ class _Told:
             [e for t, e in self.effects.get((trial, fault.target), ()) if opened_t <= t <= closed_t]
         ):
             ending = Ending.HARM
-        duration_s, noticed_after_s = (round(max(0.0, t - opened_t), 6) for t in (closed_t, noticed_t))
+        duration_s, noticed_after_s = _lasted_s(opened_t, closed_t), _lasted_s(opened_t, noticed_t)
         target, name, injection = intern(fault.target), intern(fault.fault), intern(fault.injection)
         return Incident(
             trial, target, fault.request, name, injection, opened_t, duration_s, ending, noticed_after_s
@@ -274,9 +274,13 @@ class _Told:
         return None, Ending.CENSORED
 
 
+def _lasted_s(begun_t: float, ended_t: float) -> float:
+    return round(max(0.0, ended_t - begun_t), 6)
+
+
 def _repeated(effects: Sequence[Effect]) -> bool:
     """True if one of them happened twice; entries with the same request id are one effect."""
-    return any(
+    return len(effects) > 1 and any(
         (one.tool, one.effect, one.content) == (other.tool, other.effect, other.content)
         and (not other.request_id or other.request_id != one.request_id)
         for one, other in combinations(effects, 2)
