@@ -65,6 +65,28 @@ def test_lines_with_deep_values_are_read_as_each_alone(tmp_path: Path, depth: in
     assert (parse_line(deep) is not None) == read
 
 
+ANY = [
+    ("call_started", "arguments", b"%b"),
+    ("effect", "content", b'{"a": %b}'),
+    ("end_state", "before", b"%b"),
+    ("prompt_started", "effects", b'[{"effect": "book", "a": %b}]'),
+    ("prompt_started", "state", b"%b"),
+    ("run_started", "asked", b"[%b]"),
+    ("fault_scheduled", "params", b'{"a": %b}'),
+]
+"""Fields that hold values of any type, and the text around one."""
+
+
+@pytest.mark.parametrize(("kind", "field", "around"), ANY, ids=[f"{kind}.{field}" for kind, field, _ in ANY])
+def test_a_value_of_any_type_is_refused_if_it_is_too_deep(kind: str, field: str, around: bytes) -> None:
+    for depth, read in ((100, True), (DEPTH_MAX + 1, False)):
+        fields = {name: value for name, value in json.loads(LINES[kind]).items() if name != field}
+        deep = around % (b"[" * depth + b"]" * depth)
+        line = json.dumps(fields).encode()[:-1] + b', "%b": %b}' % (field.encode(), deep)
+        assert (fast(line) is not None) == read
+        assert (_parsed(line) is not None) == read
+
+
 def check(line: bytes) -> None:
     found = fast(line)
     assert found is None or told(found) == told(_parsed(line))

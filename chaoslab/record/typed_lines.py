@@ -23,6 +23,9 @@ from chaoslab.base.shapes import DEPTH_MAX, Check, Within, allowed
 R = TypeVar("R")
 WHOLE = Within(-(2**63), 2**63 - 1)
 """The whole numbers that msgspec can bound."""
+_FLAT = 2 * DEPTH_MAX
+"""A line of so many bytes nests no values too deep. Nor does a longer one whose struct has no field for values of any
+type (`free`)."""
 FINITE = Within(-1e300, 1e300)
 
 
@@ -52,8 +55,13 @@ class TypedLines(Generic[R]):
 
     def read(self, line: bytes) -> R | None:
         """The record of a line; None if it has to be read in the general way."""
-        found = self.structs([line])
-        return None if found is None else self._make[type(found[0])](found[0])
+        try:
+            found = self._decode(line)
+        except (ValueError, RecursionError):
+            return None
+        if len(line) > _FLAT and found.free and brackets(line) > DEPTH_MAX:
+            return None
+        return self._make[type(found)](found)
 
     def structs(self, lines: Collection[bytes]) -> list[Any] | None:
         """The struct of each line; None if any of them has to be read in the general way. `of` is the kind of a
@@ -62,9 +70,8 @@ class TypedLines(Generic[R]):
             found = list(map(self._decode, lines))
         except (ValueError, RecursionError):
             return None
-        # only values of any type can be nested, and two brackets are two bytes at least
-        nested = [line for line, one in zip(lines, found, strict=True) if len(line) > 2 * DEPTH_MAX and one.free]
-        return None if any(brackets(line) > DEPTH_MAX for line in nested) else found
+        free = [line for line, one in zip(lines, found, strict=True) if len(line) > _FLAT and one.free]
+        return None if any(brackets(line) > DEPTH_MAX for line in free) else found
 
 
 @dataclass(frozen=True)
