@@ -205,3 +205,25 @@ def test_every_command_has_help() -> None:
         assert command in whole
         with pytest.raises(SystemExit, match="0"):
             main([command, "--help"])
+
+
+@pytest.mark.parametrize(
+    ("given", "both"),
+    [
+        (["faults", "latency", "--json", "timeout"], ('"fault": "latency"', '"fault": "timeout"')),
+        (["settings", "--effective", "SEED=7", "--json", "TOXIC_PROB=0.7"], ('"value": "7"', '"value": "0.7"')),
+        (["check", "one.toml", "--json", "two.toml"], ('"file": "one.toml"', '"file": "two.toml"')),
+    ],
+    ids=lambda given: " ".join(given),
+)
+def test_words_of_one_kind_may_stand_on_both_sides_of_an_option(
+    given: list[str],
+    both: tuple[str, str],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(given)
+    told = capsys.readouterr()
+    assert all(part in told.out for part in both), told

@@ -48,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         options, unknown = _parser(given).parse_known_args(given)
+        if unknown and not any(word.startswith("-") for word in unknown):  # such as a run's name after an option
+            options, unknown = options.parser.parse_known_intermixed_args(given[1:])
         if unknown:  # reported by the command that does not know them
             options.parser.error(_not_understood(options, given, unknown))
         code: int = options.command(options)

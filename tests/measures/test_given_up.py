@@ -4,6 +4,7 @@ held it back."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
@@ -258,6 +259,24 @@ def test_a_failure_after_it_is_the_requests_first() -> None:
     assert missed is not None
     assert missed.text == "find 1 was tried again 1 times, at most 0 were allowed"
     assert Slo(share=0.6).check(seen).text == "50% of 2 calls were good, at least 60% were asked for"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("cancelled", [True, False])
+def test_only_attempts_that_somebody_waited_for_are_too_many(*, cancelled: bool) -> None:
+    async def find(words: str) -> str:  # noqa: ARG001
+        await asyncio.sleep(0.1)
+        raise ConnectionError("no line")
+
+    async def agent(_: str) -> str:
+        for _n in range(7):
+            with contextlib.suppress(TimeoutError, ConnectionError):
+                await asyncio.wait_for(find("x"), 0.05 if cancelled else 9)
+        return "nothing"
+
+    trial = lab.run(agent, "x", reads=[find], facts=["tea"], twin=False)
+    said = [one.seen for one in Contents.of(trial.history, where="here").advice]
+    assert numbers(trial) == [*range(1, 8)]
+    assert ("One request was attempted 6 times or more in 1 of 1 trials, 7 at most." in said) is not cancelled
 
 
 def test_reports_count_it_apart_and_only_if_there_is_one() -> None:
