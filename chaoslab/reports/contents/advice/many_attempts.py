@@ -9,8 +9,7 @@ from chaoslab.core.events import CallFinished
 from chaoslab.reports.contents.advice import Advice, Seen
 
 MANY = 6
-"""The attempts at one request from which on they are many. Those that were given up do not count: nobody waited for them
-and asked again."""
+"""The attempts at one request from which on they are many. Those that the agent gave up do not count."""
 
 
 def advise(seen: Seen) -> list[Advice]:
