@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import socket
 import ssl
 import threading
@@ -134,6 +136,21 @@ def test_a_reader_that_leaves_has_given_up_if_an_equal_request_was_answered(tmp_
     found, lone = calls(history(tmp_path)), uninjected(history(tmp_path))
     assert (found.failed, found.given_up) == ((0, 1) if won else (1, 0))
     assert [one.error for one in lone] == ([] if won else ["timed_out"])
+
+
+def test_it_serves_while_there_are_more_than_a_thousand_files(crm: list[str], tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048) if hard == resource.RLIM_INFINITY else hard, hard))
+    fault = {"fault": "latency", "target": "crm", "calls": [2], "delay_s": 0.01}
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1030)]
+    try:
+        with standing(tmp_path, crm, fault) as running, httpx.Client(base_url=running.url("crm")) as client:
+            assert [client.get(f"/{n}").status_code for n in range(3)] == [200] * 3
+    finally:
+        for file in files:
+            os.close(file)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert met(tmp_path) == ["latency"]
 
 
 @pytest.mark.parametrize("fault", [None, ("latency", {"delay_s": 20.0}), ("lost_reply", {})])

@@ -303,7 +303,6 @@ def test_a_service_is_asked_for_nothing_that_is_not_in_the_log(tmp_path: Path) -
         line.sendall(POST)
         eventually(lambda: len(service.asked) == 2)
         assert [event.tool for _, event in history(tmp_path).of(CallStarted)] == ["GET /x", "POST /x"]
-    assert ends(tmp_path)[1][2] == "cancelled"
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

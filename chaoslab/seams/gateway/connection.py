@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import socket
 import struct
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +13,7 @@ from chaoslab.core.exchange import Failure
 from chaoslab.seams.gateway.requests import Request, refusal, secrets_of, split
 from chaoslab.seams.gateway.routes import unknown
 from chaoslab.seams.gateway.shared import Gateway
-from chaoslab.seams.gateway.upstream import Broken, Said, Upstream
+from chaoslab.seams.gateway.upstream import Broken, Said, Upstream, readable
 from chaoslab.seams.services.line import Answer, Answered, Seen
 from chaoslab.seams.services.messages import HttpRequest, is_stream
 from chaoslab.seams.services.seam import ServiceAttempt
@@ -50,6 +49,7 @@ class Connection:
         self._gateway, self._line, self._only, self._reader = gateway, line, only, Reader(line.recv, held)
         self._upstreams: dict[str, Upstream] = {}
         self._route = ""
+        self._attempt: ServiceAttempt | None = None
         self._lapsed = self._left = False
         self._body: Iterable[bytes] = ()
         self._length = 0
@@ -166,6 +166,7 @@ class Connection:
         """Answers a request that was numbered; False if the connection is over. One that is too large to be kept is
         passed on as it is."""
         client = _Client(self._line, attempt, head)
+        self._attempt = attempt
         how: str | None
         try:
             if attempt.hit and not large:
@@ -191,30 +192,52 @@ class Connection:
     # The line of an attempt.
 
     def application(self, request: HttpRequest) -> Answer:
-        """The service's answer; one of the gateway's own if there is none."""
+        """The service's answer; one of the gateway's own if there is none.
+
+        Raises:
+            OSError: its trial has ended meanwhile.
+        """
         upstream = self._upstreams.get(self._route)
         if upstream is None:
             route = self._gateway.routes[self._route]
             upstream = self._upstreams[self._route] = Upstream(route, self._gateway.timeout_s)
+        upstream.watch = self._watch
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers]
         body, length = (self._body, self._length) if not request.body else ((request.body,), len(request.body))
+        answer: Answer
         try:
-            return upstream.ask(request.method, request.target, fields, body, length=length)
+            answer = upstream.ask(request.method, request.target, fields, body, length=length)
         except Broken as broken:
-            return Said(broken.status, broken.words)
+            answer = Said(broken.status, broken.words)
+        self._look()
+        if self._attempt is not None and self._attempt.book is not self._gateway.seam.book:
+            raise OSError("the trial has ended")
+        return answer
+
+    def _watch(self, service: socket.socket) -> None:
+        """Waits until the service says something, and sees the client leave meanwhile.
+
+        Raises:
+            TimeoutError: it has been silent for too long.
+        """
+        ready = readable(service, self._line, within_s=self._gateway.timeout_s)
+        if not ready:
+            raise TimeoutError
+        if self._line in ready:
+            self._look()
+
+    def _look(self) -> None:
+        """Ends the attempt if the client has left. The service does its work all the same."""
+        if self._attempt is not None and not self._attempt.over and hung_up(self._line):
+            with self._gateway.lock:
+                self._attempt.left_alone()
 
     def wait(self, delay_s: float) -> bool:
         """Waits until the time is over, or the client hangs up, which is True."""
         clock, began_s = self._gateway.seam.clock, self._gateway.seam.clock.monotonic()
-        ready, _, _ = select.select([self._line], [], [], max(0.0, delay_s))
-        if not ready:
-            return False
-        try:
-            if not self._line.recv(1, socket.MSG_PEEK):
-                return True
-        except OSError:
+        if readable(self._line, within_s=max(0.0, delay_s)) and hung_up(self._line):
             return True
-        clock.sleep(max(0.0, began_s + delay_s - clock.monotonic()))  # it has sent its next request already
+        clock.sleep(max(0.0, began_s + delay_s - clock.monotonic()))  # it may have sent its next request already
         return False
 
     def lapse(self) -> None:
@@ -226,6 +249,16 @@ class Connection:
         body = b"".join(said.parts())
         with suppress(OSError):
             self._line.sendall(spelt(status_line(status), [*said.fields, ("Connection", "close")]) + body)
+
+
+def hung_up(line: socket.socket) -> bool:
+    """True if the other side has closed its connection, or at least its own direction of it."""
+    try:
+        return not line.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 class _Client:

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from threading import Lock, Thread
 
-from chaoslab.seams.gateway.connection import Connection
+from chaoslab.seams.gateway.connection import Connection, hung_up
 from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.gateway.upstream import Upstream
 from chaoslab.seams.gateway.whole import AnswerHead, NotForLoop, RequestHead, answer_head, request_head
@@ -196,9 +196,13 @@ class Loop:
         """Reads from a client."""
         if client.gone:  # since this round began
             return
-        if client.exchange is not None:  # it goes on before it has its answer, or it has ended its side
+        if client.exchange is not None:  # it goes on before it has its answer, or it has left
             client.paused = True
             self._selector.unregister(client.line)
+            if hung_up(client.line):
+                self._write()  # it may have begun in this round
+                with self._shared.lock:
+                    client.exchange.attempt.left_alone()
             return
         try:
             data = client.line.recv(PART_MAX)
@@ -325,7 +329,9 @@ class Loop:
             self._close(kept)
         else:
             self._keep(kept)
-        if attempt.over:  # the trial has ended
+        if attempt.over:  # the trial has ended, or the client has left and the service did its work all the same
+            if self._shared.seam.book is attempt.book:
+                attempt.answered(head.status, head.fields, head.said, body)
             self._ended.append(id(attempt))
             self._drop(client)
             return

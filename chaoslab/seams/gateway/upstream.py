@@ -6,7 +6,7 @@ import json
 import select
 import socket
 import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 
@@ -57,12 +57,27 @@ def _context() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
+_POLL_MAX_S = 2_000_000.0
+"""The longest time that a poll can wait."""
+
+
+def readable(*lines: socket.socket, within_s: float) -> list[socket.socket]:
+    """The connections on which something comes, or that end, within this time, in whole milliseconds. Their number and
+    that of all files may be large, which `select.select` does not allow."""
+    poll = select.poll()
+    for line in lines:
+        poll.register(line, select.POLLIN)
+    found = {number for number, _ in poll.poll(int(min(within_s, _POLL_MAX_S) * 1000))}
+    return [line for line in lines if line.fileno() in found]
+
+
 class Upstream:
     """A connection to a route's service. It is made when it is needed. `timeout_s` bounds each silence of the
-    service."""
+    service. `watch` is given the connection when a request was sent, and may wait until something comes on it."""
 
     def __init__(self, route: Route, timeout_s: float) -> None:
         self.route, self._timeout_s = route, timeout_s
+        self.watch: Callable[[socket.socket], object] = lambda _: None
         self._socket: socket.socket | None = None
         self._reader: Reader | None = None
         self._begun: tuple[bytes, Exception | None] | None = None
@@ -130,6 +145,9 @@ class Upstream:
 
     def _answered(self, method: str) -> Answered:
         assert self._reader is not None
+        assert self._socket is not None
+        if not self._reader.held:
+            self.watch(self._socket)
         while (answer := self._reader.head()) is not None and answer.words[1].startswith("1"):
             pass  # 100 Continue and 103 Early Hints
         if answer is None:
@@ -139,7 +157,7 @@ class Upstream:
         return Answered(self, self._reader, answer, method)
 
     def _connected(self) -> socket.socket:
-        if self._socket is not None and select.select([self._socket], [], [], 0)[0]:
+        if self._socket is not None and readable(self._socket, within_s=0):
             self.close()  # the service has closed it, or says something that nobody asked for
         if self._socket is None:
             line = socket.create_connection((self.route.host, self.route.port), CONNECT_S)

@@ -431,6 +431,11 @@ class ServiceAttempt(Attempt):
         deadline_s = silence_s if error == "timed_out" else self.seam.timeout_s
         self._finish(error, deadline_s, reply, seen.bytes, whole=whole, streamed=seen.streamed)
 
+    def left_alone(self) -> None:
+        """Takes the end of the exchange where the client has left while the service is at work, which it ends."""
+        self.via, self.sent = "service", self.sent or self.call
+        self.ended(Seen("left", None, 0))
+
     def changed(self) -> bool:
         """True if a fault has changed the exchange."""
         return any(active.injected for active in self.faults.active)

@@ -1,0 +1,101 @@
+"""A client that hangs up while its service is at work has no reply, whatever the service says afterwards."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaoslab.analysis.measures.faults import uninjected
+from chaoslab.core.events import CallFinished, Effect, FaultWitnessed
+from chaoslab.execution import gateway
+from tests.gateway.parts import Shop, history, shop, standing
+from tests.seams.lab_parts import eventually
+
+POST = b"POST /crm/refunds HTTP/1.1\r\nHost: localhost\r\nContent-Length: 11\r\n\r\n" + b'{"order":1}'
+GET = b"GET /crm/price HTTP/1.1\r\nHost: localhost\r\n\r\n"
+ELSEWHERE = {"fault": "tool_error", "target": "crm", "calls": [99]}
+"""A fault that makes each exchange of its route one with a thread of its own, and hits none here."""
+
+
+@contextmanager
+def slow() -> Iterator[tuple[Any, threading.Event]]:
+    """A service that begins to work and waits for the event before it answers a POST."""
+    go_on = threading.Event()
+
+    class Slow(Shop):
+        def do_POST(self) -> None:
+            self.server.begun += 1
+            go_on.wait(20)
+            super().do_POST()
+
+    with shop() as server:
+        server.RequestHandlerClass, server.begun = Slow, 0
+        try:
+            yield server, go_on
+        finally:
+            go_on.set()
+
+
+def connected(running: Any) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", int(running.address.rpartition(":")[2])), 20)
+
+
+def ends(logs: Path) -> list[tuple[Any, ...]]:
+    return [(end.ok, end.status, end.error, end.via) for _, end in history(logs).of(CallFinished)]
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["first", "kept"])
+@pytest.mark.parametrize("faults", [[], [ELSEWHERE], [{"fault": "wrong_value", "target": "crm", "calls": [2]}]])
+def test_its_call_timed_out_and_the_work_is_done_all_the_same(
+    faults: list[dict[str, Any]], tmp_path: Path, *, kept: bool
+) -> None:
+    with slow() as (server, go_on), standing(tmp_path, [f"crm={server.url}"], *faults) as running:
+        with connected(running) as line:
+            if kept:
+                line.sendall(GET)
+                assert line.recv(1 << 16).startswith(b"HTTP/1.1 200")
+            line.sendall(POST)
+            eventually(lambda: server.begun == 1)
+        eventually(lambda: len(ends(tmp_path)) == 1 + kept)
+        assert ends(tmp_path)[-1] == (False, None, "timed_out", "service")
+        assert [*history(tmp_path).of(Effect)] == []
+        go_on.set()
+        eventually(lambda: len([*history(tmp_path).of(Effect)]) == 1)
+    assert len(ends(tmp_path)) == 1 + kept
+    assert [event.content for _, event in history(tmp_path).of(Effect)] == [{"order": 1}]
+    assert [*history(tmp_path).of(FaultWitnessed)] == []
+    assert [(one.target, one.error, one.count) for one in uninjected(history(tmp_path))] == [("crm", "timed_out", 1)]
+
+
+@pytest.mark.parametrize("faults", [[], [ELSEWHERE]])
+def test_one_that_asks_on_before_it_has_its_reply_has_not_left(faults: list[dict[str, Any]], tmp_path: Path) -> None:
+    with slow() as (server, go_on), standing(tmp_path, [f"crm={server.url}"], *faults) as running:
+        with connected(running) as line:
+            line.sendall(POST + GET)
+            eventually(lambda: server.begun == 1)
+            go_on.set()
+            data = b""
+            while data.count(b"HTTP/1.1 200") < 2:
+                data += line.recv(1 << 16)
+        eventually(lambda: len(ends(tmp_path)) == 2)
+    assert ends(tmp_path) == [(True, 200, None, "service")] * 2
+
+
+@pytest.mark.parametrize("faults", [[], [ELSEWHERE]])
+def test_the_end_of_the_trial_cuts_the_call_of_one_that_still_waits(
+    faults: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway, "GRACE_S", 0.01)
+    with slow() as (server, _), standing(tmp_path, [f"crm={server.url}"], *faults) as running:
+        line = connected(running)
+        line.sendall(POST)
+        eventually(lambda: server.begun == 1)
+        running.end()
+        line.close()
+    assert [error for _, _, error, _ in ends(tmp_path)] == ["cancelled"]
