@@ -125,7 +125,7 @@ def _calls(report: RunReport) -> list[str]:
     found = report.calls.value
     failed = f"{found.failed} failed" + (f"; {found.given_up} given up by the agent" if found.given_up else "")
     if report.of_functions:
-        made = f"{found.made} of functions{' and of models' if report.knows_usage else ''}"
+        made = f"{found.made} to tools{' and models' if report.knows_usage else ''}"
         asked = "" if report.knows_usage else ", and what it asks of a model,"
         return wrapped(
             f"calls: {made}; {failed}; {found.retries} were further attempts at a call already made. "

@@ -172,7 +172,7 @@ def test_what_a_python_run_cannot_tell_is_not_0(tmp_path: Path) -> None:
     assert " agent pays · " in text
     for zero in ("0 retries", "0 fallbacks", "0 to the model", "the model never answered", "model pays"):
         assert zero not in text
-    assert "calls: 60 of functions; 20 failed; 20 were further attempts at a call already made." in text
+    assert "calls: 60 to tools; 20 failed; 20 were further attempts at a call already made." in text
     assert "How long the agent waits before one, and what it asks of a model, is not known." in text
 
 
@@ -180,7 +180,7 @@ def test_a_trial_without_its_run_tells_no_more() -> None:
     trial = lab.run(pays, "Pay", tools=[charge], reads=[rate])
     text = flat(render(RunReport.of(trial.history)))
     assert "0 retries" not in text
-    assert "calls: 2 of functions; 0 failed; 0 were further attempts" in text
+    assert "calls: 2 to tools; 0 failed; 0 were further attempts" in text
 
 
 def test_a_repeated_charge_is_a_recovery_with_harm(tmp_path: Path) -> None:
