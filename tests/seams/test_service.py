@@ -23,6 +23,7 @@ import pytest
 import requests
 
 import chaoslab as lab
+from chaoslab.analysis.measures.latency import attempts
 from chaoslab.base.identity import canonical
 from chaoslab.core.events import (
     CallFinished,
@@ -1021,6 +1022,7 @@ def test_a_service_that_is_slow_by_itself_meets_the_clients_timeout_and_no_fault
     trial = lab.run(agent, "go", services={"shop": shop}, effects=[])
     ((_, call),) = trial.history.of(CallFinished)
     assert (trial.answer, call.error, round(call.duration_s, 3)) == ("too slow", "timed_out", 1.0)
+    assert [attempt.via for attempt in attempts(trial.history)] == ["service"]  # it is a time of the service's
     assert len(trial.effects) == 1  # it was done all the same
     assert not list(trial.history.of(FaultScheduled))
 

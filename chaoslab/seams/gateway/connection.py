@@ -230,7 +230,7 @@ class Connection:
         """Ends the attempt if the client has left. The service does its work all the same."""
         if self._attempt is not None and not self._attempt.over and hung_up(self._line):
             with self._gateway.lock:
-                self._attempt.left_alone()
+                self._attempt.ended(Seen("left", None, 0))
 
     def wait(self, delay_s: float) -> bool:
         """Waits until the time is over, or the client hangs up, which is True."""

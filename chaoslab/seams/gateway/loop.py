@@ -202,7 +202,7 @@ class Loop:
             if hung_up(client.line):
                 self._write()  # it may have begun in this round
                 with self._shared.lock:
-                    client.exchange.attempt.left_alone()
+                    client.exchange.attempt.ended(Seen("left", None, 0))
             return
         try:
             data = client.line.recv(PART_MAX)

@@ -47,7 +47,7 @@ class PassedAttempt(ServiceAttempt):
     events that it would have as a `ServiceAttempt`. `tell` takes the two that each attempt has."""
 
     of_model, chat, hit, over = False, None, False, False
-    via, sent, reply, waited_s = "none", None, None, None
+    via, sent, reply, waited_s = "service", None, None, None
     _stopped, _broken_by, _packed = False, None, True
 
     def __init__(
@@ -88,7 +88,7 @@ class PassedAttempt(ServiceAttempt):
 
     def answered(self, status: int, fields: Fields, said: Container[str], body: bytes) -> None:
         """Notes that the service has answered, before its client is. `said`: the names of `fields` in lower case."""
-        self.via, self._packed = "service", "content-encoding" in said
+        self._packed = "content-encoding" in said
         if mcp.lists(self.value):
             self.seam.lists_tools(self.name, body)
         if self.request.method not in SAFE or _EFFECT in said:

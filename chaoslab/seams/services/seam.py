@@ -151,7 +151,6 @@ class ServiceAttempt(Attempt):
         self.value = request.meaning()
         host = seam.models.get(name)
         self.of_model, self.chat = host is not None, ModelRequest.of(host, request)
-        self.via = "none"
         self.over = False
         self.waited_s: float | None = None
         self.reply: Served | None = None
@@ -176,6 +175,7 @@ class ServiceAttempt(Attempt):
             decisions = seam.memory.decide(reach, occasion)
         self.hit = decisions.hit or held is not None
         """True if a fault hits it: `play` answers it then, else the application, through `answering`."""
+        self.via = "none" if self.hit else "service"
         errors: Mapping[int, ErrorReply] = ERRORS
         if self.hit and host is not None:
             errors = host.errors_of(request.path, {key.decode("latin-1").lower() for key, _ in request.headers})
@@ -211,7 +211,7 @@ class ServiceAttempt(Attempt):
 
     def answering(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
         """The parts of the application's own answer, which is noted when it begins."""
-        self.sent, self.via = self.call, "service"
+        self.sent = self.call
         first = True
         for part in self._kept(started, parts):
             self._hold()
@@ -430,11 +430,6 @@ class ServiceAttempt(Attempt):
         silence_s = seen.streamed.silence_s if seen.streamed is not None else duration_s
         deadline_s = silence_s if error == "timed_out" else self.seam.timeout_s
         self._finish(error, deadline_s, reply, seen.bytes, whole=whole, streamed=seen.streamed)
-
-    def left_alone(self) -> None:
-        """Takes the end of the exchange where the client has left while the service is at work, which it ends."""
-        self.via, self.sent = "service", self.sent or self.call
-        self.ended(Seen("left", None, 0))
 
     def changed(self) -> bool:
         """True if a fault has changed the exchange."""
