@@ -19,6 +19,7 @@ from chaoslab.analysis.measures.latency import Attempts
 from chaoslab.analysis.measures.mttr import Outages
 from chaoslab.analysis.measures.recovery_quality import Recovered
 from chaoslab.analysis.measures.response import Ended
+from chaoslab.analysis.measures.spells import Spells
 from chaoslab.analysis.measures.throughput import Ends
 from chaoslab.analysis.measures.trials import Trials
 from chaoslab.analysis.measures.usage import Bill
@@ -91,6 +92,7 @@ class Findings:
         self.recovery = Taking(Outages())
         self.calls = Taking(CallCount())
         self.attempts = Taking(Attempts())
+        self.spells = Taking(Spells())
         self.usage = Taking(Bill())
         self.budgets = Taking(Limits())
         self.throughput = Taking(Ends())
@@ -100,7 +102,8 @@ class Findings:
         self.quality = Taking(Recovered())
         self._alone: tuple[Taking[Any], ...] = (
             self.delivery, self.coverage, self.not_met, self.disturbances, self.uninjected, self.recovery, self.calls,
-            self.attempts, self.usage, self.budgets, self.throughput, self.errors, self.responses, self.amplification,
+            self.attempts, self.spells, self.usage, self.budgets, self.throughput, self.errors, self.responses,
+            self.amplification,
         )  # fmt: skip
 
     def take(self, history: History) -> None:

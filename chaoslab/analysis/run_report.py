@@ -20,11 +20,12 @@ from chaoslab.analysis.measures.coverage import Coverage
 from chaoslab.analysis.measures.errors import Errors
 from chaoslab.analysis.measures.faults import Disturbance, Failure, FaultCount, InjectionCount, Unmet
 from chaoslab.analysis.measures.impact import Impacts, impacts_of
-from chaoslab.analysis.measures.latency import Attempt, Streamed, streamed
+from chaoslab.analysis.measures.latency import Attempts, Streamed, streamed
 from chaoslab.analysis.measures.mttr import Mttr
 from chaoslab.analysis.measures.recovery_quality import RecoveryQuality
 from chaoslab.analysis.measures.reliability import Reliability, reliability_of
 from chaoslab.analysis.measures.response import Response
+from chaoslab.analysis.measures.spells import Spell
 from chaoslab.analysis.measures.success import Success, success
 from chaoslab.analysis.measures.surface import Point, point
 from chaoslab.analysis.measures.throughput import Throughput
@@ -92,7 +93,8 @@ class RunReport:
     impacts: Section[Impacts]
     recovery: Section[Mttr]
     calls: Section[Calls]
-    attempts: Section[list[Attempt]]
+    attempts: Section[Attempts]
+    spells: Section[Sequence[Spell]]
     streamed: Section[Streamed | None]
     usage: Section[Spent | None]
     budgets: Section[list[Passed]]
@@ -152,7 +154,7 @@ class RunReport:
         standings = Standings(stated, rulings.by_trial if rulings is not None else {})
         recovery = found.recovery.section(lambda taken: taken.result(found.verdicts))
         alike = rows.section(lambda trials: consistency(trials.passed))
-        attempts = found.attempts.section(lambda taken: taken.found)
+        attempts = found.attempts.section(lambda taken: taken.result())
         return cls(
             name=found.name,
             started=found.started,
@@ -179,6 +181,7 @@ class RunReport:
             recovery=recovery,
             calls=found.calls.section(lambda taken: taken.result()),
             attempts=attempts,
+            spells=found.spells.section(lambda taken: taken.result()),
             streamed=Section.of(lambda: streamed(attempts.value)),
             usage=found.usage.section(lambda taken: taken.result()),
             budgets=found.budgets.section(lambda taken: taken.result(setting=not found.of_functions)),

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 
 from chaoslab.analysis.measures.success import UNJUDGED
 from chaoslab.record.rulings import State, TrialRuling
@@ -42,6 +43,11 @@ class Standings:
         """The standing of a trial. `outcome`: its name; None if there is no verdict."""
         if ruling := self.rulings.get(trial):
             return _RULED[ruling.state]
-        if outcome in ENDED_WELL or (outcome == "unknown" and not self.judgeable):
-            return Standing.WELL
-        return Standing.OPEN if outcome is None or outcome in UNJUDGED else Standing.BAD
+        return _of_outcome(outcome, self.judgeable)
+
+
+@cache
+def _of_outcome(outcome: str | None, judgeable: bool) -> Standing:
+    if outcome in ENDED_WELL or (outcome == "unknown" and not judgeable):
+        return Standing.WELL
+    return Standing.OPEN if outcome is None or outcome in UNJUDGED else Standing.BAD

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from chaoslab.analysis.judge import Outcome, Verdict
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.latency import latency
+from chaoslab.analysis.measures.quantiles import WITHIN
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports import summary_faults, summary_recovery
 from chaoslab.reports.contents.headline import verdict
@@ -139,11 +140,12 @@ def _calls(report: RunReport) -> list[str]:
 
 
 def _latency(report: RunReport) -> list[str]:
-    found = latency([a.duration_s for a in report.attempts.value if a.timed and not a.faults])
+    found = latency(report.attempts.value.calm)
     if not found:
         return []
     which = "without a fault" if report.knows_faults else f"{found.n} calls of known duration"
-    return [f"{which}: median {duration(found.p50_s)}, 99th percentile {duration(found.p99_s)}"]
+    about = "" if found.exact else f" ({WITHIN})"
+    return [f"{which}: median {duration(found.p50_s)}, 99th percentile {duration(found.p99_s)}{about}"]
 
 
 def _streamed(report: RunReport) -> list[str]:

@@ -13,7 +13,8 @@ from chaoslab.analysis.measures.calls import calls
 from chaoslab.analysis.measures.errors import NOBODY, errors
 from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.analysis.measures.incidents import Ending, incidents
-from chaoslab.analysis.measures.latency import attempts, by_fault, every_attempt, latency, percentile
+from chaoslab.analysis.measures.latency import Attempts, attempts, latency
+from chaoslab.analysis.measures.quantiles import Quantiles, percentile
 from chaoslab.analysis.measures.success import success
 from chaoslab.analysis.measures.throughput import WIDTHS_S, throughput
 from chaoslab.analysis.measures.usage import usage
@@ -238,8 +239,8 @@ def test_what_was_met_needs_no_reason_and_the_others_are_counted_most_frequent_f
 
 def test_percentiles_lie_between_the_nearest_ranks() -> None:
     assert [percentile([1, 2, 3, 4], share) for share in (0, 0.5, 0.9, 1)] == [1, 2.5, pytest.approx(3.7), 4]
-    assert latency([]) is None
-    found = latency([0.3, 0.1, 0.2])
+    assert latency(Quantiles()) is None
+    found = latency(Quantiles([0.3, 0.1, 0.2]))
     assert found is not None
     assert (found.n, found.p50_s, found.longest_s) == (3, 0.2, 0.3)
 
@@ -256,7 +257,12 @@ def test_a_fault_has_the_durations_of_its_attempts_even_where_the_target_was_not
     met = [FaultWitnessed(**fault_at("timeout", "mine", "search", 1, n, "id")) for n in (2, 3)]
     calls = [call(1, duration_s=0.5), call(2, via="none", ok=False, duration_s=5.0)]
     calls += [call(3, via="none", ok=False, duration_s=UNTOLD_S), call(4, via="none", ok=False, duration_s=1.0)]
-    assert by_fault(every_attempt(history(*calls, *met))) == {"search": ([0.5], [5.0])}
+    every = Attempts()
+    every.take(history(*calls, *met))
+    found = every.result().by_target
+    assert {name: [(len(each), each.at(0.5)) for each in of.both] for name, of in found.items()} == {
+        "search": [(1, 0.5), (1, 5.0)]
+    }
 
 
 def test_a_call_of_no_trial_is_an_attempt_of_an_empty_one() -> None:

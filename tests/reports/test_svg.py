@@ -78,7 +78,7 @@ def test_the_recovery_curve_falls_within_its_picture_and_marks_the_censored(repo
 
 def test_the_timeline_has_a_lane_per_target_a_stroke_per_fault_and_a_bar_per_incident(report: RunReport) -> None:
     root = drawn(timeline.draw(report))
-    met = [attempt for attempt in report.attempts.value if attempt.faults]
+    met = [attempt for attempt in report.attempts.value.drawn if attempt.faults]
     incidents = report.recovery.value.incidents
     assert len(of(root, "line", "lane")) == len({attempt.target for attempt in met})
     assert sum((one.get("d") or "").count("M") for one in of(root, "path", "stroke")) == len(met)
@@ -108,8 +108,8 @@ def test_a_long_run_has_an_image_without_links_and_says_what_it_leaves_out(
 
 def test_latency_has_a_line_with_and_without_a_fault_for_each_target(report: RunReport) -> None:
     root = drawn(latency.draw(report))
-    counts = {a.target: [0, 0] for a in report.attempts.value if a.timed}
-    for attempt in report.attempts.value:
+    counts = {a.target: [0, 0] for a in report.attempts.value.drawn if a.timed}
+    for attempt in report.attempts.value.drawn:
         counts[attempt.target][bool(attempt.faults)] += attempt.timed
     for name, (calm, met) in counts.items():
         assert f"{name} ({calm} without, {met} with)" in texts(root)

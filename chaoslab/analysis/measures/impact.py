@@ -86,9 +86,9 @@ class _Told:
             for trial, beside in trials.beside_calm
             if beside is not None
         }
-        self.alike = Counter(
-            (t.called, frozenset(place for place, _ in t.met), self.standing[t.trial]) for t in trials.rows
-        )
+        alike = Counter([(trial.called, trial.met, self.standing[trial.trial]) for trial in trials.rows])
+        places = {met: frozenset(place for place, _ in met) for _, met, _ in alike}
+        self.alike = [(called, places[met], standing, count) for (called, met, standing), count in alike.items()]
 
     def impact(self, places: Collection[tuple[str, str]]) -> Impact:
         """The impact of a fault at these places, each a fault and a target."""
@@ -100,7 +100,7 @@ class _Told:
                 attempts += count
         there, here = {target for _, target in places}, set(places)
         others = Counter[Standing]()
-        for (called, faults, standing), count in self.alike.items():
+        for called, faults, standing, count in self.alike:
             if not called.isdisjoint(there) and faults.isdisjoint(here):
                 others[standing] += count
         lost = [self.lost[key] for key in met if key in self.lost]

@@ -1,13 +1,24 @@
-"""The duration of attempts, from leaving the seam to their end."""
+"""The duration of attempts, from leaving the seam to their end.
+
+Numbers and percentiles are of all attempts. Pictures draw each of them up to 100,000, and of more a part: each attempt
+has the same chance to be in it, and the dice are the same in every report of a run.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import compress
+from operator import itemgetter
 from sys import intern
 from typing import NamedTuple
 
+from chaoslab.analysis.measures.quantiles import Quantiles
+from chaoslab.base.dice import Dice
 from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.record.history import History, Place
 
@@ -42,13 +53,22 @@ class Attempt(NamedTuple):
 
 @dataclass(frozen=True)
 class Latency:
-    """Percentiles of `n` durations (n is above 0), in seconds."""
+    """Percentiles of `n` durations (n is above 0), in seconds. `exact`: as in `Quantiles`."""
 
     n: int
     p50_s: float
     p90_s: float
     p99_s: float
     longest_s: float
+    exact: bool = True
+
+
+def latency(durations_s: Quantiles) -> Latency | None:
+    """The percentiles of the durations; None without any."""
+    if not durations_s:
+        return None
+    p50, p90, p99 = map(durations_s.at, (0.5, 0.9, 0.99))
+    return Latency(durations_s.n, p50, p90, p99, durations_s.longest, durations_s.exact)
 
 
 def attempts(history: History) -> list[Attempt]:
@@ -57,45 +77,173 @@ def attempts(history: History) -> list[Attempt]:
     return [attempt for attempt in every_attempt(history) if attempt.timed]
 
 
-@dataclass
-class Attempts:
-    """Collects the attempts of batches."""
-
-    found: list[Attempt] = field(default_factory=list)
-
-    def take(self, history: History) -> None:
-        aside = {at for _, _, at in history.placed(CallDisturbed)} | history.given_up
-        faults: dict[Place, tuple[str, ...]] = {}
-        for _, met, at in history.placed(FaultWitnessed):
-            before = faults.get(at, ())
-            if met.fault not in before:
-                faults[at] = (*before, intern(met.fault))
-        new = tuple.__new__  # a NamedTuple's own takes three times as long
-        self.found += [
-            new(
-                Attempt,
-                (
-                    intern(at[0] or ""),
-                    intern(at[1]),
-                    record.t,
-                    e.duration_s,
-                    e.ok,
-                    intern(e.via),
-                    faults.get(at, ()),
-                    first_s := e.first_byte_s,
-                    None if first_s is None else e.last_byte_s,
-                ),
-            )
-            for record, e, at in history.placed(CallFinished)
-            if not aside or at not in aside
-        ]
-
-
 def every_attempt(history: History) -> list[Attempt]:
     """The same, with those that never left the seam and those without a known duration."""
-    found = Attempts()
-    found.take(history)
-    return found.found
+    aside = {at for _, _, at in history.placed(CallDisturbed)} | history.given_up
+    faults: dict[Place, tuple[str, ...]] = {}
+    for _, met, at in history.placed(FaultWitnessed):
+        before = faults.get(at, ())
+        if met.fault not in before:
+            faults[at] = (*before, intern(met.fault))
+    new = tuple.__new__  # a NamedTuple's own takes three times as long
+    return [
+        new(
+            Attempt,
+            (
+                intern(at[0] or ""),
+                intern(at[1]),
+                record.t,
+                e.duration_s,
+                e.ok,
+                intern(e.via),
+                faults.get(at, ()),
+                first_s := e.first_byte_s,
+                None if first_s is None else e.last_byte_s,
+            ),
+        )
+        for record, e, at in history.placed(CallFinished)
+        if not aside or at not in aside
+    ]
+
+
+class Kind(NamedTuple):
+    """Attempts that are alike. `known`: their durations are; the rest as in `Attempt`."""
+
+    target: str
+    faults: tuple[str, ...]
+    ok: bool
+    left: bool
+    known: bool
+
+
+@dataclass
+class Durations:
+    """The known durations of the attempts at a target: without a fault, with one, and with one that ended them before
+    they left the seam."""
+
+    calm: Quantiles = field(default_factory=Quantiles)
+    met: Quantiles = field(default_factory=Quantiles)
+    held: Quantiles = field(default_factory=Quantiles)
+
+    def __len__(self) -> int:
+        return len(self.calm) + len(self.met) + len(self.held)
+
+    @cached_property
+    def both(self) -> tuple[Quantiles, Quantiles]:
+        """Those without a fault and with one. A fault's own count too: the caller waits for an answer, or for the end
+        of a call, whether or not the target is asked. To be read after the last one."""
+        return self.calm, Quantiles.of(self.met, self.held)
+
+
+KEPT = 100_000
+"""The most attempts that are kept to be drawn."""
+LUMP = 2048
+"""The fewest attempts that are counted at once."""
+_duration_s, _kind, _first_byte_s = itemgetter(3), itemgetter(1, 6, 4, 5), itemgetter(7)
+
+
+@dataclass
+class Attempts:
+    """The attempts of batches. `kinds`: the number of each kind; `streams`: of those that were streamed. `by_target`:
+    the durations. `first_byte`, `last_byte`: of streamed replies. `drawn`: the attempts for pictures, in the order in
+    which they ended: one in `one_in`, by the dice. `ended_t`: the end of the last one. All to be read from `result`."""
+
+    kinds: Counter[Kind] = field(default_factory=Counter)
+    streams: Counter[Kind] = field(default_factory=Counter)
+    by_target: dict[str, Durations] = field(default_factory=dict)
+    first_byte: Quantiles = field(default_factory=Quantiles)
+    last_byte: Quantiles = field(default_factory=Quantiles)
+    drawn: list[Attempt] = field(default_factory=list)
+    one_in: int = 1
+    ended_t: float = -math.inf
+
+    def __post_init__(self) -> None:
+        self._new: list[Attempt] = []
+        self._dice = Dice(0, "attempts", "drawn").stream().random
+        self._chances = array("d")
+        """The chance up to which each attempt of `drawn` stays in it; drawn when it is asked for."""
+
+    def take(self, history: History) -> None:
+        self._new += every_attempt(history)
+        if len(self._new) >= LUMP:
+            self._count()
+
+    def result(self) -> Attempts:
+        """The same, with all that were taken, and sorted."""
+        self._count()
+        self.kinds, self.streams = (
+            Counter(dict(sorted(self.kinds.items()))),
+            Counter(dict(sorted(self.streams.items()))),
+        )
+        self.by_target = dict(sorted(self.by_target.items()))
+        return self
+
+    @cached_property
+    def calm(self) -> Quantiles:
+        """The durations of the attempts at all targets that met no fault."""
+        return Quantiles.of(*(of.calm for of in self.by_target.values()))
+
+    @cached_property
+    def timed(self) -> Quantiles:
+        """The durations of the attempts at all targets that are the targets' own, with a fault or without one."""
+        return Quantiles.of(*(each for of in self.by_target.values() for each in (of.calm, of.met)))
+
+    def number(self, of: Callable[[Kind], bool] = lambda _: True) -> int:
+        """The number of attempts of some kinds."""
+        return sum(count for kind, count in self.kinds.items() if of(kind))
+
+    @property
+    def sample(self) -> str:
+        """The part of them that is drawn, in words; empty if it is all."""
+        return f"drawn from a random one in {self.one_in} attempts" if self.one_in > 1 else ""
+
+    def _count(self) -> None:
+        new, self._new = self._new, []
+        if not new:
+            return
+        self.ended_t = new[-1].t
+        durations = [*map(_duration_s, new)]
+        all_known = not math.isnan(sum(durations))
+        alike: defaultdict[tuple[str, tuple[str, ...], bool, str], list[float]] = defaultdict(list)
+        for kind, duration_s in zip(map(_kind, new), durations, strict=True):
+            alike[kind].append(duration_s)
+        for (target, faults, ok, via), found in alike.items():
+            known = found if all_known else [duration_s for duration_s in found if not math.isnan(duration_s)]
+            left = via != "none"
+            for told, number in ((True, len(known)), (False, len(found) - len(known))):
+                if number:
+                    self.kinds[Kind(target, faults, ok, left, told)] += number
+            if left or faults:
+                of = self.by_target.get(target) or self.by_target.setdefault(target, Durations())
+                (of.calm if not faults else of.met if left else of.held).add(known)
+        if [*map(_first_byte_s, new)].count(None) < len(new):
+            self._count_streams([attempt for attempt in new if attempt.first_byte_s is not None])
+        self._draw(new)
+
+    def _count_streams(self, found: list[Attempt]) -> None:
+        for a in found:
+            self.streams[Kind(a.target, a.faults, a.ok, a.left, not math.isnan(a.duration_s))] += 1
+        self.first_byte.add([a.first_byte_s for a in found if a.first_byte_s is not None])
+        self.last_byte.add([a.last_byte_s for a in found if a.last_byte_s is not None])
+
+    def _draw(self, new: list[Attempt]) -> None:
+        """Adds those of the attempts that the dice keep, and keeps half of all while they are too many. Each attempt's
+        chance is drawn once, so that what stays is the same however the batches are cut."""
+        if self.one_in == 1:
+            self.drawn += new
+            if len(self.drawn) <= KEPT:
+                return
+            self._chances.extend([self._dice() for _ in self.drawn])
+        else:
+            chances = [self._dice() for _ in new]
+            stays = [chance * self.one_in < 1 for chance in chances]
+            self.drawn += compress(new, stays)
+            self._chances.extend(compress(chances, stays))
+        while len(self.drawn) > KEPT:
+            self.one_in *= 2
+            stays = [chance * self.one_in < 1 for chance in self._chances]
+            self.drawn = [*compress(self.drawn, stays)]
+            self._chances = array("d", compress(self._chances, stays))
 
 
 @dataclass(frozen=True)
@@ -106,34 +254,7 @@ class Streamed:
     last_byte: Latency
 
 
-def streamed(found: Sequence[Attempt]) -> Streamed | None:
+def streamed(found: Attempts) -> Streamed | None:
     """The percentiles of the streamed replies among the attempts; None if nothing was streamed."""
-    first = latency([a.first_byte_s for a in found if a.first_byte_s is not None])
-    last = latency([a.last_byte_s for a in found if a.last_byte_s is not None])
+    first, last = latency(found.first_byte), latency(found.last_byte)
     return Streamed(first, last) if first is not None and last is not None else None
-
-
-def by_fault(found: Iterable[Attempt]) -> dict[str, tuple[list[float], list[float]]]:
-    """The known durations of each target's attempts, without a fault and with one. A fault's own count too: the caller
-    waits for an answer, or for the end of a call, whether or not the target is asked."""
-    durations: dict[str, tuple[list[float], list[float]]] = {}
-    for attempt in found:
-        if attempt.timed or (attempt.faults and not math.isnan(attempt.duration_s)):
-            durations.setdefault(attempt.target, ([], []))[bool(attempt.faults)].append(attempt.duration_s)
-    return durations
-
-
-def latency(durations_s: Sequence[float]) -> Latency | None:
-    """The percentiles of the durations; None without any."""
-    if not durations_s:
-        return None
-    p50, p90, p99 = (percentile(durations_s, share) for share in (0.5, 0.9, 0.99))
-    return Latency(len(durations_s), p50, p90, p99, max(durations_s))
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """The percentile, linear between the two nearest ranks: type 7 of Hyndman and Fan (1996), as in NumPy."""
-    ranked = sorted(values)
-    place = share * (len(ranked) - 1)
-    low = ranked[math.floor(place)]
-    return low + (ranked[math.ceil(place)] - low) * (place - math.floor(place))

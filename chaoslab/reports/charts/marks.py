@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.durations import duration
-from chaoslab.analysis.measures.latency import Attempt, latency
+from chaoslab.analysis.measures.latency import Attempt, Attempts, Kind, latency
+from chaoslab.analysis.measures.quantiles import WITHIN
 from chaoslab.reports.charts.palette import CLEAN, FAILED, LONE, Look, of_run
 from chaoslab.reports.charts.style import counted, crowded, short, thin
 
@@ -27,11 +29,12 @@ UNFILLED = ("x", "+", "1", "2", "3")
 
 @dataclass(frozen=True)
 class Group:
-    """Attempts of one kind."""
+    """Attempts of one kind. `n`: their number, of which `attempts` may be drawn."""
 
     name: str
     look: Look
     size: float
+    n: int
     attempts: Sequence[Attempt]
     share: float
     """Its place among the groups that have attempts without a positive duration, 0 to 1."""
@@ -41,6 +44,8 @@ class Group:
     def scatter(self, axes: Axes, place: Callable[[Attempt, float], tuple[float, float]]) -> None:
         """Draws the attempts at the positions that `place` returns."""
         shown, thinned = thin(self.attempts)
+        if len(self.attempts) < self.n:
+            thinned = f", {len(shown):,} drawn"
         places = [place(attempt, self.share) for attempt in shown]
         crossed = self.look.marker in UNFILLED
         size, edge = crowded(self.size, len(shown))
@@ -54,47 +59,61 @@ class Group:
             linewidths=1.5 if crossed else edge,
             zorder=2 + self.rank / 100,
             clip_on=False,
-            label=f"{short(self.name)} ({len(self.attempts):,}{thinned})",
+            label=f"{short(self.name)} ({self.n:,}{thinned})",
         )
 
 
-def groups(found: Sequence[Attempt], report: RunReport) -> list[Group]:
-    """The attempts by the faults they met; one that met two is in both groups. `report`: that of their run."""
-    told = report.knows_faults
-    looks = of_run(report, (fault for attempt in found for fault in attempt.faults))
-    clean = [a for a in found if not a.faults and a.ok]
-    lone = [a for a in found if not a.faults and not a.ok]
+def groups(found: Sequence[Attempt], report: RunReport, *, streamed: bool = False) -> list[Group]:
+    """The attempts by the faults they met; one that met two is in both groups. `report`: that of their run. `streamed`:
+    they are the streamed ones alone."""
+    told, every = report.knows_faults, report.attempts.value
+
+    def group(name: str, look: Look, of: Callable[[Kind | Attempt], bool]) -> tuple[str, Look, list[Attempt], int]:
+        n = sum(count for kind, count in (every.streams if streamed else every.kinds).items() if of(kind))
+        return name, look, [a for a in found if of(a)], n
+
+    looks = of_run(report, (fault for kind in every.kinds for fault in kind.faults))
     made = [
-        ("no fault" if told else "answered", Look(CLEAN, "o"), clean),
-        *((name, look, [a for a in found if name in a.faults]) for name, look in looks.items()),
-        ("failed, nobody injected", LONE, lone) if told else ("failed", FAILED, lone),
+        group("no fault" if told else "answered", Look(CLEAN, "o"), lambda a: a.ok and not a.faults),
+        *(group(name, look, partial(_met, name)) for name, look in looks.items()),
+        group("failed, nobody injected" if told else "failed", LONE if told else FAILED, _failed_alone),
     ]
-    made = [group for group in made if group[2]]
-    counts = sorted((len(mine) for _, _, mine in made), reverse=True)
-    at_edge = [name for name, _, mine in made if any(not a.duration_s > 0 for a in mine)]
+    made = [group for group in made if group[3]]
+    counts = sorted((n for *_, n in made), reverse=True)
+    at_edge = [name for name, _, mine, _ in made if any(not a.duration_s > 0 for a in mine)]
     found_groups = []
-    for name, look, mine in made:
-        size = 12 if look.color == CLEAN and len(mine) > FEW else SIZES.get(look.marker, 34)
+    for name, look, mine, n in made:
+        size = 12 if look.color == CLEAN and n > FEW else SIZES.get(look.marker, 34)
         share = (at_edge.index(name) + 0.5) / len(at_edge) if name in at_edge else 0.5
-        found_groups.append(Group(name, look, size, mine, share, counts.index(len(mine))))
+        found_groups.append(Group(name, look, size, n, mine, share, counts.index(n)))
     return found_groups
 
 
-def said(found: Sequence[Attempt]) -> str:
+def _met(fault: str, of: Kind | Attempt) -> bool:
+    return fault in of.faults
+
+
+def _failed_alone(of: Kind | Attempt) -> bool:
+    return not of.ok and not of.faults
+
+
+def said(found: Attempts) -> str:
     """The numbers of attempts as text: those with a duration of their own, and the others."""
-    figures = latency([a.duration_s for a in found if a.timed])
+    figures = latency(found.timed)
     parts = []
     if figures:
         times = f"median {duration(figures.p50_s)}, 99th percentile {duration(figures.p99_s)}"
-        parts.append(f"{counted(figures.n, 'attempt')}: {times}")
-    here = sum(not a.left for a in found)
+        parts.append(f"{counted(figures.n, 'attempt')}: {times}{'' if figures.exact else f' ({WITHIN})'}")
+    here = found.number(lambda kind: not kind.left)
     if here:
         parts.append(
             f"{here:,} more never reached their target"
             if figures
             else f"{counted(here, 'attempt')}, none of which reached its target"
         )
-    untold = sum(a.left and not a.timed for a in found)
+    untold = found.number(lambda kind: kind.left and not kind.known)
     if untold:
         parts.append(f"of {untold:,} the log tells no duration")
+    if found.sample:
+        parts.append(found.sample)
     return "; ".join(parts)

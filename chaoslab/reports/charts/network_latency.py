@@ -8,7 +8,6 @@ from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.marks import groups, said
 from chaoslab.reports.charts.palette import of_run
 from chaoslab.reports.charts.style import canvas, legend, nothing, scale, short, unmet
-from chaoslab.reports.spells import spells
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,16 +19,16 @@ TITLE = "Network latency of each attempt"
 def network_latency(report: RunReport) -> Figure:
     """A point per attempt, with a colour and a shape for each witnessed fault, and a band where a fault lasted.
     Attempts that never reached their target, or without a known duration, are at the lower edge."""
-    found = report.attempts.value
-    told = report.knows_faults
-    if not any(a.timed or not a.left for a in found):
+    every, told = report.attempts.value, report.knows_faults
+    found = every.drawn
+    if not every.number(lambda kind: kind.known or not kind.left):
         figure, axes = canvas(TITLE)
         nothing(
             axes, "no data: the log tells no call's duration" if found or not told else "no call was made in this run"
         )
         return figure
-    met = sum(bool(a.faults) for a in found)
-    note = f"{said(found)}; {f'{met:,} met a fault' if met else unmet(report)}"
+    met = every.number(lambda kind: bool(kind.faults))
+    note = f"{said(every)}; {f'{met:,} met a fault' if met else unmet(report)}"
     figure, axes = canvas(TITLE, note, height_in=4.8)
     scaled = scale(axes, [a.duration_s for a in found], axis="y")
     for group in groups(found, report):
@@ -45,8 +44,8 @@ def network_latency(report: RunReport) -> Figure:
 
 def _bands(axes: Axes, report: RunReport) -> None:
     """A band from the first to the last attempt that met a lasting fault, in the fault's colour."""
-    found = spells(report)
-    looks = of_run(report, (fault for attempt in report.attempts.value for fault in attempt.faults))
+    found = report.spells.value
+    looks = of_run(report, (fault for kind in report.attempts.value.kinds for fault in kind.faults))
     for fault in sorted({spell.fault for spell in found}):
         mine = [(s.began_t - report.began_t, s.ended_t - s.began_t) for s in found if s.fault == fault]
         said = f"{short(fault)} lasted ({len(mine):,})"

@@ -19,16 +19,18 @@ TITLE = "First and last byte of each streamed reply"
 def streams(report: RunReport) -> Figure:
     """A line per streamed reply, from its first byte to its last, with a colour and a shape for each witnessed
     fault."""
-    found = [a for a in report.attempts.value if a.first_byte_s is not None]
+    every = report.attempts.value
+    found = [a for a in every.drawn if a.first_byte_s is not None]
     times = report.streamed.value
-    if not found or times is None:
+    if times is None:
         figure, axes = canvas(TITLE)
         nothing(axes, "no data: no reply was streamed in this run")
         return figure
     first, last = times.first_byte, times.last_byte
-    note = f"{counted(len(found), 'stream')}: "
+    note = f"{counted(first.n, 'stream')}: "
     note += f"first byte after {duration(first.p50_s)} in the median, last byte after {duration(last.p50_s)}"
     note += "; a line leads from the one to the other"
+    note += f"; {every.sample}" if every.sample else ""
     figure, axes = canvas(TITLE, note, height_in=4.8)
     scaled = scale(axes, [s for a in found for s in (a.first_byte_s, a.last_byte_s) if s is not None], axis="y")
     shown, _ = thin(found)
@@ -36,7 +38,7 @@ def streams(report: RunReport) -> Figure:
     firsts = [scaled.place(a.first_byte_s or 0.0) for a in shown]
     axes.vlines(xs, firsts, [scaled.place(a.last_byte_s or 0.0) for a in shown], color=CLEAN, linewidth=0.8, zorder=1)
     axes.scatter(xs, firsts, s=16, color=SLATE, marker="_", linewidths=1.2, zorder=1.5, clip_on=False)
-    for group in groups(found, report):
+    for group in groups(found, report, streamed=True):
         group.scatter(axes, lambda a, share: (a.t - report.began_t, scaled.place(a.last_byte_s or 0.0, share)))
     axes.set_xlim(min(0.0, *xs, 0.0), max(0.0, *xs, 0.0) * 1.03 or 1.0)
     axes.set_xlabel("time since the first prompt began (s)")

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.latency import Attempt, percentile
+from chaoslab.analysis.measures.latency import Attempt
+from chaoslab.analysis.measures.quantiles import percentile
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.marks import groups
 from chaoslab.reports.charts.palette import INK
@@ -26,22 +27,23 @@ WHISKER = 1.5
 
 def tool_latency(report: RunReport) -> Figure:
     """A row per service, with a point per attempt, and a box if eight or more reached the service."""
-    found = report.attempts.value
-    told = report.knows_faults
-    if not any(a.timed or not a.left for a in found):
+    every, told = report.attempts.value, report.knows_faults
+    found = every.drawn
+    if not every.number(lambda kind: kind.known or not kind.left):
         figure, axes = canvas("Latency by service")
         nothing(
             axes, "no data: the log tells no call's duration" if found or not told else "no call was made in this run"
         )
         return figure
-    rows: dict[str, list[Attempt]] = {}
+    names = sorted({kind.target for kind in every.kinds})
+    rows: dict[str, list[Attempt]] = {name: [] for name in names}
     for attempt in found:
-        rows.setdefault(attempt.target, []).append(attempt)
-    names = sorted(rows)
-    here, untold = sum(not a.left for a in found), sum(a.left and not a.timed for a in found)
+        rows[attempt.target].append(attempt)
+    here, untold = (every.number(of) for of in (lambda kind: not kind.left, lambda kind: kind.left and not kind.known))
     note = "point: one attempt; box: quartiles and median of those that reached the service (8 or more)"
     note += f"; {counted(here, 'attempt')} never reached it" if here else ""
     note += f"; of {untold:,} the log tells no duration" if untold else ""
+    note += f"; {every.sample}" if every.sample else ""
     figure, axes = canvas("Latency by service", note, height_in=1.9 + 0.42 * len(rows))
     scaled = scale(axes, [a.duration_s for a in found], axis="x")
     offsets = {
@@ -54,7 +56,8 @@ def tool_latency(report: RunReport) -> Figure:
     left = [(row, [a.duration_s for a in rows[name] if a.timed]) for row, name in enumerate(names)]
     boxed = [(row, durations) for row, durations in left if len(durations) >= BOX]
     _boxes(axes, [(row, scaled.places(durations)) for row, durations in boxed])
-    axes.set_yticks(range(len(names)), [f"{short(name)} ({len(rows[name]):,})" for name in names])
+    totals = [every.number(lambda kind, name=name: kind.target == name) for name in names]  # type: ignore[misc]
+    axes.set_yticks(range(len(names)), [f"{short(name)} ({n:,})" for name, n in zip(names, totals, strict=True)])
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlabel(f"duration of the attempt (s{scaled.suffix})")
     axes.grid(visible=False, axis="y")

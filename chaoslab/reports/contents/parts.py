@@ -16,8 +16,9 @@ from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.impact import Impact
 from chaoslab.analysis.measures.incidents import HARMED
 from chaoslab.analysis.measures.intervals import Estimate, Rate
-from chaoslab.analysis.measures.latency import by_fault, latency
+from chaoslab.analysis.measures.latency import latency
 from chaoslab.analysis.measures.mttr import Recovery
+from chaoslab.analysis.measures.quantiles import EXACT, WITHIN
 from chaoslab.analysis.measures.recovery_quality import WEIGHTS
 from chaoslab.analysis.measures.reliability import WEIGHTS as RELIABILITY_WEIGHTS
 from chaoslab.analysis.run_report import RunReport
@@ -153,14 +154,16 @@ def _calls(report: RunReport) -> Part:
     if times := _latencies(report):
         header = ["target", "fault", "attempts", "median", "90th percentile", "99th percentile", "longest"]
         said = "Duration of attempts; percentiles by type 7 of Hyndman and Fan"
+        if not all(each.exact for of in report.attempts.value.by_target.values() for each in of.both):
+            said += f", {WITHIN} where there are more than {EXACT:,} attempts"
         tables.append(Table(said, header, times, names=2))
     return Part("Retries and calls", (), tables)
 
 
 def _latencies(report: RunReport) -> list[list[str]]:
     rows = []
-    for target, both in sorted(by_fault(report.attempts.value).items()):
-        for met, durations in zip(("without", "with one"), both, strict=True):
+    for target, of in sorted(report.attempts.value.by_target.items()):
+        for met, durations in zip(("without", "with one"), of.both, strict=True):
             if found := latency(durations):
                 times = map(duration, (found.p50_s, found.p90_s, found.p99_s, found.longest_s))
                 rows.append([target, met if report.knows_faults else "not known", str(found.n), *times])

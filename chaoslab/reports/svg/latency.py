@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from chaoslab.analysis.measures.durations import duration
-from chaoslab.analysis.measures.latency import by_fault, percentile
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.contents.text import one_line
 from chaoslab.reports.svg.parts import Picture, axis, durations, el, picture, share
@@ -20,22 +19,22 @@ QUANTILES = (0.1, 0.5, 0.9)
 def draw(report: RunReport) -> Picture | None:
     """Two lines per target, from the 10th to the 90th percentile with a mark at the median (type 7 of Hyndman and Fan).
     None if the log tells of no fault or no duration."""
-    found = by_fault(report.attempts.value)
-    if not found or not report.knows_faults or not any(met for _, met in found.values()):
+    found = report.attempts.value.by_target
+    if not found or not report.knows_faults or not any(of.both[1] for of in found.values()):
         return None
-    ranked = sorted(found, key=lambda name: (-len(found[name][1]), -len(found[name][0]), name))
+    ranked = sorted(found, key=lambda name: (*(-len(each) for each in reversed(found[name].both)), name))
     names = ranked[:ROWS]
     figures = {
-        (name, met): [percentile(values, q) for q in QUANTILES]
+        (name, met): [*map(values.at, QUANTILES)]
         for name in names
-        for met, values in enumerate(found[name])
+        for met, values in enumerate(found[name].both)
         if values
     }
     scale = durations([value for three in figures.values() for value in three])
     height = ROW * len(names)
     parts = axis(scale, f"duration of the attempt (s{', logarithmic' if scale.logarithmic else ''})", height)
     for row, name in enumerate(names):
-        calm, met = map(len, found[name])
+        calm, met = map(len, found[name].both)
         parts.append(el("text", f"{one_line(name, NAME)} ({calm:,} without, {met:,} with)", x=2, y=ROW * row + 14))
         for kind in (0, 1):
             if three := figures.get((name, kind)):

@@ -35,14 +35,19 @@ SAID = {
 def draw(report: RunReport) -> Picture | None:
     """A lane per target: a stroke per attempt that met a fault, and a bar per incident from the fault to its end. None
     if no fault was met."""
-    met = [attempt for attempt in report.attempts.value if attempt.faults]
+    every = report.attempts.value
+    met = [attempt for attempt in every.drawn if attempt.faults]
+    counts = Counter[str]()
+    for kind, number in every.kinds.items():
+        if kind.faults:
+            counts[kind.target] += number
+    attempts = counts.total()
     incidents = report.recovery.value.incidents if report.knows_faults else ()
-    if not met and not incidents:
+    if not counts and not incidents:
         return None
-    counts = Counter(attempt.target for attempt in met)
     counts.update(incident.target for incident in incidents if incident.target not in counts)
     targets = sorted(counts, key=lambda name: (-counts[name], name))[:LANES]
-    ends = [a.t for a in report.attempts.value] + [i.opened_t + i.duration_s for i in incidents]
+    ends = [every.ended_t, *(i.opened_t + i.duration_s for i in incidents)]
     span = max(ends) - report.began_t
     scale = linear(0.0, span if span > 1e-6 else 1.0)
     step = math.ceil(len(incidents) / BARS) or 1
@@ -58,7 +63,7 @@ def draw(report: RunReport) -> Picture | None:
         parts += [_bar(i, scale, report.began_t, top, link=links) for i in shown if i.target == target]
     endings = Counter(incident.ending for incident in incidents)
     told = ", ".join(f"{endings[ending]} {said}" for ending, said in SAID.items() if endings[ending])
-    said = f"{count(len(met), 'attempt')} met a fault on {count(len(counts), 'target')}. "
+    said = f"{count(attempts, 'attempt')} met a fault on {count(len(counts), 'target')}. "
     said += f"{count(len(incidents), 'incident')}: {told}." if incidents else "None had anything to recover from."
     caption = (
         "Stroke: an attempt that met a fault. Bar: an incident, to ● its recovery, ■ a recovery with harm, or ✖ its "
@@ -66,6 +71,7 @@ def draw(report: RunReport) -> Picture | None:
     caption += "end without one"
     caption += "; choose one to see its trial" if links and incidents else ""
     caption += f"; one in {step} incidents is drawn" if step > 1 else ""
+    caption += f"; {every.sample}" if every.sample else ""
     caption += f"; {len(counts) - LANES} more targets met fewer faults" if len(counts) > LANES else ""
     return picture("timeline", "Faults and recoveries", said, height, parts, caption=f"{caption}.", links=links,
                    style="crowd" if len(shown) > CROWD else "")  # fmt: skip

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
 
+from chaoslab.analysis.measures.spells import Spell
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.core.events import CallFinished, FaultWitnessed, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.charts.network_latency import network_latency
-from chaoslab.reports.spells import Spell, spells
 from tests.event_parts import call_at, fault_at
 
 
@@ -36,7 +36,7 @@ def run(*met: str, **triggers: Any) -> RunReport:
 
 
 def test_a_spell_is_as_long_as_the_attempts_on_end_that_met_the_fault() -> None:
-    found = spells(run("", "tool_error", "tool_error", "tool_error", "", "tool_error", "", persistence="for_s 2"))
+    found = run("", "tool_error", "tool_error", "tool_error", "", "tool_error", "", persistence="for_s 2").spells.value
     assert found == [Spell("p1.r1", "shop", "tool_error", 1.5, 4.0)]
 
 
@@ -52,7 +52,7 @@ def test_a_spell_is_as_long_as_the_attempts_on_end_that_met_the_fault() -> None:
     ],
 )
 def test_only_a_fault_that_is_meant_to_last_has_a_spell(fault: str, triggers: dict[str, Any], lasts: bool) -> None:
-    assert bool(spells(run(fault, fault, **triggers))) is lasts
+    assert bool(run(fault, fault, **triggers).spells.value) is lasts
 
 
 def test_a_spell_is_a_band_in_the_chart_and_its_legend() -> None:

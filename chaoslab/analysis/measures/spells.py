@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain, groupby
 from typing import Any
 
 from chaoslab.analysis.measures import traits
-from chaoslab.analysis.measures.latency import Attempt
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.latency import Attempt, every_attempt
+from chaoslab.core.events import FaultWitnessed, RunStarted
+from chaoslab.record.history import History
 
 LASTING = ("for_s", "for_good", "burst")
 """The beginnings of a persistence that lasts for more than one attempt."""
@@ -28,20 +30,34 @@ class Spell:
     ended_t: float
 
 
-def spells(report: RunReport) -> Sequence[Spell]:
-    """The spells in the order in which they began: two or more attempts on end that met the fault. A fault that is
-    drawn for each attempt anew has none, however often it hits."""
-    lasting = frozenset(_lasting(report.started.plan if report.started else {}))
-    places: dict[tuple[str, str], list[Attempt]] = {}
-    for attempt in report.attempts.value:
-        places.setdefault((attempt.trial, attempt.target), []).append(attempt)
-    found = []
-    for (trial, target), attempts in places.items():
-        names = {fault for attempt in attempts for fault in attempt.faults}
-        for fault in names:
-            if fault in lasting or traits.of_process(fault):
-                found += [Spell(trial, target, fault, *ends) for ends in _on_end(attempts, fault)]
-    return sorted(found, key=lambda spell: (spell.began_t, spell.trial, spell.target, spell.fault))
+@dataclass
+class Spells:
+    """Collects the spells of batches: two or more attempts on end that met the fault. A fault that is drawn for each
+    attempt anew has none, however often it hits."""
+
+    found: list[Spell] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._lasting: frozenset[str] = frozenset()
+        self._of_process = cache(traits.of_process)
+
+    def take(self, history: History) -> None:
+        if (started := history.first(RunStarted)) is not None:
+            self._lasting = frozenset(_lasting(started.plan))
+        names = {event.fault for _, event in history.of(FaultWitnessed)}
+        lasting = {name for name in names if name in self._lasting or self._of_process(name)}
+        if not lasting:
+            return
+        places: dict[tuple[str, str], list[Attempt]] = {}
+        for attempt in every_attempt(history):
+            places.setdefault((attempt.trial, attempt.target), []).append(attempt)
+        for (trial, target), attempts in places.items():
+            for fault in lasting.intersection(chain.from_iterable(attempt.faults for attempt in attempts)):
+                self.found += [Spell(trial, target, fault, *ends) for ends in _on_end(attempts, fault)]
+
+    def result(self) -> Sequence[Spell]:
+        """The spells in the order in which they began."""
+        return sorted(self.found, key=lambda spell: (spell.began_t, spell.trial, spell.target, spell.fault))
 
 
 def _on_end(attempts: Sequence[Attempt], fault: str) -> Iterator[tuple[float, float]]:

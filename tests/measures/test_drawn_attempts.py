@@ -1,0 +1,111 @@
+"""Of very many attempts a part is drawn, and all are counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from chaoslab.analysis import run_report
+from chaoslab.analysis.measures import latency, quantiles
+from chaoslab.analysis.measures.latency import Attempts, every_attempt
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.record.batches import Batches
+from chaoslab.record.history import History
+from chaoslab.reports import summary
+from chaoslab.reports.charts.network_latency import network_latency
+from chaoslab.reports.charts.tool_latency import tool_latency
+from chaoslab.reports.contents import Contents
+from chaoslab.reports.svg import timeline
+from tests.reports.fake_run import FakeRun
+
+KEPT = 40
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return FakeRun(tmp_path_factory.mktemp("run"), prompts=60).write()
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So few are kept that the run has very many."""
+    monkeypatch.setattr(latency, "KEPT", KEPT)
+    monkeypatch.setattr(latency, "LUMP", 10)
+    monkeypatch.setattr(quantiles, "EXACT", 15)
+
+
+def found(run: Path, least: int) -> Attempts:
+    every = Attempts()
+    for batch in Batches(run, least=least):
+        every.take(batch)
+    return every.result()
+
+
+@pytest.mark.usefixtures("few")
+def test_the_same_part_is_drawn_however_the_run_is_read(run: Path) -> None:
+    whole = Attempts()
+    whole.take(History.read(run))
+    drawn = whole.result().drawn
+    assert whole.one_in > 2
+    assert KEPT / 4 < len(drawn) <= KEPT
+    every = every_attempt(History.read(run))
+    assert [attempt for attempt in every if attempt in drawn] == drawn
+    assert all(found(run, least) == whole for least in (1, 30, 500))
+
+
+@pytest.mark.usefixtures("few")
+def test_each_target_is_drawn_by_its_share(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latency, "KEPT", 250)
+    every, drawn = every_attempt(History.read(run)), found(run, 30).drawn
+    of_all, of_drawn = (Counter(attempt.target for attempt in some) for some in (every, drawn))
+    for target, count in of_all.items():
+        assert of_drawn[target] / len(drawn) == pytest.approx(count / len(every), abs=0.1)
+
+
+@pytest.mark.usefixtures("few")
+def test_all_are_counted(run: Path) -> None:
+    every, all_of_them = found(run, 30), every_attempt(History.read(run))
+    assert every.number() == len(all_of_them)
+    assert every.number(lambda kind: kind.left and kind.known) == len(every.timed) == sum(a.timed for a in all_of_them)
+    assert every.number(lambda kind: bool(kind.faults)) == sum(bool(a.faults) for a in all_of_them)
+    assert len(every.calm) == sum(a.timed and not a.faults for a in all_of_them)
+    assert every.ended_t == max(a.t for a in all_of_them)
+    for target, durations in every.by_target.items():
+        known = [a for a in all_of_them if a.target == target and (a.timed or (a.faults and a.duration_s >= 0))]
+        assert [len(each) for each in durations.both] == [
+            sum(not a.faults for a in known), sum(bool(a.faults) for a in known),
+        ]  # fmt: skip
+    assert not every.timed.exact
+
+
+def test_pictures_and_tables_say_so(run: Path, few: None, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
+    part = f"drawn from a random one in {found(run, 30).one_in} attempts"
+    total = len(every_attempt(History.read(run)))
+    monkeypatch.setattr(run_report, "Batches", lambda folder: Batches(folder, least=30))
+    report = RunReport.read(run)
+    for draw in (network_latency, tool_latency):
+        figure = draw(report)
+        note = figure.axes[0].get_title(loc="left")
+        assert part in " ".join(note.split())
+    labels = tool_latency(report).axes[0].get_yticklabels()
+    assert sum(int(label.get_text().rpartition("(")[2].rstrip(")")) for label in labels) == total
+    _, entries = network_latency(report).axes[0].get_legend_handles_labels()
+    assert all("drawn" in entry for entry in entries if "lasted" not in entry)
+    picture = timeline.draw(report)
+    assert picture is not None
+    assert part in picture.caption
+    assert "(within 1 %)" in summary.render(report)
+    (calls,) = [
+        part for part in Contents.of(History.read(run), where="here").parts if part.title == "Retries and calls"
+    ]
+    assert any("within 1 % where there are more than" in table.caption for table in calls.tables)
+
+
+def test_in_a_run_of_some_attempts_all_are_drawn_and_nothing_is_said(run: Path) -> None:
+    report = RunReport.read(run)
+    every = report.attempts.value
+    assert every.drawn == every_attempt(History.read(run))
+    assert (every.one_in, every.sample, every.timed.exact) == (1, "", True)
+    assert "within" not in summary.render(report).partition("without a fault")[2].partition("\n")[0]
