@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
                 history = folder.read(options.run)
                 print(*json.files(Contents.of(history, where=options.run)).values(), sep="", end="")
             else:
-                print(summary.render(folder.report(options.run)))
+                print(summary.render(folder.report(options.run), where=options.run))
     except LookupError as error:
         return refuse(error)
     return 0

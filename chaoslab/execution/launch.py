@@ -404,7 +404,7 @@ def _leave(
     report = RunReport.of(history)
 
     if summarized:
-        print("\n" + summary.render(report), flush=True)
+        print("\n" + summary.render(report, where=str(folder), program=program or _called()), flush=True)
     code = _ruled(gate, report, code)
     if summarized:
         print()

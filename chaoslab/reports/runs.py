@@ -61,7 +61,7 @@ class RunLine:
         outcomes = "too large to count outcomes" if self.outcomes is None else counted(self.outcomes)
         faults = "" if self.witnessed is None else f"; {count(self.witnessed, 'fault')} witnessed"
         ended = "" if self.ended in ("", "done") else f"; {self.ended}"
-        return "\n".join([head, *wrapped(f"{count(self.prompts, 'prompt')}: {outcomes}{faults}{ended}", indent="  ")])
+        return "\n".join([head, *wrapped(f"{count(self.prompts, 'trial')}: {outcomes}{faults}{ended}", indent="  ")])
 
     def plain(self) -> dict[str, Any]:
         """The run as JSON values; null is not known."""

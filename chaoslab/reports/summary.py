@@ -20,17 +20,19 @@ FEW, SOME = 3, 8
 """The most examples shown of one outcome, and lines of any other list."""
 SHORT = (Outcome.INVALID, Outcome.UNFINISHED, Outcome.DEGRADED)
 """The outcomes that need a reason and are no failures."""
+FUNCTION = "function"
+"""The `via` of a call of a Python function."""
 
 
-def render(report: RunReport) -> str:
-    """The summary as plain text in lines of at most 80 columns."""
+def render(report: RunReport, *, where: str = "", program: str = "chaoslab") -> str:
+    """The summary as plain text in lines of at most 80 columns. `where`, `program`: as `failures` takes them."""
     parts = [
         section("verdict", lambda: wrapped(verdict(report)[0] + ".")),
         section("harm", lambda: _harm(report)),
         section("what hurt most", lambda: hurt_most(report)),
-        section("failures", lambda: failures(report)),
+        section("failures", lambda: failures(report, where=where, program=program)),
         section("run", lambda: _head(report)),
-        section("prompts", lambda: _prompts(report)),
+        section("trials", lambda: _trials(report)),
         summary_faults.delivered(report),
         section("what the faults led to", lambda: summary_faults.led_to(report)),
         section("time to recovery", lambda: summary_recovery.lines(report)),
@@ -56,25 +58,25 @@ def _head(report: RunReport) -> list[str]:
 # Outcomes and effects.
 
 
-def _prompts(report: RunReport) -> list[str]:
+def _trials(report: RunReport) -> list[str]:
     judged = report.verdicts
     if not judged:
-        return ["prompts: none was started"]
+        return ["trials: none was started"]
     found = report.success.value
     rows = [
         [name, str(rate.count), percent(rate.value), percents(rate.interval)]
         for name in Outcome
         if (rate := found.by_outcome.get(name))
     ]
-    lines = [f"prompts: {found.total}", *table(["outcome", "prompts", "share", "95 % interval"], rows)]
+    lines = [f"trials: {found.total}", *table(["outcome", "trials", "share", "95 % interval"], rows)]
     if found.correct is not None:
         right = found.correct
         verb = "is" if 1 in (right.count, right.total) else "are"
-        lines.append(f"{right.count} of {count(right.total, 'judged prompt')} {verb} correct ({share(right)}).")
+        lines.append(f"{right.count} of {count(right.total, 'judged trial')} {verb} correct ({share(right)}).")
     elif report.judgeable:
         lines.append("Of these none could be judged.")
     else:
-        lines.append("Of these none could be judged: nothing was stated about right answers.")
+        lines.append("Nothing was stated about right answers, so none is called correct or wrong.")
     return lines + [line for outcome in SHORT for line in _examples(outcome, judged)]
 
 
@@ -103,7 +105,7 @@ def harm(judged: Mapping[str, Verdict], *, stated: bool) -> list[str]:
     if not done:
         return ["harm: none was found on the ledgers"] if stated else []
     harmful = sum(bool(verdict.harm) for verdict in judged.values())
-    lines = wrapped(f"harm: {harmful} of {count(len(judged), 'prompt')} left the ledgers other than they should be")
+    lines = wrapped(f"harm: {harmful} of {count(len(judged), 'trial')} left the ledgers other than they should be")
     for what, trials in done[:SOME]:
         lines += example(f"{len(trials)} times" if trials[1:] else trials[0], what, trials)
     return lines + more(len(done), SOME)
@@ -126,8 +128,11 @@ def _calls(report: RunReport) -> list[str]:
     found = report.calls.value
     failed = f"{found.failed} failed" + (f"; {found.given_up} given up by the agent" if found.given_up else "")
     if report.of_functions:
-        made = f"{found.made} to tools{' and models' if report.knows_usage else ''}"
-        asked = "" if report.knows_usage else ", and what it asks of a model,"
+        reached = {attempt.via for attempt in report.attempts.value if attempt.left}
+        to = ["tools"] * (FUNCTION in reached) + ["services"] * bool(reached - {FUNCTION})
+        made = f"{found.made} to {' and '.join(to)}" if to else f"{found.made}"
+        model = "how many tokens a model takes" if reached - {FUNCTION} else "what it asks of a model"
+        asked = "" if report.knows_usage else f", and {model},"
         return wrapped(
             f"calls: {made}; {failed}; {found.retries} were further attempts at a call already made. "
             f"How long the agent waits before one{asked} is not known."
@@ -177,7 +182,7 @@ def _budget(report: RunReport) -> list[str]:
     """Each limit that was exceeded, by name, with the effect."""
     lines = []
     for passed in report.budgets.value:
-        where = f"{count(passed.calls, 'call')} in {count(passed.trials, 'prompt')}"
+        where = f"{count(passed.calls, 'call')} in {count(passed.trials, 'trial')}"
         hard = f"{passed.limit} refused {where}"
         lines += wrapped(
             f"budget: {hard if passed.mode == 'hard' else f'{passed.limit} was passed at {where}, and only noted'}"

@@ -40,10 +40,10 @@ def _delivered(report: RunReport) -> list[str]:
 
 
 def _met(report: RunReport, found: Sequence[InjectionCount]) -> list[str]:
-    """The number of prompts that a fault has tried, and the injections whose dice were never rolled."""
-    met, prompts = len(report.met), len(report.trials)
+    """The number of trials that a fault has tried, and the injections whose dice were never rolled."""
+    met, trials = len(report.met), len(report.trials)
     lines = wrapped(
-        f"{met} of {count(prompts, 'prompt')} met a fault"
+        f"{met} of {count(trials, 'trial')} met a fault"
         + (": this run says nothing about what faults do to the agent." if not met else ".")
     )
     idle = [one.injection for one in found if not one.eligible]
@@ -110,17 +110,17 @@ def _disturbed(report: RunReport) -> list[str]:
 
 
 def led_to(report: RunReport) -> list[str]:
-    """The outcomes and the costs of the prompts that met each fault."""
+    """The outcomes and the costs of the trials that met each fault."""
     found = report.impacts.value
     if not found.by_fault:
         return []
     bad = "did not end well" if report.judgeable else "failed, hung or did harm"
     said = (
-        f"bad: {bad}, of those that could be judged; without: the same of the prompts that called the same targets "
+        f"bad: {bad}, of those that could be judged; without: the same of the trials that called the same targets "
         "and did not meet it"
     )
     rows = [_cost(*row) for fault in found.by_fault for row in _by_place(fault, found.by_fault, found.by_target)]
-    header = ["fault met", "prompts", "attempts", "bad", "without", "seconds", "calls"]
+    header = ["fault met", "trials", "attempts", "bad", "without", "seconds", "calls"]
     if not any(impact.lost_calls is not None for impact in found.by_fault.values()):
         header, rows = header[:-2], [row[:-2] for row in rows]
     return [
@@ -133,7 +133,7 @@ def led_to(report: RunReport) -> list[str]:
 
 
 def _endings(by_fault: Mapping[str, Impact]) -> list[str]:
-    """The outcomes of the prompts that met each fault."""
+    """The outcomes of the trials that met each fault."""
     groups = {str(name): [str(name)] for name in Outcome if name not in OTHER} | {"other": list(OTHER)}
     ended = {
         fault: {group: sum(impact.outcomes.get(name, 0) for name in names) for group, names in groups.items()}
@@ -142,8 +142,8 @@ def _endings(by_fault: Mapping[str, Impact]) -> list[str]:
     seen = [group for group in groups if any(counts[group] for counts in ended.values())]
     rows = [[f, str(by_fault[f].trials), *(str(counts[g]) for g in seen)] for f, counts in ended.items()]
     return [
-        "How the prompts ended that met each fault (some met several):",
-        *table(["fault met", "prompts", *seen], rows),
+        "How the trials ended that met each fault (some met several):",
+        *table(["fault met", "trials", *seen], rows),
     ]
 
 
@@ -158,7 +158,7 @@ def _by_place(
 
 
 def _beside(found: Sequence[Impact]) -> str:
-    what = "what such a prompt took more, in the mean, than"
+    what = "what such a trial took more, in the mean, than"
     twin, median = any(i.beside_twin for i in found), any(i.beside_median for i in found)
     calm = "the median of the trials of the same prompt that met no fault"
     if twin and median:

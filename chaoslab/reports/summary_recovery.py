@@ -42,11 +42,17 @@ def _means(found: Recovery, *, told: bool) -> str:
     if found.mean_s is None:
         return ""
     since = "from the beginning of the call that met the fault" if told else "from the noticed failure"
-    said = f"The {found.recovered} that recovered took {_mean(found)}, {since} to the right answer"
+    which = "one" if found.recovered == 1 else f"{found.recovered}"
+    said = f"The {which} that recovered took {_mean(found)}, {since} to the right answer"
     if not told or found.since_notice_s is None or found.detected_s is None:
         return f"{said}."
     noticed = found.recovered - found.late
-    whose = ":" if noticed == found.recovered else f". The {noticed} that a retry or a fallback repaired were"
+    were = (
+        "one that a retry or a fallback repaired was"
+        if noticed == 1
+        else f"{noticed} that a retry or a fallback repaired were"
+    )
+    whose = ":" if noticed == found.recovered else f". The {were}"
     detected, repaired = duration(found.detected_s, 2), duration(found.since_notice_s, 2)
     return f"{said}{whose} noticed after {detected}, at the end of that call, and repaired {repaired} later."
 
@@ -55,7 +61,7 @@ def _mean(found: Recovery) -> str:
     assert found.mean_s is not None
     interval = found.mean_interval
     if interval is None:
-        return f"{duration(found.mean_s, 2)} in the mean"
+        return duration(found.mean_s, 2) + (" in the mean" if found.recovered > 1 else "")
     if interval.low == interval.high:
         return f"{duration(found.mean_s, 2)} each"
     return f"{seconds(Estimate(found.mean_s, interval))} in the mean"

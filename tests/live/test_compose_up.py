@@ -112,7 +112,7 @@ def _ps(stack: Stack) -> dict[str, dict[str, Any]]:
 
 def _what_was_said(stack: Stack, said: str) -> None:
     assert re.search(r"agent-1 +\| prompt   1/36 answered", said)
-    assert re.search(r"charts-1 +\| prompts: 36", said)
+    assert re.search(r"charts-1 +\| trials: 36", said)
     assert "\x1b[" not in "".join(line for line in said.splitlines() if line.startswith(("agent-1", "charts-1")))
     assert SECRET not in said
     assert "Traceback" not in said
@@ -173,7 +173,7 @@ def test_make_compose_has_the_exit_code_of_an_agent_that_refuses(fresh: Stack) -
     said = bad.text()
     assert "TOXIC_PROB=1.5 (environment) should be a chance from 0 to 1" in said, said[-3000:]
     assert "Error 2" in bad.text()
-    assert "prompts: " not in bad.text()  # no report of a run that never was
+    assert "trials: " not in bad.text()  # no report of a run that never was
     assert fresh.runs() == before
 
 
@@ -282,5 +282,5 @@ def test_ctrl_c_as_the_agent_begins_is_heard_too(stack: Stack) -> None:
 def test_make_compose_reports_and_takes_down_what_was_up(stack: Stack) -> None:
     good = stack.begin(["make", "compose", f"PROMPTS={stack.prompts(ASKED)}"])
     assert good.ended() == 0, good.text()[-2000:]
-    assert "prompts: 3" in good.text()
+    assert "trials: 3" in good.text()
     assert _ps(stack) == {}

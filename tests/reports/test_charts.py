@@ -358,7 +358,7 @@ def test_the_labs_start_is_no_part_of_a_time_axis(tmp_path: Path) -> None:
     soon = History.read(FakeRun(tmp_path / "soon", prompts=9).write())
     for name in ("throughput", "network_latency"):
         (axes,), (other,) = (draw(RunReport.of(run))[name].axes for run in (late, soon))
-        assert axes.get_xlabel() == "time since the first prompt began (s)"
+        assert axes.get_xlabel() == "time since the first trial began (s)"
         assert axes.get_xlim() == pytest.approx(other.get_xlim())
     assert "500" not in said(draw(RunReport.of(late))["throughput"])
 
@@ -379,7 +379,7 @@ def test_each_outcome_that_occurred_has_a_bar_and_no_other_has_one() -> None:
     none = success_rate(ended("unknown", judgeable=False))
     assert "not judged" in said(none)
     assert len(none.axes[0].patches) == 1
-    assert "of no prompt anything can be concluded" in said(success_rate(ended("invalid")))
+    assert "of no trial anything can be concluded" in said(success_rate(ended("invalid")))
 
 
 def test_a_share_next_to_all_is_not_called_all() -> None:

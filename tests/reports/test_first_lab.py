@@ -115,7 +115,7 @@ def test_what_such_a_log_does_not_tell_is_said_to_be_unknown() -> None:
     text = render(RunReport.of(folder.read(str(LOGS))))
     assert "faults: not known from such a log" in text
     assert "usage: not known from such a log" in text
-    assert "none could be judged" in text
+    assert "Nothing was stated about right answers, so none is called correct or wrong.\n" in text
     assert "the model never answered" not in text
     assert "nobody injected" not in text
 
@@ -281,7 +281,7 @@ def test_without_agent_log_how_a_prompt_ended_is_unknown_whatever_was_counted(tm
     history = read(tmp_path, info=called(1) + processed(2, 1, 1) + processed(3, 2, 2, success_count=1))
     assert [str(verdict.outcome) for verdict in verdicts(history).values()] == ["unknown", "unknown"]
     assert all(math.isnan(e.duration_s) for _, e in history.of(PromptFinished))
-    assert "no data: the log tells no prompt's duration" in said(draw(RunReport.of(history))["response_time"])
+    assert "no data: the log tells no trial's duration" in said(draw(RunReport.of(history))["response_time"])
     assert "after untold time, untold attempts: untold in such a log" in show(history)
     assert "that lab itself counted 1 of 2 prompts as successes" in history.notes
 

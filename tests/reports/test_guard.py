@@ -53,7 +53,7 @@ def raises(*_: object, **__: object) -> object:
 
 
 PARTS = [
-    (run_report, "success", "prompts: unknown"),
+    (run_report, "success", "trials: unknown"),
     (summary, "harm", "harm: unknown"),
     (faults.Delivery, "by_injection", "faults: unknown"),
     (faults.NotWitnessed, "take", "faults that were not witnessed: unknown"),

@@ -86,3 +86,29 @@ def test_an_example_of_harm_names_a_trial_that_has_it(tmp_path: Path) -> None:
     assert "| 3 | 3 | `often` | `t2` |" in page
     (page,) = formats.files("html", shown).values()
     assert '<div>often <small>× 2</small> <a href="#trial=t2">t2</a></div>' in page
+
+
+def test_trials_that_failed_without_a_fault_are_told_at_once(tmp_path: Path) -> None:
+    """These no fault explains, and they are the first thing to mend."""
+
+    def broken(_prompt: str) -> str:
+        raise ValueError(price(item="pen"))
+
+    def said(*faults: lab.Injection) -> str:
+        list(lab.run_many(broken, "Which?", trials=6, reads=[price], faults=faults, logs=tmp_path))
+        report = Contents.of(History.read(tmp_path / "latest"), where="x").report
+        head, *_ = text = summary.render(report).split("\n\n")
+        assert "Nothing was stated about right answers, so none is called correct or wrong." in "\n".join(text)
+        hurt = "what hurt most" in "\n".join(text)
+        return f"{head} {hurt}"
+
+    some = said(lab.inject("server_error", "price", chance=0.4))
+    assert some == "6 of 6 judged trials did not end well; 2 of these met no fault. False"  # they end alike without it
+    assert said(lab.inject("server_error", "price")) == "6 of 6 judged trials did not end well. True"
+    assert said() == "6 of 6 judged trials did not end well; none of these met a fault. False"
+
+
+def test_a_run_without_a_plan_says_so(tmp_path: Path) -> None:
+    lab.run(agent, "What is the price?", reads=[price], logs=tmp_path)
+    head = Contents.of(History.read(tmp_path / "latest"), where="x").headline
+    assert head.said == "No conclusion about faults: none was planned in 1 trial"

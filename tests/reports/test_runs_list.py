@@ -64,10 +64,10 @@ def test_each_run_has_its_moment_world_seed_outcomes_and_faults_newest_first(log
     head, *said = entry(text, "20261122-090000")
     assert head == "20261122-090000 · 2026-11-22 09:00 UTC · world not known · seed 99"
     assert faults > 1
-    assert " ".join(" ".join(said).split()) == f"7 prompts: {outcomes}; {faults} faults witnessed"
+    assert " ".join(" ".join(said).split()) == f"7 trials: {outcomes}; {faults} faults witnessed"
     assert entry(text, "20261121-090000") == [
         "20261121-090000 · 2026-11-21 09:00 UTC · virtual · seed 3",
-        "  8 prompts: none; 0 faults witnessed; not finished",
+        "  8 trials: none; 0 faults witnessed; not finished",
     ]
     assert all(len(line) <= 80 for line in text.splitlines())
 
@@ -79,7 +79,7 @@ def test_what_cannot_be_read_is_said_in_its_place(logs: Path) -> None:
     assert entry(text, "20261116-080000")[1] == "  it has left no logs"  # what it has is no file
     head, said = entry(text, "20261117-080000")
     assert head.endswith("world not known · seed not known")
-    assert said.strip().startswith("26 prompts: ")
+    assert said.strip().startswith("26 trials: ")
     assert "witnessed" not in said
 
 
@@ -113,7 +113,7 @@ def test_of_a_large_run_only_the_beginning_is_read(logs: Path, monkeypatch: pyte
     text = runs.render(logs)
     assert entry(text, "20261122-090000") == [
         "20261122-090000 · 2026-11-22 09:00 UTC · world not known · seed 99",
-        "  7 prompts: too large to count outcomes",
+        "  7 trials: too large to count outcomes",
     ]
 
 

@@ -7,6 +7,7 @@ import threading
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import httpx
 import pytest
 
 import chaoslab as lab
@@ -42,7 +43,7 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_it_names_the_run_and_counts_its_prompts_calls_and_faults(tmp_path: Path) -> None:
+def test_it_names_the_run_and_counts_its_trials_calls_and_faults(tmp_path: Path) -> None:
     text = render(RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write())))
     assert "\n\nrun fake · seed 7 · model chaoslab-offline · done after " in text
     assert row(text, "correct")[1:3] == ["50", "83%"]
@@ -65,9 +66,9 @@ def test_the_verdict_harm_and_failures_come_before_the_tables(tmp_path: Path) ->
         "\nwhat hurt most:\n",
         "\nfailures:\n",
         "\nrun ",
-        "\nprompts: ",
+        "\ntrials: ",
         "\nfaults  ",
-        "\nHow the prompts ended",
+        "\nHow the trials ended",
         "\ntime to recovery: ",
         "\ncalls: ",
         "\nusage: ",
@@ -79,6 +80,8 @@ def test_a_bad_trial_comes_with_the_command_that_does_it_again(tmp_path: Path) -
     report = RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write()))
     trial = next(trial for trial, verdict in report.verdicts.items() if verdict.outcome is Outcome.HARM)
     assert f"\n    again: chaoslab replay fake --trial {trial}\n" in render(report)
+    there = render(report, where="my logs/fake", program=".venv/bin/chaoslab")
+    assert f"\n    again: .venv/bin/chaoslab replay 'my logs/fake' --trial {trial}\n" in there
     calm = render(RunReport.of(History.read(FakeRun(tmp_path / "calm", prompts=5, chance=0).write())))
     assert "again: " not in calm
     assert "what hurt most" not in calm
@@ -101,7 +104,7 @@ def test_a_run_without_faults_has_no_recovery_and_no_failures(tmp_path: Path) ->
     text = render(RunReport.of(History.read(FakeRun(tmp_path, prompts=5, chance=0.0).write())))
     assert "time to recovery: no data\n" in text
     assert "failures that nobody injected: none\n" in text
-    assert "How the prompts ended" not in text
+    assert "How the trials ended" not in text
     assert row(text, "wire")[1:5] == ["10", "0", "0", "0"]
 
 
@@ -115,7 +118,7 @@ def test_lines_that_could_not_be_read_are_named(tmp_path: Path) -> None:
 
 def test_an_empty_history_is_told_too() -> None:
     text = render(RunReport.of(History([])))
-    assert "prompts: none was started" in text
+    assert "trials: none was started" in text
     assert "faults: none was planned" in text
     assert "time to recovery: no data" in text
 
@@ -183,6 +186,36 @@ def test_a_trial_without_its_run_tells_no_more() -> None:
     assert "calls: 2 to tools; 0 failed; 0 were further attempts" in text
 
 
+def test_of_faults_that_hurt_as_often_the_one_with_the_worst_outcome_stands_first(tmp_path: Path) -> None:
+    def careless(_prompt: str) -> str:
+        rate("EUR")
+        try:
+            return charge(5)
+        except TimeoutError:
+            return charge(5)
+
+    faults = [lab.inject("lost_reply", "charge", chance=0.25), lab.inject("dns_failure", "rate", chance=0.25)]
+    list(lab.run_many(careless, "Pay", trials=8, tools=[charge], reads=[rate], faults=faults, logs=tmp_path))
+    text = flat(render(RunReport.of(read("latest", logs=tmp_path))))
+    often = "2 of 2 judged trials that met it did not end well (100%, 95 % interval 34%–100%; without it"
+    first, second = f"lost_reply on charge: {often} 0%), at worst harm", f"dns_failure on rate: {often} 33%), at worst"
+    assert text.index("what hurt most:") < text.index(first) < text.index(second)
+
+
+def test_one_recovery_is_told_in_the_singular(tmp_path: Path) -> None:
+    text = flat(render(RunReport.of(paid(tmp_path, lab.inject("timeout", "rate", calls=[1]), trials=1))))
+    assert "1 of 1 incident recovered (1 by retry)" in text
+    assert "The one that recovered took 2.00 s, from the beginning of the call" in text
+
+
+def test_requests_to_services_are_no_calls_of_functions(tmp_path: Path) -> None:
+    def asks(_prompt: str) -> str:
+        return httpx.get("http://shop/price").text
+
+    lab.run(asks, "Which?", services={"shop": lambda _request: "30"}, logs=tmp_path)
+    assert "calls: 1 to services; 0 failed" in render(RunReport.of(read("latest", logs=tmp_path)))
+
+
 def test_a_repeated_charge_is_a_recovery_with_harm(tmp_path: Path) -> None:
     text = flat(render(RunReport.of(paid(tmp_path, lab.inject("lost_reply", "charge", calls=[1])))))
     assert (
@@ -232,7 +265,7 @@ def test_what_a_fault_cost_is_told_beside_the_twin_and_the_trials_that_met_none(
     assert int(attempts) > int(prompts) > 5
     assert float(seconds) == pytest.approx(2 * int(attempts) / int(prompts), abs=0.01)
     assert 0 < float(calls) <= 2 * int(attempts) / int(prompts)
-    assert "without: the same of the prompts that called the same targets and did not meet it" in flat(text)
+    assert "without: the same of the trials that called the same targets and did not meet it" in flat(text)
     assert "than its twin without faults." in flat(text)
 
 
@@ -246,7 +279,7 @@ def test_times_that_are_all_the_same_have_no_interval_and_none_is_infinite(tmp_p
 
 def test_limits_are_named_and_what_they_refused_is_counted(tmp_path: Path) -> None:
     calls = paid(tmp_path, lab.inject("budget", "rate", calls=1), trials=2)
-    assert "budget: the limit of 1 calls refused 2 calls in 2 prompts\n" in render(RunReport.of(calls))
+    assert "budget: the limit of 1 calls refused 2 calls in 2 trials\n" in render(RunReport.of(calls))
     events = [
         RunStarted(seed=1, settings={}, plan={}, prompts=1, now="", model="", world="local", asked=["asked"]),
         Budget(limit="calls", spent=6.0, allowed=6.0, mode="hard", target="model"),
@@ -257,8 +290,8 @@ def test_limits_are_named_and_what_they_refused_is_counted(tmp_path: Path) -> No
             History(Record("", n, "run", "p1.r1", "info", n, e) for n, e in enumerate([*events, events[1], soft]))
         )
     )
-    assert "budget: the lab's CALL_LIMIT of 6 refused 2 calls in 1 prompt\n" in text
-    assert "budget: the lab's TOKEN_LIMIT of 8 was passed at 1 call in 1 prompt, and only\n  noted\n" in text
+    assert "budget: the lab's CALL_LIMIT of 6 refused 2 calls in 1 trial\n" in text
+    assert "budget: the lab's TOKEN_LIMIT of 8 was passed at 1 call in 1 trial, and only\n  noted\n" in text
 
 
 def test_faults_that_were_not_met_are_counted_by_reason(tmp_path: Path) -> None:
@@ -286,7 +319,7 @@ def test_harm_is_told_once_with_how_often_and_where() -> None:
         harmed("charge 6 times") | {"p2.r1": Verdict(Outcome.FAILED, "no answer", ("charge twice",))}, stated=True
     )
     assert lines == [
-        "harm: 13 of 13 prompts left the ledgers other than they should be",
+        "harm: 13 of 13 trials left the ledgers other than they should be",
         "  12 times: charge 6 times (p1.r1, p1.r2, p1.r3 …)",
         "  12 times: message to ana sent twice (p1.r1, p1.r2, p1.r3 …)",
         "  p2.r1: charge twice",

@@ -36,7 +36,7 @@ def network_latency(report: RunReport) -> Figure:
     _bands(axes, report)
     first, last = min(a.t for a in found) - report.began_t, max(a.t for a in found) - report.began_t
     axes.set_xlim(min(0.0, first), max(0.0, last) * 1.03 or 1.0)
-    axes.set_xlabel("time since the first prompt began (s)")
+    axes.set_xlabel("time since the first trial began (s)")
     axes.set_ylabel(f"duration of the attempt (s{scaled.suffix})")
     legend(figure, axes)
     return figure

@@ -1,4 +1,4 @@
-"""The duration of each prompt from question to answer."""
+"""The duration of each trial from question to answer."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ PALE = 2.0
 
 
 def response_time(report: RunReport) -> Figure:
-    """A point per prompt in the order asked, by outcome, with the median as a line."""
+    """A point per trial in the order asked, by outcome, with the median as a line."""
     from matplotlib.ticker import MaxNLocator
 
     ended, outcomes = report.responses.value, report.outcomes
     places = {response.trial: response.place for response in ended}
     found = [(r.trial, r.duration_s) for r in ended if not math.isnan(r.duration_s)]
     if not found:
-        figure, axes = canvas("Response time per prompt")
-        nothing(axes, "no data: the log tells no prompt's duration" if ended else "no prompt was answered in this run")
+        figure, axes = canvas("Response time per trial")
+        nothing(axes, "no data: the log tells no trial's duration" if ended else "no trial was answered in this run")
         return figure
     durations = [duration_s for _, duration_s in found]
     middle = percentile(durations, 0.5)
-    note = f"{counted(len(found), 'prompt')}: median {duration(middle, 2)}"
+    note = f"{counted(len(found), 'trial')}: median {duration(middle, 2)}"
     note += f", 90th percentile {duration(percentile(durations, 0.9), 2)}, longest {duration(max(durations), 2)}"
-    figure, axes = canvas("Response time per prompt", note)
+    figure, axes = canvas("Response time per trial", note)
     scaled = scale(axes, durations, axis="y")
     ranked = [outcome for outcome, _ in Counter(outcomes.get(trial, "") for trial, _ in found).most_common()]
     at_once = {outcomes.get(trial, "") for trial, duration_s in found if duration_s <= 0}
@@ -62,7 +62,7 @@ def response_time(report: RunReport) -> Figure:
     last = len(report.trials)
     axes.set_xlim(1 - 0.02 * last - 0.5, last + 0.02 * last + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.set_xlabel("prompt, in the order asked (number)")
+    axes.set_xlabel("trial, in the order asked (number)")
     axes.set_ylabel(f"response time (s{scaled.suffix})")
     legend(figure, axes)
     return figure

@@ -41,7 +41,7 @@ def streams(report: RunReport) -> Figure:
     for group in groups(found, report, streamed=True):
         group.scatter(axes, lambda a, share: (a.t - report.began_t, scaled.place(a.last_byte_s or 0.0, share)))
     axes.set_xlim(min(0.0, *xs, 0.0), max(0.0, *xs, 0.0) * 1.03 or 1.0)
-    axes.set_xlabel("time since the first prompt began (s)")
+    axes.set_xlabel("time since the first trial began (s)")
     axes.set_ylabel(f"since the attempt began (s{scaled.suffix})")
     legend(figure, axes)
     return figure

@@ -1,4 +1,4 @@
-"""The outcomes of the prompts."""
+"""The outcomes of the trials."""
 
 from __future__ import annotations
 
@@ -21,20 +21,19 @@ def success_rate(report: RunReport) -> Figure:
     found, judgeable = report.success.value, report.judgeable
     if not found.total:
         figure, axes = canvas("Success rate by outcome")
-        nothing(axes, "no prompt was started in this run")
+        nothing(axes, "no trial was started in this run")
         return figure
     if not judgeable:
         note = "nothing was stated about right answers, so none was judged"
     elif found.correct is None:
-        note = "of no prompt anything can be concluded, so none was judged"
+        note = "of no trial anything can be concluded, so none was judged"
     else:
         low, high = found.correct.interval.low, found.correct.interval.high
         note = (
-            f"{found.correct.count:,} of {found.correct.total:,} judged prompts correct: "
-            f"{_percent(found.correct.value)}"
+            f"{found.correct.count:,} of {found.correct.total:,} judged trials correct: {_percent(found.correct.value)}"
         )
         note += f", 95 % interval {low:.0%} to {high:.0%}"
-        note += "; few prompts, so the interval is wide" if found.correct.total < FEW else ""
+        note += "; few trials, so the interval is wide" if found.correct.total < FEW else ""
     figure, axes = canvas("Success rate by outcome", note)
     names = list(OUTCOMES)
     for row, name in enumerate(names):
@@ -56,7 +55,7 @@ def success_rate(report: RunReport) -> Figure:
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value * 100:.0f}")
-    axes.set_xlabel("share of all prompts (%), line: 95 % Wilson interval")
+    axes.set_xlabel("share of all trials (%), line: 95 % Wilson interval")
     axes.grid(visible=False, axis="y")
     return figure
 

@@ -25,14 +25,14 @@ NEAR = 0.04
 
 
 def success_vs_toxic_prob(found: Sequence[Series]) -> Figure:
-    """The share of correct prompts: an open point per run, and the runs of one line and one TOXIC_PROB together with
+    """The share of correct trials: an open point per run, and the runs of one line and one TOXIC_PROB together with
     their Wilson interval."""
     ended = {id(run): list(run.outcomes.values()) if run.judgeable else [] for run in _all(found)}
     judged = sum(outcome not in UNJUDGED for outcomes in ended.values() for outcome in outcomes)
-    note = f"{counted(len(ended), 'run')}, {counted(judged, 'judged prompt')}; bars: 95 % Wilson interval"
+    note = f"{counted(len(ended), 'run')}, {counted(judged, 'judged trial')}; bars: 95 % Wilson interval"
     figure, axes = canvas("Success against TOXIC_PROB", note + _apart(found), height_in=4.6)
     if not judged:
-        nothing(axes, "no prompt could be judged in these runs")
+        nothing(axes, "no trial could be judged in these runs")
         return figure
     shift = _shifts(found)
     for number, line in enumerate(found):
@@ -41,7 +41,7 @@ def success_vs_toxic_prob(found: Sequence[Series]) -> Figure:
         axes.scatter([], [], s=90, facecolors="none", edgecolors=SLATE, marker="o", label="one run")
     axes.set_ylim(-0.03, 1.03)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value * 100:.0f}")
-    axes.set_ylabel("correct, of the judged prompts (%)")
+    axes.set_ylabel("correct, of the judged trials (%)")
     _along(figure, axes, found)
     return figure
 

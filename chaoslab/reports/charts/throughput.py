@@ -1,4 +1,4 @@
-"""The number of prompts and calls that ended in each interval of the run."""
+"""The number of trials and calls that ended in each interval of the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def throughput(report: RunReport) -> Figure:
-    """Steps of calls and prompts over the run's time."""
+    """Steps of calls and trials over the run's time."""
     from matplotlib.ticker import MaxNLocator
 
     found = report.throughput.value
@@ -22,7 +22,7 @@ def throughput(report: RunReport) -> Figure:
         nothing(axes, "nothing ended in this run")
         return figure
     prompts, calls = sum(found.prompts), sum(found.calls)
-    note = f"{counted(prompts, 'prompt')} and {counted(calls, 'call')} ended in {found.lasted_s:.1f} s"
+    note = f"{counted(prompts, 'trial')} and {counted(calls, 'call')} ended in {found.lasted_s:.1f} s"
     figure, axes = canvas("Throughput over time", note)
     whose = "calls (tools and model)" if report.knows_usage else "calls (tools)"
     edges = [n * found.width_s for n in range(len(found.calls) + 1)]
@@ -33,11 +33,11 @@ def throughput(report: RunReport) -> Figure:
         fill=True,
         label=whose,
     )
-    axes.stairs(found.prompts, edges, edgecolor=PROMPTS, linewidth=1.8, label="prompts")
+    axes.stairs(found.prompts, edges, edgecolor=PROMPTS, linewidth=1.8, label="trials")
     axes.set_xlim(0, edges[-1])
     axes.set_ylim(0, max(*found.calls, *found.prompts, 1) * 1.08)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("time since the first prompt began (s)")
+    axes.set_xlabel("time since the first trial began (s)")
     axes.set_ylabel(f"ended per {found.width_s:g} s (count)")
     legend(figure, axes)
     return figure

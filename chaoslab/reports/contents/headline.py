@@ -108,13 +108,16 @@ def verdict(report: RunReport) -> tuple[str, Tone]:
         return _ruled(report.rulings, harmed)
     of = count(all_, "trial")
     if harmed and harmed.count:
-        return f"Harm was done in {harmed.count} of {of}", Tone.BAD
+        calm = _calm(report, [trial for trial, found in report.verdicts.items() if found.harm])
+        return f"Harm was done in {harmed.count} of {of}{calm}", Tone.BAD
     if bad and bad.count:
-        return f"{bad.count} of {count(judged, 'judged trial')} did not end well", Tone.BAD
+        calm = _calm(report, [trial for trial, standing in report.standings.items() if standing is Standing.BAD])
+        return f"{bad.count} of {count(judged, 'judged trial')} did not end well{calm}", Tone.BAD
     if bad is None:
         return f"No conclusion: none of {of} could be judged", Tone.OPEN
     if report.knows_faults and not report.met:
-        return f"No conclusion about faults: none was witnessed in {of}", Tone.OPEN
+        planned = report.delivered.value.by_injection
+        return f"No conclusion about faults: none was {'witnessed' if planned else 'planned'} in {of}", Tone.OPEN
     if not report.judgeable:
         return f"None of {of} failed; nothing was stated about right answers", Tone.OPEN
     degraded = sum(found.outcome is Outcome.DEGRADED for found in report.verdicts.values())
@@ -127,6 +130,14 @@ def verdict(report: RunReport) -> tuple[str, Tone]:
     if reason != "done":
         return f"The run ended early ({reason.replace('_', ' ')}): a{well}", Tone.OPEN
     return f"A{well}", Tone.GOOD
+
+
+def _calm(report: RunReport, trials: Sequence[str]) -> str:
+    """The number of these trials that met no fault, which no fault can explain, as an addition to a sentence."""
+    calm = sum(trial not in report.met for trial in trials)
+    if not calm or not report.knows_faults:
+        return ""
+    return "; none of these met a fault" if calm == len(trials) else f"; {calm} of these met no fault"
 
 
 def _ruled(rulings: Rulings, harmed: Rate | None) -> tuple[str, Tone]:

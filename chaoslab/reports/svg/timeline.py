@@ -53,7 +53,7 @@ def draw(report: RunReport) -> Picture | None:
     step = math.ceil(len(incidents) / BARS) or 1
     shown, links = incidents[::step], len(incidents) <= LINKS
     height = LANE * len(targets)
-    parts = axis(scale, "time since the first prompt began (s)", height)
+    parts = axis(scale, "time since the first trial began (s)", height)
     for lane, target in enumerate(targets):
         top = LANE * lane
         strokes = [scale.place(a.t - _took(a.duration_s) - report.began_t) for a in met if a.target == target]
