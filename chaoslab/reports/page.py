@@ -55,7 +55,8 @@ def _in_lines(name: str, width: int) -> list[str]:
 
 
 def percent(value: float) -> str:
-    return f"{value:.0%}"
+    """A share as text. Only none is 0%, and only all are 100%."""
+    return "<1%" if 0 < value < 0.005 else ">99%" if 0.995 <= value < 1 else f"{value:.0%}"
 
 
 def share(rate: Rate) -> str:
@@ -64,7 +65,7 @@ def share(rate: Rate) -> str:
 
 
 def percents(interval: Interval) -> str:
-    return f"{percent(interval.low)}–{percent(interval.high)}"
+    return f"{interval.low:.0%}–{interval.high:.0%}"
 
 
 def seconds(estimate: Estimate) -> str:

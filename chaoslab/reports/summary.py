@@ -128,7 +128,7 @@ def _calls(report: RunReport) -> list[str]:
     found = report.calls.value
     failed = f"{found.failed} failed" + (f"; {found.given_up} given up by the agent" if found.given_up else "")
     if report.of_functions:
-        reached = {attempt.via for attempt in report.attempts.value if attempt.left}
+        reached = {attempt.via for attempt in report.attempts.value.drawn if attempt.left}
         to = ["tools"] * (FUNCTION in reached) + ["services"] * bool(reached - {FUNCTION})
         made = f"{found.made} to {' and '.join(to)}" if to else f"{found.made}"
         model = "how many tokens a model takes" if reached - {FUNCTION} else "what it asks of a model"

@@ -68,6 +68,9 @@ ROWED = {"success_rate", "tool_latency", "errors", "mttr", "amplification", "fau
 LONG = {f"{'a_service_with_a_really_long_name_' * 4}of_its_own_{n}": "tool" for n in range(9)}
 
 
+FAMILY = {f"service_number_{n:02}_with_a_rather_long_name": "ask" for n in range(12)}
+
+
 def history(folder: Path, *, chance: float = 0.3, prompts: int = 60, targets: dict[str, str] | None = None) -> History:
     return History.read(FakeRun(folder, prompts=prompts, chance=chance, targets=targets or dict(TARGETS)).write())
 
@@ -137,8 +140,15 @@ def check_legible(figure: Figure) -> None:
 
 @pytest.mark.parametrize(
     ("prompts", "chance", "targets"),
-    [(60, 0.3, TARGETS), (25, 0.0, TARGETS), (1, 0.3, TARGETS), (300, 0.3, TARGETS), (40, 0.5, LONG)],
-    ids=["rich", "calm", "one prompt", "300 prompts", "long names"],
+    [
+        (60, 0.3, TARGETS),
+        (25, 0.0, TARGETS),
+        (1, 0.3, TARGETS),
+        (300, 0.3, TARGETS),
+        (40, 0.5, LONG),
+        (99, 0.5, FAMILY),
+    ],
+    ids=["rich", "calm", "one prompt", "300 prompts", "long names", "a family of names"],
 )
 def test_every_picture_is_legible(tmp_path: Path, prompts: int, chance: float, targets: dict[str, str]) -> None:
     figures = draw(RunReport.of(history(tmp_path, prompts=prompts, chance=chance, targets=targets)))
@@ -146,6 +156,23 @@ def test_every_picture_is_legible(tmp_path: Path, prompts: int, chance: float, t
     for figure in figures.values():
         check_legible(figure)
         assert figure.get_suptitle()
+
+
+def test_names_of_one_family_are_told_apart(tmp_path: Path) -> None:
+    figures = draw(RunReport.of(history(tmp_path, prompts=99, chance=0.5, targets=FAMILY)))
+    (axes,) = figures["fault_matrix"].axes
+    names = [label.get_text() for label in axes.get_xticklabels()]
+    assert len(set(names)) == len(names) == 9
+    assert all(f"…{n:02}_" in name for n, name in enumerate(names)), names
+
+
+def test_what_lies_beside_the_dotted_line_is_told_at_the_axis() -> None:
+    """There the places of points are no durations: they only keep the groups apart."""
+    found = RunReport.of(told(call("search", 1, ok=True), call("search", 2, ok=True, duration_s=2.0)))
+    figures = draw(found)
+    ((across,), (up,)) = (figures[name].axes for name in ("tool_latency", "network_latency"))
+    assert across.get_xlabel() == "duration of the attempt (s; left of the dotted line: 0)"
+    assert up.get_ylabel() == "duration of the attempt (s;\nbelow the dotted line: 0)"
 
 
 def test_axes_have_names_and_units(rich: dict[str, Figure]) -> None:

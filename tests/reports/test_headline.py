@@ -112,3 +112,14 @@ def test_a_run_without_a_plan_says_so(tmp_path: Path) -> None:
     lab.run(agent, "What is the price?", reads=[price], logs=tmp_path)
     head = Contents.of(History.read(tmp_path / "latest"), where="x").headline
     assert head.said == "No conclusion about faults: none was planned in 1 trial"
+
+
+def test_a_figure_without_data_is_no_0(tmp_path: Path) -> None:
+    """Trials that took no time have no mean time between bad ones, and few have a part of a bad trial to spare."""
+    list(
+        lab.run_many(agent, "Which?", trials=8, reads=[price], faults=[lab.inject("exception", "price")], logs=tmp_path)
+    )
+    (part,) = [each for each in Contents.of(History.read(tmp_path / "latest"), where="x").parts
+               if each.title == "Reliability"]  # fmt: skip
+    assert "Mean time between bad trials: no data, since they took no time." in part.lines
+    assert [row[1] for row in part.tables[0].rows] == ["0.8", "0.4", "0.08", "0.008"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.reports.page import NAME_LEAST, WIDTH, table
+from chaoslab.reports.page import NAME_LEAST, WIDTH, percent, table
 
 COLUMNS = ["x" * 30, "y" * 30]
 ROOM = WIDTH - 64
@@ -26,3 +26,9 @@ def test_a_name_without_room_goes_on_below_its_row(name: str, lines: list[str]) 
     first, *more = table(["f" * ROOM, *COLUMNS], [[name, "1", "2"]])[1:]
     assert first == f"{lines[0]:{ROOM}}  {'1':>30}  {'2':>30}"
     assert more == lines[1:]
+
+
+def test_only_none_is_0_percent_and_only_all_are_100() -> None:
+    assert [percent(count / 1000) for count in (0, 1, 6, 500, 994, 996, 1000)] == [
+        "0%", "<1%", "1%", "50%", "99%", ">99%", "100%",
+    ]  # fmt: skip

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.palette import CALLS, INK, MET
-from chaoslab.reports.charts.style import canvas, legend, nothing, short
+from chaoslab.reports.charts.style import canvas, legend, nothing, shorts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,7 +35,13 @@ def amplification(report: RunReport) -> Figure:
     for row, each in zip(rows, shown, strict=True):
         axes.text(1.01, row, f"most {each.most}", transform=axes.get_yaxis_transform(), va="center", fontsize=9)
     axes.axvline(1, color=INK, linewidth=0.8, linestyle=":")
-    axes.set_yticks(rows, [f"{short(each.target)} ({each.attempts:,}/{each.requests:,})" for each in shown])
+    axes.set_yticks(
+        rows,
+        [
+            f"{name} ({each.attempts:,}/{each.requests:,})"
+            for name, each in zip(shorts([one.target for one in shown]), shown, strict=True)
+        ],
+    )
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.set_xlim(0, max([2.0, *(each.factor for each in shown), *(factor for _, factor in met)]) * 1.06)
     axes.set_xlabel("attempts per request (count; attempts/requests beside the name)")

@@ -9,7 +9,7 @@ from chaoslab.analysis.measures.errors import LAB, NOBODY
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.palette import FAILED, LONE, hatches, of_run
 from chaoslab.reports.charts.palette import LAB as LAB_COLOR
-from chaoslab.reports.charts.style import canvas, legend, nothing, short, unmet
+from chaoslab.reports.charts.style import canvas, legend, nothing, short, shorts, unmet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +62,7 @@ def errors(report: RunReport) -> Figure:
             label=f"{short(label)} ({sum(widths):,})",
         )
         begins = [begin + width for begin, width in zip(begins, widths, strict=True)]
-    axes.set_yticks(places, [short(kind, 40) for kind, _ in rows])
+    axes.set_yticks(places, shorts([kind for kind, _ in rows], 40))
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(0, max(begins) * 1.06)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

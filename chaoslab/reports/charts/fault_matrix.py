@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.reports.charts.style import canvas, keys, nothing, short, unmet
+from chaoslab.reports.charts.style import canvas, keys, nothing, shorts, unmet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,8 +55,8 @@ def fault_matrix(report: RunReport) -> Figure:
                 said = f"{cell.bad.count}/{cell.bad.total}\n{percents(cell.bad.interval)}" if cell.bad else "0 judged"
                 axes.text(x, y, said, ha="center", va="center", fontsize=7.5, color=ink_on(ground))
     upright = sum(map(len, targets)) > UPRIGHT
-    axes.set_xticks(range(len(targets)), [short(name, 22) for name in targets], rotation=90 if upright else 0)
-    axes.set_yticks(range(len(rows)), [short(name) for name, _ in rows])
+    axes.set_xticks(range(len(targets)), shorts(targets, 22), rotation=90 if upright else 0)
+    axes.set_yticks(range(len(rows)), shorts([name for name, _ in rows]))
     axes.tick_params(length=0, labelsize=8.5)
     axes.set_xlim(-0.5, max(len(targets), 4) - 0.5)
     axes.set_ylim(len(rows) - 0.5, -0.5)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from chaoslab.analysis.measures.quantiles import Quantiles
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.palette import CLEAN, MET
-from chaoslab.reports.charts.style import canvas, legend, nothing, scale, short, unmet
+from chaoslab.reports.charts.style import canvas, legend, nothing, scale, shorts, unmet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,7 +41,10 @@ def latency_by_fault(report: RunReport) -> Figure:
             rows = [row for row, _ in drawn]
             axes.hlines(rows, lows, highs, color=color, linewidth=3, alpha=0.75)
             axes.plot(middles, rows, linestyle="", marker=marker, markersize=7, color=color, label=said, clip_on=False)
-    labels = [f"{short(name)} ({', '.join(f'{len(each):,}' for each in durations[name].both)})" for name in names]
+    labels = [
+        f"{said} ({', '.join(f'{len(each):,}' for each in durations[name].both)})"
+        for name, said in zip(names, shorts(names), strict=True)
+    ]
     axes.set_yticks(range(len(names)), labels)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlabel(f"duration of the attempt (s{scaled.suffix})")

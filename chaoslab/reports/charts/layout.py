@@ -17,6 +17,8 @@ PAD_IN = 0.045
 GUESS = {"left": 0.19, "right": 0.97, "bottom": 0.16, "top": 0.85}
 """The axes' place while their texts are measured, as shares of the figure. It is near the usual result, so that the
 numbers on the axes do not change afterwards."""
+TITLE = 0.012
+"""The place of the title and of the note below it, from the left, as a share of the figure."""
 LEAST = 0.15
 """The least width and height of the axes, as a share of the figure, whatever their texts need."""
 
@@ -52,5 +54,7 @@ def engine() -> LayoutEngine:
                 bottom=bottom / height,
                 top=max(top, bottom + LEAST * height) / height,
             )
+            place = axes.bbox  # the note begins where the title does, not where long labels let the axes begin
+            axes._left_title.set_x((TITLE * width - place.x0) / place.width)  # type: ignore[attr-defined]
 
     return OneAxes()

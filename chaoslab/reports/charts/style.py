@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.reports.charts.layout import PAD_IN, engine
+from chaoslab.reports.charts.layout import PAD_IN, TITLE, engine
+from chaoslab.reports.contents.text import apart
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -37,7 +38,7 @@ def canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[Figur
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.4, height_in), layout=engine())
-    figure.suptitle(title, x=0.012, y=1 - PAD_IN / height_in, ha="left", fontsize=13, fontweight="bold")
+    figure.suptitle(title, x=TITLE, y=1 - PAD_IN / height_in, ha="left", fontsize=13, fontweight="bold")
     axes = figure.add_subplot()
     axes.tick_params(which="minor", labelbottom=False, labelleft=False)
     # A given y spares matplotlib the search for a place above the ticks, an eighth of the time to draw.
@@ -140,6 +141,8 @@ def scale(axes: Axes, values: Sequence[float], *, axis: str) -> Scale:
         return made
     limits(begin, high * 1.6 if logarithmic else high * 1.08)
     words = "0 or\nnot told" if zero and untold else "0" if zero else "not told"
+    side = "; left of" if axis == "x" else ";\nbelow"
+    made = replace(made, suffix=f"{made.suffix}{side} the dotted line: {' '.join(words.split())}")
     ticks = [tick for tick in ticks if tick > 0 or not zero]
     which.set_ticks([made.place(0), *ticks], [words, *(f"{tick:g}" for tick in ticks)])
     (axes.axvline if axis == "x" else axes.axhline)(wall, color="#B8B8B8", linewidth=0.8, linestyle=":", zorder=0.5)
@@ -186,11 +189,14 @@ def ordinal(number: int) -> str:
 
 def short(text: str, width: int = 26) -> str:
     """The text in one line of at most `width` characters."""
-    line = "".join(sign if sign.isprintable() else "?" for sign in " ".join(text.split()))
-    if len(line) > width:
-        tail = width // 3  # names of one family differ at their end
-        line = f"{line[: width - tail - 1]}…{line[-tail:]}"
-    return line.replace("$", r"\$")
+    return shorts([text], width)[0]
+
+
+def shorts(texts: Sequence[str], width: int = 26) -> list[str]:
+    """Each text in one line of at most `width` characters; different ones stay different."""
+    lines = ["".join(sign if sign.isprintable() else "?" for sign in " ".join(text.split())) for text in texts]
+    cut = apart(lines, width)
+    return [cut[line].replace("$", r"\$") for line in lines]
 
 
 def counted(number: int, word: str) -> str:

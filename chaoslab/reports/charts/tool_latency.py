@@ -11,7 +11,7 @@ from chaoslab.analysis.measures.quantiles import percentile
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.marks import groups
 from chaoslab.reports.charts.palette import INK
-from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, short, spread
+from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, shorts, spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,7 @@ def tool_latency(report: RunReport) -> Figure:
     boxed = [(row, durations) for row, durations in left if len(durations) >= BOX]
     _boxes(axes, [(row, scaled.places(durations)) for row, durations in boxed])
     totals = [every.number(lambda kind, name=name: kind.target == name) for name in names]  # type: ignore[misc]
-    axes.set_yticks(range(len(names)), [f"{short(name)} ({n:,})" for name, n in zip(names, totals, strict=True)])
+    axes.set_yticks(range(len(names)), [f"{said} ({n:,})" for said, n in zip(shorts(names), totals, strict=True)])
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlabel(f"duration of the attempt (s{scaled.suffix})")
     axes.grid(visible=False, axis="y")

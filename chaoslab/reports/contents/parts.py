@@ -327,15 +327,16 @@ def _reliability(report: RunReport) -> Part | None:
         "without a bad one."
     )
     busy = span(found.busy_s)
-    if found.mtbf_s is not None:
+    if not found.busy_s:
+        lines.append("Mean time between bad trials: no data, since they took no time.")
+    elif found.mtbf_s is not None:
         lines.append(f"Mean time between bad trials: {span(found.mtbf_s)} of {busy} of trials.")
     elif found.mtbf_least_s:
         lines.append(f"Mean time between bad trials: more than {span(found.mtbf_least_s)} (95 %): none in {busy}.")
     lines.append(f"Score {found.score:.2f}, from 0 to 1.")
     rows = [[name, f"{RELIABILITY_WEIGHTS[name]:.2f}", f"{value:.2f}"] for name, value in found.parts.items()]
     budgets = [
-        [f"{b.objective:.1%}", f"{b.allowed:.1f}", str(b.failed), percent(b.left), f"{b.burn:.1f}"]
-        for b in found.budgets
+        [f"{b.objective:.1%}", _few(b.allowed), str(b.failed), percent(b.left), f"{b.burn:.1f}"] for b in found.budgets
     ]
     header = ["objective", "may end badly", "did", "budget left", "burn rate"]
     tables = [
@@ -345,6 +346,11 @@ def _reliability(report: RunReport) -> Part | None:
         Table("Parts of the score that are known", ["part", "weight", "value"], rows),
     ]
     return Part("Reliability", lines, tables)
+
+
+def _few(value: float) -> str:
+    """A number of trials, with a digit above 0 also where it is a small part of one."""
+    return f"{value:.1f}" if value >= 0.1 or not value else f"{value:.1g}"
 
 
 def _share(value: float) -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.reports.contents.text import one_line
+from chaoslab.reports.contents.text import apart, one_line
 from chaoslab.reports.svg.parts import Picture, axis, durations, el, picture, share
 
 ROW = 54.0
 """The height of a target's row in pixels."""
 ROWS = 16
 """The most targets in the picture, those with the most attempts."""
-NAME = 60
-"""The most characters of a name."""
+NAME, LABEL = 60, 22
+"""The most characters of a name, and of one beside its lines, which must fit on a phone."""
 QUANTILES = (0.1, 0.5, 0.9)
 
 
@@ -31,11 +31,11 @@ def draw(report: RunReport) -> Picture | None:
         if values
     }
     scale = durations([value for three in figures.values() for value in three])
-    height = ROW * len(names)
+    height, labels = ROW * len(names), apart(names, LABEL)
     parts = axis(scale, f"duration of the attempt (s{', logarithmic' if scale.logarithmic else ''})", height)
     for row, name in enumerate(names):
         calm, met = map(len, found[name].both)
-        parts.append(el("text", f"{one_line(name, NAME)} ({calm:,} without, {met:,} with)", x=2, y=ROW * row + 14))
+        parts.append(el("text", f"{labels[name]} ({calm:,} without, {met:,} with)", x=2, y=ROW * row + 14))
         for kind in (0, 1):
             if three := figures.get((name, kind)):
                 low, middle, high = (share(scale.place(value)) for value in three)

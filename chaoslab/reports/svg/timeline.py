@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.incidents import Ending, Incident
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.reports.contents.text import one_line
+from chaoslab.reports.contents.text import apart, one_line
 from chaoslab.reports.page import count
 from chaoslab.reports.svg.parts import Picture, Scale, axis, el, linear, picture, share, stretched
 
@@ -24,8 +24,8 @@ CROWD = 80
 """The number of incidents above which their marks are small."""
 LINKS = 40
 """The most incidents that are links to their trials: with more, a keyboard would need too long to pass them."""
-NAME = 60
-"""The most characters of a name."""
+NAME, LABEL = 60, 32
+"""The most characters of a name, and of one beside a lane, which must fit on a phone."""
 SAID = {
     Ending.RETRY: "recovered by retry", Ending.FALLBACK: "recovered by fallback", Ending.LATE: "late, but right",
     Ending.HARM: "recovered with harm", Ending.CENSORED: "never recovered",
@@ -52,12 +52,12 @@ def draw(report: RunReport) -> Picture | None:
     scale = linear(0.0, span if span > 1e-6 else 1.0)
     step = math.ceil(len(incidents) / BARS) or 1
     shown, links = incidents[::step], len(incidents) <= LINKS
-    height = LANE * len(targets)
+    height, names = LANE * len(targets), apart(targets, LABEL)
     parts = axis(scale, "time since the first trial began (s)", height)
     for lane, target in enumerate(targets):
         top = LANE * lane
         strokes = [scale.place(a.t - _took(a.duration_s) - report.began_t) for a in met if a.target == target]
-        parts.append(el("text", f"{one_line(target, NAME)} ({counts[target]:,})", x=2, y=top + 14))
+        parts.append(el("text", f"{names[target]} ({counts[target]:,})", x=2, y=top + 14))
         parts.append(el("line", x1="0", x2="100%", y1=top + 30, y2=top + 30, class_="lane"))
         parts.append(_strokes(strokes, top))
         parts += [_bar(i, scale, report.began_t, top, link=links) for i in shown if i.target == target]

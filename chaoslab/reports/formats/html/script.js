@@ -25,7 +25,7 @@
 
   // The timeline of a trial.
 
-  const LEFT = 108, ROW = 34, TOP = 26, EDGE = 16, NEAR = 15;
+  const LEFT = 108, LETTER = 6.8, ROW = 34, TOP = 26, EDGE = 16, NEAR = 15;
 
   function rowsOf(trial) {
     return trial.events.map(([t, lane, kind, lasted, tone, text, file, line], number) => ({
@@ -37,6 +37,22 @@
     const order = (lane) => ({ agent: 0, model: 1, faults: 3, effects: 4 })[lane] ?? 2;
     for (const lane of ["agent", "faults", "effects"]) if (!found.includes(lane)) found.push(lane);
     return found.sort((a, b) => order(a) - order(b));
+  }
+
+  // Names that fit. A long one is cut in its middle; those that would then look alike, where they begin to differ.
+  function apart(names, most) {
+    const tail = Math.floor(most / 3), room = most - tail - 1;
+    const cut = names.map((name) => (name.length > most ? `${name.slice(0, room)}…${name.slice(-tail)}` : name));
+    return names.map((name, n) => {
+      const family = names.filter((other, m) => cut[m] === cut[n]);
+      if (family.length < 2 || name.length <= most) return cut[n];
+      let at = 0;
+      while (family.every((other) => other[at] === family[0][at])) at += 1;
+      let word = at; // a number or word is shown whole
+      while (word && /[\p{L}\p{N}]/u.test(name[word - 1])) word -= 1;
+      const rest = name.slice(word || at);
+      return `${name.slice(0, tail)}…${rest.length > room ? `${rest.slice(0, room - 1)}…` : rest}`;
+    });
   }
 
   class Timeline {
@@ -106,18 +122,21 @@
       return this.share(event) - 0.35 / this.marks.length;
     }
     x(share) {
-      return LEFT + EDGE + ((share - this.low) / (this.high - this.low)) * (this.width - LEFT - 2 * EDGE);
+      return this.left + EDGE + ((share - this.low) / (this.high - this.low)) * (this.width - this.left - 2 * EDGE);
     }
     render() {
       this.width = Math.max(this.box.clientWidth || 900, this.marks.length > 16 ? 560 : 320);
+      const longest = Math.max(...this.lanes.map((lane) => lane.length));
+      this.left = Math.min(Math.max(LEFT, longest * LETTER + 20), Math.max(LEFT, this.width * 0.3));
+      const names = apart(this.lanes, Math.floor((this.left - 12) / LETTER));
       const height = TOP + ROW * this.lanes.length + 30;
       const svg = draw("svg", { width: this.width, height, viewBox: `0 0 ${this.width} ${height}`, role: "img",
         "aria-label": this.label });
       this.axis(svg, height);
       this.lanes.forEach((lane, n) => {
         const y = TOP + ROW * n + ROW / 2;
-        svg.append(draw("line", { class: "lane", x1: LEFT, x2: this.width, y1: y, y2: y }));
-        const name = draw("text", { x: 8, y: y + 4 }, lane.length > 14 ? `${lane.slice(0, 13)}…` : lane);
+        svg.append(draw("line", { class: "lane", x1: this.left, x2: this.width, y1: y, y2: y }));
+        const name = draw("text", { x: 8, y: y + 4 }, names[n]);
         name.append(draw("title", {}, lane));
         svg.append(name);
       });
@@ -128,7 +147,7 @@
       this.box.replaceChildren(svg);
     }
     axis(svg, height) {
-      const bottom = height - 24, wanted = Math.max(2, Math.floor((this.width - LEFT) / 110));
+      const bottom = height - 24, wanted = Math.max(2, Math.floor((this.width - this.left) / 110));
       const ticks = [];
       if (this.byOrder) {
         const every = Math.ceil(this.marks.length * (this.high - this.low) / wanted) || 1;
@@ -154,7 +173,7 @@
       const lane = this.lanes.indexOf(event.lane);
       const y = TOP + ROW * lane + ROW / 2;
       let right = Math.min(this.x(share), this.width - 2);
-      const left = Math.max(this.x(this.begin(event)), LEFT);
+      const left = Math.max(this.x(this.begin(event)), this.left);
       if (!event.lasted || right - left < 8) {
         const last = used.get(event.lane) ?? -1e9; // marks of one lane that would cover each other stand side by side
         if (right < last + NEAR && right > last - 4 * NEAR) right = last + NEAR;
