@@ -20,11 +20,19 @@ TRIER = """<!doctype html>
 <iframe id="phone" src="report.html" width="390" height="900"></iframe>
 <iframe id="desk" src="report.html" width="1280" height="900"></iframe>
 <iframe id="one" src="one.html" width="390" height="900"></iframe>
+<iframe id="usual" src="usual.html" width="1280" height="900"></iframe>
+<iframe id="paper" src="usual.html" width="720" height="900"></iframe>
 <script>
 onload = () => {
   const seen = {}, one = document.getElementById("one").contentWindow.document;
   seen.lanes = [...one.querySelectorAll("#story svg text")].filter((each) => each.querySelector("title"))
     .map((each) => each.firstChild.data);
+  const sideways = (page) => [...page.querySelectorAll(".scroll, .plot")]
+    .filter((box) => box.scrollWidth > box.clientWidth).map((box) => box.textContent.slice(0, 60));
+  seen.usual = sideways(document.getElementById("usual").contentWindow.document);
+  const paper = document.getElementById("paper").contentWindow.document;
+  for (const rule of paper.styleSheets[0].cssRules) if (rule.media?.mediaText === "print") rule.media.mediaText = "all";
+  seen.paper = [paper.documentElement.scrollWidth, paper.querySelector("#story svg").getBoundingClientRect().right];
   for (const name of ["phone", "desk"]) {
     const win = document.getElementById(name).contentWindow, page = win.document;
     const all = (what) => [...page.querySelectorAll(what)], width = (one) => one.getBoundingClientRect().width;
@@ -62,7 +70,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         return " ".join(httpx.get(f"http://{host}/").text for host in hosts)
 
     lab.run(asks, "Which?", services=dict.fromkeys(hosts, lambda _request: "30"), logs=folder / "one")
-    for run, name in ((folder, "report.html"), (folder / "one" / "latest", "one.html")):
+    usual = FakeRun(folder / "usual", prompts=60).write()
+    for run, name in ((folder, "report.html"), (folder / "one" / "latest", "one.html"), (usual, "usual.html")):
         (page,) = formats.files(formats.HTML, Contents.of(History.read(run), where="logs/run")).values()
         (folder / name).write_text(page)
     (folder / "trier.html").write_text(TRIER)
@@ -81,6 +90,12 @@ def test_long_names_leave_the_page_legible(width: str, seen: dict[str, Any]) -> 
 
 def test_the_lanes_of_one_family_are_told_apart(seen: dict[str, Any]) -> None:
     assert seen["lanes"] == ["agent", *(f"serv…{n}-with-a…" for n in range(3)), "faults", "effects"]
+
+
+def test_a_usual_run_fits_a_desk_and_paper(seen: dict[str, Any]) -> None:
+    """A table that is too wide would be cut off on paper, or make all of it small."""
+    assert seen["usual"] == []
+    assert max(seen["paper"]) <= 720
 
 
 def test_names_are_cut_where_they_differ() -> None:
