@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from html import unescape
+from pathlib import Path
 
 import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.measures.intervals import wilson
+from chaoslab.record.history import History
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
 
@@ -88,7 +91,7 @@ ORDERS: dict[Callable[[str], str], list[dict[str, object]]] = {
 @pytest.mark.parametrize(
     ("agent", "fault", "said", "remedy"),
     [
-        (careless, "lost_reply", "Something was done more often than asked in 1 of 1 judged trials that met lost",
+        (careless, "lost_reply", "Something was done more often than asked in 1 of 1 judged trial that met lost",
          "Idempotency-Key"),
         (boasting, "tool_error", "What was asked for was not done, and the answer did not say so, in 1 of 1",
          "before it reports success"),
@@ -117,3 +120,26 @@ def test_a_rule_speaks_of_the_trials_that_show_it(
 @pytest.mark.parametrize("agent", WHERE, ids=lambda agent: agent.__name__)
 def test_without_a_fault_there_is_no_advice(agent: Callable[[str], str]) -> None:
     assert contents(agent, None).advice == ()
+
+
+def test_first_comes_the_advice_against_harm(tmp_path: Path) -> None:
+    """One order of a wrong amount weighs more than nine wrong answers."""
+
+    def stock(*, item: str) -> int:
+        return len(item)
+
+    def guessing(_prompt: str) -> str:
+        order(amount=price(item="pen")["price"])
+        try:
+            return f"Ordered, and {stock(item='pen')} are left."
+        except TimeoutError:
+            return "Ordered, and 5 are left."
+
+    faults = [lab.inject("wrong_value", "price", chance=0.1), lab.inject("timeout", "stock", chance=0.4)]
+    run = lab.run_many(
+        guessing, "Order a pen.", trials=20, tools=[order], reads=[price, stock], faults=faults, logs=tmp_path
+    )
+    assert Counter(str(trial.outcome) for trial in run) == {"correct": 10, "wrong": 9, "harm": 1}
+    first, second, *_ = Contents.of(History.read(tmp_path / "latest"), where="x").advice
+    assert first.seen.endswith("had a wrong value in 1 of 1 judged trial that met wrong_value.")
+    assert second.size.count == 9

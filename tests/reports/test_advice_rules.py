@@ -155,7 +155,7 @@ def test_a_rule_speaks_on_a_bad_agent_alone(
     waits = more.get("waits", (30.0, 30.0))
     target = more.get("target", "price")
     (one,) = of_rule(contents(bad, fault, params, target=target, timeout_s=waits[0]), remedy)
-    assert f"1 of 1 judged trials that met {fault}" in one.seen
+    assert f"1 of 1 judged trial that met {fault}" in one.seen
     assert (one.size.count, one.size.total, one.trials) == (1, 1, ("p1.r1",))
     assert of_rule(contents(mended, fault, params, target=target, timeout_s=waits[1]), remedy) == []
 
@@ -424,7 +424,7 @@ def test_a_wrong_end_state_is_advised_on() -> None:
     (one,) = of_rule(shown(trial.history), "undo what was done by half")
     assert (
         one.seen
-        == "The end state was neither the right one nor the one before in 1 of 1 judged trials that met lost_reply."
+        == "The end state was neither the right one nor the one before in 1 of 1 judged trial that met lost_reply."
     )
     (incident,) = trial.incidents
     assert (incident.ending, incident.recovered) == ("harm", False)
@@ -467,7 +467,7 @@ def test_of_faults_that_are_shown_alike_the_one_at_the_repeated_effect_comes_fir
     bad = trial(1, both, [3], lab.inject("latency", "price", delay_s=1.0), lost)
     good = [line for n in (2, 3) for line in trial(n, twice, [3, 4], late)]
     (one,) = of_rule(shown(History([*bad, *good])), "Idempotency-Key")
-    assert one.seen == "Something was done more often than asked in 1 of 1 judged trials that met lost_reply."
+    assert one.seen == "Something was done more often than asked in 1 of 1 judged trial that met lost_reply."
 
 
 def test_a_frequent_fault_does_not_stand_for_the_rare_one_that_goes_with_it() -> None:

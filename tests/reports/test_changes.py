@@ -136,6 +136,8 @@ def test_settings_that_differ_are_told_with_their_values(tmp_path: Path) -> None
     history = History.read(FakeRun(tmp_path, prompts=1).write())
     runs = [Contents.of(stated(history, TOOL_TIMEOUT_S=limit), where="x") for limit in (2.0, 0.3)]
     assert Changes.of(*runs).notes == ("The setting TOOL_TIMEOUT_S is another: 2.0 then, 0.3 now.",)
+    page = text(Changes.of(*runs))
+    assert page.index("note: The setting") < page.index("mean of a trial")  # what makes the pairs unlike comes first
 
 
 def test_a_setting_is_text_in_markdown_whatever_is_in_it(tmp_path: Path) -> None:

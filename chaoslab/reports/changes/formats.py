@@ -23,6 +23,7 @@ SPENT, SPENT_COLUMNS = "mean of a trial", ("then", "now", "difference", "95 % in
 def text(found: Changes) -> str:
     """The page for a terminal, at most 80 columns."""
     lines = [*wrapped(f"{found.then} → {found.now}"), *wrapped(found.said), *wrapped(found.tested)]
+    lines += [line for note in _notes(found) for line in wrapped(f"note: {note}")]
     if found.spent:
         lines += ["", *table([SPENT, *SPENT_COLUMNS], [[one.amount, *one.cells] for one in found.spent]), ""]
     changed = _changed(found)
@@ -32,7 +33,7 @@ def text(found: Changes) -> str:
             lines.append(f"    {one.replay}")
     if len(changed) > SHOWN:
         lines.append(f"{len(changed) - SHOWN} more changed")
-    return "\n".join([*lines, *(f"note: {line}" for line in _notes(found))]) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def markdown(found: Changes) -> str:

@@ -53,9 +53,10 @@ def _verdict(contents: Contents) -> str:
     if head.correct:
         lines.append(f"- correct: **{told(head.correct)}**")
     if found := head.delivery:
+        armed = f"{found.armed} armed on the wire, " if found.armed else ""
         lines.append(
-            f"- faults witnessed: **{found.witnessed}** of {found.scheduled} scheduled ({found.armed} armed on the "
-            f"wire, {found.injected} injected); {head.met} of {count(head.trials, 'trial')} met one"
+            f"- faults witnessed: **{found.witnessed}** of {found.scheduled} scheduled ({armed}{found.injected} "
+            f"injected); {head.met} of {count(head.trials, 'trial')} met one"
         )
     if worst := contents.worst:
         story = f"**{worst.trial} {word(worst.outcome)}**: {code(worst.told)}"

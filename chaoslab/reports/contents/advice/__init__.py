@@ -24,6 +24,7 @@ from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.reports.contents.attempts import Again, tried_again
 from chaoslab.reports.contents.rows import Row
+from chaoslab.reports.page import count
 
 
 @dataclass(frozen=True)
@@ -106,9 +107,9 @@ class Seen:
         """Advice on the fault whose trials show it most often beyond the share of all trials, so that a frequent fault
         does not stand for a rare one that goes with it; none if no trial that met a fault shows it.
 
-        `text`: the observation, in which `{fault}` stands for the fault and `{size}` for "3 of 12". `of`: the faults
-        that are considered. `at`: of faults that are shown alike, those at such a target come first. `there`: the trial
-        shows it of this fault. Only trials that allow a conclusion count.
+        `text`: the observation, in which `{fault}` stands for the fault and `{size}` for "3 of 12 judged trials".
+        `of`: the faults that are considered. `at`: of faults that are shown alike, those at such a target come first.
+        `there`: the trial shows it of this fault. Only trials that allow a conclusion count.
         """
         found: list[tuple[int, Advice]] = []
         usual = sum(map(shows, self.judged)) / max(1, len(self.judged))
@@ -118,7 +119,9 @@ class Seen:
             near = sum(any(fault == name and at(row, target) for fault, target in row.met) for row in shown)
             size = rate(len(shown), len(met))
             if shown and size:
-                said = text.format(fault=name.replace("{", "{{"), size=f"{size.count} of {size.total}")
+                said = text.format(
+                    fault=name.replace("{", "{{"), size=f"{size.count} of {count(size.total, 'judged trial')}"
+                )
                 found.append((near, Advice(said, remedy, size, tuple(row.trial for row in shown))))
 
         def place(one: tuple[int, Advice]) -> tuple[float, int, int, float]:
@@ -129,19 +132,22 @@ class Seen:
 
 
 def advice(history: History, report: RunReport, rows: Sequence[Row]) -> tuple[Advice, ...]:
-    """All advice that the run gives: first on the agent, then on the run. First comes that whose trials ended badly
-    most often beyond the share of all trials, then the most frequent. A rule that fails gives none."""
+    """All advice that the run gives: first on the agent, then on the run. First comes that whose trials did harm most
+    often beyond the share of all trials, then that whose trials ended badly so, then the most frequent. A rule that
+    fails gives none."""
     seen = Seen(history, report, rows)
+    harmed = {row.trial for row in rows if row.harm}
     bad = {row.trial for row in rows if row.standing is Standing.BAD}
-    share = len(bad) / max(1, len(rows))
     found: list[Advice] = []
     for file in pkgutil.iter_modules(__path__, f"{__name__}."):
         rule: Callable[[Seen], list[Advice]] = import_module(file.name).advise
         found += guarded(partial(rule, seen), lambda _: [])
 
-    def place(one: Advice) -> tuple[bool, float, int]:
-        beyond = len(bad.intersection(one.trials)) - share * len(one.trials)
-        return one.of_run, -round(beyond, 6), -one.size.count
+    def beyond(trials: set[str], one: Advice) -> float:
+        return round(len(trials.intersection(one.trials)) - len(trials) / max(1, len(rows)) * len(one.trials), 6)
+
+    def place(one: Advice) -> tuple[bool, float, float, int]:
+        return one.of_run, -max(0.0, beyond(harmed, one)), -beyond(bad, one), -one.size.count
 
     return tuple(sorted(found, key=place))
 

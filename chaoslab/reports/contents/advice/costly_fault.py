@@ -15,6 +15,5 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         lambda row: (own := calm.get(row.trial)) is not None and row.calls >= own * TIMES and row.calls - own >= LEAST,
         "Give each task a budget of calls, and end with an honest answer when it is used up.",
-        f"The agent made at least {TIMES} times the calls of its trial without faults in {{size}} judged trials that "
-        "met {fault}.",
+        f"The agent made at least {TIMES} times the calls of its trial without faults in {{size}} that met {{fault}}.",
     )

@@ -12,8 +12,7 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         lambda row: seen.misled(row) and seen.amiss(row) and bool(row.answer.strip()),
         "Look at the finish reason and for the stream's last event; without them ask again instead of answering.",
-        "A reply that had been cut off was accepted, and the answer was not right, in {size} judged trials that met "
-        "{fault}.",
+        "A reply that had been cut off was accepted, and the answer was not right, in {size} that met {fault}.",
         of=_cuts,
         there=lambda row, fault: (row.trial, fault) in taken,
     )

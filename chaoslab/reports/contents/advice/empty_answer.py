@@ -14,5 +14,5 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         lambda row: row.trial in mute,
         "Check the agent's last answer before it is sent: if it is empty, say what failed.",
-        "The agent ended without a word in {size} judged trials that met {fault}.",
+        "The agent ended without a word in {size} that met {fault}.",
     )

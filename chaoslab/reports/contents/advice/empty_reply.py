@@ -14,8 +14,7 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         lambda row: seen.misled(row) and seen.amiss(row),
         "Treat an empty reply as a failed call: ask once more, then tell the user that there is no result.",
-        "An empty reply was accepted, and the answer or an effect was not right, in {size} judged trials that met "
-        "{fault}.",
+        "An empty reply was accepted, and the answer or an effect was not right, in {size} that met {fault}.",
         of=_empties,
         there=lambda row, fault: (row.trial, fault) in taken and row.trial not in noticed,
     )

@@ -11,5 +11,5 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         lambda row: row.outcome is Outcome.HUNG,
         "Give every call a deadline, for the connection and for each read of it, and one to the whole task.",
-        "The agent would never have ended, or not before its deadline, in {size} judged trials that met {fault}.",
+        "The agent would never have ended, or not before its deadline, in {size} that met {fault}.",
     )

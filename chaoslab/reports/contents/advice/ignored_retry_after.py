@@ -19,7 +19,7 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         lambda row: row.trial in early,
         "Wait as long as the header Retry-After says before the next attempt.",
-        "The next attempt came before the end of Retry-After in {size} judged trials that met {fault}.",
+        "The next attempt came before the end of Retry-After in {size} that met {fault}.",
     )
 
 

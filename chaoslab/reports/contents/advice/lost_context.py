@@ -11,7 +11,7 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         seen.short,
         "Keep the task and the results of its steps outside of the conversation, and check the answer against them.",
-        "The agent could not do all, or did not end well, after its conversation was disturbed in {size} judged trials "
+        "The agent could not do all, or did not end well, after its conversation was disturbed in {size} "
         "that met {fault}.",
         of=lambda fault: layer(fault) == "context",
     )

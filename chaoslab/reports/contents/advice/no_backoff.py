@@ -19,5 +19,5 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         lambda row: row.trial in rushed,
         "Back off exponentially with jitter between attempts, so that a service in trouble can recover.",
-        "A failed call was tried again at once in {size} judged trials that met {fault}.",
+        "A failed call was tried again at once in {size} that met {fault}.",
     )

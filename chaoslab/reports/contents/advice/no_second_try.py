@@ -15,7 +15,7 @@ def advise(seen: Seen) -> list[Advice]:
         "Try such a call again, after a short wait that grows. Before one that changes something, look whether it was "
         "done, or send the same Idempotency-Key with both.",
         "A call that timed out, broke off or met a 429 or 5xx was not tried again, and the trial fell short, in {size} "
-        "judged trials that met {fault}.",
+        "that met {fault}.",
     )
 
 

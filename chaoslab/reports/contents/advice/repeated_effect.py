@@ -17,6 +17,6 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         lambda row: bool(row.harm) and Kind.DUPLICATE in kinds(row),
         "Send the same Idempotency-Key with each attempt at a write, or look whether it was done before a retry.",
-        "Something was done more often than asked in {size} judged trials that met {fault}.",
+        "Something was done more often than asked in {size} that met {fault}.",
         at=lambda row, target: done.get(row.trial, Counter())[target] > 1,
     )

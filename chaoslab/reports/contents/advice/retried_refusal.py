@@ -12,5 +12,5 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         lambda row: row.trial in vain,
         "Stop at a 4xx other than 408, 409, 425 and 429: change the request, or tell the user why it was refused.",
-        "The same call was sent again after a 4xx that does not pass in {size} judged trials that met {fault}.",
+        "The same call was sent again after a 4xx that does not pass in {size} that met {fault}.",
     )

@@ -19,5 +19,5 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         lambda row: row.trial in waited,
         "Set the client's timeout to what a user waits; the defaults of many SDKs are minutes.",
-        f"A call waited more than {LONG_S:g} s for nothing in {{size}} judged trials that met {{fault}}.",
+        f"A call waited more than {LONG_S:g} s for nothing in {{size}} that met {{fault}}.",
     )

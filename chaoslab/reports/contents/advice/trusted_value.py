@@ -13,7 +13,7 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         lambda row: seen.misled(row) and _wrong(row),
         "Check a tool's reply against its schema and a plausible range, or ask a second source, before acting on it.",
-        "The answer, an effect or the end state had a wrong value in {size} judged trials that met {fault}.",
+        "The answer, an effect or the end state had a wrong value in {size} that met {fault}.",
         of=lambda fault: leaves(fault) == "value",
     )
 

@@ -11,5 +11,5 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         lambda row: bool(row.harm) and Kind.PHANTOM in kinds(row),
         "Confirm a write that the user did not ask for, also one that makes up for a failure.",
-        "Something was done that nobody had asked for in {size} judged trials that met {fault}.",
+        "Something was done that nobody had asked for in {size} that met {fault}.",
     )

@@ -13,5 +13,5 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         lambda row: row.outcome is Outcome.FAILED and row.trial in raised,
         "Catch the failure of a call where it is made, and tell the user what could not be done.",
-        "An exception ended the agent in {size} judged trials that met {fault}.",
+        "An exception ended the agent in {size} that met {fault}.",
     )

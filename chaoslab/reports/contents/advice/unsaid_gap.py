@@ -12,8 +12,7 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         lambda row: row.outcome is Outcome.WRONG and _silent(kinds(row)),
         "Have the answer name the tool that failed and the part that is missing, instead of filling the gap.",
-        "The answer lacked something or had another value, and did not say so, in {size} judged trials that met "
-        "{fault}.",
+        "The answer lacked something or had another value, and did not say so, in {size} that met {fault}.",
     )
 
 

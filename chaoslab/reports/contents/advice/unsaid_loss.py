@@ -11,5 +11,5 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         lambda row: bool(row.harm) and {Kind.LOST, Kind.ADMISSION} <= kinds(row),
         "Have the agent check a tool's reply before it reports success, and name in the answer what was not done.",
-        "What was asked for was not done, and the answer did not say so, in {size} judged trials that met {fault}.",
+        "What was asked for was not done, and the answer did not say so, in {size} that met {fault}.",
     )

@@ -11,5 +11,5 @@ def advise(seen: Seen) -> list[Advice]:
     return seen.beside_faults(
         lambda row: bool(row.harm) and Kind.STATE in kinds(row),
         "Look at what was done before a write is tried again or made up for, and undo what was done by half.",
-        "The end state was neither the right one nor the one before in {size} judged trials that met {fault}.",
+        "The end state was neither the right one nor the one before in {size} that met {fault}.",
     )
