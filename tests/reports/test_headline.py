@@ -11,7 +11,7 @@ from chaoslab.core.events import RunFinished
 from chaoslab.record.history import History
 from chaoslab.reports import formats, summary
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.headline import Tone, harms
+from chaoslab.reports.contents.headline import Tone, harms, headline
 from chaoslab.reports.contents.rows import Evidence, Row
 
 
@@ -123,3 +123,23 @@ def test_a_figure_without_data_is_no_0(tmp_path: Path) -> None:
                if each.title == "Reliability"]  # fmt: skip
     assert "Mean time between bad trials: no data, since they took no time." in part.lines
     assert [row[1] for row in part.tables[0].rows] == ["0.8", "0.4", "0.08", "0.008"]
+
+
+def test_a_run_that_goes_on_or_was_killed_is_no_good_one(tmp_path: Path) -> None:
+    whole = ran(tmp_path, lab.inject("latency", "price", delay_s=0.1))
+    cut = History(record for record in whole if not isinstance(record.event, RunFinished))
+    found = Contents.of(cut, where="logs/run")
+    assert found.headline.said == "The run did not end: all of 1 judged trial ended well"
+    assert found.headline.tone is Tone.OPEN
+    running = headline(replace(found.report, running=True))
+    assert running.said == "The run still goes on: all of 1 judged trial ended well"
+
+
+def test_what_could_be_judged_and_what_was_scheduled_is_told_without_zeros(tmp_path: Path) -> None:
+    lab.run(
+        agent, "Which?", reads=[price], faults=[lab.inject("exception", "price", chance=0.0)], twin=False, logs=tmp_path
+    )
+    found = Contents.of(History.read(tmp_path / "latest"), where="x")
+    pages = ["".join(formats.files(kind, found).values()) for kind in ("markdown", "html")]
+    assert all("as failed or not: nothing was stated about right answers" in page for page in pages)
+    assert all("o fault was scheduled" in page and " of 0 scheduled" not in page for page in pages)

@@ -21,6 +21,7 @@ LENGTH_MAX = 60_000
 ROWS_MAX, TRIALS_MAX = 40, 20
 """The most faults in the matrix, and the most trials that are told."""
 TEXT = 300
+ONLY_FAILED = ", as failed or not: nothing was stated about right answers"
 MARKS = {Tone.GOOD: "✅", Tone.BAD: "❌", Tone.OPEN: "❔"}
 
 
@@ -49,10 +50,14 @@ def code(text: str) -> str:
 def _verdict(contents: Contents) -> str:
     head = contents.headline
     lines = [f"## {MARKS[head.tone]} {head.said}", ""]
-    lines.append(f"- **{head.judged}** of {count(head.trials, 'trial')} could be judged")
+    how = "" if contents.report.judgeable else ONLY_FAILED
+    lines.append(f"- **{head.judged}** of {count(head.trials, 'trial')} could be judged{how}")
     if head.correct:
         lines.append(f"- correct: **{told(head.correct)}**")
-    if found := head.delivery:
+    found = head.delivery
+    if found is not None and not found.scheduled:
+        lines.append("- no fault was scheduled")
+    elif found is not None:
         armed = f"{found.armed} armed on the wire, " if found.armed else ""
         lines.append(
             f"- faults witnessed: **{found.witnessed}** of {found.scheduled} scheduled ({armed}{found.injected} "
