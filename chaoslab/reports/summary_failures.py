@@ -51,8 +51,9 @@ class _Way:
     command: str
 
     def lines(self) -> list[str]:
-        command = wrapped(self.command, indent="    ") if self.command else []
-        return [*example(self.head, self.why, self.trials), *command]
+        """In at most 80 columns, but for the command, which can be copied as one line."""
+        command = " ".join(self.command.split())
+        return [*example(self.head, self.why, self.trials), *([f"    {command}"] if command else [])]
 
 
 def failures(report: RunReport, *, where: str = "", program: str = "chaoslab") -> list[str]:

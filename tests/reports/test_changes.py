@@ -25,6 +25,7 @@ from chaoslab.reports.changes import Changes, Way
 from chaoslab.reports.changes.formats import FORMATS, text
 from chaoslab.reports.contents import Contents
 from tests.measures.test_cost import log
+from tests.reports.browser import browse
 from tests.reports.fake_run import FakeRun, stated
 from tests.reports.shop_agents import hasty, patient, price
 
@@ -138,6 +139,8 @@ def test_settings_that_differ_are_told_with_their_values(tmp_path: Path) -> None
     assert Changes.of(*runs).notes == ("The setting TOOL_TIMEOUT_S is another: 2.0 then, 0.3 now.",)
     page = text(Changes.of(*runs))
     assert page.index("note: The setting") < page.index("mean of a trial")  # what makes the pairs unlike comes first
+    html = FORMATS["html"][1](Changes.of(*runs))
+    assert html.index("The setting TOOL_TIMEOUT_S") < html.index('class="facts"')
 
 
 def test_a_setting_is_text_in_markdown_whatever_is_in_it(tmp_path: Path) -> None:
@@ -203,3 +206,21 @@ def test_the_command_compares_two_runs(folders: tuple[Path, Path], capsys: pytes
         assert (folders[1] / file).stat().st_size
     assert cli.main(["report", names[0], "--format", "json"]) == 0
     assert capsys.readouterr().out == f"{folders[0]}/report.json\n"
+
+
+def test_a_phone_shows_why_a_trial_changed(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "changes.html").write_text(FORMATS["html"][1](Changes.of(*map(of, folders))))
+    (tmp_path / "trier.html").write_text("""<!doctype html>
+<iframe src="changes.html" width="390" height="900"></iframe>
+<script>
+onload = () => {
+  const page = document.querySelector("iframe").contentWindow.document, said = document.createElement("pre");
+  const cells = [...page.querySelectorAll(".changed td.said")].map((cell) => cell.getBoundingClientRect());
+  said.id = "seen";
+  said.textContent = JSON.stringify({ right: Math.max(...cells.map((box) => box.right)), number: cells.length });
+  document.body.replaceChildren(said);
+};
+</script>""")
+    seen = browse(tmp_path / "trier.html")
+    assert seen["number"] > 0
+    assert seen["right"] <= 390

@@ -80,8 +80,9 @@ def test_a_bad_trial_comes_with_the_command_that_does_it_again(tmp_path: Path) -
     report = RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write()))
     trial = next(trial for trial, verdict in report.verdicts.items() if verdict.outcome is Outcome.HARM)
     assert f"\n    again: chaoslab replay fake --trial {trial}\n" in render(report)
-    there = render(report, where="my logs/fake", program=".venv/bin/chaoslab")
-    assert f"\n    again: .venv/bin/chaoslab replay 'my logs/fake' --trial {trial}\n" in there
+    there = render(report, where="my logs/a long name/fake", program=".venv/bin/chaoslab")
+    command = f".venv/bin/chaoslab replay 'my logs/a long name/fake' --trial {trial}"
+    assert f"\n    again: {command}\n" in there  # in one line, however long, so that it can be copied
     calm = render(RunReport.of(History.read(FakeRun(tmp_path / "calm", prompts=5, chance=0).write())))
     assert "again: " not in calm
     assert "what hurt most" not in calm
