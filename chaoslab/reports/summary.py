@@ -25,7 +25,8 @@ FUNCTION = "function"
 
 
 def render(report: RunReport, *, where: str = "", program: str = "chaoslab") -> str:
-    """The summary as plain text in lines of at most 80 columns, but for commands. `where`, `program`: as `failures` takes them."""
+    """The summary as plain text in lines of at most 80 columns, but for commands. `where`, `program`: as `failures`
+    takes them."""
     parts = [
         section("verdict", lambda: wrapped(verdict(report)[0] + ".")),
         section("harm", lambda: _harm(report)),
