@@ -50,7 +50,7 @@ from chaoslab.reports.charts.network_latency import network_latency
 from chaoslab.reports.charts.palette import FAULTS, LONE, OUTCOMES
 from chaoslab.reports.charts.response_time import response_time
 from chaoslab.reports.charts.streams import streams
-from chaoslab.reports.charts.style import POINTS
+from chaoslab.reports.charts.style import POINTS, spread
 from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.charts.tool_latency import tool_latency
 from chaoslab.reports.folder import none_yet
@@ -620,3 +620,21 @@ def test_without_logs_the_script_says_what_to_do(tmp_path: Path) -> None:
     script = Path(__file__).parents[2] / "charts.py"
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", none_yet(Path("logs")) + "\n")
+
+
+def test_a_star_is_as_large_as_other_marks_and_one_point_stands_in_the_middle_of_its_row() -> None:
+    """A star fills less of its square than a disc does: a trial that hung was a speck."""
+    found = RunReport.of(
+        told(
+            PromptStarted(prompt_index=1, prompt="Which?", facts=[], effects=[], stated=False),
+            PromptFinished(prompt_index=1, prompt="Which?", status="failed", answer="", attempts=1, duration_s=60.0,
+                           error_type="hung"),
+        )
+    )  # fmt: skip
+    assert set(found.outcomes.values()) == {"hung"}
+    (axes,) = response_time(found).axes
+    (group,) = axes.collections
+    assert isinstance(group, PathCollection)
+    assert group.get_sizes()[0] > 70
+    assert spread(1) == [0.0]
+    assert len(set(spread(9))) == 9

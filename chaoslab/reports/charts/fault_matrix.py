@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 ROWS, COLUMNS = 24, 9
 """The most faults and targets in the picture; the report's HTML has all of them."""
+LEAST = 4
+"""The columns for which there is room at least, so that few cells do not become wide."""
 UPRIGHT = 88
 """The characters of all targets' names above which they stand upright."""
 IDLE, EMPTY, EDGE = "#E4E8EC", "#FFFFFF", "#D5DBE2"
@@ -58,9 +60,9 @@ def fault_matrix(report: RunReport) -> Figure:
     axes.set_xticks(range(len(targets)), shorts(targets, 22), rotation=90 if upright else 0)
     axes.set_yticks(range(len(rows)), shorts([name for name, _ in rows]))
     axes.tick_params(length=0, labelsize=8.5)
-    axes.set_xlim(-0.5, max(len(targets), 4) - 0.5)
+    axes.set_xlim(-0.5, max(len(targets), LEAST) - 0.5)
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xlabel("target (trials that met the fault)")
+    axes.set_xlabel("target (trials that met the fault)", loc="left" if len(targets) < LEAST else "center")
     axes.grid(visible=False)
     axes.spines[["left", "bottom"]].set_visible(False)
     order = [word(outcome) for outcome in SEVERITY]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from chaoslab.analysis.run_report import RunReport
 
 
-SIZES = {"*": 75, "X": 44, "P": 44, "x": 36, "+": 52, "1": 60, "2": 60, "3": 60}
+SIZES = {"*": 90, "X": 44, "P": 44, "x": 36, "+": 52, "1": 60, "2": 60, "3": 60}
 """The sizes of shapes that would otherwise look smaller than the others."""
 FEW = 30
 """Up to so many attempts without a fault are drawn as large as the others."""

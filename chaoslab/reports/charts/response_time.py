@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.quantiles import percentile
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.reports.charts.marks import SIZES
 from chaoslab.reports.charts.palette import INK, OUTCOMES, SLATE
 from chaoslab.reports.charts.style import canvas, counted, crowded, legend, nothing, scale, thin
 from chaoslab.reports.contents.outcomes import contrast
@@ -21,7 +22,7 @@ PALE = 2.0
 
 
 def response_time(report: RunReport) -> Figure:
-    """A point per trial in the order asked, by outcome, with the median as a line."""
+    """A point per trial in the order started, by outcome, with the median as a line."""
     from matplotlib.ticker import MaxNLocator
 
     ended, outcomes = report.responses.value, report.outcomes
@@ -45,7 +46,7 @@ def response_time(report: RunReport) -> Figure:
         if mine:
             shown, thinned = thin(mine)
             share = 1 - (present.index(outcome) + 0.5) / len(present) if outcome in at_once else 0.5
-            size, edge = crowded(34, len(shown))
+            size, edge = crowded(SIZES.get(marker, 34), len(shown))
             axes.scatter(
                 [x for x, _ in shown],
                 [scaled.place(y, share) for _, y in shown],
@@ -62,7 +63,7 @@ def response_time(report: RunReport) -> Figure:
     last = len(report.trials)
     axes.set_xlim(1 - 0.02 * last - 0.5, last + 0.02 * last + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.set_xlabel("trial, in the order asked (number)")
+    axes.set_xlabel("trial, in the order started (number)")
     axes.set_ylabel(f"response time (s{scaled.suffix})")
     legend(figure, axes)
     return figure

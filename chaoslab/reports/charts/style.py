@@ -205,5 +205,8 @@ def counted(number: int, word: str) -> str:
 
 
 def spread(count: int) -> list[float]:
-    """Offsets within ±0.22 that separate the points of a row, the same each time (golden ratio steps)."""
+    """Offsets within ±0.22 that separate the points of a row, the same each time (golden ratio steps). One
+    stands in the middle."""
+    if count == 1:
+        return [0.0]
     return [((n * 0.618033988749895) % 1 - 0.5) * 0.44 for n in range(count)]
