@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from chaoslab.analysis import answers, deeds, labels, reported
+from chaoslab.analysis import answers, elsewhere, labels, reported
 from chaoslab.analysis.stance import admissions, clauses
 from chaoslab.analysis.stance.clauses import READ_MAX
 
@@ -31,7 +31,8 @@ def stance(text: str) -> None:
 
 
 def claimed(text: str) -> None:
-    deeds.mistakes(f"17 {text}", admissions(text), [WISH], [WISH, {"effect": "refund", "order": 18}])
+    elsewhere.mistakes(f"17 {text}", TWIN, admissions(text), [WISH], [WISH, {"effect": "refund", "order": 18}])
+    elsewhere.claimed_beside_a_reading(f"17 {text}", TWIN, admissions(text), [WISH], ["total"])
 
 
 def results(text: str) -> None:

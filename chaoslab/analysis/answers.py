@@ -12,7 +12,7 @@ from functools import lru_cache
 from chaoslab.analysis import amounts, labels, making, notation, reported, spelling
 from chaoslab.analysis.daytime import clock
 from chaoslab.analysis.likeness import Comparison, Likeness
-from chaoslab.analysis.stance import structure
+from chaoslab.analysis.stance import language, structure
 from chaoslab.analysis.stance.clauses import KEPT, READ_MAX
 from chaoslab.analysis.stance.clauses import plain as _plain
 from chaoslab.analysis.structures import compare_structures, told
@@ -129,11 +129,12 @@ def _compare_prose(
             claimed = lies(given, values_in(str(said.number)), [])
             return Comparison(Likeness.OTHER, f"it says {said.text} instead of {wanted.text}", lies=claimed)
         return found
+    abroad = language.foreign(given) and not language.foreign(expected)  # its capitals need not be names
     for one, other in zip(notation.readings(expected), notation.readings(given), strict=True):
         if one == expected and other == given:
             continue
         again = _compare_values(one, other, asked, known, negations=negations, done=done, content=content)
-        if again.likeness is Likeness.SAME:
+        if again.likeness is Likeness.SAME or (abroad and again.likeness is Likeness.UNCLEAR):
             return Comparison(Likeness.UNCLEAR, f"{found.said}, which may be the same in another notation")
     return found
 
@@ -201,6 +202,8 @@ def _compare_values(
         return Comparison(Likeness.UNCLEAR, f"it says '{result.given.said}', and its twin '{result.expected.said}'")
     if label := labels.differing(told, telling, asked):
         return Comparison(Likeness.UNCLEAR, label)
+    if word := language.denial(given, expected):
+        return Comparison(Likeness.UNCLEAR, f"it is not in English, and '{word}' may deny something")
     left_out = {*not_in(names, given)}
     same = [*(v for v in wanted if v in both), *(name for name in names if name not in left_out)]
     return Comparison(Likeness.SAME, f"the same values: {_listed(same)}" if same else "no other values")

@@ -25,8 +25,8 @@ def _denying(answer: str, effect: str) -> str:
     doing, thing = _words_of(effect)
     pattern = re.compile(
         rf"\b{_NOT}\s+(?!{_LEARN})(?:\w+\s+){{0,2}}?(?:{doing})\b"
-        rf"|\b(?:{thing})\b(?:\s+\w+){{0,3}}?\s+(?:failed|(?:was|were|is|has been|have been) not|could not|did "
-        rf"not|didn't)\b"
+        rf"|\b(?:{thing})\b(?!\s+{_LOOK})(?:\s+\w+){{0,3}}?\s+(?:failed|(?:was|were|is|has been|have been) not"
+        rf"|could not|did not|didn't)\b"
     )
     return "\n".join(
         clause
@@ -60,6 +60,8 @@ def spoken(answer: str) -> str:
 _NOT = r"(?:could not|couldn't|can not|cannot|can't|unable to|not able to|failed to|did not manage to|didn't manage to)"
 _LEARN = r"(?:confirm|verify|check|tell|determine|establish|find out|know|see|make sure|be sure|ensure|say)\b"
 """Verbs of knowing: who could not confirm an act does not say that it was not done."""
+_LOOK = r"(?:quer(?:y|ies)|lookups?|checks?|searche?s?|levels?|figures?|values?|data)\b"
+"""Words behind which an effect's noun only says about what something was read: "the stock query failed"."""
 _MAYBE = re.compile(r"\b(?:may|might|could) (?:still |already |well )?have (?:been|gone|happened|worked|succeeded)\b")
 """A doubt that holds for its whole sentence."""
 _DOUBT = re.compile(

@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from chaoslab.analysis import asides, deeds, end_state, ledger, reported, spoilt
+from chaoslab.analysis import asides, deeds, elsewhere, end_state, ledger, reported, spoilt
 from chaoslab.analysis.answers import compare, shows
 from chaoslab.analysis.denial import denies, denying
 from chaoslab.analysis.ledger import Finding, Kind
@@ -152,9 +152,9 @@ def _judge(seen: Seen, *, running: bool) -> Verdict:
     if ended.answer == started.twin and not (harm or lost or turns or started.facts):
         return _as_its_twin(started, state)
     hit = frozenset(event.target for _, event in seen.of(FaultWitnessed))
-    calm = all(event.ok and not event.error for _, event in seen.of(CallFinished))
+    failed = frozenset(event.tool or event.target for _, event in seen.of(CallFinished) if event.error or not event.ok)
     heard = {event.turn: event.prompt for _, event in seen.of(TurnStarted)}
-    return _weigh(_Trial(started, finished, done, harm, lost, _unread(seen), hit, state, calm, turns, heard))
+    return _weigh(_Trial(started, finished, done, harm, lost, _unread(seen), hit, state, failed, turns, heard))
 
 
 def _of_state(seen: Seen, started: PromptStarted) -> list[Finding]:
@@ -203,7 +203,7 @@ def judgeable(history: History) -> bool:
 class _Trial(NamedTuple):
     """A trial with an answer. `harm`, `lost`: the differences between its effects or end state and the right ones.
     `unread`: the reason why the end state is not known. `hit`: the targets that met a fault. `state`: the one that
-    was read, if any. `calm`: no call of it failed. `turns`: those of a conversation that ended. `heard`: the
+    was read, if any. `failed`: the tools of its failed calls. `turns`: those of a conversation that ended. `heard`: the
     user's words by turn."""
 
     started: PromptStarted
@@ -214,7 +214,7 @@ class _Trial(NamedTuple):
     unread: str
     hit: frozenset[str]
     state: EndState | None
-    calm: bool
+    failed: frozenset[str]
     turns: Sequence[tuple[Record, TurnFinished]] = ()
     heard: Mapping[int, str] = {}
 
@@ -268,11 +268,11 @@ def _weigh(trial: _Trial) -> Verdict:
     if twin is not None:
         done = bool(trial.done or trial.state)
         known = "" if answer == twin else _known(trial)
-        content = False if lost else True if trial.calm else None
+        content = False if lost else None if trial.failed else True
         beside = compare(twin, answer, asked=started.prompt, known=known, tries=False, done=done, content=content)
     admitted = asides.within(admissions(answer, twin), answer, started.effects or (), started.prompt)
-    if admitted and not lost and answer != twin:
-        admitted = reported.without_known(admitted, twin)
+    if admitted and answer != twin:
+        admitted = reported.without_known(admitted, twin, numbered=bool(lost))
     wishes = ledger.lacking(started.effects or (), [effect for _, effect in trial.done]) if lost else []
     hands_back, rest = False, ""
     if wishes and not admitted and len(answer) <= READ_MAX:
@@ -389,7 +389,14 @@ def _beside(trial: _Trial, admitted: Sequence[Clause], wishes: Sequence[deeds.Wi
     """True if an effect that is missing is claimed, and what the answer denies is beside it."""
     asked = trial.started.effects or ()
     told = [(trial.heard.get(turn.turn, ""), turn.answer) for _, turn in trial.turns]
-    if deeds.claimed_apart(told, wishes, asked) or (wishes and deeds.mistakes(trial.answer, admitted, wishes, asked)):
+    twin = trial.started.twin or ""
+    if deeds.claimed_apart(told, wishes, asked) or (
+        wishes
+        and (
+            elsewhere.mistakes(trial.answer, twin, admitted, wishes, asked)
+            or elsewhere.claimed_beside_a_reading(trial.answer, twin, admitted, wishes, trial.failed)
+        )
+    ):
         return True
     return all(asides.notes(clause, asked, trial.started.prompt) for clause in admitted) and any(
         deeds.claims(trial.answer, wish, asked) for wish in wishes

@@ -73,6 +73,7 @@ def plainly(text: str) -> str:
     text = _CONTINENTAL.sub(lambda match: match[0].replace(".", "").replace(",", "."), text)
     text = _DOTTED_DATE.sub(lambda match: _iso(match, match[3], match[2], match[1]), text)
     text = _YEAR_FIRST.sub(lambda match: _iso(match, match[1], match[2], match[3]), text)
+    text = _RANGE.sub(_from_to, text)
     text = _HALVES.sub(lambda match: _HALF_HOURS[" ".join(match[0].casefold().split()[-2:])], text)
     text = _COUNT.sub(_counted, text)
     text = _MANY.sub(lambda match: _times(match[1], match[2].casefold()), text)
@@ -102,6 +103,24 @@ _DAY = re.compile(
     rf"|\b{_MONTH.format('m3')} (?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? \d{{4}}\b)?",
     re.IGNORECASE,
 )
+
+
+_DAYS = r"(?P<{}>\d{{1,2}})(?:st|nd|rd|th)?(?: ?[-–—] ?| to | until | through | till )(?P<{}>\d{{1,2}})(?:st|nd|rd|th)?"
+_RANGE = re.compile(
+    rf"(?<![\w.,-]){_DAYS.format('from', 'to')} (?:of )?{_MONTH.format('m')},? (?P<y>\d{{4}})\b"
+    rf"|\b{_MONTH.format('m2')} {_DAYS.format('from2', 'to2')},? (?P<y2>\d{{4}})\b",
+    re.IGNORECASE,
+)
+
+
+def _from_to(match: re.Match[str]) -> str:
+    """Both ends of a range of days: "3-7 Aug 2026" are two dates."""
+    first, last, month, year = (match[name] or match[f"{name}2"] for name in ("from", "to", "m", "y"))
+    if int(first) >= int(last):
+        return match[0]
+    number = str(_MONTHS.index(month[:3].casefold()) + 1)
+    ends = [_iso(match, year, number, day) for day in (first, last)]
+    return match[0] if match[0] in ends else " to ".join(ends)
 
 
 def _yearless(text: str) -> str:

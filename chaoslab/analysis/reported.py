@@ -102,26 +102,30 @@ _RESULT = re.compile(rf"\b(?:{_BAD}|cancell?ed|aborted|bounced|offline|errors?)\
 _NOT = re.compile(rf"\b\w*{NOT}\b")
 _SMALL = words_of(
     "the a an your my our its this that of number no id with and has have had was were is are been did it there by at"
-    " in for now currently still also unfortunately sadly however but so"
+    " in for now currently still also unfortunately sadly however but so be aware please note its"
 )
 
 
-def without_known(admitted: Sequence[Clause], twin: str | None) -> list[Clause]:
-    """The admissions without those that only report a failure which the twin reports too, in other words."""
+def without_known(admitted: Sequence[Clause], twin: str | None, *, numbered: bool = False) -> list[Clause]:
+    """The admissions without those that only report a failure which the twin reports too, in other words. `numbered`:
+    only those with a number, such as "2 of its tests failed", since a bare "failed" may tell of an effect."""
     found = [*admitted]
     if twin is None or not any(_RESULT.search(clause.text) for clause in found):
         return found
     results = [c for c in clauses(twin) if c.trouble and _RESULT.search(c.text)]
     told = [set(tokens(clause.text)) for clause in results[:TOLD_MAX]]
     all_words = set(tokens(twin)) if told else set()
-    return [clause for clause in found if not _told(clause, told, all_words)]
+    return [clause for clause in found if not _told(clause, told, all_words, numbered)]
 
 
-def _told(clause: Clause, told: Sequence[set[str]], all_words: set[str]) -> bool:
-    """True if a clause with this result and these numbers is among those of the twin, and no word is new."""
+def _told(clause: Clause, told: Sequence[set[str]], all_words: set[str], wanted: bool) -> bool:
+    """True if a clause with this result and these numbers is among those of the twin, and no word is new. `wanted`: a
+    clause without a number does not count."""
     if clause.doubt or _NOT.search(clause.text) or not _RESULT.search(clause.text):
         return False
     words = set(tokens(clause.text)) - _SMALL
     key = {word for word in words if word.startswith("#") or _RESULT.fullmatch(word)}
     numbered = any(word.startswith("#") for word in words)
+    if wanted and not numbered:
+        return False
     return any(key <= each and words <= (all_words if numbered else each) for each in told)

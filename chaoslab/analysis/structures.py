@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from chaoslab.analysis.likeness import Comparison, Likeness
-from chaoslab.analysis.stance import admits
+from chaoslab.analysis.stance import admits, clauses
+from chaoslab.analysis.values import names_in, values_in, words_of
 
 
 def compare_structures(expected: Any, given: Any, text: str, of_texts: Callable[[str, str], Comparison]) -> Comparison:
@@ -18,6 +19,11 @@ def compare_structures(expected: Any, given: Any, text: str, of_texts: Callable[
     others: list[tuple[str, Any, Any]] = []
     for path, one, other in _leaves(expected, given, ""):
         if (not one and other is _LACKING and one is not False and one != 0) or (one is _LACKING and _noted(path)):
+            continue
+        if one is _LACKING and _idle(other):
+            continue
+        if one is _LACKING and other is True:
+            unclear.append(f"it adds {path}: true")
             continue
         if {type(one), type(other)} <= {str, int, float} and str in (type(one), type(other)):
             found = of_texts(str(one), str(other))
@@ -36,6 +42,13 @@ def compare_structures(expected: Any, given: Any, text: str, of_texts: Callable[
     if unclear:
         return Comparison(Likeness.UNCLEAR, unclear[0])
     return Comparison(Likeness.SAME, "the same values")
+
+
+def _idle(value: Any) -> bool:
+    """True if a text tells of no value, deed or trouble, as an apology does."""
+    return isinstance(value, str) and not (
+        values_in(value) or names_in(value) or any(clause.success or clause.trouble for clause in clauses(value))
+    )
 
 
 def _of_making(key: str) -> bool:
@@ -71,39 +84,19 @@ _LACKING = _Lacking()
 _MAKING = frozenset(
     ["attempts", "attempt", "retries", "retry", "tries", "error", "errors", "last_error", "reason", "code"]
 )
-_NOTES = _MAKING | frozenset(
-    [
-        "detail",
-        "details",
-        "note",
-        "notes",
-        "warning",
-        "warnings",
-        "status",
-        "state",
-        "ok",
-        "done",
-        "success",
-        "message",
-        "outcome",
-        "skipped",
-        "failed",
-        "missing",
-        "remaining",
-        "pending",
-        "undone",
-        "reason",
-        "cause",
-    ]
+_NOTES = _MAKING | words_of(
+    "detail details note notes warning warnings status state ok done success message outcome skipped failed missing"
+    " remaining pending undone cause comment comments remark remarks hint problem problems issue issues log logs"
+    " apology confirmed acknowledged ack"
 )
 """The keys by which a structured answer tells of its own making, and claims no value."""
-_MADE = re.compile(r"retr(?:y|ie)|attempt|error|failure")
+_MADE = re.compile(r"retr(?:y|ie)|attempt|error|failure|reconnect")
 
 
 def _noted(path: str) -> bool:
     """True if a place in a structured answer tells of its making, or holds a note."""
     keys = re.sub(r"\[\d+\]", "", path).casefold().split(".")
-    return keys[-1] in _NOTES or any(map(_of_making, keys))
+    return keys[-1] in _NOTES or keys[-1].startswith("not_") or any(map(_of_making, keys))
 
 
 _STALE = re.compile(r'"(?:stale|cached|outdated)": ?true|"(?:fresh|current|verified|live)": ?false', re.IGNORECASE)

@@ -21,7 +21,7 @@ def _sentences(text: str) -> list[str]:
 
 
 _ELSEWHERE = re.compile(
-    r"^if |^for (?!you|now|that|this)"
+    r"^if |^for (?!you|now|that|this|what it)"
     r"|\b(?:nearest|closest|close|instead|stand-in|similar|helps|alternative|comparison|in case)\b"
     r"|\b(?:guess|estimate[ds]?|estimation|approximate(?:ly)?|roughly|something like|probably|presumably|likely)\b"
     r"|\b(?:memory|recall|typically|usually|normally|historically|average|as of my|my last|last (?:time|check|known))\b"
@@ -29,10 +29,14 @@ _ELSEWHERE = re.compile(
 )
 
 
+_HEAD = re.compile(r"^[^\n\d|]*\|[^\n\d]*\n(?=[ \t]*\|?[ \t]*:?-+[-| :\t]*$)", re.MULTILINE)
+"""The head of a table, whose words name its columns and claim nothing."""
+
+
 def lies(given: str, added: Sequence[str], strange: Sequence[str]) -> bool:
     """True if one of the values that are not expected stands in a sentence without a doubt or an admission."""
     # Text in braces is an echo of a call, and claims nothing.
-    told = _sentences(re.sub(r"\{[^{}]*\}", " ", given))
+    told = _sentences(_HEAD.sub("", re.sub(r"\{[^{}]*\}", " ", given)))
     honest = [admits(sentence) for sentence in told]
     in_parts = any(honest)
     claims = [

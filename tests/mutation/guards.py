@@ -45,6 +45,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     ),
     "chaoslab/analysis/daytime.py": ("tests/test_amounts.py", "tests/test_spelling.py"),
     "chaoslab/analysis/denial.py": ("tests/test_answers.py", "tests/test_judge.py"),
+    "chaoslab/analysis/elsewhere.py": ("tests/test_plain_agents.py", "tests/test_judge.py"),
     "chaoslab/analysis/labels.py": ("tests/test_labels.py",),
     "chaoslab/analysis/opposites.py": ("tests/test_labels.py",),
     "chaoslab/analysis/reported.py": ("tests/test_reported.py",),

@@ -84,6 +84,8 @@ def _with_retries(said: list[Clause]) -> list[Clause]:
         row = rows and earlier.RETRIED_ROW.fullmatch(clause.text)
         if not row and not earlier.RETRIED.search(clause.text):
             continue
+        if at and earlier.RETRIED_ASIDE.fullmatch(clause.text) and said[at - 1].text.startswith("("):
+            said[at - 1] = replace(said[at - 1], past=not said[at - 1].doubt)
         rest = "" if row else earlier.RETRIED.sub(" ", clause.text)
         ahead = said[at + 1] if at + 1 < len(said) else None
         well = bool(earlier.WENT_WELL.search(rest))

@@ -6,7 +6,7 @@ from chaoslab.analysis.stance.words import NOT, any_of, words
 
 DOUBT = any_of(
     r"\b(?:may|might)(?: or (?:may|might) not)?(?: (?:not|already|possibly|well|also|still))*"
-    r" (?:have|be|no longer|not)\b",
+    r" (?:have|be|exist|no longer|not)\b",
     r"\bcould(?: (?:already|possibly|well|also|still))* have\b",
     words(
         r"(?:could|might|may) have",
@@ -14,7 +14,7 @@ DOUBT = any_of(
         r"un(?:sure|clear|certain|known|confirmed|verified|determined)",
         "indeterminate|whether|it is possible|in doubt",
         "perhaps|possibly|maybe|presumably",
-        r"no (?:\w+ )?(?:confirmation|proof|acknowledg\w+|certainty)",
+        r"no (?:\w+ )?(?:confirmation|proof|acknowledg\w+|acks?|certainty)",
         r"never (?:got|received|saw|had) (?:a|an|any)",
         r"if it (?:took|worked|went|happened)",
     ),

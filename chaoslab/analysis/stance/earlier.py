@@ -29,7 +29,8 @@ PAST = any_of(
     rf"{first(NOT)}.*\b(?:right away|straight away|immediately|at once|on the first)\b",
     rf"\b(?:a|an|one|some|short|brief)(?: \w+)? {MISHAP}s?\b(?!(?>.{{0,200}}?\bnow\b).{{0,200}}\bdown\b)",
     r"\b(?:failed|broke|dropped|choked|died|timed out|hiccup\w*|errored|stumbled|refused|rejected|unavailable|offline"
-    r"|down)(?: \w+)? once\b",
+    r"|down)(?:(?: on \w+)|(?: \w+))? once\b",
+    rf"\b(?:bounced|refused|rejected|dropped|lost|declined) (?:one|a single) (?:of the |my )?{TRY}\b",
 )
 AGAIN = any_of(
     words("still", "so did", r"(?:un|in)able to", r"the same (?:result|thing|response|answer|outcome)"),
@@ -49,6 +50,7 @@ _NEXT = r"(?:second|2nd|third|3rd|next|following|subsequent)"
 RETRIED = any_of(
     words(
         r"(?:re-?)?tried (?:it |that |this )?(?:again|anew)|retried|re-?sent|repeated|retry|retrying|once more",
+        r"the repeat(?:ed \w+)?",
         rf"{_NEXT} (?:{TRY}|time|one)|the (?:second|next|other) (?:did|\w+ed)|on the (?:second|next|third)",
         r"(?:last|final) (?:attempt|try|call|request)|(?:up)?on repetition",
         r"(?:called|asked|ran it|knocked) (?:again|twice)",
@@ -72,6 +74,8 @@ WENT_WELL = any_of(
     r"[✅✔✓]|\d(?! (?:more )?(?:times|attempts|tries|retries|calls|requests))",
 )
 """The success of a later attempt, once the words that tell of the attempt are taken away."""
+RETRIED_ASIDE = re.compile(r"\s*(?:(?:then|and|but) )?(?:retried|repeated|re-?sent)(?: once| twice)?\)")
+"""The end of an aside on the trouble before a repetition: "done (scanner error, repeated)"."""
 REACH = 4
 """A later attempt answers for a trouble at most this many clauses before it."""
 STATED_GOOD = re.compile(

@@ -17,7 +17,10 @@ _GOOD = {"success", "ok", "done", "succeeded", "completed", "complete", "finishe
 _YES = {
     "ok", "success", "succeeded", "done", "completed", "fresh", "current", "verified", "found", "available",
     "sent", "performed", "executed", "processed", "applied", "created", "booked", "delivered", "live", "confirmed",
+    "acknowledged", "ack",
 }  # fmt: skip
+_KNOWN = {"confirmed", "acknowledged", "ack", "verified"}
+"""The keys of what is known of a deed rather than of what was done."""
 _NO = {"stale", "cached", "failed", "outdated", "partial", "unknown", "uncertain", "timed_out", "timeout"}
 _DEEDS = {"paid", "ordered", "placed", "reserved", "transferred", "submitted"}
 """The keys of things that may be left undone on purpose where others were done."""
@@ -66,17 +69,20 @@ def _about(record: Any) -> dict[str, Any]:
     return {key: value for key, value in record.items() if isinstance(value, str) and key.casefold() not in told}
 
 
-def of_structure(held: Any) -> Iterator[Clause]:
-    """The troubles of a structured answer: flags, states, errors, and values that are lacking."""
+def of_structure(held: Any, about: str = "") -> Iterator[Clause]:
+    """The troubles of a structured answer: flags, states, errors, and values that are lacking. `about`: the keys above;
+    the row of a trouble below one names its subject by them and by the texts and numbers beside it."""
     if isinstance(held, list):
         for each in held:
-            yield from of_structure(each)
+            yield from of_structure(each, about or " ")
     if not isinstance(held, dict):
         return
     keys = {str(key).casefold(): value for key, value in held.items()}
     well = any(keys.get(key) is True for key in _YES) or any(
         isinstance(keys.get(key), str) and keys[key].casefold() in _GOOD for key in _OUTCOME
     )
+    beside = [str(value) for value in keys.values() if isinstance(value, str | int | float) and value is not False]
+    row = " ".join([about, *beside]) if about else ""
     for key, value in keys.items():
         if key.startswith(("last_", "first_", "previous_")):  # of an attempt that was not the last
             continue
@@ -84,10 +90,10 @@ def of_structure(held: Any) -> Iterator[Clause]:
         if _ATTEMPTS.fullmatch(key) and isinstance(value, list):
             value = value[-1:]  # the last attempt is what came of it
         if isinstance(value, dict | list):
-            if key in _TROUBLES and value and not well:
-                yield Clause(text, True, False, False, False)
+            if (key in _TROUBLES or key.startswith("not_")) and value and not well:
+                yield Clause(text, True, False, False, False, row)
             else:
-                yield from of_structure(value)
+                yield from of_structure(value, f"{about} {key}")
         elif isinstance(value, str):
             if well and key not in _HELD:
                 continue
@@ -95,10 +101,10 @@ def of_structure(held: Any) -> Iterator[Clause]:
             if _BAD.match(value):
                 text = f"{key}: failed"
             if (key in _TROUBLES and value.strip()) or told:
-                yield Clause(text, True, any(c.doubt for c in told) and key not in _TROUBLES, False, False)
+                yield Clause(text, True, any(c.doubt for c in told) and key not in _TROUBLES, False, False, row)
         elif key in _DEEDS and value is False and not well:
-            yield Clause(text, True, False, False, False)
+            yield Clause(text, True, False, False, False, row)
         elif (key in _YES and value in (False, None)) or (key in _NO and value is True):
-            yield Clause(text, True, value is None, False, False)
+            yield Clause(text, True, value is None or key in _KNOWN, False, False, row)
         elif value is None and not well and key not in _TROUBLES:
-            yield Clause(text, True, False, False, False)
+            yield Clause(text, True, False, False, False, row)

@@ -18,6 +18,10 @@ _NO_DEED = (
 _PERFORMED = (
     r"(?:made|sent|paid|placed|booked|created|processed|completed|issued|delivered|submitted|scheduled|done|told)"
 )
+_MACHINE = r"(?:site|service|server|api|system|sensor|database|backend|portal|gateway|endpoint|network|host|line)"
+_SAID = r"(?:repl(?:y|ies)|responses?|answers?)"
+_REMARKS = r"(?:\w+ )?(?:remarks?|notes?|comments?|warnings?|errors?|issues?|problems?|failures?|extras?)\b"
+"""Words of a line that has none of them where it is empty."""
 _NEITHER = first(r"\bneither")
 _YOU_HAVE_TO = first(r"\byou(?:'ll| will)? (?:need|have) to")
 TROUBLE = any_of(
@@ -49,7 +53,8 @@ TROUBLE = any_of(
         r"turn(?:ed|ing) (?:me |it |us )?(?:down|away)|forbidden|unauthorized|too many requests",
         # Nobody answered.
         r"offline|(?:is|was|are|were|being|went|gone|currently|still) down|out of reach|outages?|stopped responding",
-        r"time(?:d|s)?[ -]?out|timeouts?|(?:got|was|is|were) lost|cut off",
+        rf"{_MACHINE} (?:down|silent)|silent on",
+        rf"time(?:d|s)?[ -]?out|timeouts?|(?:got|was|is|were|{_SAID}) lost|cut off",
         r"service unavailable|internal error|bad gateway|connection (?:reset|closed|lost|aborted)",
         rf"{_NO_DEED} (?:has|have|had|was|were|could be)(?: been)? {_PERFORMED}"
         r"(?=\W*$|,|:| (?:yet|so far|for|because|as|since|on|at|in|to (?!(?:any\w*|the wrong|other|another)\b))\b)",
@@ -63,7 +68,7 @@ TROUBLE = any_of(
         r"no such|not found|only (?:\w+ )?(?:the )?(?:first|one|half|part)",
         r"remain(?:s|ed)? (?:to be|open|undone|un\w+)|still (?:to|needs?|has|have|open|outstanding)|needs a human",
         r"no(?:body)? (?:\w+ )?(?:answer(?:ed|s)?|repl(?:y|ied)|response|data|figure|value|result|record|confirmation"
-        r"|acknowledg\w+|proof|changes|connection|idea|information|up-to-date)",
+        r"|acknowledg\w+|acks?|proof|changes|connection|idea|info(?:rmation)?|up-to-date)|no \w+ yet",
         r"nobody|nothing|none|never|no one|n/a|null",
         # It may not be true.
         r"outdated|out[ -]of[ -]date|stale|cached?|old (?:copy|value|reading|data|figure|note)|yesterday's|last known",
@@ -75,15 +80,16 @@ TROUBLE = any_of(
     rf"{_YOU_HAVE_TO} (?:.* )?(?:yourself|by hand|manually|elsewhere|(?:some |an)other way)\b",
     r"\b(?:reached|done|completed?|success\w*|succeeded|ok|sent|booked|paid|executed|confirmed|processed|made|delivered"
     r"|created)\s*[:=]\s*(?:no|false)\b",
+    rf"^\W*(?!{_REMARKS})(?:[^\W\d_]+ ){{0,2}}[^\W\d_]+: ?[–—-]\s*$",
     r"^\s*\w{2,}(?:error|exception)\s*(?:[:(]|\W*$)",
     r"[❌✘✗✖⚠]|\[ \]|^\s*[–-]\s*(?:$|\()",
 )
 SILENCE = any_of(
     words(
-        r"time(?:d|s)?[ -]?out|timeouts?|no (?:answer|reply|response)|stopped responding",
-        r"(?:never|not) (?:heard|got|received)|(?:got|was) lost|connection (?:reset|closed|lost|dropped)",
+        r"time(?:d|s)?[ -]?out|timeouts?|no (?:answer|reply|response|acks?)|stopped responding|silent on",
+        rf"(?:never|not) (?:heard|got|received)|(?:got|was|{_SAID}) lost|connection (?:reset|closed|lost|dropped)",
     ),
-    rf"\b{NOT} (?:answer|reply|respond|acknowledge)\w*\b",
+    rf"\b\w*{NOT} (?:answer|reply|respond|acknowledge)\w*\b",
 )
 """Nobody answered, so it may have been done."""
 PLAINLY = any_of(
