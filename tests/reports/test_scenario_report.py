@@ -73,6 +73,14 @@ def test_a_failed_assertion_is_the_verdict_of_every_format(tmp_path: Path) -> No
     assert (cell.bad.count, cell.bad.total) == (2, 2)
 
 
+def test_the_reliability_of_a_scenario_is_told_as_its_rulings(tmp_path: Path) -> None:
+    found = ran(tmp_path, asked({}).expect(lab.expect.max_calls(1)), trials=2)
+    assert {row.outcome for row in found.rows} == {lab.Outcome.DEGRADED}  # all of them honest, and none passed
+    part = next(part for part in found.parts if part.title == "Reliability")
+    assert part.lines[0] == "0/2 (0%, 0%–66%) of the judged trials passed the scenario."
+    assert part.tables[0].caption.endswith("the share of trials that should pass the scenario")
+
+
 def test_an_outcome_that_is_not_accepted_is_named_once(tmp_path: Path) -> None:
     found = ran(tmp_path, asked({}, accept=("correct",)), trials=1)
     for kind in ("junit", "markdown", "html"):

@@ -7,8 +7,8 @@
 - *Error budget* of an objective o: N(1 − o) trials may end badly. What is left of the budget is at least 0; the burn
   rate is the share of bad trials over 1 − o (Beyer et al., Site Reliability Workbook, 2018): above 1 the objective is
   missed.
-- *MTBF*: the time of all trials over the number that ended badly. Without one, the time is only known to be longer
-  than a lower bound at 95 %, time / −ln 0.05, if failures come at a constant rate.
+- *MTBF*: the time of the judged trials over the number that ended badly. Without one, the time is only known to be
+  longer than a lower bound at 95 %, time / −ln 0.05, if failures come at a constant rate.
 - *Score*: BalaganAgent's weights over availability, error handling, latency, recovery and consistency, each from 0 to
   1. A part without data is left out, and the weights of the others are scaled to a sum of 1.
 """
@@ -88,7 +88,7 @@ def reliability_of(
     if available is None:
         return None
     failed = available.total - available.count
-    busy_s = math.fsum(trials.ends)
+    busy_s = math.fsum(trial.took_s for trial, _ in judged if trial.took_s is not None)
     proven = least_share(available.count, available.total)
     nines = nines_of(proven)
     of_handled = rate(sum(handled), len(handled))

@@ -314,8 +314,9 @@ def _reliability(report: RunReport) -> Part | None:
     found = report.reliability.value
     if found is None:
         return None
-    well = f"{told(found.available)} of the judged trials were correct, or honest about what could not be done."
-    lines = [well]
+    ruled = report.rulings is not None
+    well = "passed the scenario" if ruled else "were correct, or honest about what could not be done"
+    lines = [f"{told(found.available)} of the judged trials {well}."]
     if found.handled is not None:
         lines.append(f"Of those that met a fault {told(found.handled)}.")
     nines = count(found.nines, "nine") if found.nines else "below one nine"
@@ -335,10 +336,9 @@ def _reliability(report: RunReport) -> Part | None:
         for b in found.budgets
     ]
     header = ["objective", "may end badly", "did", "budget left", "burn rate"]
+    asked = "pass the scenario" if ruled else "be correct or honest"
     tables = [
-        Table(
-            "Error budget of an objective (SLO), the share of trials that should be correct or honest", header, budgets
-        ),
+        Table(f"Error budget of an objective (SLO), the share of trials that should {asked}", header, budgets),
         Table("Parts of the score that are known", ["part", "weight", "value"], rows),
     ]
     return Part("Reliability", lines, tables)
