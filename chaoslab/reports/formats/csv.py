@@ -53,9 +53,9 @@ def _calls(history: History) -> Iterable[Sequence[Cell]]:
             e.error, None if math.isnan(e.duration_s) else e.duration_s, e.bytes, e.via, at in gone,
         )  # fmt: skip
     known = {at for _, _, at in ended}
-    for record, e, at in history.placed(CallStarted):
+    for record, begun, at in history.placed(CallStarted):
         if at not in known:
-            yield record.trial, None, e.target, e.tool, e.request, e.attempt, *[None] * 7
+            yield record.trial, None, begun.target, begun.tool, begun.request, begun.attempt, *[None] * 7
 
 
 def _faults(contents: Contents) -> Iterable[Sequence[Cell]]:
