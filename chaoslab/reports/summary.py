@@ -165,7 +165,7 @@ def _usage(report: RunReport) -> list[str]:
     spent = report.usage.value
     if not spent:
         return ["usage: the model never answered"]
-    cost = "price unknown" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
+    cost = "price unknown" if spent.cost_usd is None else f"{spent.cost_usd:.6f} USD"
     cost += f" ({spent.unpriced} answers without a price)" if spent.unpriced and spent.cost_usd is not None else ""
     tokens = f"{spent.prompt_tokens} tokens to the model, {spent.completion_tokens} from it"
     return wrapped(f"usage: {tokens}, in {count(spent.answers, 'answer')}; {cost}")

@@ -81,6 +81,12 @@ def test_without_a_bad_trial_only_a_bound_is_known() -> None:
     assert (said.nines, said.next_needs) == (0, 29)
 
 
+@pytest.mark.parametrize("outcome", ["correct", "failed"])
+def test_trials_that_took_no_time_say_nothing_about_the_time_between_bad_ones(outcome: str) -> None:
+    said = found(dict.fromkeys(OUTCOMES, outcome), seconds=0.0)
+    assert (said.busy_s, said.mtbf_s, said.mtbf_least_s) == (0, None, None)
+
+
 def test_all_bad() -> None:
     said = found(dict.fromkeys(OUTCOMES, "failed"))
     assert (said.available.value, said.proven, said.nines) == (0.0, 0.0, 0)
