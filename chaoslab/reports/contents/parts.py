@@ -220,8 +220,8 @@ def _amounts(of: Spending, unknown: Collection[str], sign: str = "") -> list[str
     forms = {"tokens": ",.10g", "usd": ".6f", "calls": ",.10g", "effects": ",.10g", "seconds": ".2f"}
     amounts = {name: None if name in unknown else getattr(of, name) for name in forms}
     for name, digits in (("usd", 6), ("seconds", 2)):
-        if amounts[name] is not None:
-            amounts[name] = round(float(amounts[name]), digits) + 0.0  # no "-0.00"
+        if (amount := amounts[name]) is not None:
+            amounts[name] = round(float(amount), digits) + 0.0  # no "-0.00"
     said = [NONE if amount is None else f"{float(amount):{sign}{forms[name]}}" for name, amount in amounts.items()]
     return [str(of.trials) if of.trials else NONE, *said]
 
