@@ -196,5 +196,5 @@ class RunReport:
             recovery_quality=found.quality.section(lambda taken: taken.result(rows.measure) if stated else None),
             costs=rows.section(costs_of),
             coverage=found.coverage.section(lambda taken: taken.result()),
-            surface=Section.of(lambda: point(found.started, alike.value)),
+            surface=Section.of(lambda: point(found.started, alike.value, found.coverage.measure.called)),
         )
