@@ -190,7 +190,9 @@ class RunReport:
             consistency=alike,
             reliability=rows.section(
                 lambda trials: (
-                    reliability_of(trials, standings, recovery.value.overall, alike.value) if stated else None
+                    reliability_of(trials, standings, recovery.value.overall, alike.value)
+                    if stated or rulings
+                    else None
                 )
             ),
             recovery_quality=found.quality.section(lambda taken: taken.result(rows.measure) if stated else None),

@@ -72,8 +72,10 @@ def _prompts(report: RunReport) -> list[str]:
         lines.append(f"{right.count} of {count(right.total, 'judged prompt')} {verb} correct ({share(right)}).")
     elif report.judgeable:
         lines.append("Of these none could be judged.")
-    else:
+    elif report.rulings is None:
         lines.append("Of these none could be judged: nothing was stated about right answers.")
+    else:
+        lines.append("Nothing was stated about right answers; the scenario ruled on them.")
     return lines + [line for outcome in SHORT for line in _examples(outcome, judged)]
 
 
