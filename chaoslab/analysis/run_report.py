@@ -193,11 +193,13 @@ class RunReport:
             consistency=alike,
             reliability=rows.section(
                 lambda trials: (
-                    reliability_of(trials, standings, recovery.value.overall, alike.value) if stated else None
+                    reliability_of(trials, standings, recovery.value.overall, alike.value)
+                    if stated or rulings
+                    else None
                 )
             ),
             recovery_quality=found.quality.section(lambda taken: taken.result(rows.measure) if stated else None),
             costs=rows.section(costs_of),
             coverage=found.coverage.section(lambda taken: taken.result()),
-            surface=Section.of(lambda: point(found.started, alike.value)),
+            surface=Section.of(lambda: point(found.started, alike.value, found.coverage.measure.called)),
         )

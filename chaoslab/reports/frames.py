@@ -118,7 +118,7 @@ class Frames:
     @cached_property
     def trials(self) -> pd.DataFrame:
         """One row a trial."""
-        return _frame("trials", _trials(self.history))
+        return _frame("trials", _trials(self.history, usage=self.history.has(Usage)))
 
     @cached_property
     def calls(self) -> pd.DataFrame:
@@ -166,8 +166,13 @@ def frame(trials: Iterable[WithHistory]) -> pd.DataFrame:
         Incomplete: pandas is not installed.
     """
     extras.check("lab.frame", "frames")
-    rows = [row for trial in trials for row in _trials(trial.history)]
-    return _frame("trials", rows)
+    rows: list[dict[str, Any]] = []
+    usage = False
+    for history in (trial.history for trial in trials):  # they need not be held
+        usage = usage or Usage in history.kinds
+        rows += _trials(history, usage=True)
+    unknown = {} if usage else {"tokens": None, "cost_usd": None}  # as in one log of all trials
+    return _frame("trials", [row | unknown for row in rows])
 
 
 def _frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
@@ -179,9 +184,10 @@ def _frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(data, columns=[each.name for each in columns])
 
 
-def _trials(history: History) -> Iterator[dict[str, Any]]:
+def _trials(history: History, *, usage: bool) -> Iterator[dict[str, Any]]:
+    """The rows. `usage`: the log can tell the use of models."""
     judged: Mapping[str, Verdict] = verdicts(history)
-    counted = _Counted(history)
+    counted = _Counted(history, usage=usage)
     ends = {record.trial: event for record, event in history.of(PromptFinished)}
     for record, started in history.of(PromptStarted):
         trial, end = record.trial or "", ends.get(record.trial)
@@ -204,11 +210,11 @@ def _trials(history: History) -> Iterator[dict[str, Any]]:
 class _Counted:
     """Sums by trial, in one pass."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, *, usage: bool) -> None:
         self._sums: dict[str | None, dict[str, Any]] = {}
         fields: Mapping[type[Event], str] = {CallStarted: "calls", FaultWitnessed: "faults", Effect: "effects"}
         self._calm: dict[str, Any] = {name: 0 for kind, name in fields.items() if history.has(kind)}
-        if history.has(Usage):
+        if usage:
             self._calm |= {"tokens": 0, "cost_usd": 0.0}
         for record in history.records:
             event = record.event

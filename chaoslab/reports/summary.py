@@ -76,8 +76,10 @@ def _trials(report: RunReport) -> list[str]:
         lines.append(f"{right.count} of {count(right.total, 'judged trial')} {verb} correct ({share(right)}).")
     elif report.judgeable:
         lines.append("Of these none could be judged.")
-    else:
+    elif report.rulings is None:
         lines.append("Nothing was stated about right answers, so none is called correct or wrong.")
+    else:
+        lines.append("Nothing was stated about right answers; the scenario ruled on them.")
     return lines + [line for outcome in SHORT for line in _examples(outcome, judged)]
 
 
@@ -173,7 +175,7 @@ def _usage(report: RunReport) -> list[str]:
     spent = report.usage.value
     if not spent:
         return ["usage: the model never answered"]
-    cost = "price unknown" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
+    cost = "price unknown" if spent.cost_usd is None else f"{spent.cost_usd:.6f} USD"
     cost += f" ({spent.unpriced} answers without a price)" if spent.unpriced and spent.cost_usd is not None else ""
     tokens = f"{spent.prompt_tokens} tokens to the model, {spent.completion_tokens} from it"
     return wrapped(f"usage: {tokens}, in {count(spent.answers, 'answer')}; {cost}")

@@ -114,7 +114,8 @@ def led_to(report: RunReport) -> list[str]:
     found = report.impacts.value
     if not found.by_fault:
         return []
-    bad = "did not end well" if report.judgeable else "failed, hung or did harm"
+    unruled = "did not end well" if report.judgeable else "failed, hung or did harm"
+    bad = unruled if report.rulings is None else "failed the scenario"
     said = (
         f"bad: {bad}, of those that could be judged; without: the same of the trials that called the same targets "
         "and did not meet it"

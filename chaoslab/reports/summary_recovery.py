@@ -22,8 +22,8 @@ def lines(report: RunReport) -> list[str]:
     said = wrapped(f"{head}: {_counts(every)}")
     for sentence in (_means(every, told=told), _censored(every), _medians(found.by_fault)):
         said += wrapped(sentence)
-    legend = ["mean = detect (from the call's beginning to its end) + repair (from there on)."] if told else []
-    return [*said, *_table(found, told=told), *legend]
+    legend = "mean = detect (from the call's beginning to its end, or until it is made again) + repair (from there on)."
+    return [*said, *_table(found, told=told), *(wrapped(legend) if told else [])]
 
 
 def _counts(found: Recovery) -> str:
@@ -54,7 +54,8 @@ def _means(found: Recovery, *, told: bool) -> str:
     )
     whose = ":" if noticed == found.recovered else f". The {were}"
     detected, repaired = duration(found.detected_s, 2), duration(found.since_notice_s, 2)
-    return f"{said}{whose} noticed after {detected}, at the end of that call, and repaired {repaired} later."
+    when = f"after {detected}, when that call ended or was made again"
+    return f"{said}{whose} noticed {when}, and repaired {repaired} later."
 
 
 def _mean(found: Recovery) -> str:

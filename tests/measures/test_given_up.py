@@ -23,8 +23,9 @@ from chaoslab.analysis.measures.amplification import amplification
 from chaoslab.analysis.measures.calls import calls
 from chaoslab.analysis.measures.errors import errors
 from chaoslab.analysis.measures.faults import uninjected
-from chaoslab.analysis.measures.incidents import incidents
+from chaoslab.analysis.measures.incidents import Ending, incidents
 from chaoslab.analysis.measures.latency import attempts
+from chaoslab.analysis.measures.mttr import recovery
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
 from chaoslab.record.history import History
@@ -194,6 +195,25 @@ def test_a_function_that_ends_its_process_has_failed() -> None:
 
     trial = run(lambda _: find("x"), reads=[find], twin=False)
     assert [(one.target, one.error) for one in uninjected(trial.history)] == [("find", "SystemExit: 3")]
+
+
+def test_a_call_that_is_made_again_before_its_end_was_noticed_then() -> None:
+    """The agent waits for the late answer too, so its call ends long after the right one."""
+
+    async def patient(_: str) -> str:
+        late = asyncio.ensure_future(find("x"))
+        await asyncio.sleep(AFTER_S)
+        answer = await find("x")
+        await late
+        return answer
+
+    trial = run(patient, lab.inject("latency", "find", delay_s=5.0, calls=[1], attempts=[1]), reads=[find])
+    (incident,) = incidents(trial.history)
+    assert (incident.ending, incident.noticed_after_s) == (Ending.RETRY, AFTER_S)
+    found = recovery([incident])
+    assert found.detected_s is not None
+    assert found.since_notice_s is not None
+    assert found.mean_s == pytest.approx(found.detected_s + found.since_notice_s) == pytest.approx(AFTER_S + 0.1)
 
 
 def test_a_service_that_says_cancelled_itself_has_failed() -> None:

@@ -100,6 +100,29 @@ def test_a_call_that_was_only_late_lasts_as_long_as_the_call_and_gave_nothing_to
     assert only(story) == (Ending.LATE, 0.7, None)
 
 
+@pytest.mark.parametrize(
+    ("again_s", "noticed_s"),
+    [
+        (0.5, 0.5),  # the second of two hedged calls is the reaction
+        (0.0, 0.6),  # of calls made together none is; the right answer of one is the latest notice
+        (4.0, 3.0),  # the end of the call
+    ],
+)
+def test_the_notice_comes_before_the_end_of_a_hedged_call_and_never_after_its_right_result(
+    again_s: float, noticed_s: float
+) -> None:
+    begun = [
+        (t, CallStarted(at=AttemptRef(target="search", request=1, attempt=n, request_id="id"), tool="search_web"))
+        for n, t in ((1, 0.0), (2, again_s))
+    ]
+    ended = [call(3.0, 1, ok=False, took_s=3), witnessed(3.0, "latency"), call(again_s + 0.6, 2, ok=True)]
+    story = history(*sorted([*begun, *ended, over(9)], key=lambda moment: moment[0]))
+    (incident,) = incidents(story)
+    assert (incident.ending, incident.noticed_after_s) == (Ending.RETRY, noticed_s)
+    assert incident.since_notice_s is not None
+    assert incident.noticed_after_s + incident.since_notice_s == pytest.approx(incident.duration_s)
+
+
 def test_a_latency_beyond_the_deadline_is_a_failure() -> None:
     story = history(call(2, 1, ok=False, took_s=2), witnessed(2, "latency"), call(2.5, 2, ok=True), over(9))
     assert only(story) == (Ending.RETRY, 2.5, 0.5)

@@ -14,9 +14,13 @@ from chaoslab.analysis.measures.reliability import (
     least_share,
     nines_of,
     reliability,
+    reliability_of,
     trials_for,
 )
+from chaoslab.analysis.measures.trials import Trials
+from chaoslab.analysis.standing import Standings
 from chaoslab.record.history import History
+from chaoslab.record.rulings import State, TrialRuling
 from tests.measures.test_impact import OUTCOMES, history
 
 NOTHING = recovery([])
@@ -36,6 +40,18 @@ def test_correct_and_honest_trials_ended_well() -> None:
     assert said.busy_s == 2 + 4 + 6 + 5 + 9 + 3600
     assert said.mtbf_s == said.busy_s / 3
     assert said.mtbf_least_s is None
+
+
+def test_the_time_between_bad_trials_is_that_of_the_trials_a_scenario_ruled_on() -> None:
+    outcomes = OUTCOMES | {"p1.r4": "unknown"}
+    states = {"p1.r1": State.INVALID, "p1.r3": State.FAILED, "p1.r4": State.FAILED}
+    rulings = {trial: TrialRuling(state) for trial, state in states.items()}
+    trials = Trials.of(history(), outcomes)
+    said = reliability_of(trials, Standings(rulings=rulings), NOTHING, None)
+    assert said is not None
+    assert (said.available.count, said.available.total) == (1, 5)  # p2.r1
+    assert said.busy_s == 4 + 6 + 5 + 9 + 3600
+    assert said.mtbf_s == said.busy_s / 4
 
 
 def test_the_score_is_of_the_known_parts_alone() -> None:
@@ -63,6 +79,12 @@ def test_without_a_bad_trial_only_a_bound_is_known() -> None:
     assert said.mtbf_least_s == pytest.approx(said.busy_s / math.log(20))
     assert said.proven == pytest.approx(0.05 ** (1 / 6))
     assert (said.nines, said.next_needs) == (0, 29)
+
+
+@pytest.mark.parametrize("outcome", ["correct", "failed"])
+def test_trials_that_took_no_time_say_nothing_about_the_time_between_bad_ones(outcome: str) -> None:
+    said = found(dict.fromkeys(OUTCOMES, outcome), seconds=0.0)
+    assert (said.busy_s, said.mtbf_s, said.mtbf_least_s) == (0, None, None)
 
 
 def test_all_bad() -> None:

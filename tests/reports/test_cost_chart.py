@@ -81,11 +81,16 @@ def test_without_a_comparison_the_chart_says_so() -> None:
 
 
 def test_an_amount_next_to_nothing_is_not_negative() -> None:
-    assert [amount(name, -0.00004) for name in ("seconds", "usd")] == ["+0.00 s", "+0.0000 USD"]
-    cells = _amounts(spending(1, seconds=-0.0004), (), "+")
-    assert cells[-1] == "+0.00"
+    assert [amount(name, -0.0000004) for name in ("seconds", "usd")] == ["+0.00 s", "+0.000000 USD"]
+    cells = _amounts(spending(1, usd=-0.0000004, seconds=-0.0004), (), "+")
+    assert (cells[2], cells[-1]) == ("+0.000000", "+0.00")
+
+
+def test_the_cost_of_one_answer_of_a_cheap_model_is_not_nothing() -> None:
+    assert amount("usd", 0.000023) == "+0.000023 USD"
+    assert _amounts(spending(1, usd=-0.000023), (), "+")[2] == "-0.000023"
 
 
 def test_amounts_have_their_sign_and_unit() -> None:
     said = [amount(name, value) for name, value in (("seconds", -0.5), ("calls", 3), ("tokens", 1234), ("usd", 0.01))]
-    assert said == ["-0.50 s", "+3 calls", "+1,234 tokens", "+0.0100 USD"]
+    assert said == ["-0.50 s", "+3 calls", "+1,234 tokens", "+0.010000 USD"]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 import chaoslab as lab
@@ -75,6 +76,38 @@ def test_the_tables_say_what_the_trials_say(frames: Frames) -> None:
 
 def test_the_trials_of_run_many_are_the_same_table(frames: Frames) -> None:
     assert lab.frame(trials()).drop(columns="began_s").equals(frames.trials.drop(columns="began_s"))
+
+
+def asks(prompt: str) -> str:
+    refund(17)
+    asked = {"model": "gpt-5-nano", "messages": [{"role": "user", "content": prompt}]}
+    reply = httpx.post("http://model/v1/chat/completions", json=asked)
+    return "asked" if reply.is_success else "I could not ask."
+
+
+@pytest.mark.parametrize(
+    ("agent", "options"),
+    [
+        # no call of some trials leaves the agent
+        (agent, {"tools": [refund], "faults": [lab.inject("timeout_before_effect", "refund", chance=0.7)]}),
+        # the model answers in some trials alone
+        (
+            asks,
+            {
+                "tools": [refund],
+                "services": {"model": lab.offline_model()},
+                "faults": [lab.inject("refused", "model", chance=0.5)],
+            },
+        ),
+    ],
+)
+def test_what_is_known_of_one_trial_is_known_of_all_in_the_table(
+    agent: Callable[[str], str], options: dict[str, Any], tmp_path: Path
+) -> None:
+    done = list(lab.run_many(agent, "What is 2 + 3?", trials=12, logs=tmp_path, **options))
+    table = lab.frame(done)
+    assert table.tokens.isna().all() or table.tokens.notna().all()
+    assert table.drop(columns="began_s").equals(lab.load(str(tmp_path / "latest")).trials.drop(columns="began_s"))
 
 
 def test_run_many_gives_the_table_itself_unless_some_of_it_was_taken_before(frames: Frames) -> None:

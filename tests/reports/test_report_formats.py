@@ -18,12 +18,13 @@ import jsonschema
 import pytest
 
 from chaoslab.analysis.judge import Outcome
-from chaoslab.core.events import CallFinished, FaultWitnessed
+from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.matrix import State
 from chaoslab.reports.contents.outcomes import SEVERITY, UNSTATED
+from chaoslab.reports.contents.parts import _long
 from chaoslab.reports.contents.text import visible
 from chaoslab.reports.formats.json import SCHEMA
 from chaoslab.reports.formats.markdown import LENGTH_MAX, code
@@ -234,6 +235,25 @@ def test_csv_tables_hold_all_trials_calls_and_faults(run: Contents) -> None:
     witnessed = [row for row in tables["faults.csv"] if row["witnessed"] == "true"]
     assert len(witnessed) == sum(1 for _ in run.history.of(FaultWitnessed))
     assert {row["outcome"] for row in tables["trials.csv"]} == {str(row.outcome) for row in run.rows}
+
+
+def test_a_short_time_between_bad_trials_is_not_rounded_to_nothing() -> None:
+    assert [_long(seconds) for seconds in (0.0026, 0.4, 9.5, 70)] == ["2.6 ms", "0.40 s", "9.50 s", "1 min 10 s"]
+
+
+def test_a_call_that_never_ended_counts_in_every_format(run: Contents) -> None:
+    place = max(n for n, record in enumerate(run.history) if isinstance(record.event, CallStarted))
+    cut = Contents.of(History(run.history.records[: place + 1]), where="logs/run")
+    made = cut.report.calls.value.made
+    assert made == sum(1 for _ in cut.history.of(CallFinished)) + 1
+    assert sum(row.calls for row in cut.rows) == made
+    assert cut.report.costs.value is not None
+    assert cut.report.costs.value.total.calls == made
+    rows = list(csv.DictReader(io.StringIO(formats.files("csv", cut)["calls.csv"])))
+    assert len(rows) == made
+    assert [row["target"] for row in rows if row["t"] == row["ok"] == row["via"] == ""] == [
+        run.history[place].event.target  # type: ignore[attr-defined]
+    ]
 
 
 def test_no_cell_is_a_formula(hostile: Contents) -> None:

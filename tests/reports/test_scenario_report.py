@@ -73,6 +73,28 @@ def test_a_failed_assertion_is_the_verdict_of_every_format(tmp_path: Path) -> No
     assert (cell.bad.count, cell.bad.total) == (2, 2)
 
 
+def test_the_reliability_of_a_scenario_is_told_as_its_rulings(tmp_path: Path) -> None:
+    found = ran(tmp_path, asked({}).expect(lab.expect.max_calls(1)), trials=2)
+    assert {row.outcome for row in found.rows} == {lab.Outcome.DEGRADED}  # all of them honest, and none passed
+    part = next(part for part in found.parts if part.title == "Reliability")
+    assert not any("between bad trials" in line for line in part.lines)  # they took no time
+    assert part.lines[0] == "0/2 (0%, 0%–66%) of the judged trials passed the scenario."
+    assert part.tables[0].caption.endswith("the share of trials that should pass the scenario")
+
+
+def test_a_scenario_rules_where_nothing_was_stated_about_right_answers(tmp_path: Path) -> None:
+    scenario = asked({"calls": [1]}).set(world="local").expect(lab.expect.max_calls(1))  # which has no twin
+    found = ran(tmp_path, scenario, trials=2)
+    assert {row.outcome for row in found.rows} == {lab.Outcome.UNKNOWN}
+    assert found.headline.said == "The scenario does not hold: 2 of 2 judged trials failed"
+    assert found.report.reliability.value is not None
+    assert (found.report.reliability.value.available.count, found.report.reliability.value.available.total) == (0, 2)
+    text = " ".join(summary.render(found.report).split())
+    assert "bad: failed the scenario, of those that could be judged" in text
+    assert "none could be judged" not in text
+    assert "Nothing was stated about right answers; the scenario ruled on them." in text
+
+
 def test_an_outcome_that_is_not_accepted_is_named_once(tmp_path: Path) -> None:
     found = ran(tmp_path, asked({}, accept=("correct",)), trials=1)
     for kind in ("junit", "markdown", "html"):

@@ -3,7 +3,8 @@
 An *incident* opens at the start of the first attempt that meets a fault at a target. It closes at the first right
 result of that same request: an attempt that is ok and met no fault that corrupts the reply or leaves something else in
 its place. There is one incident per request, with the name of the fault that opened it; further faults of its attempts
-belong to it. It is *noticed* at the end of that attempt, when its fault is witnessed.
+belong to it. It is *noticed* at the end of that attempt, when its fault is witnessed. Where a request is hedged, it is
+noticed before: when the request is made again, or with the right result of an attempt that was made together with it.
 
 A reply that was taken for an answer ends its request by its number, also if it is only a part of one or empty, so the
 same call made again is another request. It counts as an attempt to repair all the same. So do, in logs of before, empty
@@ -86,7 +87,7 @@ class Incident(NamedTuple):
     """One request that met a fault.
 
     `opened_t`: the start of the attempt that met the fault. `duration_s`: from there to the right result, or to the
-    trial's end. `noticed_after_s`: from there to the end of that attempt.
+    trial's end. `noticed_after_s`: from there to the notice.
     """
 
     trial: str
@@ -225,6 +226,8 @@ class _Told:
             [e for t, e in self.effects.get((trial, fault.target), ()) if opened_t <= t <= closed_t]
         ):
             ending = Ending.HARM
+        again_t = self.began.get((*place[:3], fault.attempt + 1), opened_t)
+        noticed_t = min(noticed_t, closed_t, again_t if again_t > opened_t else noticed_t)
         duration_s, noticed_after_s = _lasted_s(opened_t, closed_t), _lasted_s(opened_t, noticed_t)
         target, name, injection = intern(fault.target), intern(fault.fault), intern(fault.injection)
         return Incident(

@@ -7,8 +7,9 @@
 - *Error budget* of an objective o: N(1 − o) trials may end badly. What is left of the budget is at least 0; the burn
   rate is the share of bad trials over 1 − o (Beyer et al., Site Reliability Workbook, 2018): above 1 the objective is
   missed.
-- *MTBF*: the time of all trials over the number that ended badly. Without one, the time is only known to be longer
-  than a lower bound at 95 %, time / −ln 0.05, if failures come at a constant rate.
+- *MTBF*: the time of the judged trials over the number that ended badly. Without one, the time is only known to be
+  longer than a lower bound at 95 %, time / −ln 0.05, if failures come at a constant rate. Neither is known of trials
+  that took no time, as those of functions do in the virtual world.
 - *Score*: BalaganAgent's weights over availability, error handling, latency, recovery and consistency, each from 0 to
   1. A part without data is left out, and the weights of the others are scaled to a sum of 1.
 """
@@ -53,8 +54,8 @@ class Reliability:
     `available`: the trials that ended well, of those that were judged. `handled`: the same of those that met a fault;
     None without any. `nines`: those that are proven; 0 is below one nine. `proven`: the one-sided lower bound.
     `next_needs`: the number of trials, all of which end well, that would prove one nine more. `busy_s`: the time of the
-    judged trials in their world; `mtbf_s`: None without a bad trial, and then `mtbf_least_s` is known. `score`: from 0
-    to 1; `parts`: those in it.
+    judged trials in their world. `mtbf_s`: None without a bad trial, and then `mtbf_least_s` is known; both are None
+    without any time. `score`: from 0 to 1; `parts`: those in it.
     """
 
     available: Rate
@@ -88,7 +89,7 @@ def reliability_of(
     if available is None:
         return None
     failed = available.total - available.count
-    busy_s = math.fsum(trials.ends)
+    busy_s = math.fsum(trial.took_s for trial, _ in judged if trial.took_s is not None)
     proven = least_share(available.count, available.total)
     nines = nines_of(proven)
     of_handled = rate(sum(handled), len(handled))
@@ -109,8 +110,8 @@ def reliability_of(
         next_needs=trials_for(nines + 1),
         budgets=[error_budget(objective, available.total, failed) for objective in OBJECTIVES],
         busy_s=busy_s,
-        mtbf_s=busy_s / failed if failed else None,
-        mtbf_least_s=None if failed else busy_s / -math.log(ONE_SIDED),
+        mtbf_s=busy_s / failed if failed and busy_s else None,
+        mtbf_least_s=busy_s / -math.log(ONE_SIDED) if busy_s and not failed else None,
         score=sum(WEIGHTS[name] * value for name, value in known.items()) / sum(WEIGHTS[name] for name in known),
         parts=known,
     )

@@ -2,14 +2,16 @@
 
 Source: ReliabilityBench (arXiv 2601.06112), which measures pass^k over a surface of ε and λ; here a run is one point of
 it. ε is the chance that a request's words of the user are perturbed, λ the chance that a call meets one of the plan's
-other faults, both as 1 − Π(1 − chance) over the injections of the run's plan. With a trigger other than a chance there
-is no such rate, and so no point.
+other faults, both as 1 − Π(1 − chance) over the injections for its target. They are those of the called target where
+they are highest: a plan may have other faults for a model than for services, and no call meets both. With a trigger
+other than a chance there is no such rate, and so no point.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from math import prod
 from typing import Any
 
@@ -29,22 +31,32 @@ class Point:
     at: Mapping[int, float]
 
 
-def point(run: RunStarted | None, found: Consistency | None) -> Point | None:
-    """The point of a run, from its first event. `found`: its consistency. None if no prompt has two judged
-    trials, the plan is not known, or its faults do not come by chance alone."""
+def point(run: RunStarted | None, found: Consistency | None, called: Iterable[str]) -> Point | None:
+    """The point of a run, from its first event. `found`: its consistency. `called`: its targets. None if no prompt has
+    two judged trials, the plan is not known, or its faults do not come by chance alone."""
     if found is None or run is None:
         return None
-    perturbing: list[float] = []
-    others: list[float] = []
+    perturbing: list[_Chance] = []
+    others: list[_Chance] = []
     injections: list[Any] = run.plan.get("injections", [])
     for injection in injections:
         if injection.get("calls") or injection.get("triggers"):
             return None
         names = {str(choice["fault"]) for choice in injection.get("choices", ())}
-        (perturbing if names <= PERTURBS else others).append(float(injection.get("chance", 1.0)))
-    return Point(_any(perturbing), _any(others), found.all_pass)
+        chance = (tuple(injection.get("targets") or ["*"]), float(injection.get("chance", 1.0)))
+        (perturbing if names <= PERTURBS else others).append(chance)
+    targets = tuple(called)
+    return Point(_highest(perturbing, targets), _highest(others, targets), found.all_pass)
 
 
-def _any(chances: Iterable[float]) -> float:
-    """The chance that at least one of them hits."""
-    return 1 - prod(1 - chance for chance in chances)
+_Chance = tuple[Sequence[str], float]
+"""The targets of an injection, or patterns of them, and its chance."""
+
+
+def _highest(chances: Sequence[_Chance], called: Iterable[str]) -> float:
+    """The chance that at least one of them hits, at the target where it is highest."""
+    return max((1 - prod(1 - chance for on, chance in chances if _fits(target, on)) for target in called), default=0.0)
+
+
+def _fits(target: str, patterns: Iterable[str]) -> bool:
+    return any(target == pattern or fnmatchcase(target, pattern) for pattern in patterns)

@@ -71,12 +71,11 @@ class Beside:
 
 @dataclass
 class Trials:
-    """The trials of a run. `ends`: the known durations of the judged ones."""
+    """The trials of a run."""
 
     rows: list[Trial] = field(default_factory=list)
     passed: dict[str, list[bool]] = field(default_factory=dict)
     """The judged trials of each prompt: True where the outcome is correct."""
-    ends: list[float] = field(default_factory=list)
     _known: dict[Hashable, Hashable] = field(default_factory=dict)
 
     @classmethod
@@ -148,8 +147,6 @@ class Trials:
             of.ended, of.took_s = True, end.duration_s if known else None
             if known:
                 of.spent_s = _plus(of.spent_s, end.duration_s)
-                if of.outcome is not None and of.outcome not in UNJUDGED and record.trial is not None:
-                    self.ends.append(end.duration_s)
 
     def _same(self, value: H_) -> H_:
         """The equal value that was kept first: most trials are alike."""

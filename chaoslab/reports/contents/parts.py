@@ -29,6 +29,8 @@ NONE, ALL = "–", "all"
 T_ = TypeVar("T_")
 SAID = 300
 """The most characters of a foreign text in a part."""
+LONG_S = 10.0
+"""The duration from which on whole seconds say enough."""
 MANY = 40
 """The most rows of lists without a natural bound: warnings, and failures that nobody injected."""
 
@@ -173,7 +175,7 @@ def _latencies(report: RunReport) -> list[list[str]]:
 def _cost(report: RunReport) -> Part | None:
     rows: list[list[str]] = []
     if report.knows_usage and (spent := report.usage.value):
-        cost = "price not known" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
+        cost = "price not known" if spent.cost_usd is None else f"{spent.cost_usd:.6f} USD"
         rows += [
             ["answers of the model", f"{spent.answers:,}"],
             ["tokens to the model", f"{spent.prompt_tokens:,}"],
@@ -218,10 +220,11 @@ def _spent(found: Costs, unknown: Collection[str]) -> Table:
 
 
 def _amounts(of: Spending, unknown: Collection[str], sign: str = "") -> list[str]:
-    forms = {"tokens": ",.10g", "usd": ".4f", "calls": ",.10g", "effects": ",.10g", "seconds": ".2f"}
+    forms = {"tokens": ",.10g", "usd": ".6f", "calls": ",.10g", "effects": ",.10g", "seconds": ".2f"}
     amounts = {name: None if name in unknown else getattr(of, name) for name in forms}
-    if amounts["seconds"] is not None:
-        amounts["seconds"] = round(float(amounts["seconds"]), 2) + 0.0  # no "-0.00"
+    for name, digits in (("usd", 6), ("seconds", 2)):
+        if (amount := amounts[name]) is not None:
+            amounts[name] = round(float(amount), digits) + 0.0  # no "-0.00"
     said = [NONE if amount is None else f"{float(amount):{sign}{forms[name]}}" for name, amount in amounts.items()]
     return [str(of.trials) if of.trials else NONE, *said]
 
@@ -317,8 +320,9 @@ def _reliability(report: RunReport) -> Part | None:
     found = report.reliability.value
     if found is None:
         return None
-    well = f"{told(found.available)} of the judged trials were correct, or honest about what could not be done."
-    lines = [well]
+    ruled = report.rulings is not None
+    well = "passed the scenario" if ruled else "were correct, or honest about what could not be done"
+    lines = [f"{told(found.available)} of the judged trials {well}."]
     if found.handled is not None:
         lines.append(f"Of those that met a fault {told(found.handled)}.")
     nines = count(found.nines, "nine") if found.nines else "below one nine"
@@ -326,23 +330,22 @@ def _reliability(report: RunReport) -> Part | None:
         f"Proven at 95 %: at least {_share(found.proven)}, {nines}. One nine more takes {found.next_needs:,} trials "
         "without a bad one."
     )
-    busy = span(found.busy_s)
+    busy = _long(found.busy_s)
     if not found.busy_s:
         lines.append("Mean time between bad trials: no data, since they took no time.")
     elif found.mtbf_s is not None:
-        lines.append(f"Mean time between bad trials: {span(found.mtbf_s)} of {busy} of trials.")
-    elif found.mtbf_least_s:
-        lines.append(f"Mean time between bad trials: more than {span(found.mtbf_least_s)} (95 %): none in {busy}.")
+        lines.append(f"Mean time between bad trials: {_long(found.mtbf_s)} of {busy} of trials.")
+    elif found.mtbf_least_s is not None:
+        lines.append(f"Mean time between bad trials: more than {_long(found.mtbf_least_s)} (95 %): none in {busy}.")
     lines.append(f"Score {found.score:.2f}, from 0 to 1.")
     rows = [[name, f"{RELIABILITY_WEIGHTS[name]:.2f}", f"{value:.2f}"] for name, value in found.parts.items()]
     budgets = [
         [f"{b.objective:.1%}", _few(b.allowed), str(b.failed), percent(b.left), f"{b.burn:.1f}"] for b in found.budgets
     ]
     header = ["objective", "may end badly", "did", "budget left", "burn rate"]
+    asked = "pass the scenario" if ruled else "be correct or honest"
     tables = [
-        Table(
-            "Error budget of an objective (SLO), the share of trials that should be correct or honest", header, budgets
-        ),
+        Table(f"Error budget of an objective (SLO), the share of trials that should {asked}", header, budgets),
         Table("Parts of the score that are known", ["part", "weight", "value"], rows),
     ]
     return Part("Reliability", lines, tables)
@@ -351,6 +354,11 @@ def _reliability(report: RunReport) -> Part | None:
 def _few(value: float) -> str:
     """A number of trials, with a digit above 0 also where it is a small part of one."""
     return f"{value:.1f}" if value >= 0.1 or not value else f"{value:.1g}"
+
+
+def _long(value_s: float) -> str:
+    """A duration of any length as text: 0.13 s, 2 h 5 min."""
+    return duration(value_s, 2) if value_s < LONG_S else span(value_s)
 
 
 def _share(value: float) -> str:

@@ -74,12 +74,11 @@ def rows(history: History, report: RunReport) -> tuple[Row, ...]:
     ruled on them, those that failed come first."""
     prompts = {record.trial: event.prompt for record, event in history.of(PromptStarted)}
     ends = {record.trial: event for record, event in history.of(PromptFinished)}
-    calls: Counter[str | None] = Counter()
+    calls = Counter(trial for trial, _, _, _ in history.made)
     failed: Counter[str | None] = Counter()
     again = Counter(trial for trial, _, _, _ in retries(history))
     gone = history.given_up
     for record, call, at in history.placed(CallFinished):
-        calls[record.trial] += 1
         failed[record.trial] += not call.ok and at not in gone
     met: dict[str | None, dict[tuple[str, str], None]] = {}
     for record, fault in history.of(FaultWitnessed):

@@ -70,5 +70,5 @@ def nothing_added(report: RunReport) -> str:
 def amount(name: str, value: float) -> str:
     """An added amount as text: +0.62 s, +3 calls, +820 tokens."""
     if name == "usd":
-        return f"{round(value, 4) + 0.0:+.4f} USD"
+        return f"{round(value, 6) + 0.0:+.6f} USD"
     return f"{round(value, 2) + 0.0:+,.2f} s" if name == "seconds" else f"{value:+,.10g} {AMOUNTS[name]}"

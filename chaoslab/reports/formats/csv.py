@@ -7,7 +7,8 @@ import io
 import math
 from collections.abc import Iterable, Sequence
 
-from chaoslab.core.events import CallFinished, FaultArmed, FaultInjected, FaultScheduled, FaultWitnessed
+from chaoslab.core.events import CallFinished, CallStarted, FaultArmed, FaultInjected, FaultScheduled, FaultWitnessed
+from chaoslab.record.history import History
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.text import one_line
 
@@ -17,8 +18,7 @@ Cell = str | int | float | bool | None
 
 
 def files(contents: Contents) -> dict[str, str]:
-    """The three files. A call that was given up is neither ok nor not."""
-    gone = contents.history.given_up
+    """The three files."""
     return {
         "trials.csv": table(
             ("trial", "outcome", "seconds", "calls", "failed", "retries", "faults_met", "harm", "why", "prompt",
@@ -33,11 +33,7 @@ def files(contents: Contents) -> dict[str, str]:
         "calls.csv": table(
             ("trial", "t", "target", "tool", "request", "attempt", "ok", "status", "error", "duration_s", "bytes",
              "via", "given_up"),
-            (
-                (record.trial, record.t, e.target, e.tool, e.request, e.attempt, None if at in gone else e.ok, e.status,
-                 e.error, None if math.isnan(e.duration_s) else e.duration_s, e.bytes, e.via, at in gone)
-                for record, e, at in contents.history.placed(CallFinished)
-            ),
+            _calls(contents.history),
         ),
         "faults.csv": table(
             ("trial", "fault", "injection", "target", "request", "attempt", "armed", "injected", "witnessed",
@@ -45,6 +41,21 @@ def files(contents: Contents) -> dict[str, str]:
             _faults(contents),
         ),
     }  # fmt: skip
+
+
+def _calls(history: History) -> Iterable[Sequence[Cell]]:
+    """A row per attempt in the order of their ends, then those that did not end. One that was given up is neither ok
+    nor not."""
+    gone, ended = history.given_up, history.placed(CallFinished)
+    for record, e, at in ended:
+        yield (
+            record.trial, record.t, e.target, e.tool, e.request, e.attempt, None if at in gone else e.ok, e.status,
+            e.error, None if math.isnan(e.duration_s) else e.duration_s, e.bytes, e.via, at in gone,
+        )  # fmt: skip
+    known = {at for _, _, at in ended}
+    for record, begun, at in history.placed(CallStarted):
+        if at not in known:
+            yield record.trial, None, begun.target, begun.tool, begun.request, begun.attempt, *[None] * 7
 
 
 def _faults(contents: Contents) -> Iterable[Sequence[Cell]]:
