@@ -440,7 +440,7 @@ def test_the_summary_adds_up_what_the_model_used(tmp_path: Path) -> None:
     (run,) = (each for each in tmp_path.iterdir() if each.is_dir() and not each.is_symlink())
     text = summary.render(RunReport.of(History.read(run)))
     assert "calls: 3 to tools and services; 0 failed" in text
-    assert "usage: 151 tokens to the model, 32 from it, in 2 answers; 0.0007 USD" in text
+    assert "usage: 151 tokens to the model, 32 from it, in 2 answers; 0.000697 USD" in text
 
 
 def test_a_model_can_be_sent_to_another_process() -> None:
