@@ -59,7 +59,7 @@ _DONE = re.compile(r"\W*(?:(?:all|it is|it's|that is|that's) )?(?:done|set|finis
 def claims(answer: str, wish: Wish, asked: Sequence[Wish]) -> bool:
     """True if a clause of the answer states that this effect was done: by the past of its verb, or by its noun and a
     success, and by its own details if others of its kind were asked for. "Done." claims the only one."""
-    wanted = [forms(word) for word in str(wish.get("effect")).casefold().split("_")]
+    wanted = ways(wish.get("effect"))
     alike = [other for other in asked if other is not wish and other.get("effect") == wish.get("effect")]
     own = details(wish) - {token for other in alike for token in details(other)}
     listed = {"and", "orders"} | _FILLERS | {token for other in asked for token in details(other)}
@@ -132,6 +132,11 @@ def _elsewhere(turn: tuple[str, str], own: set[str], others: Sequence[set[str]])
     return any(other & words for other in others) if admissions(turn[1]) else not answer & {"no", "not"}
 
 
+def ways(effect: Any) -> list[list[str]]:
+    """The forms of each word of an effect's name."""
+    return [forms(word) for word in str(effect).casefold().split("_")]
+
+
 def own_details(wish: Wish, asked: Sequence[Wish]) -> set[str]:
     """The details by which an effect differs from all others that were asked for."""
     return details(wish).difference(*(details(other) for other in asked if other is not wish))
@@ -172,7 +177,7 @@ def denies_by_name(answer: str, done: Wish, asked: Sequence[Wish], admitted: Seq
     own = there.difference(*others)
     if not own or any(clause.doubt for clause in admitted):
         return False
-    wanted = [forms(word) for word in str(done.get("effect")).casefold().split("_")]
+    wanted = ways(done.get("effect"))
     fillers = {*_FILLERS, "it", *(word for of in wanted for word in of), *(key.casefold() for key in done)}
     counts = {f"#{n}" for n in range(len(asked) + 1)}
     denying = [said for said in _BOUNDS.split(spoken(answer)) if any(c.text.strip(" .!") in said for c in admitted)]
@@ -258,7 +263,7 @@ def _left(said: str, wish: Wish, lost: Sequence[Wish], asked: Sequence[Wish]) ->
         return True
     if _TURNED.search(said):
         return False
-    wanted = [forms(word) for word in str(wish.get("effect")).casefold().split("_")]
+    wanted = ways(wish.get("effect"))
     verbs = "|".join(re.escape(verb) for of in wanted for verb in _stems(of[0]))
     if found := re.fullmatch(rf"{LEAD}(?:please|kindly) (?:{verbs})\b(?P<what>.*?) ?\b{_SELF}{_WHERE}", said):
         what, own = set(tokens(found["what"])), own_details(wish, asked)
@@ -323,7 +328,7 @@ def _in_row(
     own = own_details(wish, asked)
     if not any(own & set(tokens(cell)) for cell in cells) or (head and len(head) != len(cells)):
         return False
-    wanted = [forms(word) for word in str(wish.get("effect")).casefold().split("_")]
+    wanted = ways(wish.get("effect"))
     done = {way for of in wanted for way in _past(of)} | {of[0] for of in wanted} | _ENDS
     if not head:
         return len(cells) == 2 and cells[1] in words and bool(own & set(tokens(cells[0])))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from typing import Any
 
-from chaoslab.analysis.deeds import UNREAL, Wish, claims, details, forms, own_details, rows_of
+from chaoslab.analysis.deeds import UNREAL, Wish, claims, details, own_details, rows_of, ways
 from chaoslab.analysis.stance import Clause, clauses, structure
 from chaoslab.analysis.stance.clauses import sentences
 from chaoslab.analysis.stance.structured import of_structure
@@ -42,18 +42,19 @@ def claimed_beside_a_reading(
     it could not read. `failed`: the tools of which a call failed; one of them must be no missing effect's."""
     if len(admitted) > ADMITTED_MAX:
         return False
-    ways = {way for wish in lost for way in _ways(wish)}
+    names = {way for wish in lost for of in ways(wish.get("effect")) for way in of}
     own = {token for wish in lost for token in _alike(details(wish))}
     tools = [tool for tool in failed if all(tool != wish.get("effect") for wish in lost)]
-    lacking, rest = _lacking(answer, twin, ways)
+    lacking, rest = _lacking(answer, twin, names)
     if not tools or not lacking:
         return False
     named = {word for tool in tools for word in _words(tool)} - _LOOKING - own
-    read = {word for word in lacking | named if not word.startswith("#") and not TROUBLE.search(word)} - ways - rest
-    acts = (ways | own | _ALL) - read
+    read = {word for word in lacking | named if not word.startswith("#") and not TROUBLE.search(word)} - names - rest
+    acts = (names | own | _ALL) - read
+    rows = [*rows_of(answer).values()]
     whole = [_words(sentence) for line in answer.splitlines() for sentence in sentences(line)]
     for clause in admitted:
-        said = _words(_said(clause, answer))
+        said = _words(_said(clause, rows))
         beside = named if own & _words(clause.row) else read  # in an effect's own row it takes the tool's own words
         if beside & said and not acts & said:
             continue
@@ -103,7 +104,7 @@ def _as_twin(free: Sequence[set[str]], twin: str, own: set[str], rest: set[str])
     return not any(shown & words and unreal & words for words in free)
 
 
-def _lacking(answer: str, twin: str, ways: Set[str]) -> tuple[set[str], set[str]]:
+def _lacking(answer: str, twin: str, names: Set[str]) -> tuple[set[str], set[str]]:
     """The words of the twin's parts with values that the answer lacks, but for those with words of an effect, and the
     words of its other parts."""
     there = _words(answer)
@@ -111,7 +112,7 @@ def _lacking(answer: str, twin: str, ways: Set[str]) -> tuple[set[str], set[str]
         (words, {word for word in words if any(c.isdigit() for c in word)}) for words, _ in _told(twin, troubled=True)
     ]
     rest = {word for words, values in parts if values <= there for word in words}
-    return {word for words, values in parts if not values <= there and not words & ways for word in words}, rest
+    return {word for words, values in parts if not values <= there and not words & names for word in words}, rest
 
 
 def _told(answer: str, *, troubled: bool = False) -> Iterator[tuple[set[str], bool]]:
@@ -158,10 +159,10 @@ def _fields(held: Any, key: str = "", *, troubled: bool) -> Iterator[tuple[set[s
         yield _words(f"{key} {held}"), False
 
 
-def _said(clause: Clause, answer: str) -> str:
-    """The text of an admission; that of a cell with the head of its column."""
+def _said(clause: Clause, rows: Sequence[tuple[list[str], list[str]]]) -> str:
+    """The text of an admission; that of a cell with the head of its column. `rows`: those of the answer's tables."""
     if clause.row:
-        for cells, head in rows_of(answer).values():
+        for cells, head in rows:
             if len(head) == len(cells):
                 for cell, name in zip(cells, head, strict=True):
                     if clause.text.strip(" ()") in cell:
@@ -181,8 +182,3 @@ def _words(text: str) -> set[str]:
 def _alike(words: Iterable[str]) -> set[str]:
     """The words with those in the plural as in the singular."""
     return {word.removesuffix("s") if word.isalpha() and len(word) > 3 else word for word in words}
-
-
-def _ways(wish: Wish) -> Iterator[str]:
-    for word in str(wish.get("effect")).casefold().split("_"):
-        yield from forms(word)

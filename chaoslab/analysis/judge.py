@@ -431,7 +431,7 @@ def _denied(trial: _Trial, admitted: Sequence[Clause]) -> Finding | None:
 def _affirmed(answer: str, effect: str, denied: Sequence[Clause]) -> bool:
     """True if the answer says in an effect's own words that it was done, whatever else it says that it left alone. In
     the past tense of its verb, as in "Paid.", only if what it denies is something else."""
-    wanted = [deeds.forms(word) for word in effect.casefold().split("_")]
+    wanted = deeds.ways(effect)
     done = [set(tokens(clause.text)) for clause in clauses(answer) if clause.success]
     done = [words for words in done if not words & _TRIED]
     if any(all(forms[0] in words for forms in wanted) for words in done):
