@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from chaoslab.analysis.judge import Outcome, Verdict
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.latency import latency
-from chaoslab.analysis.measures.quantiles import WITHIN
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports import summary_faults, summary_recovery
 from chaoslab.reports.contents.headline import verdict
@@ -152,8 +151,7 @@ def _latency(report: RunReport) -> list[str]:
     if not found:
         return []
     which = "without a fault" if report.knows_faults else f"{found.n} calls of known duration"
-    about = "" if found.exact else f" ({WITHIN})"
-    return [f"{which}: median {duration(found.p50_s)}, 99th percentile {duration(found.p99_s)}{about}"]
+    return [f"{which}: median {duration(found.p50_s)}, 99th percentile {duration(found.p99_s)}{found.about}"]
 
 
 def _streamed(report: RunReport) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from pathlib import Path
 
@@ -11,13 +12,16 @@ from chaoslab.analysis import run_report
 from chaoslab.analysis.measures import latency, quantiles
 from chaoslab.analysis.measures.latency import Attempts, every_attempt
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.core.events import CallFinished
 from chaoslab.record.batches import Batches
 from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 from chaoslab.reports import summary
 from chaoslab.reports.charts.network_latency import network_latency
 from chaoslab.reports.charts.tool_latency import tool_latency
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.svg import timeline
+from tests.event_parts import call_at
 from tests.reports.fake_run import FakeRun
 
 KEPT = 40
@@ -109,3 +113,14 @@ def test_in_a_run_of_some_attempts_all_are_drawn_and_nothing_is_said(run: Path) 
     assert every.drawn == every_attempt(History.read(run))
     assert (every.one_in, every.sample, every.timed.exact) == (1, "", True)
     assert "within" not in summary.render(report).partition("without a fault")[2].partition("\n")[0]
+
+
+def test_a_target_of_which_no_duration_is_known_has_none() -> None:
+    known, untold = (
+        CallFinished(**call_at(target, "buy", 1, 1, ""), ok=True, duration_s=duration_s)
+        for target, duration_s in (("shop", 0.5), ("bank", math.nan))
+    )
+    every = Attempts()
+    every.take(History([Record("", 1.0, "r", "p1.r1", "info", n, end) for n, end in enumerate((known, untold), 1)]))
+    assert list(every.result().by_target) == ["shop"]
+    assert every.numbers() == {"shop": 1, "bank": 1}

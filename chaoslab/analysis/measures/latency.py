@@ -17,7 +17,7 @@ from operator import itemgetter
 from sys import intern
 from typing import NamedTuple
 
-from chaoslab.analysis.measures.quantiles import Quantiles
+from chaoslab.analysis.measures.quantiles import WITHIN, Quantiles
 from chaoslab.base.dice import Dice
 from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.record.history import History, Place
@@ -61,6 +61,11 @@ class Latency:
     p99_s: float
     longest_s: float
     exact: bool = True
+
+    @property
+    def about(self) -> str:
+        """An addition to its percentiles, in words; empty if they are exact."""
+        return "" if self.exact else f" ({WITHIN})"
 
 
 def latency(durations_s: Quantiles) -> Latency | None:
@@ -188,9 +193,17 @@ class Attempts:
         """The durations of the attempts at all targets that are the targets' own, with a fault or without one."""
         return Quantiles.of(*(each for of in self.by_target.values() for each in (of.calm, of.met)))
 
-    def number(self, of: Callable[[Kind], bool] = lambda _: True) -> int:
-        """The number of attempts of some kinds."""
-        return sum(count for kind, count in self.kinds.items() if of(kind))
+    def number(self, of: Callable[[Kind], bool] = lambda _: True, *, streamed: bool = False) -> int:
+        """The number of attempts of some kinds. `streamed`: of the streamed ones alone."""
+        return sum(count for kind, count in (self.streams if streamed else self.kinds).items() if of(kind))
+
+    def numbers(self, of: Callable[[Kind], bool] = lambda _: True) -> Counter[str]:
+        """The number of attempts of some kinds by target."""
+        found = Counter[str]()
+        for kind, count in self.kinds.items():
+            if of(kind):
+                found[kind.target] += count
+        return found
 
     @property
     def sample(self) -> str:
@@ -213,8 +226,8 @@ class Attempts:
             for told, number in ((True, len(known)), (False, len(found) - len(known))):
                 if number:
                     self.kinds[Kind(target, faults, ok, left, told)] += number
-            if left or faults:
-                of = self.by_target.get(target) or self.by_target.setdefault(target, Durations())
+            if known and (left or faults):
+                of = self.by_target.setdefault(target, Durations())
                 (of.calm if not faults else of.met if left else of.held).add(known)
         if [*map(_first_byte_s, new)].count(None) < len(new):
             self._count_streams([attempt for attempt in new if attempt.first_byte_s is not None])

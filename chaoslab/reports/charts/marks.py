@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.latency import Attempt, Attempts, Kind, latency
-from chaoslab.analysis.measures.quantiles import WITHIN
 from chaoslab.reports.charts.palette import CLEAN, FAILED, LONE, Look, of_run
 from chaoslab.reports.charts.style import counted, crowded, short, thin
 
@@ -69,8 +68,7 @@ def groups(found: Sequence[Attempt], report: RunReport, *, streamed: bool = Fals
     told, every = report.knows_faults, report.attempts.value
 
     def group(name: str, look: Look, of: Callable[[Kind | Attempt], bool]) -> tuple[str, Look, list[Attempt], int]:
-        n = sum(count for kind, count in (every.streams if streamed else every.kinds).items() if of(kind))
-        return name, look, [a for a in found if of(a)], n
+        return name, look, [a for a in found if of(a)], every.number(of, streamed=streamed)
 
     looks = of_run(report, (fault for kind in every.kinds for fault in kind.faults))
     made = [
@@ -103,7 +101,7 @@ def said(found: Attempts) -> str:
     parts = []
     if figures:
         times = f"median {duration(figures.p50_s)}, 99th percentile {duration(figures.p99_s)}"
-        parts.append(f"{counted(figures.n, 'attempt')}: {times}{'' if figures.exact else f' ({WITHIN})'}")
+        parts.append(f"{counted(figures.n, 'attempt')}: {times}{figures.about}")
     here = found.number(lambda kind: not kind.left)
     if here:
         parts.append(

@@ -35,7 +35,8 @@ def tool_latency(report: RunReport) -> Figure:
             axes, "no data: the log tells no call's duration" if found or not told else "no call was made in this run"
         )
         return figure
-    names = sorted({kind.target for kind in every.kinds})
+    totals = every.numbers()
+    names = sorted(totals)
     rows: dict[str, list[Attempt]] = {name: [] for name in names}
     for attempt in found:
         rows[attempt.target].append(attempt)
@@ -56,8 +57,8 @@ def tool_latency(report: RunReport) -> Figure:
     left = [(row, [a.duration_s for a in rows[name] if a.timed]) for row, name in enumerate(names)]
     boxed = [(row, durations) for row, durations in left if len(durations) >= BOX]
     _boxes(axes, [(row, scaled.places(durations)) for row, durations in boxed])
-    totals = [every.number(lambda kind, name=name: kind.target == name) for name in names]  # type: ignore[misc]
-    axes.set_yticks(range(len(names)), [f"{said} ({n:,})" for said, n in zip(shorts(names), totals, strict=True)])
+    labels = [f"{said} ({totals[name]:,})" for said, name in zip(shorts(names), names, strict=True)]
+    axes.set_yticks(range(len(names)), labels)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlabel(f"duration of the attempt (s{scaled.suffix})")
     axes.grid(visible=False, axis="y")

@@ -37,10 +37,7 @@ def draw(report: RunReport) -> Picture | None:
     if no fault was met."""
     every = report.attempts.value
     met = [attempt for attempt in every.drawn if attempt.faults]
-    counts = Counter[str]()
-    for kind, number in every.kinds.items():
-        if kind.faults:
-            counts[kind.target] += number
+    counts = every.numbers(lambda kind: bool(kind.faults))
     attempts = counts.total()
     incidents = report.recovery.value.incidents if report.knows_faults else ()
     if not counts and not incidents:
