@@ -155,7 +155,7 @@ class Attempts:
 
     kinds: Counter[Kind] = field(default_factory=Counter)
     streams: Counter[Kind] = field(default_factory=Counter)
-    by_target: dict[str, Durations] = field(default_factory=dict)
+    by_target: dict[str, Durations] = field(default_factory=lambda: defaultdict(Durations))
     first_byte: Quantiles = field(default_factory=Quantiles)
     last_byte: Quantiles = field(default_factory=Quantiles)
     drawn: list[Attempt] = field(default_factory=list)
@@ -227,7 +227,7 @@ class Attempts:
                 if number:
                     self.kinds[Kind(target, faults, ok, left, told)] += number
             if known and (left or faults):
-                of = self.by_target.setdefault(target, Durations())
+                of = self.by_target[target]
                 (of.calm if not faults else of.met if left else of.held).add(known)
         if [*map(_first_byte_s, new)].count(None) < len(new):
             self._count_streams([attempt for attempt in new if attempt.first_byte_s is not None])
