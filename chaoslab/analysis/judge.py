@@ -183,7 +183,7 @@ def verdicts(history: History) -> dict[str, Verdict]:
     for kind in JUDGED:
         found: Iterable[tuple[Record, Event]] = history.of(kind)
         if kind is CallFinished:  # most calls end well, and say nothing to most verdicts
-            found = [(record, event) for record, event in history.of(CallFinished) if event.error or not event.ok]
+            found = [(record, event) for record, event, _ in history.failed]
         for pair in found:
             seen = trials.get(pair[0].trial)  # type: ignore[arg-type]  # None is no trial's key
             if seen is None:

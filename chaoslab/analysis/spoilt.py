@@ -23,6 +23,8 @@ from chaoslab.record.lines import Record
 
 _at = attrgetter("turn", "target", "request", "attempt", "request_id")
 """The fields by which two attempts of a trial are the same: those that an `AttemptRef` is compared by."""
+_whose = attrgetter("injection", "turn", "target", "request", "attempt", "request_id")
+"""The same, and the injection."""
 
 
 def disturbed(seen: Seen) -> Finding | None:
@@ -68,8 +70,11 @@ def unseen(seen: Seen) -> Finding | None:
     it. A call that met another fault shows no more than that one."""
     if not seen.of(FaultInjected):
         return None
-    own = {(event.injection, *_at(event)) for _, event in seen.of(FaultWitnessed)}
-    missed = [pair for pair in seen.of(FaultInjected) if (pair[1].injection, *_at(pair[1])) not in own]
+    owners = [_whose(event) for _, event in seen.of(FaultWitnessed)]
+    if owners == [_whose(event) for _, event in seen.of(FaultInjected)]:
+        return None  # most trials: each was witnessed, one after the other
+    own = set(owners)
+    missed = [pair for pair in seen.of(FaultInjected) if _whose(pair[1]) not in own]
     if not missed:
         return None
     ended = {_at(event): event for _, event in seen.calls()}

@@ -144,7 +144,7 @@ def read(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
         raise Unrepeatable(f"{folder} is of the first lab of this kind, which kept nothing to run it again from")
     record, started = begun
     _check_version(folder, started)
-    return RecordedRun(folder, record.run, started, files, history, history.trials)
+    return RecordedRun(folder, record.run, started, files, history, [*history.trials])
 
 
 def _check_version(folder: Path, started: RunStarted) -> None:

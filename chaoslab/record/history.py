@@ -182,12 +182,16 @@ class History:
         return {*map(_place, self.placed(CallStarted)), *map(_place, self.placed(CallFinished))}
 
     @cached_property
+    def failed(self) -> Sequence[tuple[Record, CallFinished, Place]]:
+        """The ends of the attempts that failed or tell an error, as in `placed`. Most do neither."""
+        return [end for end in self.placed(CallFinished) if end[1].error or not end[1].ok]
+
+    @cached_property
     def given_up(self) -> frozenset[Place]:
         """The attempts that their own agent gave up, or that the end of their trial cut, and that met no fault before:
         the loser of two hedged requests, or what was under way in a group of tasks that ended. They neither failed nor
         succeeded. A call that was cancelled because a fault held it back has failed."""
-        placed = self.placed(CallFinished)
-        gone = [at for _, event, at in placed if event.error == CANCELLED and event.cancelled]  # most have no error
+        gone = [at for _, event, at in self.failed if event.error == CANCELLED and event.cancelled]
         return frozenset(gone).difference(map(_place, self.placed(FaultWitnessed))) if gone else frozenset()
 
     @cached_property
@@ -202,8 +206,8 @@ class History:
         run = self.first(RunStarted)
         return any(e.via in IN_PROCESS for _, e in self.of(CallFinished)) if run is None else of_functions(run)
 
-    @property
-    def trials(self) -> list[str]:
+    @cached_property
+    def trials(self) -> Sequence[str]:
         """The trials in the order in which they began."""
         return [intern(record.trial) for record, _ in self.of(PromptStarted) if record.trial is not None]
 

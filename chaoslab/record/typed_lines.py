@@ -9,7 +9,7 @@ both: to make them of it takes five times as long as to parse it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import reduce
 from operator import attrgetter, or_
@@ -143,7 +143,16 @@ class _Class:
         return make
 
 
-def _checker(checks: Collection[tuple[str, Check]]) -> Callable[[Any], None]:
+def _checker(checks: Sequence[tuple[str, Check]]) -> Callable[[Any], None]:
+    if len(checks) == 1:
+        (only, holds), value = checks[0], attrgetter(checks[0][0])
+
+        def check_one(struct: Any) -> None:
+            if not holds(value(struct)):
+                raise ValueError(only)
+
+        return check_one
+
     def check(struct: Any) -> None:
         for name, fits in checks:
             if not fits(getattr(struct, name)):

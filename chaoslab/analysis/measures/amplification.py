@@ -75,20 +75,26 @@ class Sent:
         met = {at[:3] for _, _, at in history.placed(FaultWitnessed)}
         gone, began = history.given_up, history.placed(CallStarted)
         sent: Counter[Request] = Counter([at[:3] for _, _, at in began if not gone or at not in gone])
-        for request, attempts in sent.items():
-            trial, target, number = request
-            found = self.targets.get(target)
-            if found is None:
-                found = self.targets[intern(target)] = _Sent()
-            found.requests += 1
-            found.attempts += attempts
+        for target, requests in Counter([target for _, target, _ in sent]).items():
+            if target not in self.targets:
+                trial, _, number = next(request for request in sent if request[1] == target)
+                self.targets[intern(target)] = _Sent(most=1, where=_where(trial, target, number))
+            found = self.targets[target]
+            found.requests += requests
+            found.attempts += requests  # the further ones follow
+        again = {request: attempts for request, attempts in sent.items() if attempts > 1}
+        for (trial, target, number), attempts in again.items():
+            found = self.targets[target]
+            found.attempts += attempts - 1
             if attempts > found.most:
-                found.most, found.where = attempts, f"{trial or ''} {target} {number}"
-            if request in met:
+                found.most, found.where = attempts, _where(trial, target, number)
+        for request in met:
+            if attempts := sent[request]:
+                found = self.targets[request[1]]
                 found.met_requests += 1
                 found.met_attempts += attempts
-        if again := {request for request, attempts in sent.items() if attempts > 1}:
-            for (_, target, _), layer in _layers(history, again, gone):
+        if again:
+            for (_, target, _), layer in _layers(history, again.keys(), gone):
                 self.targets[target].layers[layer] += 1
 
     def result(self) -> list[Amplification]:
@@ -99,6 +105,10 @@ class Sent:
             for target, s in self.targets.items()
         ]
         return sorted(found, key=lambda each: (-each.factor, each.target))
+
+
+def _where(trial: str | None, target: str, number: int) -> str:
+    return f"{trial or ''} {target} {number}"
 
 
 def _layers(history: History, again: Set[Request], gone: Set[Place]) -> Iterator[tuple[Request, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab.core.events import CallFinished, Fallback
+from chaoslab.core.events import Fallback
 from chaoslab.record.history import History, Place
 
 
@@ -37,7 +37,7 @@ class CallCount:
         self.to_model += sum([target == "model" for _, target, _, _ in history.made])
         gone = len(history.given_up)
         self.given_up += gone
-        self.failed += sum([not event.ok for _, event in history.of(CallFinished)]) - gone
+        self.failed += sum([not event.ok for _, event, _ in history.failed]) - gone
         self.retries += len(retries(history))
         self.fallbacks += sum(1 for _ in history.of(Fallback))
 

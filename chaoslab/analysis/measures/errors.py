@@ -47,12 +47,12 @@ class Failed:
         lab = {at for _, _, at in history.placed(CallDisturbed)}
         self.met += len(met)
         gone = history.given_up
-        for _, call, at in history.placed(CallFinished):
-            names = met.get(at, ())
-            if call.ok:
-                self.passed += bool(names)
-            elif at not in gone:
+        if met:
+            self.passed += sum([at in met for _, call, at in history.placed(CallFinished) if call.ok])
+        for _, call, at in history.failed:
+            if not call.ok and at not in gone:
                 # If two faults met an attempt and one of them lets it succeed, the other one caused the failure.
+                names = met.get(at, ())
                 able = [name for name in names if self._may_fail(name, call.error)]
                 of = min(able, key=self._may_succeed) if able else LAB if at in lab else NOBODY
                 self.by_kind.setdefault(f"{call.target} {kind(call)}", Counter())[of] += 1

@@ -268,7 +268,7 @@ class Uninjected:
             met[at].append(fault.fault)
             of_trial[at[0]].append((record, f"{fault.fault} on {fault.target}"))
         aside, may_fail = _disturbed(history) | history.given_up, self._may_fail
-        for record, e, at in history.placed(CallFinished):
+        for record, e, at in history.failed:
             if e.ok or at in aside or any(may_fail(name, e.error) for name in met.get(at, ())):
                 continue
             failure = (e.target, e.error or (f"status {e.status}" if e.status else "no reason given"))

@@ -116,11 +116,22 @@ class Incident(NamedTuple):
         return Spell(self.duration_s, ended=self.recovered)
 
 
-def incidents(history: History) -> list[Incident]:
-    """The incidents in the order in which they opened."""
+class Traits:
+    """The traits of faults by their names, each looked up once: to find a fault's class takes a look at every package
+    that may have been installed since."""
+
+    def __init__(self) -> None:
+        of = cache(traits.of)
+        self.corrupts, self.lasts, self.leaves = (
+            cache(lambda fault, name=name: trait(of(fault), name)) for name in ("corrupts", "lasts", "leaves")
+        )
+
+
+def incidents(history: History, of: Traits | None = None) -> list[Incident]:
+    """The incidents in the order in which they opened. `of`: kept for several histories of one run."""
     if not history.has(FaultWitnessed):
         return sorted([*_of_tools(history), *_of_prompts(history)], key=in_order)
-    told = _Told(history)
+    told = _Told(history, of or Traits())
     first: dict[tuple[str, str, int], tuple[Record, FaultWitnessed]] = {}
     for record, fault, at in history.placed(FaultWitnessed):
         if record.trial is None:
@@ -153,18 +164,15 @@ class _Told:
     """The calls of requests that met a fault, the effects and the ends of a log, indexed for lookup."""
 
     history: History
+    of: Traits
 
     def __post_init__(self) -> None:
-        history = self.history
-        of = cache(traits.of)  # it looks if a package was installed since
-        self.corrupts, self.lasts, leaves = (
-            cache(lambda fault, name=name: trait(of(fault), name)) for name in ("corrupts", "lasts", "leaves")
-        )
+        history, of = self.history, self.of
         met = history.placed(FaultWitnessed)
         hit = {at[:3] for _, _, at in met}
         targets = {at[:2] for at in hit}
-        self.corrupted: set[Place] = {at for _, e, at in met if self.corrupts(e.fault)}
-        self.spoilt: set[Place] = {at for _, e, at in met if leaves(e.fault)} - self.corrupted
+        self.corrupted: set[Place] = {at for _, e, at in met if of.corrupts(e.fault)}
+        self.spoilt: set[Place] = {at for _, e, at in met if of.leaves(e.fault)} - self.corrupted
         self.ends = {record.trial: record.t for record, _ in history.of(PromptFinished)}
         self.began: dict[Place, float] = {
             at: record.t for record, _, at in history.placed(CallStarted) if at[:3] in hit
@@ -174,9 +182,7 @@ class _Told:
             if at[:3] in hit:
                 self.calls.setdefault(at[:3], []).append((record.t, call))
         self.effects: dict[tuple[str | None, str], list[tuple[float, Effect]]] = {}
-        self.changing: dict[str | None, set[str]] = {}
         for record, effect in history.of(Effect):
-            self.changing.setdefault(record.trial, set()).add(effect.target)
             if (where := (record.trial, effect.target)) in targets:
                 self.effects.setdefault(where, []).append((record.t, effect))
 
@@ -184,6 +190,14 @@ class _Told:
     def last(self) -> dict[str | None, float]:
         """The time of each trial's last event."""
         return {record.trial: record.t for record in self.history.records}
+
+    @cached_property
+    def changing(self) -> dict[str | None, set[str]]:
+        """The targets of each trial's effects."""
+        found: dict[str | None, set[str]] = {}
+        for record, effect in self.history.of(Effect):
+            found.setdefault(record.trial, set()).add(effect.target)
+        return found
 
     @cached_property
     def astray(self) -> set[str | None]:
@@ -204,7 +218,7 @@ class _Told:
 
     def noticeable(self, fault: FaultWitnessed, place: Place) -> bool:
         """True if somebody could notice the fault and react to it."""
-        if self.corrupts(fault.fault) or self.lasts(fault.fault):
+        if self.of.corrupts(fault.fault) or self.of.lasts(fault.fault):
             return False
         answered = any(c.ok for _, c in self.calls.get(place[:3], ()) if c.attempt == fault.attempt)
         return not (answered and place in self.corrupted)
@@ -214,7 +228,11 @@ class _Told:
         on the wire, and may log it just after the next attempt began."""
         place: Place = (trial, fault.target, fault.request, fault.attempt)
         tries = self.calls.get(place[:3], [])
-        noticed_t, met = next(((t, c) for t, c in tries if c.attempt == fault.attempt), (witnessed_t, None))
+        noticed_t, met = witnessed_t, None
+        for t, call in tries:
+            if call.attempt == fault.attempt:
+                noticed_t, met = t, call
+                break
         lasted_s = met.duration_s if met and not math.isnan(met.duration_s) else 0.0
         opened_t = min(self.began.get(place, noticed_t - lasted_s), noticed_t)
         closed_t, ending = self._ending(fault, self._right(place, tries))
@@ -236,10 +254,14 @@ class _Told:
 
     def _right(self, place: Place, tries: list[_Ended]) -> list[_Ended]:
         """The attempts whose reply is not another one in the place of the right one."""
-        if not self.corrupted and not self.spoilt:
+        if not self._other:
             return tries
-        other = self.corrupted | self.spoilt
-        return [(t, call) for t, call in tries if (*place[:3], call.attempt) not in other]
+        return [(t, call) for t, call in tries if (*place[:3], call.attempt) not in self._other]
+
+    @cached_property
+    def _other(self) -> set[Place]:
+        """The attempts that left another reply in the place of the right one."""
+        return self.corrupted | self.spoilt
 
     @cached_property
     def _wanted(self) -> dict[_Request, str]:

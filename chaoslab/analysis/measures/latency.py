@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from sys import intern
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from chaoslab.analysis.measures.quantiles import WITHIN, Quantiles
 from chaoslab.base.dice import Dice
 from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.record.history import History, Place
+from chaoslab.record.lines import Record
 
 
 class Attempt(NamedTuple):
@@ -84,12 +85,30 @@ def attempts(history: History) -> list[Attempt]:
 
 def every_attempt(history: History) -> list[Attempt]:
     """The same, with those that never left the seam and those without a known duration."""
+    return _attempts(_ends(history), _faults(history))
+
+
+_End = tuple[Record, CallFinished, Place]
+
+
+def _ends(history: History) -> Sequence[_End]:
+    """The ends of these attempts."""
     aside = {at for _, _, at in history.placed(CallDisturbed)} | history.given_up
+    ends = history.placed(CallFinished)
+    return [end for end in ends if end[2] not in aside] if aside else ends
+
+
+def _faults(history: History) -> Mapping[Place, tuple[str, ...]]:
+    """The names of the faults witnessed on each attempt that met one."""
     faults: dict[Place, tuple[str, ...]] = {}
     for _, met, at in history.placed(FaultWitnessed):
         before = faults.get(at, ())
         if met.fault not in before:
             faults[at] = (*before, intern(met.fault))
+    return faults
+
+
+def _attempts(ends: Iterable[_End], faults: Mapping[Place, tuple[str, ...]]) -> list[Attempt]:
     new = tuple.__new__  # a NamedTuple's own takes three times as long
     return [
         new(
@@ -106,8 +125,7 @@ def every_attempt(history: History) -> list[Attempt]:
                 None if first_s is None else e.last_byte_s,
             ),
         )
-        for record, e, at in history.placed(CallFinished)
-        if not aside or at not in aside
+        for record, e, at in ends
     ]
 
 
@@ -143,8 +161,10 @@ class Durations:
 KEPT = 100_000
 """The most attempts that are kept to be drawn."""
 LUMP = 2048
-"""The fewest attempts that are counted at once."""
-_duration_s, _kind, _first_byte_s = itemgetter(3), itemgetter(1, 6, 4, 5), itemgetter(7)
+"""The fewest durations that are counted at once."""
+_Alike = tuple[str, tuple[str, ...], bool, str]
+"""The target of attempts, their faults, whether they were ok, and their way."""
+_event, _first_byte_s = itemgetter(1), attrgetter("first_byte_s")
 
 
 @dataclass
@@ -163,15 +183,27 @@ class Attempts:
     ended_t: float = -math.inf
 
     def __post_init__(self) -> None:
-        self._new: list[Attempt] = []
+        self._alike: defaultdict[_Alike, list[float]] = defaultdict(list)
+        """The durations that are not counted yet."""
+        self._number = 0
         self._dice = Dice(0, "attempts", "drawn").stream().random
         self._chances = array("d")
         """The chance up to which each attempt of `drawn` stays in it; drawn when it is asked for."""
 
     def take(self, history: History) -> None:
-        self._new += every_attempt(history)
-        if len(self._new) >= LUMP:
+        ends, faults = _ends(history), _faults(history)
+        if not ends:
+            return
+        alike = self._alike
+        for _, e, at in ends:
+            alike[e.target, faults.get(at, ()), e.ok, e.via].append(e.duration_s)
+        self._number += len(ends)
+        if self._number >= LUMP:
             self._count()
+        self.ended_t = ends[-1][0].t
+        if [*map(_first_byte_s, map(_event, ends))].count(None) < len(ends):
+            self._count_streams(_attempts([end for end in ends if end[1].first_byte_s is not None], faults))
+        self._draw(ends, faults)
 
     def result(self) -> Attempts:
         """The same, with all that were taken, and sorted."""
@@ -211,27 +243,18 @@ class Attempts:
         return f"drawn from a random one in {self.one_in} attempts" if self.one_in > 1 else ""
 
     def _count(self) -> None:
-        new, self._new = self._new, []
-        if not new:
-            return
-        self.ended_t = new[-1].t
-        durations = [*map(_duration_s, new)]
-        all_known = not math.isnan(sum(durations))
-        alike: defaultdict[tuple[str, tuple[str, ...], bool, str], list[float]] = defaultdict(list)
-        for kind, duration_s in zip(map(_kind, new), durations, strict=True):
-            alike[kind].append(duration_s)
-        for (target, faults, ok, via), found in alike.items():
+        for (target, faults, ok, via), found in self._alike.items():
+            all_known = not math.isnan(sum(found))
             known = found if all_known else [duration_s for duration_s in found if not math.isnan(duration_s)]
-            left = via != "none"
+            left, target = via != "none", intern(target)
             for told, number in ((True, len(known)), (False, len(found) - len(known))):
                 if number:
                     self.kinds[Kind(target, faults, ok, left, told)] += number
             if known and (left or faults):
                 of = self.by_target[target]
                 (of.calm if not faults else of.met if left else of.held).add(known)
-        if [*map(_first_byte_s, new)].count(None) < len(new):
-            self._count_streams([attempt for attempt in new if attempt.first_byte_s is not None])
-        self._draw(new)
+        self._alike.clear()
+        self._number = 0
 
     def _count_streams(self, found: list[Attempt]) -> None:
         for a in found:
@@ -239,18 +262,18 @@ class Attempts:
         self.first_byte.add([a.first_byte_s for a in found if a.first_byte_s is not None])
         self.last_byte.add([a.last_byte_s for a in found if a.last_byte_s is not None])
 
-    def _draw(self, new: list[Attempt]) -> None:
+    def _draw(self, ends: Sequence[_End], faults: Mapping[Place, tuple[str, ...]]) -> None:
         """Adds those of the attempts that the dice keep, and keeps half of all while they are too many. Each attempt's
         chance is drawn once, so that what stays is the same however the batches are cut."""
         if self.one_in == 1:
-            self.drawn += new
+            self.drawn += _attempts(ends, faults)
             if len(self.drawn) <= KEPT:
                 return
             self._chances.extend([self._dice() for _ in self.drawn])
         else:
-            chances = [self._dice() for _ in new]
+            chances = [self._dice() for _ in ends]
             stays = [chance * self.one_in < 1 for chance in chances]
-            self.drawn += compress(new, stays)
+            self.drawn += _attempts(compress(ends, stays), faults)
             self._chances.extend(compress(chances, stays))
         while len(self.drawn) > KEPT:
             self.one_in *= 2

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from chaoslab.analysis.measures.incidents import Ending as Ending
 from chaoslab.analysis.measures.incidents import Incident as Incident
-from chaoslab.analysis.measures.incidents import in_order
+from chaoslab.analysis.measures.incidents import Traits, in_order
 from chaoslab.analysis.measures.incidents import incidents as incidents
 from chaoslab.analysis.measures.intervals import Estimate, Interval, Spell, bootstrap_mean, kaplan_meier
 from chaoslab.record.history import History
@@ -75,9 +75,10 @@ class Outages:
     """Collects the incidents of batches."""
 
     found: list[Incident] = field(default_factory=list)
+    _of: Traits = field(default_factory=Traits)
 
     def take(self, history: History) -> None:
-        self.found += incidents(history)
+        self.found += incidents(history, self._of)
 
     def result(self, begun: Collection[str] = ()) -> Mttr:
         """The recoveries. `begun`: the trials of the run. Where the agent's log was cut, the manager's tells of faults

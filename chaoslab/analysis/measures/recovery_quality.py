@@ -112,4 +112,9 @@ def _parts(own: tuple[float, float, float], beside: Beside | None) -> dict[str, 
 
 def weighted(parts: Mapping[str, float]) -> float:
     """The weighted mean of the known parts."""
-    return sum(WEIGHTS[name] * value for name, value in parts.items()) / sum(WEIGHTS[name] for name in parts)
+    found = weights = 0.0
+    for name, value in parts.items():
+        weight = WEIGHTS[name]
+        found += weight * value
+        weights += weight
+    return found / weights

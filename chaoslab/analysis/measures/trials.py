@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from operator import itemgetter
 from statistics import median
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from chaoslab.analysis.measures.success import UNJUDGED
 from chaoslab.core.events import CallStarted, Effect, FaultWitnessed, PromptFinished, PromptStarted, Usage
@@ -57,8 +57,7 @@ class Trial:
         return self.ended and self.prompt is not None and self.outcome not in NO_TIME
 
 
-@dataclass(frozen=True)
-class Beside:
+class Beside(NamedTuple):
     """A trial's seconds and attempts at calls, and those of its twin, or the median of the trials of its prompt that
     met no fault. None: unknown."""
 
@@ -103,12 +102,11 @@ class Trials:
         for key, faults in met.items():
             row(key).met = self._same(tuple(faults.items()))
         called: dict[str | None, set[str]] = defaultdict(set)
-        for trial, target in set(map(itemgetter(0, 1), history.made)):
+        for (trial, target), count in Counter(map(itemgetter(0, 1), history.made)).items():
             called[trial].add(target)
+            row(trial).attempts += count
         for at, there in called.items():
             row(at).called |= there
-        for at, count in Counter(map(itemgetter(0), history.made)).items():
-            row(at).attempts += count
         for at, count in Counter([record.trial for record, _ in history.of(CallStarted)]).items():
             row(at).calls += count
         self._spent(history, row)
@@ -135,13 +133,16 @@ class Trials:
             of.tokens += answer.prompt_tokens + answer.completion_tokens
             of.usd = _plus(of.usd, answer.cost_usd or 0)
         seen: set[tuple[str | None, str, str]] = set()
+        had: list[str | None] = []
         for record, effect in history.of(Effect):
             if effect.request_id:
                 name = (record.trial, effect.target, effect.request_id)
                 if name in seen:
                     continue
                 seen.add(name)
-            row(record.trial).effects += 1
+            had.append(record.trial)
+        for at, count in Counter(had).items():
+            row(at).effects += count
         for record, end in history.of(PromptFinished):
             of, known = row(record.trial), not math.isnan(end.duration_s)
             of.ended, of.took_s = True, end.duration_s if known else None
