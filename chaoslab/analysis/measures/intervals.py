@@ -16,7 +16,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import accumulate
 from statistics import NormalDist, fmean
 from typing import NamedTuple
@@ -25,8 +25,8 @@ from chaoslab.base.dice import Dice
 
 CONFIDENCE = 0.95
 MANY = 500
-ZERO = -746.0
-"""The exponential of this and of less is 0.0."""
+FAINT = 50.0
+"""A term whose logarithm is less than that of the largest by so much does not change a sum of terms."""
 
 
 @dataclass(frozen=True)
@@ -104,31 +104,33 @@ class _AtLeast:
     """P(X ≥ count) for X ~ Binomial(total, chance), by the chance, summed over the shorter tail."""
 
     def __init__(self, count: int, total: int) -> None:
-        self._count, self._total = count, total
+        self._total = total
         self._upper = total - count < count
-
-    @cached_property
-    def _terms(self) -> list[tuple[int, float]]:
-        """Each k of the tail with the logarithm of its binomial coefficient."""
-        total, fixed = self._total, math.lgamma(self._total + 1)
-        tail = range(self._count, total + 1) if self._upper else range(self._count)
-        return [(k, fixed - math.lgamma(k + 1) - math.lgamma(total - k + 1)) for k in tail]
+        self._tail = range(count, total + 1) if self._upper else range(count)
+        self._sure = count <= 0
+        self._ways = cache(partial(_log_ways, total))
 
     def __call__(self, chance: float) -> float:
         if not 0 < chance < 1:
-            return float(chance >= 1 or self._count <= 0)
-        total, terms, log_p, log_q = self._total, self._terms, math.log(chance), math.log1p(-chance)
+            return float(chance >= 1 or self._sure)
+        total, tail, log_p, log_q = self._total, self._tail, math.log(chance), math.log1p(-chance)
 
-        def counts(nth: int) -> bool:
-            k, log = terms[nth]
-            return log + k * log_p + (total - k) * log_q > ZERO
+        def log(k: int) -> float:
+            return self._ways(k) + k * log_p + (total - k) * log_q
 
-        first = terms[0][0] if terms else 0
-        most = min(max(int(total * chance) - first, 0), len(terms))
-        begin = bisect_left(range(most), True, key=counts)
-        end = most + bisect_left(range(most, len(terms)), True, key=lambda nth: not counts(nth))
-        share = math.fsum([math.exp(log + k * log_p + (total - k) * log_q) for k, log in terms[begin:end]])
+        if not tail:
+            return float(not self._upper)
+        most = min(max(int((total + 1) * chance), tail[0]), tail[-1])
+        least = log(most) - FAINT
+        begin = bisect_left(range(tail[0], most), True, key=lambda k: log(k) > least) + tail[0]
+        end = bisect_left(range(most, tail[-1] + 1), True, key=lambda k: log(k) <= least) + most
+        share = math.fsum([math.exp(log(k)) for k in range(begin, end)])
         return share if self._upper else 1 - share
+
+
+def _log_ways(total: int, count: int) -> float:
+    """The logarithm of the number of ways to choose `count` of `total`."""
+    return math.lgamma(total + 1) - math.lgamma(count + 1) - math.lgamma(total - count + 1)
 
 
 def _bisect(rising: Callable[[float], float]) -> float:
