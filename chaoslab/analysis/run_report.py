@@ -149,7 +149,7 @@ class RunReport:
 
     @classmethod
     def _of(cls, found: Findings, notes: Sequence[str], rulings: Rulings | None) -> RunReport:
-        outcomes = [str(verdict.outcome) for verdict in found.verdicts.values()]
+        outcomes = {trial: str(verdict.outcome) for trial, verdict in found.verdicts.items()}
         rows, stated = found.rows, found.stated
         standings = Standings(stated, rulings.by_trial if rulings is not None else {})
         recovery = found.recovery.section(lambda taken: taken.result(found.verdicts))
@@ -170,9 +170,9 @@ class RunReport:
             knows_usage=found.has(Usage),
             verdicts=found.verdicts,
             rulings=rulings,
-            standings={key: standings.of(key, str(verdict.outcome)) for key, verdict in found.verdicts.items()},
+            standings=standings.each(outcomes),
             met=frozenset(found.met.intersection(found.verdicts)),  # a cut log has witnesses of trials that it lacks
-            success=Section.of(lambda: success(outcomes, judgeable=stated)),
+            success=Section.of(lambda: success([*outcomes.values()], judgeable=stated)),
             delivered=found.delivery.section(lambda taken: Delivered(taken.by_injection(), taken.by_fault)),
             not_met=found.not_met.section(lambda taken: NotMet(taken.result(), found.delivery.measure.scheduled)),
             disturbance=found.disturbances.section(lambda taken: taken.result()),

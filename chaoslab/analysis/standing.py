@@ -45,6 +45,13 @@ class Standings:
             return _RULED[ruling.state]
         return _of_outcome(outcome, self.judgeable)
 
+    def each(self, outcomes: Mapping[str, str | None]) -> dict[str, Standing]:
+        """The standing of each of many trials. `outcomes`: as in `of`, by trial."""
+        if self.rulings:
+            return {trial: self.of(trial, outcome) for trial, outcome in outcomes.items()}
+        found = {outcome: _of_outcome(outcome, self.judgeable) for outcome in set(outcomes.values())}
+        return {trial: found[outcome] for trial, outcome in outcomes.items()}
+
 
 @cache
 def _of_outcome(outcome: str | None, judgeable: bool) -> Standing:

@@ -180,7 +180,7 @@ def _ordered(records: Sequence[Record]) -> bool:
     times = [*map(_t, records)]
     if times != sorted(times):
         return False
-    seqs = [*map(_seq, records)]
-    if seqs == sorted(seqs) and len(set(map(_writer, records))) == 1:
+    seqs, writers = [*map(_seq, records)], [*map(_writer, records)]
+    if seqs == sorted(seqs) and writers.count(writers[0]) == len(writers):
         return True
     return all(one.t < other.t or place_in_time(one) <= place_in_time(other) for one, other in pairwise(records))

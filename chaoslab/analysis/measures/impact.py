@@ -76,7 +76,7 @@ class _Told:
     """The facts about the trials that the impacts need."""
 
     def __init__(self, trials: Trials, standings: Standings) -> None:
-        self.standing = {trial.trial: standings.of(trial.trial, trial.outcome) for trial in trials.rows}
+        self.standing = standings.each({trial.trial: trial.outcome for trial in trials.rows})
         self.met: dict[tuple[str, str], dict[str, tuple[Trial, int]]] = defaultdict(dict)
         for trial in trials.rows:
             for place, count in trial.met:
@@ -106,7 +106,8 @@ class _Told:
         lost = [self.lost[key] for key in met if key in self.lost]
         seconds = [s for s, _, _ in lost if s is not None]
         calls = [c for _, c, _ in lost if c is not None]
-        outcomes = Counter(trial.outcome for trial in met.values())
+        beside_twin = sum([twin for _, _, twin in lost])
+        outcomes = Counter([trial.outcome for trial in met.values()])
         return Impact(
             trials=len(met),
             attempts=attempts,
@@ -115,8 +116,8 @@ class _Told:
             without=_bad(others),
             lost_s=fmean(seconds) if seconds else None,
             lost_calls=fmean(calls) if calls else None,
-            beside_twin=sum(twin for _, _, twin in lost),
-            beside_median=sum(not twin for _, _, twin in lost),
+            beside_twin=beside_twin,
+            beside_median=len(lost) - beside_twin,
         )
 
 

@@ -82,8 +82,12 @@ def reliability_of(
     trials: Trials, standings: Standings, recovered: Recovery, alike: Consistency | None
 ) -> Reliability | None:
     """The reliability over these trials."""
-    found = [(trial, standings.of(trial.trial, trial.outcome)) for trial in trials.rows]
-    judged = [(trial, standing is Standing.WELL) for trial, standing in found if standing is not Standing.OPEN]
+    found = standings.each({trial.trial: trial.outcome for trial in trials.rows})
+    judged = [
+        (trial, standing is Standing.WELL)
+        for trial in trials.rows
+        if (standing := found[trial.trial]) is not Standing.OPEN
+    ]
     handled = [well for trial, well in judged if trial.met]
     available = rate(sum(well for _, well in judged), len(judged))
     if available is None:
