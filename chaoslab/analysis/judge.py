@@ -96,7 +96,7 @@ def judge(history: History, trial: str) -> Verdict:
     Raises:
         LookupError: the history has no such trial.
     """
-    seen = Seen()
+    seen = Seen(trial)
     for kind in JUDGED:
         if found := list(history.of(kind, trial=trial)):
             seen.by_kind[kind] = found
@@ -179,7 +179,7 @@ def _ended(outcome: Outcome, harm: Sequence[Finding], end: Finding) -> Verdict:
 
 def verdicts(history: History) -> dict[str, Verdict]:
     """The verdict on each trial of a run, in the order in which they began."""
-    trials = {trial: Seen(partial(history.of, CallFinished, trial=trial)) for trial in history.trials}
+    trials = {trial: Seen(trial, history) for trial in history.trials}
     for kind in JUDGED:
         found: Iterable[tuple[Record, Event]] = history.of(kind)
         if kind is CallFinished:  # most calls end well, and say nothing to most verdicts

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from sys import intern
 from typing import TypeVar
 
@@ -24,6 +23,7 @@ from chaoslab.core.events import (
     TurnFinished,
     TurnStarted,
 )
+from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
 E = TypeVar("E", bound=Event)
@@ -36,16 +36,20 @@ JUDGED = (
 
 
 class Seen:
-    """The events of one trial that a verdict depends on, by kind and in time order. `calls`: gives the ends of all
-    calls, if those by kind are the failed ones alone."""
+    """The events of one trial that a verdict depends on, by kind and in time order. `whole`: the history with the ends
+    of all its calls, if those by kind are the failed ones alone."""
 
-    def __init__(self, calls: Callable[[], Iterable[tuple[Record, CallFinished]]] | None = None) -> None:
+    def __init__(self, trial: str, whole: History | None = None) -> None:
         self.by_kind: dict[type[Event], list[tuple[Record, Event]]] = {}
-        self.calls = calls or partial(self.of, CallFinished)
+        self._trial, self._whole = trial, whole
 
     def of(self, kind: type[E]) -> Sequence[tuple[Record, E]]:
         """The events of one kind, each with its line's envelope."""
         return self.by_kind.get(kind, ())  # type: ignore[return-value]
+
+    def calls(self) -> Iterable[tuple[Record, CallFinished]]:
+        """The ends of all calls."""
+        return self._whole.of(CallFinished, trial=self._trial) if self._whole else self.of(CallFinished)
 
     def first(self, kind: type[E]) -> tuple[Record, E] | None:
         found = self.of(kind)
