@@ -26,6 +26,8 @@ from tests.worlds.virtual.patch_parts import in_place
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 _KEPT = threading.Lock()
+_inner: Any = threading
+needs_guard = pytest.mark.skipif(sys.version_info >= (3, 13), reason="the interpreter keeps its threads itself")
 
 
 def held() -> list[str]:
@@ -61,7 +63,7 @@ def _starts() -> None:
 
 @pytest.mark.parametrize("story", [_takes, _starts])
 def test_a_run_that_ends_where_a_lock_is_taken_leaves_none_held(
-    story: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+    story: Callable[[], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     left = {}
     for most in range(10, 30):
@@ -71,6 +73,7 @@ def test_a_run_that_ends_where_a_lock_is_taken_leaves_none_held(
         left[most] = held()
         let_go(*left[most])
     assert {most: names for most, names in left.items() if names} == {}
+    assert capsys.readouterr().err == ""  # a thread that was ended before it had begun has not failed
 
 
 # Near the limit of recursion.
@@ -269,6 +272,30 @@ def test_who_takes_a_reentrant_lock_in_the_moment_of_its_release_has_it() -> Non
     go.set()
     real.join()
     assert failed == []
+
+
+@needs_guard
+def test_a_thread_that_ends_while_others_are_gone_through_disturbs_nobody() -> None:
+    """CPython looks at the locks of all threads when one starts, and another thread may run meanwhile."""
+
+    class Looked:
+        def locked(self) -> bool:
+            time.sleep(2)
+            return False
+
+    looked = Looked()
+
+    def story() -> float:
+        threading.Thread(target=lambda: time.sleep(1)).start()
+        with _inner._shutdown_locks_lock:
+            _inner._shutdown_locks.add(looked)
+            _inner._maintain_shutdown_locks()
+        return now()
+
+    try:
+        assert a_world().run(story) == 2
+    finally:
+        _inner._shutdown_locks.discard(looked)
 
 
 def test_another_thread_of_the_process_that_puts_something_into_a_queue_disturbs_its_reader_no_further() -> None:
