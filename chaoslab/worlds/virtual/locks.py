@@ -117,6 +117,13 @@ class Lock(metaclass=_Either):
                 self._holder = None
                 self._inner.release()
 
+    def let_go(self, machine: Machine) -> None:
+        """Takes the lock from a thread of the machine that was left behind, and out of the wait of such threads."""
+        for waiter in [one for one in self._waiters if one.machine is machine]:
+            self._waiters.remove(waiter)
+        if isinstance(self._holder, VirtualThread) and self._holder.parent is machine.hub:
+            self._free()
+
     def locked(self) -> bool:
         return bool(self._inner.locked())
 

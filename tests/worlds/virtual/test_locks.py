@@ -76,6 +76,34 @@ def test_a_run_that_ends_where_a_lock_is_taken_leaves_none_held(
     assert capsys.readouterr().err == ""  # a thread that was ended before it had begun has not failed
 
 
+def _holds_for_ever() -> None:
+    with _KEPT:
+        _waits_for_ever(lambda: time.sleep(1))
+
+
+def _waits_for_ever(wait: Callable[[], object]) -> None:
+    while True:
+        with suppress(BaseException):
+            wait()
+
+
+@pytest.mark.parametrize(
+    "works", [(_holds_for_ever,), (_holds_for_ever, lambda: _waits_for_ever(_KEPT.acquire))], ids=["holds", "waits too"]
+)
+def test_a_thread_that_will_not_end_keeps_no_lock(works: tuple[Callable[[], None], ...]) -> None:
+    def story() -> None:
+        for work in works:
+            threading.Thread(target=work).start()
+        time.sleep(2)
+
+    a_world().run(story)
+    left = held()
+    let_go(*left)
+    assert left == []
+    a_world().run(_uses)
+    assert held() == []
+
+
 # Near the limit of recursion.
 
 
