@@ -5,6 +5,7 @@
 - An example of a property has no deadline: on a busy machine it would be the machine that is tested.
 - A file is one worker's alone, so that its fixtures are made once. The longest files come first: the last one that is
   begun decides when the suite ends.
+- A test that leaves held what every thread takes when it starts is named: the next one that starts a thread would hang.
 - A suite that a shell began in the background hears no Ctrl-C, and its children inherit that: those that are sent one
   would not end.
 """
@@ -14,6 +15,8 @@ from __future__ import annotations
 import gc
 import signal
 import sys
+import threading
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -34,9 +37,16 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
     if nextitem is not None and nextitem.path != item.path and len(sys.modules) > _left_alone["modules"] + MANY:
         _leave_alone()
+    yield
+    starting = getattr(threading, "_shutdown_locks_lock", None)  # there is none from Python 3.13 on
+    if starting is not None and starting.locked():
+        left_held = not starting.acquire(timeout=60)  # a thread that starts just now has it for a moment
+        starting.release()
+        assert not left_held, f"{item.nodeid} left threading._shutdown_locks_lock held, so that no thread could start"
 
 
 def _leave_alone() -> None:

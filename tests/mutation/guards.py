@@ -151,6 +151,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
         "tests/worlds/virtual/test_threads.py",
         "tests/worlds/virtual/test_hung.py",
     ),
+    "chaoslab/worlds/virtual/locks.py": ("tests/worlds/virtual/test_locks.py", "tests/worlds/virtual/test_threads.py"),
     "chaoslab/worlds/virtual/client_side.py": ("tests/seams/test_service.py",),
     "chaoslab/worlds/virtual/network.py": (
         "tests/worlds/virtual/test_virtual_network.py",

@@ -2,6 +2,10 @@
 
 No guard is needed here, since threads of the machine switch only when they park. The real lock inside each keeps it
 correct after its world, for example if a module imported in the world made it.
+
+The lock inside may be one that the whole process needs, such as those of `threading`: if it stayed held, no thread
+could start any more. So nothing can wait, end the thread or fail between taking it and saying so, and it is released
+whatever becomes of those who wait for it. If another thread of the process holds it, it is really waited for.
 """
 
 from __future__ import annotations
@@ -19,6 +23,8 @@ from chaoslab.worlds.virtual.context import here
 from chaoslab.worlds.virtual.machine import Machine, VirtualThread, Waiter
 
 RealLock, RealQueue = type(allocate_lock()), queue.SimpleQueue
+PATIENCE_S = 1.0
+"""The most real seconds that a thread of the machine waits until a lock is released by one that is in no world."""
 
 
 class _Either(type):
@@ -34,6 +40,8 @@ class Lock(metaclass=_Either):
 
     __slots__ = ("__weakref__", "_holder", "_inner", "_waiters")
     _holder: Any
+    """The greenlet that holds it in a world; None if it is free, or held outside of any. That one is not kept: greenlet
+    frees the first greenlet of a thread that is over, though a frame still refers to it."""
     _inner: Any
     _waiters: deque[Waiter]
 
@@ -57,16 +65,13 @@ class Lock(metaclass=_Either):
                 raise ValueError("timeout value must be a non-negative number")
             if timeout > threading.TIMEOUT_MAX:
                 raise OverflowError("timeout value is too large")
-        if self._inner.acquire(False):
-            self._holder = getcurrent()
-            world = here.world
-            if world is not None:
-                world.machine.steps.locks.step("takes a lock", "times")
+        world = here.world
+        if world is not None:
+            world.machine.steps.locks.step("takes a lock", "times")
+        if self._inner.acquire(False) or self._wait(timeout if blocking else 0):
+            self._holder = None if world is None else getcurrent()
             return True
-        if not self._wait(timeout if blocking else 0):
-            return False
-        self._holder = getcurrent()
-        return True
+        return False
 
     def _wait(self, timeout: float) -> bool:
         world = here.world
@@ -75,6 +80,10 @@ class Lock(metaclass=_Either):
         if not timeout:
             world.machine.steps.tries.step("asks for a lock that is held", "times")
             return False
+        if self._holder is None:  # it is released in real time, by one that can wake no thread of the machine
+            if self._inner.acquire(True, PATIENCE_S):
+                return True
+            self._holder = _SOMEBODY
         return self._park(world.machine, timeout)
 
     def _park(self, machine: Machine, timeout: float) -> bool:
@@ -96,13 +105,24 @@ class Lock(metaclass=_Either):
         self._free()
 
     def _free(self) -> None:
-        while self._waiters:
-            waiter = self._waiters.popleft()
-            if waiter.wake():
+        waiters, given = self._waiters, False
+        try:
+            while waiters and not given:
+                waiter = waiters[0]
+                given = waiter.wake()
+                waiters.popleft()
                 self._holder = waiter.strand
-                return
-        self._inner.release()
-        self._holder = None
+        finally:
+            if not given:
+                self._holder = None
+                self._inner.release()
+
+    def let_go(self, machine: Machine) -> None:
+        """Takes the lock from a thread of the machine that was left behind, and out of the wait of such threads."""
+        for waiter in [one for one in self._waiters if one.machine is machine]:
+            self._waiters.remove(waiter)
+        if isinstance(self._holder, VirtualThread) and self._holder.parent is machine.hub:
+            self._free()
 
     def locked(self) -> bool:
         return bool(self._inner.locked())
@@ -114,7 +134,9 @@ class Lock(metaclass=_Either):
         return self.acquire()
 
     def __exit__(self, *_: object) -> None:
-        self.release()
+        """Calls no deeper than `__enter__` does: near the limit of recursion the lock could be taken, but not
+        released."""
+        self._free()
 
     def _at_fork_reinit(self) -> None:
         self._inner._at_fork_reinit()
@@ -142,7 +164,7 @@ class ReLock(Lock):
             self._count += 1
             return True
         if Lock.acquire(self, blocking, timeout):
-            self._count = 1
+            self._holder, self._count = getcurrent(), 1
             return True
         return False
 
@@ -152,6 +174,9 @@ class ReLock(Lock):
         self._count -= 1
         if not self._count:
             self._free()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
     # The methods that `threading.Condition` uses.
 
@@ -167,7 +192,7 @@ class ReLock(Lock):
 
     def _acquire_restore(self, state: int) -> None:
         Lock.acquire(self)
-        self._count = state
+        self._holder, self._count = getcurrent(), state
 
     def _recursion_count(self) -> int:
         return self._count if self._holder is getcurrent() else 0
@@ -194,8 +219,10 @@ class SimpleQueue(metaclass=_Either):
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002
         self._inner.put(item)
-        while self._waiters and not self._waiters.popleft().wake():
-            pass
+        woken = False
+        while self._waiters and not woken:
+            woken = self._waiters[0].wake()
+            self._waiters.popleft()
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         world = here.world
@@ -234,5 +261,8 @@ class SimpleQueue(metaclass=_Either):
     def qsize(self) -> int:
         return int(self._inner.qsize())
 
+
+_SOMEBODY = object()
+"""The holder of a lock that was waited for in vain."""
 
 _REAL: dict[type, type] = {Lock: RealLock, SimpleQueue: RealQueue}

@@ -180,6 +180,8 @@ class Machine:
         self.steps = Steps(self, calls_max)
         self.looks_left = 0
         self.stopping, self._last_moves = False, 0
+        self.left_behind = False
+        """True if one of its threads would not end."""
         self._os_thread = get_ident()
         self.foreign: Unsupported | None = None
 
@@ -427,6 +429,7 @@ class Machine:
                     self._wind_down()
                 except BaseException as raised:  # noqa: BLE001 - the others must still be ended
                     failed.append(raised)
+            self.left_behind |= not strand.dead
             self._ended(strand)  # a thread that never began cannot do it itself
         for strand in self._spare:
             strand.throw(GreenletExit)

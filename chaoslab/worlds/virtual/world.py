@@ -19,6 +19,7 @@ from chaoslab.worlds.virtual.elsewhere import Elsewhere
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine
 from chaoslab.worlds.virtual.network import TRIP_S, Address, Network
+from chaoslab.worlds.virtual.patches import kept_locks
 from chaoslab.worlds.virtual.sockets import Sockets
 
 T = TypeVar("T")
@@ -40,7 +41,7 @@ class World:
         self.sockets = Sockets()
         self.loops: dict[int, VirtualLoop] = {}
         """The event loops that are open, by id."""
-        self.machine.endings += [self.sockets.leave, self._leave_loops]
+        self.machine.endings += [self.sockets.leave, self._leave_loops, self._leave_locks]
         self.closings: list[Callable[[], object]] = []
         """Called in a thread of the world when the work is over and `over` was called: services shut down."""
         self.elsewhere = elsewhere or Elsewhere("refuse", ())
@@ -66,6 +67,10 @@ class World:
     def _leave_loops(self) -> None:
         for loop in list(self.loops.values()):
             loop.leave()
+
+    def _leave_locks(self) -> None:
+        if self.machine.left_behind:
+            kept_locks.let_go(self.machine)
 
     def resolve(self, host: Any, port: Any) -> list[tuple[Any, ...]]:
         """See `socket.getaddrinfo`.

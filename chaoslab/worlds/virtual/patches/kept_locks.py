@@ -8,13 +8,14 @@ made later, until it or one of its classes has more or fewer names.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType, NoneType
 from typing import Any
 
 from chaoslab.seams.functions.references import is_installed
 from chaoslab.worlds.virtual.locks import Lock, RealLock, RealQueue, SimpleQueue
+from chaoslab.worlds.virtual.machine import Machine
 from chaoslab.worlds.virtual.patches import Patch
 from chaoslab.worlds.virtual.patches.swap import classes_in, is_loading
 
@@ -59,6 +60,20 @@ class _Searched:
 def patches() -> Iterable[Patch]:
     """Patches that wrap them. One object gets one wrapper."""
     taken: dict[int, Any] = {}
+    for holder, key, value in _held():
+        if over := _TAKEN_OVER.get(type(value)):
+            yield Patch(holder, key, taken.setdefault(id(value), over(value)))
+
+
+def let_go(machine: Machine) -> None:
+    """Takes them from the threads of a machine that would not end: nobody else would ever get them."""
+    for _, _, value in _held():
+        if type(value) is Lock:
+            value.let_go(machine)
+
+
+def _held() -> Iterator[tuple[Any, str, Any]]:
+    """The places that hold one or may hold one later, and what they hold."""
     for name, module in list(sys.modules.items()):
         if not isinstance(module, ModuleType) or name.startswith("chaoslab.worlds.virtual"):
             continue
@@ -68,9 +83,7 @@ def patches() -> Iterable[Patch]:
             if is_installed(name) and not is_loading(module):
                 _searched[name] = searched
         for holder, key in searched.places:
-            value = vars(holder).get(key)
-            if over := _TAKEN_OVER.get(type(value)):
-                yield Patch(holder, key, taken.setdefault(id(value), over(value)))
+            yield holder, key, vars(holder).get(key)
 
 
 _searched: dict[str, _Searched] = {}

@@ -62,13 +62,16 @@ def interrupt_main(*args: Any) -> None:
 _real_interrupt = _thread.interrupt_main
 
 
+_ENDED = (GreenletExit, Unsupported)
+
+
 def make_invoke_excepthook() -> Callable[[threading.Thread], None]:
     """The hook for a thread's exceptions: a thread ended by its world has not failed, and the world reports what is not
     covered."""
     invoke = real_make_invoke_excepthook()
 
     def unless_ended(thread: threading.Thread) -> None:
-        if sys.exc_info()[0] not in (GreenletExit, Unsupported):
+        if sys.exc_info()[0] not in _ENDED:
             invoke(thread)
 
     return unless_ended
@@ -96,8 +99,9 @@ def _start(
             function(*args, **kwargs)
         except SystemExit:
             pass
-        except Exception:  # noqa: BLE001 - as in reality, the error of a bare thread is shown and ends only that thread
-            sys.excepthook(*sys.exc_info())
+        except Exception as error:  # noqa: BLE001 - as in reality, a bare thread's error is shown and ends only that thread
+            if not (isinstance(thread, threading.Thread) and isinstance(error.__context__, _ENDED)):
+                sys.excepthook(*sys.exc_info())  # else it was ended before it had begun: `Thread` misses its number
 
     assert here.world is not None
     name = thread.name if isinstance(thread, threading.Thread) else getattr(function, "__qualname__", "a thread")
@@ -117,10 +121,15 @@ _real_start = _thread.start_new_thread
 
 def _free(strand: VirtualThread) -> None:
     sentinel, strand.sentinel = strand.sentinel, None
-    if sentinel is not None:
+    if sentinel is None:
+        return
+    if sentinel.locked():
+        sentinel.release()
+    guard = _threading._shutdown_locks_lock
+    real = getattr(guard, "_inner", guard)
+    if real.acquire(False):  # else another thread of the process goes through them, and will find it released
         _threading._shutdown_locks.discard(sentinel)
-        if sentinel.locked():
-            sentinel.release()
+        real.release()
 
 
 def set_sentinel() -> Any:
