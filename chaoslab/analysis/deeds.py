@@ -95,6 +95,27 @@ def details(wish: Wish) -> set[str]:
     return {token for key, value in wish.items() if key != "effect" for token in tokens(str(value))}
 
 
+def affirms(answer: str, effect: str, denied: Sequence[Clause]) -> bool:
+    """True if the answer says in an effect's own words that it was done, whatever else it says that it left alone. In
+    the past tense of its verb, as in "Paid.", only if what it denies is something else."""
+    wanted = ways(effect)
+    done = [set(tokens(clause.text)) for clause in clauses(answer) if clause.success]
+    done = [words for words in done if not words & _TRIED]
+    if any(all(forms[0] in words for forms in wanted) for words in done):
+        return True
+    other = all(not _of_it(clause.text, wanted) for clause in denied)
+    return other and any(all(words.intersection(forms) for forms in wanted) for words in done)
+
+
+_TRIED = frozenset(["try", "tried", "trying", "attempt", "attempts", "attempted", "attempting"])
+_IT = frozenset(["it", "this", "that", "them", "they", "everything", "all", "nothing", "none", "anything"])
+
+
+def _of_it(text: str, wanted: Sequence[Sequence[str]]) -> bool:
+    """True if the text may tell of the effect with these words: by one of them, by a word made of one, or by "it"."""
+    return any(word in _IT or any(word.startswith(forms) for forms in map(tuple, wanted)) for word in tokens(text))
+
+
 # --- what a turn of a conversation claims ---
 
 
@@ -220,6 +241,7 @@ def _denied(sentence: str, wanted: Sequence[Sequence[str]]) -> list[str]:
 _QUOTE = re.compile(r"[\"“”«»]")
 _SELF = r"(?:yourself|yourselves|by hand|manually|on your own)"
 _WHERE = r"(?: (?:on|at|via|through|using|instead|please|now|in (?!futur|the futur|case|that case|any case)).*)?"
+_MORE = r"(?:nothing else|no others|no other \w+)"
 _NONE = r"(?:0(?:\.0+)?|zero|none)"
 _UNIT = r"(?:euros?|eur|usd|dollars?|pounds?|gbp|[€$£])"
 _ENDED = r"(?:made|done|completed?|executed|processed|successful|succeeded|went through)"
@@ -247,7 +269,13 @@ def gives_up(answer: str, twin: str, lost: Sequence[Wish], asked: Sequence[Wish]
             said = [line] if any(_in_row(*rows[at], wish, asked, _NO) for wish in lost) else []
         else:
             parts = _BOUNDS.split(line)
-            said = [part for part in parts if any(_left(plain(part), wish, lost, asked) for wish in lost)]
+            said = [
+                part
+                for part in parts
+                if any(
+                    _left(plain(part), wish, lost, asked) or _no_more(plain(part), wish, told, asked) for wish in lost
+                )
+            ]
         said = [part for part in said if plain(part) not in known]
         found = found or bool(said)
         rest.append(" ".join(part for part in parts if part not in said))
@@ -291,12 +319,22 @@ def _left(said: str, wish: Wish, lost: Sequence[Wish], asked: Sequence[Wish]) ->
     )
 
 
+def _no_more(said: str, wish: Wish, told: str, asked: Sequence[Wish]) -> bool:
+    """True if a sentence says that nothing else was done, and the answer never names this effect by its own details."""
+    past = "|".join(re.escape(way) for of in ways(wish.get("effect")) for way in _past(of)) or r"\Z."
+    if not re.fullmatch(rf"{LEAD}{_MORE} (?:was|were|has been|have been|could be) (?:{past}|done)\W*", said):
+        return False
+    own = own_details(wish, [other for other in asked if other.get("effect") == wish.get("effect")])
+    return bool(own) and not own & set(tokens(told))
+
+
 def _only_others(said: str, wish: Wish, lost: Sequence[Wish], asked: Sequence[Wish]) -> bool:
     """True if a sentence says that only another effect of the same kind was done, by its own details."""
-    for other in asked:
-        if other in lost or other.get("effect") != wish.get("effect") or own_details(wish, asked) & set(tokens(said)):
+    kind = [other for other in asked if other.get("effect") == wish.get("effect")]
+    for other in kind:
+        if other in lost or own_details(wish, kind) & set(tokens(said)):
             continue
-        own = "|".join(re.escape(token.removeprefix("#")) for token in own_details(other, asked)) or r"\Z."
+        own = "|".join(re.escape(token.removeprefix("#")) for token in own_details(other, kind)) or r"\Z."
         if re.search(rf"\bonly (?:[^\W\d]+ ){{0,2}}?(?:{own})\b|\b(?:{own}) only\b", said):
             return True
     return False

@@ -52,6 +52,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/analysis/seen.py": ("tests/test_judge.py", "tests/test_named_dice.py"),
     "chaoslab/analysis/spoilt.py": ("tests/test_judge.py", "tests/test_named_dice.py"),
     "chaoslab/analysis/structures.py": ("tests/test_answers.py", "tests/test_spelling.py"),
+    "chaoslab/analysis/total_denial.py": ("tests/test_total_denial.py",),
     "chaoslab/analysis/values.py": ("tests/test_answers.py", "tests/test_spelling.py"),
     "chaoslab/analysis/wording.py": ("tests/test_answers.py", "tests/test_spelling.py"),
     "chaoslab/record/history.py": (

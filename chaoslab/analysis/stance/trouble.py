@@ -13,10 +13,10 @@ ALL_BUT = re.compile(rf"\b({_ALL}),? but(?= \w+)")
 _NO_DEED = (
     r"no (?!(?:other|further|additional|more|new)\b)(?:\w+ )?(?:payment|booking|order|message|(?:e-?)?mail|refund"
     r"|transfer|reservation|appointment|meeting|purchase|invitation|note|notification|invoice|reminder|reply|request"
-    r"|event|ticket|text)s?"
+    r"|event|ticket|text|action)s?"
 )
 _PERFORMED = (
-    r"(?:made|sent|paid|placed|booked|created|processed|completed|issued|delivered|submitted|scheduled|done|told)"
+    r"(?:made|sent|paid|placed|booked|created|processed|completed|issued|delivered|submitted|scheduled|done|told|taken)"
 )
 _MACHINE = r"(?:site|service|server|api|system|sensor|database|backend|portal|gateway|endpoint|network|host|line)"
 _SAID = r"(?:repl(?:y|ies)|responses?|answers?)"
