@@ -652,6 +652,8 @@ def test_a_trial_that_is_not_there_is_said_so() -> None:
         ("x " * 11_000 + "I could not send it.", "it is longer than 20,000 characters"),
         ("La commande 17 n'a pas pu être envoyée.", "it is not in English"),
         ("支払いに失敗しました。", "it is not in English"),
+        ("402: Fehler, nicht bezahlt.", "'fehler' is not English"),
+        ("Facture 402: erreur.", "'erreur' is not English"),
     ],
 )
 def test_an_answer_whose_words_are_not_read_hides_nothing_for_certain(answer: str, why: str) -> None:

@@ -22,9 +22,8 @@ from chaoslab.analysis.ledger import Finding, Kind
 from chaoslab.analysis.likeness import Likeness
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.seen import JUDGED, Seen, line
-from chaoslab.analysis.stance import Clause, admissions, denials, ends_badly, plainly, succeeds, wavers
+from chaoslab.analysis.stance import Clause, admissions, denials, ends_badly, language, plainly, succeeds, wavers
 from chaoslab.analysis.stance.clauses import READ_MAX
-from chaoslab.analysis.stance.language import foreign
 from chaoslab.analysis.values import tokens
 from chaoslab.core.events import (
     UNTOLD,
@@ -331,7 +330,10 @@ def _unreadable(answer: str, twin: str | None) -> str:
         return ""
     if len(answer) > READ_MAX:
         return f"it is longer than {READ_MAX:,} characters"
-    return "it is not in English" if foreign(answer) else ""
+    if language.foreign(answer):
+        return "it is not in English"
+    word = language.denial(answer, twin or "")
+    return f"'{word}' is not English" if word else ""
 
 
 @lru_cache(maxsize=64)
