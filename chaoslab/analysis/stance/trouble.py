@@ -13,10 +13,10 @@ ALL_BUT = re.compile(rf"\b({_ALL}),? but(?= \w+)")
 _NO_DEED = (
     r"no (?!(?:other|further|additional|more|new)\b)(?:\w+ )?(?:payment|booking|order|message|(?:e-?)?mail|refund"
     r"|transfer|reservation|appointment|meeting|purchase|invitation|note|notification|invoice|reminder|reply|request"
-    r"|event|ticket|text|action)s?"
+    r"|event|ticket|text)s?"
 )
 _PERFORMED = (
-    r"(?:made|sent|paid|placed|booked|created|processed|completed|issued|delivered|submitted|scheduled|done|told|taken)"
+    r"(?:made|sent|paid|placed|booked|created|processed|completed|issued|delivered|submitted|scheduled|done|told)"
 )
 _MACHINE = r"(?:site|service|server|api|system|sensor|database|backend|portal|gateway|endpoint|network|host|line)"
 _SAID = r"(?:repl(?:y|ies)|responses?|answers?)"
@@ -59,7 +59,7 @@ TROUBLE = any_of(
         rf"{_NO_DEED} (?:has|have|had|was|were|could be)(?: been)? {_PERFORMED}"
         r"(?=\W*$|,|:| (?:yet|so far|for|because|as|since|on|at|in|to (?!(?:any\w*|the wrong|other|another)\b))\b)",
         rf"{_NO_DEED} (?:went (?:out|through)|got (?:out|through)|reached|arrived|left|ever)",
-        r"zero of (?:the|them|these|those|your)",
+        r"zero of (?:the|them|these|those|your)|no actions? (?:was|were|has been|have been) taken",
         r"(?:is|are|remains?) (?:\w+ )?un(?:paid|sent|booked|shipped|delivered|fulfilled|scheduled)",
         # It is not all there.
         r"incomplete|outstanding|pending|undone|half done|partial(?:ly)?|missing|lacking|left out|skipped",
