@@ -6,7 +6,7 @@ import math
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
-from chaoslab.analysis.measures.durations import duration
+from chaoslab.analysis.measures.durations import SMALL_S, TINY_S, duration
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate
 
@@ -86,8 +86,9 @@ def _sure(estimate: Estimate, told: Callable[[float], str]) -> str:
 def between(interval: Interval) -> str:
     """An interval as text: 0.37–1.81 s. Both ends have the unit of the larger."""
     low, high = interval.low, interval.high
-    small = duration(high, 2).endswith("ms")
-    return f"{low * 1000:.1f}–{high * 1000:.1f} ms" if small else f"{low:.2f}–{high:.2f} s"
+    if high < TINY_S:
+        return f"{low * 1e6:.0f}–{high * 1e6:.0f} µs"
+    return f"{low * 1000:.1f}–{high * 1000:.1f} ms" if high < SMALL_S else f"{low:.2f}–{high:.2f} s"
 
 
 def count(number: int, one: str, many: str = "") -> str:

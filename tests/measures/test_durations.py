@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chaoslab.analysis.measures.durations import duration, span
+from chaoslab.analysis.measures.intervals import Interval
+from chaoslab.reports.page import between
 
 
 @pytest.mark.parametrize(
@@ -15,13 +17,26 @@ from chaoslab.analysis.measures.durations import duration, span
         (0.01, "0.010 s"),
         (0.0099, "9.9 ms"),
         (0.0002, "0.2 ms"),
+        (0.00005, "0.1 ms"),
+        (0.000049, "49 µs"),
+        (0.000001, "1 µs"),
+        (0.0000009, "below 1 µs"),
         (0.0, "0 s"),
+        (-0.00002, "-20 µs"),
         (-0.005, "-5.0 ms"),
         (-2.0, "-2.000 s"),
     ],
 )
 def test_a_duration_is_in_seconds_and_a_small_one_in_milliseconds(seconds: float, told: str) -> None:
     assert duration(seconds) == told
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [(0.372, 1.81, "0.37–1.81 s"), (0.0001, 0.0099, "0.1–9.9 ms"), (0.000012, 0.000031, "12–31 µs")],
+)
+def test_an_interval_has_the_unit_of_its_larger_end(low: float, high: float, told: str) -> None:
+    assert between(Interval(low, high)) == told
 
 
 def test_a_duration_has_so_many_digits() -> None:

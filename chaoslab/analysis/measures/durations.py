@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-SMALL_S = 0.01
+SMALL_S, TINY_S, LEAST_S = 0.01, 0.000_05, 0.000_001
+"""The fewest seconds that are told in seconds, in milliseconds with one digit, and in whole microseconds."""
 
 
 def duration(seconds: float, digits: int = 3) -> str:
-    """The duration as text: 0.497 s, or 0.2 ms if it is small; 0 s for none."""
+    """The duration as text: 0.497 s, or 0.2 ms or 12 µs if it is small; 0 s for none, and for nothing else."""
     if seconds == 0:
         return "0 s"
-    return f"{seconds * 1000:.1f} ms" if abs(seconds) < SMALL_S else f"{seconds:.{digits}f} s"
+    size = abs(seconds)
+    if size < LEAST_S:
+        return "below 1 µs"
+    if size < TINY_S:
+        return f"{seconds * 1e6:.0f} µs"
+    return f"{seconds * 1000:.1f} ms" if size < SMALL_S else f"{seconds:.{digits}f} s"
 
 
 def span(seconds: float) -> str:
