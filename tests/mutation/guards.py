@@ -96,6 +96,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/analysis/measures/success.py": ("tests/measures/test_counts.py",),
     "chaoslab/analysis/measures/throughput.py": ("tests/measures/test_counts.py",),
     "chaoslab/analysis/measures/usage.py": ("tests/measures/test_counts.py",),
+    "chaoslab/analysis/measures/wishes.py": ("tests/measures/test_wishes.py", "tests/measures/test_mttr.py"),
     "chaoslab/faults/budget/budget.py": (
         "tests/faults/test_fault_budget.py",
         "tests/test_plan.py::test_a_story_that_decides_by_itself_is_scheduled_when_it_acts",

@@ -1,9 +1,10 @@
 """Retry amplification: the requests that a target gets for each one that was wanted.
 
 A request is wanted once; each further attempt at it is a retry, whichever layer makes it: the SDK, the tool or the
-agent. A factor of 27 is three layers that try three times each. The layers are told apart where the log has them: the
-lab's tools write down their retries and fallbacks, the lab's agent each new attempt at a prompt, and the SDKs of models
-count their own retries in a header. Attempts that were given up are left out (`History.given_up`).
+agent. A factor of 27 is three layers that try three times each. Equal calls that begin together are each wanted, since
+nobody gives a call up so soon. The layers are told apart where the log has them: the lab's tools write down their
+retries and fallbacks, the lab's agent each new attempt at a prompt, and the SDKs of models count their own retries in a
+header. Attempts that were given up are left out (`History.given_up`).
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ class CallCount:
 
 def retries(history: History) -> list[Place]:
     """The attempts at a request after its first, by the SDK, the tool, the agent or a new plan; without fallbacks, and
-    without those that were given up or came after nothing else. Recovery takes the same ones for retries
-    (`incidents`)."""
+    without those that were given up or came after nothing else. Recovery takes the same ones for retries, and
+    another request for the same thing (`incidents`)."""
     around, gone = {at for _, _, at in history.placed(Fallback)}, history.given_up
     again = [at for at in history.made if at[3] > 1 and at not in around]
     if not gone:

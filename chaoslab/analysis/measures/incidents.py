@@ -6,9 +6,16 @@ its place. There is one incident per request, with the name of the fault that op
 belong to it. It is *noticed* at the end of that attempt, when its fault is witnessed. Where a request is hedged, it is
 noticed before: when the request is made again, or with the right result of an attempt that was made together with it.
 
-A reply that was taken for an answer ends its request by its number, also if it is only a part of one or empty, so the
-same call made again is another request. It counts as an attempt to repair all the same. So do, in logs of before, empty
-and unreadable replies of services and functions.
+Where that request never gets one, the first right result of another request of the trial for the same thing (equal
+target, tool and arguments) closes it, from the opening on, if that request was
+
+- under way *together* with it, as where two hedged calls are sent at once and one of them meets a fault: each began
+  before the other's last attempt ended. The call must change nothing: the ledger has no effect of its tool from the
+  beginning of both to that result. An equal call that changes something is another wish, and repairs nothing.
+- *later*: begun after it was over, since its reply was taken for an answer though it was only a part of one or empty.
+  (In logs of before, so were empty and unreadable replies of services and functions.)
+
+Of a conversation with a model the log has only the number of messages, so no other request is together with one to it.
 
 Incidents of one trial may go together, as where one outage hits several requests. Their intervals are widened by how
 much they do (`intervals.design_effect`); trials are taken as independent.
@@ -19,7 +26,7 @@ answered and also corrupted: nobody could know that a repair was needed.
 
 It ends in one of five ways:
 
-- `retry`: a later attempt, by the tool, the agent or a new plan.
+- `retry`: another attempt, by the tool, the agent or a new plan, at this request or at another one for the same thing.
 - `fallback`: an attempt around the proxy.
 - `late`: the attempt that met the fault was right all the same; there was nothing to notice.
 - `harm`: a right result came, but between the opening and that result an effect happened at the target a second time:
@@ -49,7 +56,7 @@ from chaoslab.analysis.end_state import compare
 from chaoslab.analysis.ledger import Kind
 from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.intervals import Spell
-from chaoslab.base.identity import canonical
+from chaoslab.analysis.measures.wishes import Wishes
 from chaoslab.core.events import (
     UNTOLD,
     CallFinished,
@@ -170,7 +177,7 @@ class _Told:
         history, of = self.history, self.of
         met = history.placed(FaultWitnessed)
         hit = {at[:3] for _, _, at in met}
-        targets = {at[:2] for at in hit}
+        self.targets = targets = {at[:2] for at in hit}
         self.corrupted: set[Place] = {at for _, e, at in met if of.corrupts(e.fault)}
         self.spoilt: set[Place] = {at for _, e, at in met if of.leaves(e.fault)} - self.corrupted
         self.ends = {record.trial: record.t for record, _ in history.of(PromptFinished)}
@@ -236,8 +243,10 @@ class _Told:
         lasted_s = met.duration_s if met and not math.isnan(met.duration_s) else 0.0
         opened_t = min(self.began.get(place, noticed_t - lasted_s), noticed_t)
         closed_t, ending = self._ending(fault, self._right(place, tries))
-        if closed_t is None and place in self.spoilt and met is not None and met.ok:
-            closed_t, ending = self._asked_anew(place)
+        if closed_t is None:
+            anew = place in self.spoilt and met is not None and met.ok
+            if granted := self._wishes.granted(place[:2], place[2], opened_t, anew=anew):
+                closed_t, ending = granted[0], _by(granted[1])
         if closed_t is None:
             closed_t = self.ends[trial] if trial in self.ends else self.last[trial]
         elif self._led_astray(trial, fault.target) or _repeated(
@@ -264,39 +273,19 @@ class _Told:
         return self.corrupted | self.spoilt
 
     @cached_property
-    def _wanted(self) -> dict[_Request, str]:
-        """The tool and the arguments of each request."""
-        return {
-            at[:3]: canonical([event.tool, event.arguments])
-            for _, event, at in self.history.placed(CallStarted)
-            if at[3] == 1
-        }
-
-    @cached_property
-    def _ended(self) -> dict[tuple[str | None, str], list[tuple[_Request, float, CallFinished]]]:
-        """The ends of all calls, by trial and target."""
-        found: dict[tuple[str | None, str], list[tuple[_Request, float, CallFinished]]] = {}
-        for record, call, at in self.history.placed(CallFinished):
-            found.setdefault(at[:2], []).append((at[:3], record.t, call))
-        return found
-
-    def _asked_anew(self, place: Place) -> tuple[float | None, Ending]:
-        """The first right end of a later request for the same."""
-        wanted = self._wanted.get(place[:3])
-        for request, t, call in self._ended.get(place[:2], ()):
-            same = request[2] > place[2] and wanted is not None and self._wanted.get(request) == wanted
-            if same and call.ok and self._right((*request, call.attempt), [(t, call)]):
-                return t, Ending.RETRY
-        return None, Ending.CENSORED
+    def _wishes(self) -> Wishes:
+        return Wishes(self.history, self.targets, self._other)
 
     def _ending(self, fault: FaultWitnessed, tries: list[_Ended]) -> tuple[float | None, Ending]:
         """The end of the request's first right attempt, and its kind."""
         for t, call in tries:
             if call.ok and (call.attempt >= fault.attempt or call.via == "direct"):
-                if call.via == "direct":
-                    return t, Ending.FALLBACK
-                return t, Ending.LATE if call.attempt == fault.attempt else Ending.RETRY
+                return t, Ending.LATE if call.attempt == fault.attempt and call.via != "direct" else _by(call)
         return None, Ending.CENSORED
+
+
+def _by(call: CallFinished) -> Ending:
+    return Ending.FALLBACK if call.via == "direct" else Ending.RETRY
 
 
 def _lasted_s(begun_t: float, ended_t: float) -> float:
@@ -329,7 +318,7 @@ def _of_tools(history: History) -> list[Incident]:
             if not call.ok and call.error != UNTOLD and at not in gone:
                 opened[place] = (record.t, call)
         elif call.ok and call.request == opened[place][1].request:
-            closed[place] = (record.t, Ending.FALLBACK if call.via == "direct" else Ending.RETRY)
+            closed[place] = (record.t, _by(call))
     found = []
     for (trial, target), (opened_t, call) in opened.items():
         closed_t, ending = closed.get((trial, target), (max(opened_t, ends.get(trial, opened_t)), Ending.CENSORED))
