@@ -111,13 +111,12 @@ def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done]) -> list[F
         told = told_of(effect.effect, effect.content)
         here = (intern(record.writer), record.seq)
         wish = next((wish for wish in stated if _matches(wish, effect)), None)
-        near = next((wish for wish in left if _nearly(wish, effect)), None)
         if wish is not None:
             alike = [(intern(r.writer), r.seq) for r, other in done if _matches(wish, other)]
             wanted = sum(other == wish for other in stated)
             instead = f" instead of {how_often(wanted)}" if wanted > 1 else ""
             excess.append(Finding(Kind.DUPLICATE, f"{told} {how_often(len(alike))}{instead}", tuple(alike)))
-        elif near is not None:
+        elif (near := next((wish for wish in left if _nearly(wish, effect)), None)) is not None:
             left.remove(near)
             excess.append(Finding(Kind.ALTERED, f"{told}, but {_difference(near, effect)}", (here,)))
         else:
@@ -130,6 +129,8 @@ def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done]) -> list[F
 
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:
+    if len(findings) < 2:
+        return [*findings]
     merged: dict[tuple[Kind, str], Finding] = {}
     for finding in findings:
         before = merged.get((finding.kind, finding.text))

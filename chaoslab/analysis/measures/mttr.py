@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from statistics import fmean
 from typing import NamedTuple
 
@@ -88,9 +89,9 @@ class Outages:
         faults: dict[str, list[_Times]] = defaultdict(list)
         places: dict[tuple[str, str], list[_Times]] = defaultdict(list)
         every = [*map(_times, found)]
-        for one in every:
-            faults[one.incident.fault].append(one)
-            places[one.incident.target, one.incident.fault].append(one)
+        for incident, one in zip(found, every, strict=True):
+            faults[incident.fault].append(one)
+            places[incident.target, incident.fault].append(one)
         return Mttr(
             tuple(found),
             _recovery(every),
@@ -107,15 +108,20 @@ def mttr(history: History) -> Mttr:
 
 
 class _Times(NamedTuple):
-    """An incident with its times, which are asked for in three groups."""
+    """The figures of an incident, which are asked for in three groups. `noticed`: of a recovery with a notice, the
+    times from the beginning to it and from it on."""
 
-    incident: Incident
+    trial: str
+    ending: Ending
     spell: Spell
-    since_notice_s: float | None
+    noticed: tuple[float, float] | None
 
 
 def _times(incident: Incident) -> _Times:
-    return _Times(incident, incident.spell, incident.since_notice_s)
+    spell = incident.spell
+    after_s = incident.since_notice_s if spell.ended else None
+    noticed = None if after_s is None else (incident.noticed_after_s, after_s)
+    return _Times(incident.trial, incident.ending, spell, noticed)
 
 
 def recovery(found: Sequence[Incident]) -> Recovery:
@@ -124,13 +130,14 @@ def recovery(found: Sequence[Incident]) -> Recovery:
 
 
 def _recovery(found: Sequence[_Times]) -> Recovery:
-    counts = Counter([i.incident.ending for i in found])
-    recovered = [i for i in found if i.spell.ended]
-    durations = [i.spell.duration_s for i in recovered]
-    trials = [i.incident.trial for i in recovered]
-    noticed = [(i.incident.noticed_after_s, i.since_notice_s) for i in recovered if i.since_notice_s is not None]
-    within = [i.incident.trial for i in found]
-    curve = kaplan_meier([i.spell for i in found], within) if len(found) >= ENOUGH else None
+    counts = Counter([i.ending for i in found])
+    spells = [i.spell for i in found]
+    ended = [spell.ended for spell in spells]
+    durations = [spell.duration_s for spell in compress(spells, ended)]
+    within = [i.trial for i in found]
+    trials = [*compress(within, ended)]
+    noticed = [i.noticed for i in found if i.noticed is not None]
+    curve = kaplan_meier(spells, within) if len(found) >= ENOUGH else None
     return Recovery(
         n=len(found),
         retry=counts[Ending.RETRY],
