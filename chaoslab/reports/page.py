@@ -6,9 +6,9 @@ import math
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
-from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate
+from chaoslab.base.durations import between, duration
 
 WIDTH = 80
 NAME_LEAST = 12
@@ -80,14 +80,7 @@ def _sure(estimate: Estimate, told: Callable[[float], str]) -> str:
         return f"{value} (95 % interval from {low} on, not bounded by the data)"
     if low == told(high):
         return value
-    return f"{value} (95 % interval {between(estimate.interval)})"
-
-
-def between(interval: Interval) -> str:
-    """An interval as text: 0.37–1.81 s. Both ends have the unit of the larger."""
-    low, high = interval.low, interval.high
-    small = duration(high, 2).endswith("ms")
-    return f"{low * 1000:.1f}–{high * 1000:.1f} ms" if small else f"{low:.2f}–{high:.2f} s"
+    return f"{value} (95 % interval {between(estimate.interval.low, high)})"
 
 
 def count(number: int, one: str, many: str = "") -> str:

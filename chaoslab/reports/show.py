@@ -9,7 +9,7 @@ from collections.abc import Sequence, Set
 from typing import Any
 
 from chaoslab.analysis.judge import Outcome, Verdict, judge
-from chaoslab.analysis.measures.durations import duration
+from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import line
 from chaoslab.base.phrases import a
 from chaoslab.core.events import (

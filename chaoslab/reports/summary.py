@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 from chaoslab.analysis.judge import Outcome, Verdict
-from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.latency import latency
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.base.durations import duration
 from chaoslab.reports import summary_faults, summary_recovery
 from chaoslab.reports.contents.headline import verdict
 from chaoslab.reports.page import WHY, alike, count, example, more, percent, percents, section, share, table, wrapped
@@ -48,7 +48,7 @@ def _head(report: RunReport) -> list[str]:
         return ["the logs do not say how this run was started"]
     ended = end.reason if end else "still running" if report.running else "not finished"
     if end and not math.isnan(end.duration_s):
-        ended += f" after {end.duration_s:.1f} s"
+        ended += f" after {duration(end.duration_s, 1)}"
     seed = "not known" if run.seed is None else run.seed
     who = "agent" if report.of_functions else "model"
     head = f"run {report.name} · seed {seed} · {who} {run.model or 'not known'} · {ended}"

@@ -9,6 +9,7 @@ from chaoslab.analysis.measures.faults import FaultCount, InjectionCount
 from chaoslab.analysis.measures.impact import Impact
 from chaoslab.analysis.measures.intervals import Rate
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.base.durations import difference, duration
 from chaoslab.reports.page import count, percent, section, table, wrapped
 
 SOME = 8
@@ -103,7 +104,7 @@ def _disturbed(report: RunReport) -> list[str]:
     attempts = f"{count(hit.attempts, 'attempt')} hit by it"
     if not hit.times:
         return wrapped(f"the lab was disturbed, when and how is not known; {attempts}")
-    return wrapped(f"the lab was disturbed {count(hit.times, 'time')}, {hit.lasted_s:.2f} s in all; {attempts}")
+    return wrapped(f"the lab was disturbed {count(hit.times, 'time')}, {duration(hit.lasted_s, 2)} in all; {attempts}")
 
 
 # The effects of the faults.
@@ -172,7 +173,7 @@ def _beside(found: Sequence[Impact]) -> str:
 
 
 def _cost(name: str, of: Impact) -> list[str]:
-    seconds = "no data" if of.lost_s is None else f"{round(of.lost_s, 2) + 0.0:+.2f}"
+    seconds = "no data" if of.lost_s is None else difference(of.lost_s).removesuffix(" s")
     calls = "no data" if of.lost_calls is None else f"{round(of.lost_calls, 1) + 0.0:+.1f}"
     return [name, str(of.trials), str(of.attempts), _share(of.bad), _share(of.without), seconds, calls]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.analysis.standing import Standing
+from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import line
 from chaoslab.record.history import History
 from chaoslab.reports.contents.advice import Advice, advice
@@ -74,7 +75,7 @@ class Contents:
             }
         ended = end.reason if end else "still running" if self.report.running else "not finished"
         if end is not None and end.duration_s == end.duration_s:
-            ended += f" after {end.duration_s:.1f} s"
+            ended += f" after {duration(end.duration_s, 1)}"
         return found | {"end": line(ended, NAME)}
 
     @property

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.base.durations import duration
 from chaoslab.reports.contents.text import apart, one_line
 from chaoslab.reports.svg.parts import Picture, axis, durations, el, picture, share
 
