@@ -8,7 +8,7 @@ import sys
 from chaoslab.base.commandline import LAB_DOWN, refuse
 from chaoslab.base.durations import duration
 
-HELP = "follow a run as it goes on: a line for each prompt that ends"
+HELP = "follow a run as it goes on: a line for each trial that ends"
 EXAMPLE = "chaoslab follow latest"
 
 

@@ -141,7 +141,7 @@ def _chosen(history: History, prompt: int | None, trials: Sequence[str]) -> list
     starts = [pair for pair in begun if prompt in (None, pair[1].prompt_index)]
     if not starts:
         known = sorted({event.prompt_index for _, event in begun})
-        there = f"its prompts are {known[0]} to {known[-1]}" if known else "no prompt was started in it"
+        there = f"its prompts are {known[0]} to {known[-1]}" if known else "no trial was started in it"
         raise LookupError(f"this run has no prompt {'' if prompt is None else prompt}: {there}".replace(" :", ":"))
     if not trials:
         return starts
