@@ -5,16 +5,22 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate
 from chaoslab.base.durations import between, duration
+
+T = TypeVar("T")
 
 WIDTH = 80
 NAME_LEAST = 12
 """The fewest columns for a name."""
 NAME_LINES = 3
 """The most lines for a name."""
+ROWS = 12
+"""The most rows of a table."""
 WHY, NAMED = 220, 3
 """The most characters of a reason, and the most trials that are named for it."""
 
@@ -103,6 +109,27 @@ def example(head: str, what: str, trials: Sequence[str]) -> list[str]:
     return wrapped(f"{head}: {what}{named}", indent="  ")
 
 
-def more(number: int, most: int) -> list[str]:
-    """A line that says how many are not shown; none if all are."""
-    return [f"  … and {number - most} more"] if number > most else []
+@dataclass(frozen=True)
+class Cut:
+    """The bounds of a page's lists. `whole`: the command that shows the page without them; empty if this one does."""
+
+    whole: str = ""
+
+    def shown(self, found: Sequence[T], most: int) -> Sequence[T]:
+        """The first of them, or all if nothing is left out."""
+        return found[:most] if self.whole else found
+
+    def more(self, left: int, of: str = "") -> list[str]:
+        """A line that says how many are not shown, and which command shows them; none if all are. `of`: their kind."""
+        return [f"  … and {left} more{f' {of}' if of else ''}: {self.whole}"] if self.whole and left > 0 else []
+
+    def table(self, header: Sequence[str], groups: Sequence[Sequence[Sequence[str]]]) -> list[str]:
+        """A table of groups of rows: the first of a group stands for all of it, and the others are its parts. If there
+        are too many rows, the parts of the last groups are left out, and then the last groups."""
+        kept = [[group[0]] for group in self.shown(groups, ROWS)]
+        room = ROWS - len(kept)
+        for shown, (_, *parts) in zip(kept, groups, strict=False):
+            shown += self.shown(parts, room)
+            room -= len(shown) - 1
+        rows = [row for group in kept for row in group]
+        return [*table(header, rows), *self.more(sum(map(len, groups)) - len(rows), "rows")]

@@ -12,7 +12,7 @@ from chaoslab.analysis.run_report import RunReport
 from chaoslab.record.rulings import Rulings, State
 from chaoslab.reports.contents.matrix import Cell, matrix
 from chaoslab.reports.contents.outcomes import SEVERITY
-from chaoslab.reports.page import alike, count, example, more, percent, share, wrapped
+from chaoslab.reports.page import Cut, alike, count, example, percent, share, wrapped
 
 MOST = 3
 """The most places, and ways to fail, that are shown."""
@@ -20,7 +20,7 @@ FAILED = (Outcome.HARM, Outcome.FALSE_SUCCESS, Outcome.WRONG, Outcome.FAILED, Ou
 """The outcomes of a trial that failed, worst first."""
 
 
-def hurt_most(report: RunReport) -> list[str]:
+def hurt_most(report: RunReport, cut: Cut) -> list[str]:
     """The faults, each at its target, after which the most trials did not end well: by the lower bound of the share, so
     that one bad trial of one does not come before nine of ten, and of equal ones the worst outcome first. A fault after
     which trials ended as they did without it hurt nothing."""
@@ -31,8 +31,8 @@ def hurt_most(report: RunReport) -> list[str]:
         if cell.bad is not None and cell.bad.count and (others is None or cell.bad.value > others.value):
             bad.append((cell, cell.bad, others))
     bad.sort(key=lambda found: (-found[1].interval.low, SEVERITY.index(found[0].worst) if found[0].worst else 0))
-    lines = [line for found in bad[:MOST] for line in wrapped(_cell(*found), indent="  ")]
-    return [*(["what hurt most:"] if bad else []), *lines, *more(len(bad), MOST)]
+    lines = [line for found in cut.shown(bad, MOST) for line in wrapped(_cell(*found), indent="  ")]
+    return [*(["what hurt most:"] if bad else []), *lines, *cut.more(len(bad) - MOST)]
 
 
 def _cell(cell: Cell, bad: Rate, without: Rate | None) -> str:
@@ -56,7 +56,7 @@ class _Way:
         return [*example(self.head, self.why, self.trials), *([f"    {command}"] if command else [])]
 
 
-def failures(report: RunReport, *, where: str = "", program: str = "chaoslab") -> list[str]:
+def failures(report: RunReport, cut: Cut, *, where: str = "", program: str = "chaoslab") -> list[str]:
     """Each way to fail, worst first, with the command that does its first trial again, or tells its story where the log
     does not hold the program. If a scenario ran it, its rulings tell the ways. No command if the log has no start.
     `where`, `program`: the run and chaoslab as the user's shell finds them, the run's name by default."""
@@ -66,7 +66,7 @@ def failures(report: RunReport, *, where: str = "", program: str = "chaoslab") -
         head = wrapped(f"scenario {rulings.scenario}, which asks for {'; '.join(rulings.asked)}")
     else:
         head = ["failures:"] if ways else []
-    return [*head, *(line for way in ways[:MOST] for line in way.lines()), *more(len(ways), MOST)]
+    return [*head, *(line for way in cut.shown(ways, MOST) for line in way.lines()), *cut.more(len(ways) - MOST)]
 
 
 def _judged(report: RunReport, where: str, program: str) -> Iterator[_Way]:
