@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 
 from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.run_report import RunReport
@@ -12,6 +13,7 @@ from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import line
 from chaoslab.record.history import History
 from chaoslab.reports.contents.advice import Advice, advice
+from chaoslab.reports.contents.failures import command
 from chaoslab.reports.contents.headline import Harm, Headline, harms, headline
 from chaoslab.reports.contents.matrix import Matrix, matrix
 from chaoslab.reports.contents.parts import Part, parts
@@ -92,10 +94,11 @@ class Contents:
         world = line(self.report.started.world, NAME) if self.report.started else ""
         return f"seconds ({world})" if world else "seconds"
 
+    @property
+    def quoted(self) -> str:
+        """`where` as a shell takes it."""
+        return quote(self.where)
+
     def replay(self, trial: str) -> str:
         """The command that runs the trial again, or shows it where nothing in the run's folder leads to its program."""
-        ruling = self.report.rulings.by_trial.get(trial) if self.report.rulings is not None else None
-        if ruling is not None and ruling.again:
-            return ruling.again
-        verb = "show" if self.report.of_functions or self.history.unknown else "replay"
-        return f"chaoslab {verb} {self.where} --trial {trial}"
+        return command(self.report, trial, where=self.where, replayed=not self.history.unknown)

@@ -93,7 +93,7 @@ def _trial(contents: Contents, row: Row, words: _Words) -> dict[str, Any]:
         "answer": words.of(row.answer),
         "evidence": evidence,
         "replay": contents.replay(row.trial),
-        "show": f"chaoslab show {contents.where} --trial {row.trial}",
+        "show": f"chaoslab show {contents.quoted} --trial {row.trial}",
     }
 
 
