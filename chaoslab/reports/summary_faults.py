@@ -41,7 +41,8 @@ def _delivered(report: RunReport, cut: Cut) -> list[str]:
     lines = cut.table(["faults", "eligible", "scheduled", "injected", "witnessed", "chance"], groups)
     lines.append("eligible: attempts at which it was rolled; witnessed: its caller met it.")
     if groups[1:]:
-        lines.append("The most often witnessed come first.")
+        odd = "What is not as planned comes first, then " if told[0].plausible is False else "First comes "
+        lines.append(f"{odd}what was witnessed most often.")
     return lines + _dice(found) + _met(report, found, cut)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from datetime import datetime, timedelta
+from itertools import takewhile
 from pathlib import Path
 
 import httpx
@@ -426,3 +427,26 @@ def test_what_hurt_most_stands_first_in_each_table(tmp_path: Path) -> None:
     unrepaired = sorted(never, key=lambda name: -never[name].censored)
     assert unrepaired != sorted(unrepaired)
     assert names("recovery from ", "mean = ") == unrepaired
+
+
+def test_a_faults_targets_are_in_the_same_order_as_the_faults(tmp_path: Path) -> None:
+    report = large(tmp_path)
+    rows = render(report, full=True).partition("What that cost")[2].partition("bad: ")[0].splitlines()
+    first = next(number for number, row in enumerate(rows) if row.startswith("wrong_value "))
+    told = [row.split()[1] for row in takewhile(lambda row: row.startswith("  on "), rows[first + 1 :])]
+    there = report.impacts.value.by_target.items()
+    bad = {target: of.bad.count for (name, target), of in there if name == "wrong_value" and of.bad}
+    assert told == sorted(bad, key=lambda target: -bad[target])
+    assert told != sorted(told)
+
+
+def test_what_is_not_as_planned_stands_before_what_was_witnessed_most(tmp_path: Path) -> None:
+    report = large(tmp_path)
+    text = render(report)
+    rows = text.partition("\nfaults ")[2].partition("\neligible: ")[0].splitlines()[1:]
+    found = {one.injection: one for one in report.delivered.value.by_injection}
+    told = [row.split(":")[0].split()[0] for row in rows if not row.startswith(" ")]
+    assert told == ["hallucination", "wire", "errors"]
+    assert found["hallucination"].plausible is False
+    assert found["wire"].witnessed > found["errors"].witnessed > found["hallucination"].witnessed
+    assert "What is not as planned comes first, then what was witnessed most often." in text
