@@ -6,6 +6,7 @@ import json
 import re
 import time
 from base64 import b64encode
+from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
@@ -289,6 +290,13 @@ def test_a_browser_filters_sorts_searches_and_draws(width: str, browsed: dict[st
     assert seen["pictures"] == [[name, True, 0, 0] for name in ("timeline", "latency")]
     assert seen["linked"] == ["#trial=p1.r1", "#trial=p2.r1", "#trial=p3.r1"]
     assert sorted(seen["met"]) == ["p1.r1", "p2.r1", "p3.r1"]
+
+
+def test_a_short_trial_took_some_time(tmp_path: Path) -> None:
+    found = contents(FakeRun(tmp_path, prompts=1).write())
+    for seconds, told in ((0.00002, "0.000020"), (2.5, "2.500"), (0.0, "0.000"), (None, "–")):
+        (text,) = formats.files("html", replace(found, rows=(replace(found.rows[0], seconds=seconds),))).values()
+        assert f'<td class="n">{told}</td>' in text
 
 
 def test_a_browser_tells_a_time_as_all_other_texts_do(tmp_path: Path) -> None:
