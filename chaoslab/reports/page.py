@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TypeVar
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate
 from chaoslab.base.durations import between, duration
+from chaoslab.reports.text import apart
 
 T = TypeVar("T")
 
@@ -43,18 +45,32 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[n]) for row in [header, *rows]) for n in range(len(header))]
     rest = sum(widths[1:]) + 2 * (len(widths) - 1)
     widths[0] = min(widths[0], max(NAME_LEAST, WIDTH - rest))
-    lines = []
+    lines, names = [], _told_apart([row[0] for row in rows], widths[0])
     for row in [header, *rows]:
-        name, *more = _in_lines(row[0], widths[0])
+        name, *more = _in_lines(names.get(row[0], row[0]), widths[0])
         lines.append("  ".join([name.ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip())
         lines += more
     return lines
 
 
+def _told_apart(names: Sequence[str], width: int) -> dict[str, str]:
+    """The names with a word for which there is no room. Of several such words, each is cut where it differs."""
+    wide = {name: width - len(_below(name)) for name in names if len(name) > width}
+    words = sorted({word for name, room in wide.items() for word in name.split() if len(word) > room})
+    if len(words) < 2:
+        return {}
+    short = apart(words, min(wide.values()))
+    return {name: re.sub(r"\S+", lambda word: short.get(word[0], word[0]), name) for name in wide}
+
+
+def _below(name: str) -> str:
+    """The indentation of a name's further lines."""
+    return " " * (len(name) - len(name.lstrip()) + 4)
+
+
 def _in_lines(name: str, width: int) -> list[str]:
     """The name in at most `NAME_LINES` lines. A word without room, and what is left after the last line, are cut."""
-    below = " " * (len(name) - len(name.lstrip()) + 4)
-    lines = textwrap.wrap(name, width, subsequent_indent=below, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(name, width, subsequent_indent=_below(name), break_long_words=False, break_on_hyphens=False)
     if len(lines) > NAME_LINES:
         lines = [*lines[: NAME_LINES - 1], f"{lines[NAME_LINES - 1]} …"]
     return [line if len(line) <= width else line[: width - 1] + "…" for line in lines or [name]]

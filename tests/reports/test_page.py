@@ -28,6 +28,12 @@ def test_a_name_without_room_goes_on_below_its_row(name: str, lines: list[str]) 
     assert more == lines[1:]
 
 
+def test_long_names_of_one_family_are_told_apart() -> None:
+    names = [f"  on {'x' * 20}_number_{n}" for n in (1, 2, 10)]
+    lines = table(["f" * ROOM, *COLUMNS], [[name, "1", "2"] for name in names])[1:]
+    assert [line[:ROOM].strip() for line in lines] == ["on xxxxxx…r_1", "on xxxxxx…r_2", "on xxxxxx…_10"]
+
+
 def test_only_none_is_0_percent_and_only_all_are_100() -> None:
     assert [percent(count / 1000) for count in (0, 1, 6, 500, 994, 996, 1000)] == [
         "0%", "<1%", "1%", "50%", "99%", ">99%", "100%",

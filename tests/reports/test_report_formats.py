@@ -26,9 +26,9 @@ from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.matrix import State
 from chaoslab.reports.contents.outcomes import SEVERITY, UNSTATED
 from chaoslab.reports.contents.parts import _long
-from chaoslab.reports.contents.text import visible
 from chaoslab.reports.formats.json import SCHEMA
 from chaoslab.reports.formats.markdown import LENGTH_MAX, code
+from chaoslab.reports.text import visible
 from tests.reports import hostile_run
 from tests.reports.fake_run import FakeRun
 

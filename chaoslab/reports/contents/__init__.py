@@ -18,7 +18,7 @@ from chaoslab.reports.contents.headline import Harm, Headline, harms, headline
 from chaoslab.reports.contents.matrix import Matrix, matrix
 from chaoslab.reports.contents.parts import Part, parts
 from chaoslab.reports.contents.rows import Row, rows
-from chaoslab.reports.contents.text import visible
+from chaoslab.reports.text import visible
 
 NAME, ASKED = 200, 1000
 """The most characters of a run's name or folder, and of what a scenario asks for."""

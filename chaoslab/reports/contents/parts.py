@@ -22,8 +22,8 @@ from chaoslab.analysis.measures.recovery_quality import WEIGHTS
 from chaoslab.analysis.measures.reliability import WEIGHTS as RELIABILITY_WEIGHTS
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.base.durations import difference, duration, span
-from chaoslab.reports.contents.text import one_line
 from chaoslab.reports.page import count, percent, percents, seconds
+from chaoslab.reports.text import one_line
 
 NONE, ALL = "–", "all"
 T_ = TypeVar("T_")

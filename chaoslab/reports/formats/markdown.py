@@ -13,8 +13,8 @@ from chaoslab.reports.contents.matrix import Cell, State
 from chaoslab.reports.contents.outcomes import word
 from chaoslab.reports.contents.parts import told
 from chaoslab.reports.contents.rows import Row
-from chaoslab.reports.contents.text import one_line
 from chaoslab.reports.page import NAMED, count, percents, share
+from chaoslab.reports.text import one_line
 
 FILE = "report.md"
 LENGTH_MAX = 60_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.base.durations import duration
-from chaoslab.reports.contents.text import apart, one_line
 from chaoslab.reports.svg.parts import Picture, axis, durations, el, picture, share
+from chaoslab.reports.text import apart, one_line
 
 ROW = 54.0
 """The height of a target's row in pixels."""
