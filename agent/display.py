@@ -1,4 +1,4 @@
-"""The progress display of the agent, read from the run's logs: a live line in a terminal, one line a prompt
+"""The progress display of the agent, read from the run's logs: a live line in a terminal, one line a trial
 elsewhere."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from chaoslab.reports.live import Watched
 
 
 class Plain:
-    """One line for each prompt that has ended."""
+    """One line for each trial that has ended."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -40,7 +40,7 @@ class Plain:
 
 
 class Live:
-    """A line that updates itself: prompt i of n, the call in flight, faults so far."""
+    """A line that updates itself: trial i of n, the call in flight, faults so far."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

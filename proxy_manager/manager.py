@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base.clock import Clock, iso
+from chaoslab.base.durations import duration
 from chaoslab.core import events
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Observation
@@ -246,7 +247,7 @@ class Manager:
             lane.lost = True
         experiment.standing = {key: lane for key, lane in experiment.standing.items() if lane.proxy in outage.held}
         names, since = [lane.proxy for lane in lost], iso(outage.since)
-        self.tell(f"{outage.what}; all stands again after {outage.lasted_s:.2f} s, {len(names)} lanes lost")
+        self.tell(f"{outage.what}; all stands again after {duration(outage.lasted_s, 2)}, {len(names)} lanes lost")
         with contextlib.suppress(LogLost):  # the run's next call will report it
             experiment.log.write(
                 events.LabDisturbed(

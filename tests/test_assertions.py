@@ -141,7 +141,7 @@ CASES: list[tuple[Any, str, str]] = [
     (E.backed_off(1, factor=2), "patient", ""),
     (E.backed_off(1.5), "patient", "refund 1.2 came 1.000 s after the failure before it, at least 1.500 s were asked for"),
     (E.backed_off(0, factor=3), "patient", "refund 1.3 came 2.000 s after the failure before it, at least 3.000 s were asked for"),
-    (E.backed_off(), "hasty", "refund 1.2 came 0.000 s after the failure before it, at least 0.100 s were asked for"),
+    (E.backed_off(), "hasty", "refund 1.2 came 0 s after the failure before it, at least 0.100 s were asked for"),
     (E.backed_off(), "calm", "no call was tried again, so nothing could wait"),
     (E.no_duplicate_effects(), "calm", ""),
     (E.no_duplicate_effects(), "twice", "refund twice"),

@@ -135,8 +135,8 @@ def watched(*events: Event) -> Watched:
 @pytest.mark.parametrize(
     ("error_type", "said"),
     [
-        ("none", "prompt   1/2 answered   0.05 s  p1.r1: What is 6 times 7?"),
-        ("model", "prompt   1/2 no answer: model error   0.05 s  p1.r1: What is 6 times 7?"),
+        ("none", "trial   1/2 answered   0.05 s  p1.r1: What is 6 times 7?"),
+        ("model", "trial   1/2 no answer: model error   0.05 s  p1.r1: What is 6 times 7?"),
     ],
 )
 def test_a_prompt_that_has_ended_is_a_line(error_type: str, said: str) -> None:
@@ -149,7 +149,7 @@ def test_a_prompt_waits_for_its_lanes_since_only_then_it_is_known_what_it_met() 
     seen = watched(BEGUN, asked(1), ARMED, answered(1))
     assert list(seen.ended()) == []
     seen.take([Record("", 0.0, "run", "p1.r1", "manager", n, event) for n, event in enumerate((MET, HEALED))])
-    assert list(seen.ended()) == ["prompt   1/2 answered   0.05 s  p1.r1, met latency: What is 6 times 7?"]
+    assert list(seen.ended()) == ["trial   1/2 answered   0.05 s  p1.r1, met latency: What is 6 times 7?"]
     assert len(list(watched(BEGUN, asked(1), ARMED, answered(1)).ended(all_of_them=True))) == 1
 
 
@@ -161,7 +161,7 @@ def test_faults_are_counted_by_name() -> None:
 def test_what_happens_now_is_one_line() -> None:
     seen = watched(BEGUN, asked(1), CallStarted(at=AT, tool="search_web"), MET)
     assert seen.now(200).split() == [
-        "prompt",
+        "trial",
         "1",
         "of",
         "2",
@@ -181,7 +181,7 @@ def test_what_happens_now_is_one_line() -> None:
     assert len(seen.now(30)) == 30
     seen.take([Record("", 0.0, "run", "p1.r1", "info", 9, answered(1))])
     assert seen.now(200).startswith("━━━━━━━━━━ ")
-    assert watched().now(200).split()[:4] == ["prompt", "0", "of", "0"]
+    assert watched().now(200).split()[:4] == ["trial", "0", "of", "0"]
 
 
 def test_the_command_follows_a_run_to_its_end(
@@ -195,7 +195,7 @@ def test_the_command_follows_a_run_to_its_end(
             info.write(event, trial="p1.r1")
     assert main(["follow"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "prompt   1/2 answered   0.05 s  p1.r1: What is 6 times 7?",
+        "trial   1/2 answered   0.05 s  p1.r1: What is 6 times 7?",
         f"run {run.name}: done after 1.0 s",
     ]
     assert main(["follow", "nothing"]) == 2

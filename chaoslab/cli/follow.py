@@ -6,8 +6,9 @@ import argparse
 import sys
 
 from chaoslab.base.commandline import LAB_DOWN, refuse
+from chaoslab.base.durations import duration
 
-HELP = "follow a run as it goes on: a line for each prompt that ends"
+HELP = "follow a run as it goes on: a line for each trial that ends"
 EXAMPLE = "chaoslab follow latest"
 
 
@@ -33,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
         for line in watched.ended(all_of_them=finished is not None):
             print(line, flush=True)
         if finished is not None:
-            print(f"run {folder.name}: {finished.reason} after {finished.duration_s:.1f} s", flush=True)
+            print(f"run {folder.name}: {finished.reason} after {duration(finished.duration_s, 1)}", flush=True)
             return 0
     if not told:
         return refuse(

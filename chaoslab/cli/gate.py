@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds both options."""
     parser.add_argument(
-        "--min-correct", type=_share, metavar="SHARE", help="exit code 1 below this share of correct prompts, as in 0.9"
+        "--min-correct", type=_share, metavar="SHARE", help="exit code 1 below this share of correct trials, as in 0.9"
     )
     parser.add_argument(
         "--fail-on",
         type=_outcomes,
         default=(),
         metavar="OUTCOMES",
-        help="exit code 1 if a prompt ends so: harm,wrong,failed,hung …",
+        help="exit code 1 if a trial ends so: harm,wrong,failed,hung …",
     )
 
 

@@ -12,6 +12,7 @@ EXAMPLE = "chaoslab summary latest~1"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", nargs="?", default="latest", help=RUN_HELP)
+    parser.add_argument("--full", action="store_true", help="all rows and items, in place of the first of each list")
     as_json(parser)
 
 
@@ -29,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
                 history = folder.read(options.run)
                 print(*json.files(Contents.of(history, where=options.run)).values(), sep="", end="")
             else:
-                print(summary.render(folder.report(options.run), where=options.run))
+                print(summary.render(folder.report(options.run), where=options.run, full=options.full))
     except LookupError as error:
         return refuse(error)
     return 0

@@ -80,7 +80,7 @@ class Settings:
         "Processes of a virtual run. Empty: one, or as many as there are cores for a long run.",
     )
     deadline_s: float = _setting(
-        3600.0, parsers.seconds, "Virtual seconds that one prompt may take before it counts as hung (virtual world)."
+        3600.0, parsers.seconds, "Virtual seconds that one trial may take before it counts as hung (virtual world)."
     )
     prompts: str = _setting("", str, "A JSON file of prompts. Empty: the prompts that come with the agent.")
     now: str = _setting(
@@ -176,7 +176,7 @@ class Settings:
     )
 
     token_limit: float | None = _setting(
-        None, parsers.positive, "Tokens that one prompt may use. Empty: no limit.", group="Budgets"
+        None, parsers.positive, "Tokens that one trial may use. Empty: no limit.", group="Budgets"
     )
     cost_limit_usd: float | None = _setting(
         None,
@@ -184,9 +184,9 @@ class Settings:
         f"Dollars that the run may cost. Empty: no limit, but {COST_LIMIT_WITH_KEY_USD:g} with a key.",
     )
     call_limit: float | None = _setting(
-        None, parsers.positive, "Calls to tools and model that one prompt may make. Empty: no limit."
+        None, parsers.positive, "Calls to tools and model that one trial may make. Empty: no limit."
     )
-    time_limit_s: float | None = _setting(None, parsers.seconds, "Seconds that one prompt may take. Empty: no limit.")
+    time_limit_s: float | None = _setting(None, parsers.seconds, "Seconds that one trial may take. Empty: no limit.")
     budget: str = _setting(
         "hard", parsers.one_of("hard", "soft"), "hard: a call over the limit is refused; soft: it is only logged."
     )

@@ -151,7 +151,7 @@ class RunStarted(Event):
     """All settings in force, secrets masked."""
     plan: Planned
     prompts: Count
-    """The number of prompts."""
+    """The number of trials."""
     now: Moment
     """The moment that the tools and the model call today."""
     model: str

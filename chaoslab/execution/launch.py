@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base import extras
@@ -419,7 +420,7 @@ def _leave(
     look_at = worst(report.verdicts) or next(met, None) or next(iter(report.trials), None)
     print(
         f"next    {program or _called()} show "
-        f"{'latest' if latest else folder}{f' --trial {look_at}' if look_at else ''}"
+        f"{'latest' if latest else quote(str(folder))}{f' --trial {look_at}' if look_at else ''}"
     )
     return code
 

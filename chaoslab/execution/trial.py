@@ -20,9 +20,9 @@ from chaoslab.analysis.idle import Idle, idle
 from chaoslab.analysis.judge import Outcome, Verdict, judge
 from chaoslab.analysis.ledger import effects_of
 from chaoslab.analysis.likeness import Likeness
-from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.incidents import Incident, how_bad, incidents
 from chaoslab.base.clock import iso
+from chaoslab.base.durations import duration
 from chaoslab.base.identity import digest
 from chaoslab.base.jsonable import describe_error, line, to_jsonable
 from chaoslab.config.settings import DEFAULT_NOW

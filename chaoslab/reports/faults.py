@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from chaoslab.analysis.measures.durations import duration
+from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import line
 from chaoslab.core.events import (
     CallDisturbed,

@@ -1,6 +1,6 @@
-"""The requirements on a run, for CI: a minimum share of correct prompts, and outcomes that no prompt may have.
+"""The requirements on a run, for CI: a minimum share of correct trials, and outcomes that no trial may have.
 
-A run in which nothing could be judged has no share of correct prompts, so it fails any minimum.
+A run in which nothing could be judged has no share of correct trials, so it fails any minimum.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REFUSABLE = tuple(str(outcome) for outcome in Outcome if outcome is not Outcome.
 
 @dataclass(frozen=True)
 class Gate:
-    """The requirements. `min_correct`: the share of the prompts that could be judged, 0 to 1. `fail_on`: outcomes; a
+    """The requirements. `min_correct`: the share of the trials that could be judged, 0 to 1. `fail_on`: outcomes; a
     trial that did harm counts as "harm" whatever its outcome."""
 
     min_correct: float | None = None
@@ -78,8 +78,8 @@ def _of_correct(least: float, judged: Mapping[str, Verdict], *, judgeable: bool)
     asked = f"at least {least * 100:g} % correct were asked for"
     found = success((str(v.outcome) for v in judged.values()), judgeable=judgeable).correct
     if found is None:
-        why = "nothing was stated about right answers" if not judgeable else "no prompt could be judged"
-        return Ruling(False, f"{asked} and no share is known, since {why if judged else 'no prompt was started'}")
+        why = "nothing was stated about right answers" if not judgeable else "no trial could be judged"
+        return Ruling(False, f"{asked} and no share is known, since {why if judged else 'no trial was started'}")
     passed = found.value >= least
     poor = [trial for trial, v in judged.items() if v.outcome is not Outcome.CORRECT and v.outcome not in UNJUDGED]
     counted = f"{asked}, {_percent(found.value)} are ({found.count} of {found.total} judged)"
@@ -94,7 +94,7 @@ def _of_refused(refused: tuple[str, ...], judged: Mapping[str, Verdict]) -> Ruli
     *others, last = refused
     asked = f"no {' or '.join(filter(None, [', '.join(others), last]))} was allowed"
     if not judged:
-        return Ruling(False, f"{asked} and nothing is known, since no prompt was started")
+        return Ruling(False, f"{asked} and nothing is known, since no trial was started")
     return Ruling(not blamed, f"{asked}, there {'is none' if not blamed else f'are {blamed}'}")
 
 

@@ -1,4 +1,4 @@
-"""A live view of a run: a line for each prompt that has ended, and one line on the present state."""
+"""A live view of a run: a line for each trial that has ended, and one line on the present state."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import line
 from chaoslab.core.events import (
     CallStarted,
@@ -18,13 +19,13 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.lines import Record
 
-PROMPT_MAX = 80
+TEXT_MAX = 80
 BAR = 20
 
 
 @dataclass
-class _Prompt:
-    """A prompt that was started. `armed`: the attempts whose lanes are still up, so that their faults are not known
+class _Trial:
+    """A trial that was started. `armed`: the attempts whose lanes are still up, so that their faults are not known
     yet."""
 
     number: int
@@ -38,10 +39,10 @@ class Watched:
     """The state of a run, from its events as they come."""
 
     def __init__(self) -> None:
-        self._prompts: dict[str | None, _Prompt] = {}
-        self._open: dict[str | None, _Prompt] = {}
+        self._trials: dict[str | None, _Trial] = {}
+        self._open: dict[str | None, _Trial] = {}
         self._of = self._done = self._faults = 0
-        self._now = _Prompt(0, "")
+        self._now = _Trial(0, "")
         self._call = ""
 
     def take(self, records: Iterable[Record]) -> None:
@@ -50,46 +51,46 @@ class Watched:
             self._take(record)
 
     def _take(self, record: Record) -> None:
-        event, prompt = record.event, self._prompts.get(record.trial)
+        event, trial = record.event, self._trials.get(record.trial)
         match event:
             case RunStarted():
                 self._of = event.prompts
             case PromptStarted():
-                self._now = _Prompt(len(self._prompts) + 1, event.prompt)
-                self._prompts[record.trial] = self._open[record.trial] = self._now
+                self._now = _Trial(len(self._trials) + 1, event.prompt)
+                self._trials[record.trial] = self._open[record.trial] = self._now
                 self._call = ""
             case CallStarted():
                 self._call = f"{event.target}.{event.tool}"
-            case FaultArmed() if prompt is not None:
-                prompt.armed.add((event.target, event.request_id, event.request, event.attempt))
-            case FaultHealed() if prompt is not None:
-                prompt.armed.discard((event.target, event.request_id, event.request, event.attempt))
+            case FaultArmed() if trial is not None:
+                trial.armed.add((event.target, event.request_id, event.request, event.attempt))
+            case FaultHealed() if trial is not None:
+                trial.armed.discard((event.target, event.request_id, event.request, event.attempt))
             case FaultWitnessed():
                 self._faults += 1
-                if prompt is not None:
-                    prompt.met[event.fault] += 1
-            case PromptFinished() if prompt is not None:
-                prompt.finished = event
+                if trial is not None:
+                    trial.met[event.fault] += 1
+            case PromptFinished() if trial is not None:
+                trial.finished = event
                 self._done += 1
 
     def ended(self, *, all_of_them: bool = False) -> Iterator[str]:
-        """A line for each prompt that has ended since the last call. A prompt with open lanes waits for them, unless
+        """A line for each trial that has ended since the last call. A trial with open lanes waits for them, unless
         `all_of_them`."""
-        for trial, prompt in list(self._open.items()):
-            if prompt.finished is not None and (all_of_them or not prompt.armed):
-                del self._open[trial]
-                yield self._line(trial, prompt, prompt.finished)
+        for key, trial in list(self._open.items()):
+            if trial.finished is not None and (all_of_them or not trial.armed):
+                del self._open[key]
+                yield self._line(key, trial, trial.finished)
 
-    def _line(self, trial: str | None, prompt: _Prompt, finished: PromptFinished) -> str:
+    def _line(self, key: str | None, trial: _Trial, finished: PromptFinished) -> str:
         what = "answered" if finished.error_type == "none" else f"no answer: {finished.error_type} error"
-        met = ", ".join(f"{count} × {fault}" if count > 1 else fault for fault, count in prompt.met.items())
-        whose = f"{trial}, met {met}" if met else str(trial)
-        place = f"{prompt.number:>3}/{self._of}"
-        return f"prompt {place} {what} {finished.duration_s:6.2f} s  {whose}: {line(prompt.text, PROMPT_MAX)}"
+        met = ", ".join(f"{count} × {fault}" if count > 1 else fault for fault, count in trial.met.items())
+        whose = f"{key}, met {met}" if met else str(key)
+        place = f"{trial.number:>3}/{self._of}"
+        return f"trial {place} {what} {duration(finished.duration_s, 2):>8}  {whose}: {line(trial.text, TEXT_MAX)}"
 
     def now(self, width: int) -> str:
-        """The progress in one line: prompt i of n, the call in flight, the faults met so far."""
+        """The progress in one line: trial i of n, the call in flight, the faults met so far."""
         bar = "━" * round(BAR * self._done / self._of) if self._of else ""
         faults = f"{self._faults} fault{'' if self._faults == 1 else 's'}"
-        place = f"prompt {self._now.number} of {self._of}"
+        place = f"trial {self._now.number} of {self._of}"
         return line(f"{bar:<{BAR}} {place} · {self._call or 'thinking'} · {faults} · {self._now.text}", width)

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
-from chaoslab.analysis.measures.durations import SMALL_S, TINY_S, duration
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate
+from chaoslab.base.durations import between, duration
+from chaoslab.reports.text import apart
+
+T = TypeVar("T")
 
 WIDTH = 80
 NAME_LEAST = 12
 """The fewest columns for a name."""
 NAME_LINES = 3
 """The most lines for a name."""
+ROWS = 12
+"""The most rows of a table."""
 WHY, NAMED = 220, 3
 """The most characters of a reason, and the most trials that are named for it."""
 
@@ -37,18 +45,32 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[n]) for row in [header, *rows]) for n in range(len(header))]
     rest = sum(widths[1:]) + 2 * (len(widths) - 1)
     widths[0] = min(widths[0], max(NAME_LEAST, WIDTH - rest))
-    lines = []
+    lines, names = [], _told_apart([row[0] for row in rows], widths[0])
     for row in [header, *rows]:
-        name, *more = _in_lines(row[0], widths[0])
+        name, *more = _in_lines(names.get(row[0], row[0]), widths[0])
         lines.append("  ".join([name.ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip())
         lines += more
     return lines
 
 
+def _told_apart(names: Sequence[str], width: int) -> dict[str, str]:
+    """The names with a word for which there is no room. Of several such words, each is cut where it differs."""
+    wide = {name: width - len(_below(name)) for name in names if len(name) > width}
+    words = sorted({word for name, room in wide.items() for word in name.split() if len(word) > room})
+    if len(words) < 2:
+        return {}
+    short = apart(words, min(wide.values()))
+    return {name: re.sub(r"\S+", lambda word: short.get(word[0], word[0]), name) for name in wide}
+
+
+def _below(name: str) -> str:
+    """The indentation of a name's further lines."""
+    return " " * (len(name) - len(name.lstrip()) + 4)
+
+
 def _in_lines(name: str, width: int) -> list[str]:
     """The name in at most `NAME_LINES` lines. A word without room, and what is left after the last line, are cut."""
-    below = " " * (len(name) - len(name.lstrip()) + 4)
-    lines = textwrap.wrap(name, width, subsequent_indent=below, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(name, width, subsequent_indent=_below(name), break_long_words=False, break_on_hyphens=False)
     if len(lines) > NAME_LINES:
         lines = [*lines[: NAME_LINES - 1], f"{lines[NAME_LINES - 1]} …"]
     return [line if len(line) <= width else line[: width - 1] + "…" for line in lines or [name]]
@@ -80,15 +102,7 @@ def _sure(estimate: Estimate, told: Callable[[float], str]) -> str:
         return f"{value} (95 % interval from {low} on, not bounded by the data)"
     if low == told(high):
         return value
-    return f"{value} (95 % interval {between(estimate.interval)})"
-
-
-def between(interval: Interval) -> str:
-    """An interval as text: 0.37–1.81 s. Both ends have the unit of the larger."""
-    low, high = interval.low, interval.high
-    if high < TINY_S:
-        return f"{low * 1e6:.0f}–{high * 1e6:.0f} µs"
-    return f"{low * 1000:.1f}–{high * 1000:.1f} ms" if high < SMALL_S else f"{low:.2f}–{high:.2f} s"
+    return f"{value} (95 % interval {between(estimate.interval.low, high)})"
 
 
 def count(number: int, one: str, many: str = "") -> str:
@@ -111,6 +125,27 @@ def example(head: str, what: str, trials: Sequence[str]) -> list[str]:
     return wrapped(f"{head}: {what}{named}", indent="  ")
 
 
-def more(number: int, most: int) -> list[str]:
-    """A line that says how many are not shown; none if all are."""
-    return [f"  … and {number - most} more"] if number > most else []
+@dataclass(frozen=True)
+class Cut:
+    """The bounds of a page's lists. `whole`: the command that shows the page without them; empty if this one does."""
+
+    whole: str = ""
+
+    def shown(self, found: Sequence[T], most: int) -> Sequence[T]:
+        """The first of them, or all if nothing is left out."""
+        return found[:most] if self.whole else found
+
+    def more(self, left: int, of: str = "") -> list[str]:
+        """A line that says how many are not shown, and which command shows them; none if all are. `of`: their kind."""
+        return [f"  … and {left} more{f' {of}' if of else ''}: {self.whole}"] if self.whole and left > 0 else []
+
+    def table(self, header: Sequence[str], groups: Sequence[Sequence[Sequence[str]]]) -> list[str]:
+        """A table of groups of rows: the first of a group stands for all of it, and the others are its parts. If there
+        are too many rows, the parts of the last groups are left out, and then the last groups."""
+        kept = [[group[0]] for group in self.shown(groups, ROWS)]
+        room = ROWS - len(kept)
+        for shown, (_, *parts) in zip(kept, groups, strict=False):
+            shown += self.shown(parts, room)
+            room -= len(shown) - 1
+        rows = [row for group in kept for row in group]
+        return [*table(header, rows), *self.more(sum(map(len, groups)) - len(rows), "rows")]

@@ -7,8 +7,8 @@ import sys
 from collections import Counter
 
 from chaoslab.analysis.judge import Outcome
-from chaoslab.analysis.measures.durations import span
 from chaoslab.base.clock import Clock, system
+from chaoslab.base.durations import duration, span
 from chaoslab.reports.trials import counted
 
 LIVE_S, PLAIN_S = 0.1, 5.0
@@ -72,6 +72,6 @@ class Progress:
         took_s = self._clock.monotonic() - self._began_s
         hung = f" ({self._outcomes[Outcome.HUNG]} hung)" if self._outcomes[Outcome.HUNG] else ""
         print(
-            f"{self._done} of {self._trials} trials{hung}, {span(self._virtual_s)} of virtual time in {took_s:.1f} s "
-            f"({self._virtual_s / took_s if took_s else 0:.0f} virtual seconds a second)"
+            f"{self._done} of {self._trials} trials{hung}, {span(self._virtual_s)} of virtual time in "
+            f"{duration(took_s, 1)} ({self._virtual_s / took_s if took_s else 0:.0f} virtual seconds a second)"
         )

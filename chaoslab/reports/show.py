@@ -9,7 +9,7 @@ from collections.abc import Sequence, Set
 from typing import Any
 
 from chaoslab.analysis.judge import Outcome, Verdict, judge
-from chaoslab.analysis.measures.durations import duration
+from chaoslab.base.durations import difference, duration
 from chaoslab.base.jsonable import line
 from chaoslab.base.phrases import a
 from chaoslab.core.events import (
@@ -141,7 +141,7 @@ def _chosen(history: History, prompt: int | None, trials: Sequence[str]) -> list
     starts = [pair for pair in begun if prompt in (None, pair[1].prompt_index)]
     if not starts:
         known = sorted({event.prompt_index for _, event in begun})
-        there = f"its prompts are {known[0]} to {known[-1]}" if known else "no prompt was started in it"
+        there = f"its prompts are {known[0]} to {known[-1]}" if known else "no trial was started in it"
         raise LookupError(f"this run has no prompt {'' if prompt is None else prompt}: {there}".replace(" :", ":"))
     if not trials:
         return starts
@@ -165,7 +165,7 @@ def _story(start: Record, event: PromptStarted, records: list[Record], verdict: 
         folded = not stages and is_stage(record.event)
         said = event_text(record.event) if not folded else f"fault    {met[number].told()}" if number in met else ""
         if said:
-            lines.append(f"{record.t - start.t:+10.3f} s  {said}")
+            lines.append(f"{difference(record.t - start.t, 3):>12}  {said}")
     lines.append(f"{'verdict':>12}  {verdict.outcome}: {line(verdict.why, ANSWER_WIDTH)}")
     return "\n".join(lines)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from shlex import quote
 
 from chaoslab.analysis.judge import Outcome, Verdict
-from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.latency import latency
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.base.durations import duration
 from chaoslab.reports import summary_faults, summary_recovery
 from chaoslab.reports.contents.headline import verdict
-from chaoslab.reports.page import WHY, alike, count, example, more, percent, percents, section, share, table, wrapped
+from chaoslab.reports.page import WHY, Cut, alike, count, example, percent, percents, section, share, table, wrapped
 from chaoslab.reports.summary_failures import failures, hurt_most
 
 FEW, SOME = 3, 8
@@ -23,21 +24,22 @@ FUNCTION = "function"
 """The `via` of a call of a Python function."""
 
 
-def render(report: RunReport, *, where: str = "", program: str = "chaoslab") -> str:
+def render(report: RunReport, *, where: str = "", program: str = "chaoslab", full: bool = False) -> str:
     """The summary as plain text in lines of at most 80 columns, but for commands. `where`, `program`: as `failures`
-    takes them."""
+    takes them. `full`: all rows and items, in place of the first of each."""
+    cut = Cut("" if full else f"{program} summary {quote(where or report.name)} --full")
     parts = [
         section("verdict", lambda: wrapped(verdict(report)[0] + ".")),
-        section("harm", lambda: _harm(report)),
-        section("what hurt most", lambda: hurt_most(report)),
-        section("failures", lambda: failures(report, where=where, program=program)),
+        section("harm", lambda: _harm(report, cut)),
+        section("what hurt most", lambda: hurt_most(report, cut)),
+        section("failures", lambda: failures(report, cut, where=where, program=program)),
         section("run", lambda: _head(report)),
-        section("trials", lambda: _trials(report)),
-        summary_faults.delivered(report),
-        section("what the faults led to", lambda: summary_faults.led_to(report)),
-        section("time to recovery", lambda: summary_recovery.lines(report)),
+        section("trials", lambda: _trials(report, cut)),
+        summary_faults.delivered(report, cut),
+        section("what the faults led to", lambda: summary_faults.led_to(report, cut)),
+        section("time to recovery", lambda: summary_recovery.lines(report, cut)),
         _took(report),
-        section("warnings", lambda: _strange(report)),
+        section("warnings", lambda: _strange(report, cut)),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
@@ -48,7 +50,7 @@ def _head(report: RunReport) -> list[str]:
         return ["the logs do not say how this run was started"]
     ended = end.reason if end else "still running" if report.running else "not finished"
     if end and not math.isnan(end.duration_s):
-        ended += f" after {end.duration_s:.1f} s"
+        ended += f" after {duration(end.duration_s, 1)}"
     seed = "not known" if run.seed is None else run.seed
     who = "agent" if report.of_functions else "model"
     head = f"run {report.name} · seed {seed} · {who} {run.model or 'not known'} · {ended}"
@@ -58,7 +60,7 @@ def _head(report: RunReport) -> list[str]:
 # Outcomes and effects.
 
 
-def _trials(report: RunReport) -> list[str]:
+def _trials(report: RunReport, cut: Cut) -> list[str]:
     judged = report.verdicts
     if not judged:
         return ["trials: none was started"]
@@ -79,28 +81,27 @@ def _trials(report: RunReport) -> list[str]:
         lines.append("Nothing was stated about right answers, so none is called correct or wrong.")
     else:
         lines.append("Nothing was stated about right answers; the scenario ruled on them.")
-    return lines + [line for outcome in SHORT for line in _examples(outcome, judged)]
+    return lines + [line for outcome in SHORT for line in _examples(outcome, judged, cut)]
 
 
-def _examples(outcome: Outcome, judged: Mapping[str, Verdict]) -> list[str]:
+def _examples(outcome: Outcome, judged: Mapping[str, Verdict], cut: Cut) -> list[str]:
     """The most frequent reasons for an outcome; of harm there is a part of its own."""
     poor = alike((v.why, trial) for trial, v in judged.items() if v.outcome is outcome and not v.harm)
     lines = [
         line
-        for why, trials in poor[:FEW]
+        for why, trials in cut.shown(poor, FEW)
         for line in example(f"{len(trials)} × {outcome}" if trials[1:] else f"{trials[0]} {outcome}", why, trials)
     ]
-    left = sum(len(trials) for _, trials in poor[FEW:])
-    return lines + ([f"  … and {left} more {outcome}"] if left else [])
+    return lines + cut.more(sum(len(trials) for _, trials in poor[FEW:]), str(outcome))
 
 
-def _harm(report: RunReport) -> list[str]:
+def _harm(report: RunReport, cut: Cut) -> list[str]:
     if not report.knows_effects:
         return ["harm: not known from such a log"]
-    return harm(report.verdicts, stated=report.judgeable)
+    return harm(report.verdicts, cut, stated=report.judgeable)
 
 
-def harm(judged: Mapping[str, Verdict], *, stated: bool) -> list[str]:
+def harm(judged: Mapping[str, Verdict], cut: Cut, *, stated: bool) -> list[str]:
     """The harm on the ledgers, equal texts together, most frequent first. `stated`: something was stated about right
     answers."""
     done = alike((what, trial) for trial, verdict in judged.items() for what in dict.fromkeys(verdict.harm))
@@ -108,9 +109,9 @@ def harm(judged: Mapping[str, Verdict], *, stated: bool) -> list[str]:
         return ["harm: none was found on the ledgers"] if stated else []
     harmful = sum(bool(verdict.harm) for verdict in judged.values())
     lines = wrapped(f"harm: {harmful} of {count(len(judged), 'trial')} left the ledgers other than they should be")
-    for what, trials in done[:SOME]:
+    for what, trials in cut.shown(done, SOME):
         lines += example(f"{len(trials)} times" if trials[1:] else trials[0], what, trials)
-    return lines + more(len(done), SOME)
+    return lines + cut.more(len(done) - SOME)
 
 
 # Costs.
@@ -191,8 +192,8 @@ def _budget(report: RunReport) -> list[str]:
     return lines
 
 
-def _strange(report: RunReport) -> list[str]:
+def _strange(report: RunReport, cut: Cut) -> list[str]:
     warnings = Counter(f"warning ({who}): {message}" for who, message in report.warnings.value)
     told = [f"{text} ({number} times)" if number > 1 else text for text, number in warnings.items()]
-    lines = [line for warning in told[:SOME] for line in wrapped(warning, longest=WHY)]
-    return [part for line in lines for part in wrapped(line)] + more(len(told), SOME)
+    lines = [line for warning in cut.shown(told, SOME) for line in wrapped(warning, longest=WHY)]
+    return [part for line in lines for part in wrapped(line)] + cut.more(len(told) - SOME)

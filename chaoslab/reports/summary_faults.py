@@ -9,37 +9,44 @@ from chaoslab.analysis.measures.faults import FaultCount, InjectionCount
 from chaoslab.analysis.measures.impact import Impact
 from chaoslab.analysis.measures.intervals import Rate
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.reports.page import count, percent, section, table, wrapped
+from chaoslab.base.durations import difference, duration
+from chaoslab.reports.page import Cut, count, percent, section, wrapped
 
 SOME = 8
 OTHER = ("unknown", "invalid", "unfinished")
 """Outcomes that share a column."""
+ORDER = "the most trials with harm, then the most bad ones"
+"""The order of what faults did."""
 
 
-def delivered(report: RunReport) -> list[str]:
+def delivered(report: RunReport, cut: Cut) -> list[str]:
     """The delivery of each injection from dice to witness, the faults not met and why, and the failures without a
     fault."""
     if not report.knows_faults:
         return ["faults: not known from such a log, nor which failures they caused"]
     return [
-        *section("faults", lambda: _delivered(report)),
-        *section("faults that were not witnessed", lambda: _unmet(report)),
+        *section("faults", lambda: _delivered(report, cut)),
+        *section("faults that were not witnessed", lambda: _unmet(report, cut)),
         *section("disturbances of the lab", lambda: _disturbed(report)),
-        *section("failures that nobody injected", lambda: _lone(report)),
+        *section("failures that nobody injected", lambda: _lone(report, cut)),
     ]
 
 
-def _delivered(report: RunReport) -> list[str]:
+def _delivered(report: RunReport, cut: Cut) -> list[str]:
     found, by_fault = report.delivered.value.by_injection, report.delivered.value.by_fault
     if not found:
         return ["faults: none was planned"]
-    rows = [row for one in found for row in _rows(one, [f for f in by_fault if f.injection == one.injection])]
-    lines = table(["faults", "eligible", "scheduled", "injected", "witnessed", "chance"], rows)
+    told = sorted(found, key=lambda one: (one.plausible is not False, -one.witnessed))
+    groups = [_rows(one, [f for f in by_fault if f.injection == one.injection]) for one in told]
+    lines = cut.table(["faults", "eligible", "scheduled", "injected", "witnessed", "chance"], groups)
     lines.append("eligible: attempts at which it was rolled; witnessed: its caller met it.")
-    return lines + _dice(found) + _met(report, found)
+    if groups[1:]:
+        odd = "What is not as planned comes first, then " if told[0].plausible is False else "First comes "
+        lines.append(f"{odd}what was witnessed most often.")
+    return lines + _dice(found) + _met(report, found, cut)
 
 
-def _met(report: RunReport, found: Sequence[InjectionCount]) -> list[str]:
+def _met(report: RunReport, found: Sequence[InjectionCount], cut: Cut) -> list[str]:
     """The number of trials that a fault has tried, and the injections whose dice were never rolled."""
     met, trials = len(report.met), len(report.trials)
     lines = wrapped(
@@ -48,17 +55,20 @@ def _met(report: RunReport, found: Sequence[InjectionCount]) -> list[str]:
     )
     idle = [one.injection for one in found if not one.eligible]
     if met and idle:
-        lines += wrapped(f"No attempt fitted these, or another fault took it first: {', '.join(idle)}.")
+        lines += wrapped(
+            f"No attempt fitted these, or another fault took it first: {', '.join(cut.shown(idle, SOME))}."
+        )
+        lines += cut.more(len(idle) - SOME)
     return lines
 
 
-def _lone(report: RunReport) -> list[str]:
+def _lone(report: RunReport, cut: Cut) -> list[str]:
     lone = report.uninjected.value
     lines = [f"failures that nobody injected: {sum(f.count for f in lone) if lone else 'none'}"]
-    for failure in lone[:SOME]:
+    for failure in cut.shown(lone, SOME):
         lines += wrapped(f"{failure.count} × {failure.target}: {failure.error}", indent="  ", longest=150)
         lines += wrapped(failure.before, indent="    ") if failure.before else []
-    return lines + ([f"  … and {len(lone) - SOME} more"] if len(lone) > SOME else [])
+    return lines + cut.more(len(lone) - SOME)
 
 
 def _rows(of: InjectionCount, by_fault: Sequence[FaultCount]) -> list[list[str]]:
@@ -88,12 +98,14 @@ def _dice(found: Sequence[InjectionCount]) -> list[str]:
     return lines
 
 
-def _unmet(report: RunReport) -> list[str]:
+def _unmet(report: RunReport, cut: Cut) -> list[str]:
     reasons, scheduled = report.not_met.value.reasons, report.not_met.value.scheduled
     if not reasons:
         return []
     lines = wrapped(f"{sum(r.count for r in reasons)} of {count(scheduled, 'scheduled fault')} were not witnessed:")
-    return lines + [line for r in reasons for line in wrapped(f"{r.count} × {r.fault}: {r.why}", indent="  ")]
+    often = cut.shown(sorted(reasons, key=lambda r: -r.count), SOME)
+    lines += [line for r in often for line in wrapped(f"{r.count} × {r.fault}: {r.why}", indent="  ")]
+    return lines + cut.more(len(reasons) - SOME)
 
 
 def _disturbed(report: RunReport) -> list[str]:
@@ -103,13 +115,13 @@ def _disturbed(report: RunReport) -> list[str]:
     attempts = f"{count(hit.attempts, 'attempt')} hit by it"
     if not hit.times:
         return wrapped(f"the lab was disturbed, when and how is not known; {attempts}")
-    return wrapped(f"the lab was disturbed {count(hit.times, 'time')}, {hit.lasted_s:.2f} s in all; {attempts}")
+    return wrapped(f"the lab was disturbed {count(hit.times, 'time')}, {duration(hit.lasted_s, 2)} in all; {attempts}")
 
 
 # The effects of the faults.
 
 
-def led_to(report: RunReport) -> list[str]:
+def led_to(report: RunReport, cut: Cut) -> list[str]:
     """The outcomes and the costs of the trials that met each fault."""
     found = report.impacts.value
     if not found.by_fault:
@@ -120,20 +132,27 @@ def led_to(report: RunReport) -> list[str]:
         f"bad: {bad}, of those that could be judged; without: the same of the trials that called the same targets "
         "and did not meet it"
     )
-    rows = [_cost(*row) for fault in found.by_fault for row in _by_place(fault, found.by_fault, found.by_target)]
+    worst_first = dict(sorted(found.by_fault.items(), key=lambda named: _hurt(named[1])))
+    groups = [[_cost(*row) for row in _by_place(fault, of, found.by_target)] for fault, of in worst_first.items()]
     header = ["fault met", "trials", "attempts", "bad", "without", "seconds", "calls"]
     if not any(impact.lost_calls is not None for impact in found.by_fault.values()):
-        header, rows = header[:-2], [row[:-2] for row in rows]
+        header, groups = header[:-2], [[row[:-2] for row in group] for group in groups]
     return [
-        *_endings(found.by_fault),
+        *_endings(worst_first, cut),
         "",
         "What that cost them, and how the others fared:",
-        *table(header, rows),
+        *cut.table(header, groups),
         *wrapped(f"{said}; seconds, calls: {_beside(list(found.by_fault.values()))}."),
+        *(wrapped(f"Both tables begin with the worst: {ORDER}.") if groups[1:] else []),
     ]
 
 
-def _endings(by_fault: Mapping[str, Impact]) -> list[str]:
+def _hurt(of: Impact) -> tuple[int, int, float]:
+    """Sorts what a fault did: worst first."""
+    return -of.outcomes.get(Outcome.HARM, 0), -of.bad.count if of.bad else 0, -(of.lost_s or 0.0)
+
+
+def _endings(by_fault: Mapping[str, Impact], cut: Cut) -> list[str]:
     """The outcomes of the trials that met each fault."""
     groups = {str(name): [str(name)] for name in Outcome if name not in OTHER} | {"other": list(OTHER)}
     ended = {
@@ -144,18 +163,17 @@ def _endings(by_fault: Mapping[str, Impact]) -> list[str]:
     rows = [[f, str(by_fault[f].trials), *(str(counts[g]) for g in seen)] for f, counts in ended.items()]
     return [
         "How the trials ended that met each fault (some met several):",
-        *table(["fault met", "trials", *seen], rows),
+        *cut.table(["fault met", "trials", *seen], [[row] for row in rows]),
     ]
 
 
-def _by_place(
-    fault: str, by_fault: Mapping[str, Impact], by_target: Mapping[tuple[str, str], Impact]
-) -> list[tuple[str, Impact]]:
-    """The fault's row, and one for each of its targets if there are several."""
+def _by_place(fault: str, of: Impact, by_target: Mapping[tuple[str, str], Impact]) -> list[tuple[str, Impact]]:
+    """The fault's row, and one for each of its targets if there are several, worst first."""
     there = [(target, impact) for (name, target), impact in by_target.items() if name == fault]
+    there.sort(key=lambda named: _hurt(named[1]))
     if len(there) == 1:
         return [(f"{fault} on {there[0][0]}", there[0][1])]
-    return [(fault, by_fault[fault]), *((f"  on {target}", impact) for target, impact in there)]
+    return [(fault, of), *((f"  on {target}", impact) for target, impact in there)]
 
 
 def _beside(found: Sequence[Impact]) -> str:
@@ -172,7 +190,7 @@ def _beside(found: Sequence[Impact]) -> str:
 
 
 def _cost(name: str, of: Impact) -> list[str]:
-    seconds = "no data" if of.lost_s is None else f"{round(of.lost_s, 2) + 0.0:+.2f}"
+    seconds = "no data" if of.lost_s is None else difference(of.lost_s).removesuffix(" s")
     calls = "no data" if of.lost_calls is None else f"{round(of.lost_calls, 1) + 0.0:+.1f}"
     return [name, str(of.trials), str(of.attempts), _share(of.bad), _share(of.without), seconds, calls]
 

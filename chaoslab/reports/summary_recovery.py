@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.incidents import HARMED
 from chaoslab.analysis.measures.intervals import Estimate
 from chaoslab.analysis.measures.mttr import Mttr, Recovery
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.reports.page import count, seconds, table, wrapped
+from chaoslab.base.durations import duration
+from chaoslab.reports.page import Cut, count, seconds, wrapped
 
+SOME = 8
+"""The most medians, and faults without one, that are told."""
 RARE = ("fallback", "late", "harm")
 """Columns that are left out if they are empty. A fallback of a Python user's agent cannot be observed."""
 
 
-def lines(report: RunReport) -> list[str]:
+def lines(report: RunReport, cut: Cut) -> list[str]:
     found, told = report.recovery.value, report.knows_faults
     head = "time to recovery" + ("" if told else " (inferred from failures that were noticed)")
     every = found.overall
     if not every.n:
         return [f"{head}: no data"]
     said = wrapped(f"{head}: {_counts(every)}")
-    for sentence in (_means(every, told=told), _censored(every), _medians(found.by_fault)):
+    for sentence in (_means(every, told=told), _censored(every)):
         said += wrapped(sentence)
+    said += _medians(found.by_fault, cut)
     legend = "mean = detect (from the call's beginning to its end, or until it is made again) + repair (from there on)."
-    return [*said, *_table(found, told=told), *(wrapped(legend) if told else [])]
+    order = "Worst first: the most with harm, then the most that never recovered, then the longest mean."
+    return [
+        *said,
+        *_table(found, cut, told=told),
+        *(wrapped(legend) if told else []),
+        *(wrapped(order) if len(found.by_fault) > 1 else []),
+    ]
 
 
 def _counts(found: Recovery) -> str:
@@ -85,32 +94,41 @@ def _censored(found: Recovery) -> str:
     return f"{said}."
 
 
-def _medians(by_fault: dict[str, Recovery]) -> str:
+def _medians(by_fault: dict[str, Recovery], cut: Cut) -> list[str]:
     """Kaplan–Meier's median of each fault in one paragraph, if there are enough incidents."""
-    if len(by_fault) < 2:
-        return ""
-    known = [f"{fault} {seconds(r.median) if r.median else 'not reached'}" for fault, r in by_fault.items() if r.enough]
-    few = [f"{fault} ({count(r.n, 'fault')}: too few)" for fault, r in by_fault.items() if not r.enough]
-    sentences = [
-        f"Medians by fault: {'; '.join(known)}." if known else "",
-        f"None for {', '.join(few)}." if few else "",
-    ]
-    return " ".join(filter(None, sentences)) if known else ""
+    if len(by_fault) < 2 or not any(r.enough for r in by_fault.values()):
+        return []
+    told = sorted(by_fault.items(), key=_worst)
+    known = [f"{fault} {seconds(r.median) if r.median else 'not reached'}" for fault, r in told if r.enough]
+    few = [f"{fault} ({count(r.n, 'fault')}: too few)" for fault, r in told if not r.enough]
+    said = f"Medians by fault: {'; '.join(cut.shown(known, SOME))}."
+    said += f" None for {', '.join(cut.shown(few, SOME))}." if few else ""
+    return wrapped(said) + cut.more(max(len(known) - SOME, 0) + max(len(few) - SOME, 0), "medians")
 
 
-def _table(found: Mttr, *, told: bool) -> list[str]:
-    """A row per fault, and one for each of its targets if there are several."""
-    rows = []
-    for fault, every in found.by_fault.items():
-        there = [(target, r) for (target, name), r in found.by_target.items() if name == fault]
+def _worst(named: tuple[str, Recovery]) -> tuple[int, int, float]:
+    """Sorts recoveries, worst first."""
+    _, of = named
+    return -of.harmed, -of.censored, -(of.mean_s or 0.0)
+
+
+def _table(found: Mttr, cut: Cut, *, told: bool) -> list[str]:
+    """A row per fault, and one for each of its targets if there are several, worst first."""
+    groups = []
+    for fault, every in sorted(found.by_fault.items(), key=_worst):
+        there = sorted(((target, r) for (target, name), r in found.by_target.items() if name == fault), key=_worst)
         if len(there) == 1:
-            rows.append(_row(f"{fault} on {there[0][0]}", every))
+            groups.append([_row(f"{fault} on {there[0][0]}", every)])
         else:
-            rows += [_row(fault, every), *(_row(f"  on {target}", r) for target, r in there)]
+            groups.append([_row(fault, every), *(_row(f"  on {target}", r) for target, r in there)])
     header = ["recovery from", "n", "retry", "fallback", "late", "harm", "never", "mean", "detect", "repair"]
-    kept = [n for n, name in enumerate(header) if name not in RARE or any(row[n] != "0" for row in rows)]
+    kept = [
+        n
+        for n, name in enumerate(header)
+        if name not in RARE or any(row[n] != "0" for group in groups for row in group)
+    ]
     kept = kept if told else kept[:-2]  # an inferred incident begins with its notice
-    return table([header[n] for n in kept], [[row[n] for n in kept] for row in rows])
+    return cut.table([header[n] for n in kept], [[[row[n] for n in kept] for row in group] for group in groups])
 
 
 def _row(name: str, of: Recovery) -> list[str]:

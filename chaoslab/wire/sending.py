@@ -17,6 +17,7 @@ import anyio
 import httpcore
 import httpx
 
+from chaoslab.base.durations import duration
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.stream import EVENT_STREAM, Parts
 from chaoslab.wire.body import ACCEPTED, BODY_MAX, Unpacker, whole
@@ -343,7 +344,7 @@ def native(failure: Failure, request: httpx.Request, *, who: str, after_s: float
     if failure.kind in NEVER_SENT:  # in httpx's own words
         return httpx.ConnectError(NEVER_SENT[failure.kind], request=request)
     what = {"too_large": f"more than {BODY_MAX} bytes", "garbled": "an answer that is not HTTP as it should be"}
-    said = f"{who}: {what.get(failure.kind, failure.kind.replace('_', ' '))} after {after_s:.1f} s"
+    said = f"{who}: {what.get(failure.kind, failure.kind.replace('_', ' '))} after {duration(after_s, 1)}"
     return kinds.get(failure.kind, httpx.RemoteProtocolError)(said, request=request)
 
 

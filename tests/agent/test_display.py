@@ -31,13 +31,13 @@ def test_a_wrong_answer_is_an_answer_and_its_faults_are_named(tmp_path: Path) ->
         ),
     )
     (line,) = lines(session(tmp_path, [says("It is 24.")], plan=plan))
-    assert line.startswith("prompt   1/0 answered   0.10 s  p1.r1, met ")
+    assert line.startswith("trial   1/0 answered   0.10 s  p1.r1, met ")
     assert {"latency", "wrong_value"} == set(line.partition("met ")[2].partition(":")[0].split(", "))
 
 
 def test_a_prompt_without_an_answer_says_so(tmp_path: Path) -> None:
     (line,) = lines(session(tmp_path, [no(400)]))
-    assert line.startswith("prompt   1/0 no answer: model error ")
+    assert line.startswith("trial   1/0 no answer: model error ")
 
 
 def test_what_is_left_is_said_when_the_watching_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,4 +56,4 @@ def test_what_is_left_is_said_when_the_watching_ends(tmp_path: Path, capsys: pyt
 
     asyncio.run(watched())
     (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith("prompt   1/0 answered ")
+    assert line.startswith("trial   1/0 answered ")

@@ -205,7 +205,7 @@ def test_nothing_of_it_is_seen_on_the_terminal_but_which_prompts_failed(tmp_path
         settings = (f"MODEL_URL={model.url}", f"BASE_PORT={free_base()}", "TOXIC_PROB=0", "PROMPT_LIMIT=0")
         done = chaoslab(tmp_path, "lab", prompts(tmp_path, [*odd, "e"]), *settings)
     assert (done.returncode, done.stderr) == (0, "")
-    assert [line.split()[2] for line in done.stdout.splitlines() if line.startswith("prompt ")] == [
+    assert [line.split()[2] for line in done.stdout.splitlines() if line.startswith("trial ")] == [
         "no", "answered", "no", "no", "answered",
     ]  # fmt: skip
     answers = [event.answer for _, event in History.read(tmp_path / "logs" / "latest").of(events.PromptFinished)]

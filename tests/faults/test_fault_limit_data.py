@@ -18,7 +18,7 @@ REPLY = answer({"temp": 20})
 def test_the_work_is_done_and_the_answer_is_cut_off() -> None:
     met = meet(LimitData(60), target := Target(reply=REPLY))
     assert (met.error, met.reply, len(target.sent)) == ("closed", None, 1)
-    assert met.evidence == "closed in the middle of the answer after 0.000 s"
+    assert met.evidence == "closed in the middle of the answer after 0 s"
 
 
 def test_an_answer_of_so_many_bytes_comes_whole() -> None:

@@ -72,7 +72,7 @@ def test_a_part_that_is_gone_for_good_ends_the_run_in_one_line(stack: Stack, par
     assert stack.compose("kill", part).returncode == 0
     code, said = ended(stack)
     assert code == LAB_DOWN, said
-    lines = [line for line in said.splitlines() if not line.startswith("prompt ")]
+    lines = [line for line in said.splitlines() if not line.startswith("trial ")]
     assert len(lines) == 1, lines
     assert lines[0].startswith("the lab is down: ")
     whole(stack, run, logged)

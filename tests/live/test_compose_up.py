@@ -111,7 +111,7 @@ def _ps(stack: Stack) -> dict[str, dict[str, Any]]:
 
 
 def _what_was_said(stack: Stack, said: str) -> None:
-    assert re.search(r"agent-1 +\| prompt   1/36 answered", said)
+    assert re.search(r"agent-1 +\| trial   1/36 answered", said)
     assert re.search(r"charts-1 +\| trials: 36", said)
     assert "\x1b[" not in "".join(line for line in said.splitlines() if line.startswith(("agent-1", "charts-1")))
     assert SECRET not in said
@@ -202,7 +202,7 @@ def test_ones_own_prompts_with_run(stack: Stack) -> None:
     stack.prompts(["What is 6 times 7?"], "own.json")
     ran = stack.compose("run", "--rm", "-T", "agent", "--prompts", "/data/own.json")
     assert ran.returncode == 0, ran.stderr
-    assert "prompt   1/1 answered" in ran.stdout
+    assert "trial   1/1 answered" in ran.stdout
     finished = [event for _, event in stack.history().of(PromptFinished)]
     assert [event.prompt for event in finished] == ["What is 6 times 7?"]
     wrong = stack.compose("run", "--rm", "-T", "agent", "--prompts", "/data/nothing.json")

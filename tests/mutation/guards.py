@@ -79,7 +79,8 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/execution/replay.py": ("tests/test_replay.py", "tests/test_replay_strangers.py"),
     "chaoslab/execution/workers.py": ("tests/test_workers.py", "-k", "not forkserver"),
     "chaoslab/analysis/measures/calls.py": ("tests/measures/test_given_up.py", "tests/measures/test_counts.py"),
-    "chaoslab/analysis/measures/durations.py": ("tests/measures/test_durations.py",),
+    "chaoslab/reports/contents/failures.py": ("tests/reports/test_summary.py", "tests/reports/test_report_formats.py"),
+    "chaoslab/base/durations.py": ("tests/test_durations.py",),
     "chaoslab/analysis/measures/faults.py": (
         "tests/measures/test_counts.py",
         "tests/measures/test_uninjected.py",

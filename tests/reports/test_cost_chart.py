@@ -82,8 +82,13 @@ def test_without_a_comparison_the_chart_says_so() -> None:
 
 def test_an_amount_next_to_nothing_is_not_negative() -> None:
     assert [amount(name, -0.0000004) for name in ("seconds", "usd")] == ["+0.00 s", "+0.000000 USD"]
-    cells = _amounts(spending(1, usd=-0.0000004, seconds=-0.0004), (), "+")
+    cells = _amounts(spending(1, usd=-0.0000004, seconds=-0.0000004), (), "+")
     assert (cells[2], cells[-1]) == ("+0.000000", "+0.00")
+
+
+def test_a_small_time_is_not_nothing() -> None:
+    assert _amounts(spending(1, seconds=-0.0004), (), "+")[-1] == "-0.4 ms"
+    assert _amounts(spending(1, seconds=0.00002), ())[-1] == "20 µs"
 
 
 def test_the_cost_of_one_answer_of_a_cheap_model_is_not_nothing() -> None:

@@ -39,9 +39,9 @@ def test_what_is_just_below_is_not_rounded_up_to_what_was_asked_for() -> None:
 @pytest.mark.parametrize(
     ("outcomes", "judgeable", "why"),
     [
-        (["invalid", "unfinished"], True, "no prompt could be judged"),
+        (["invalid", "unfinished"], True, "no trial could be judged"),
         (["unknown", "failed"], False, "nothing was stated about right answers"),
-        ([], True, "no prompt was started"),
+        ([], True, "no trial was started"),
     ],
 )
 def test_where_nothing_was_judged_even_the_share_0_is_not_reached(

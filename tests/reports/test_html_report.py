@@ -6,6 +6,7 @@ import json
 import re
 import time
 from base64 import b64encode
+from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,12 +15,14 @@ from typing import Any
 import pytest
 
 from chaoslab.analysis.judge import Outcome
+from chaoslab.base.durations import duration
 from chaoslab.core.events import RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.outcomes import SEVERITY, color, contrast, ink_on
+from chaoslab.reports.formats import html
 from chaoslab.reports.formats.html import FILE, timelines
 from tests.reports import hostile_run
 from tests.reports.browser import browse
@@ -287,6 +290,23 @@ def test_a_browser_filters_sorts_searches_and_draws(width: str, browsed: dict[st
     assert seen["pictures"] == [[name, True, 0, 0] for name in ("timeline", "latency")]
     assert seen["linked"] == ["#trial=p1.r1", "#trial=p2.r1", "#trial=p3.r1"]
     assert sorted(seen["met"]) == ["p1.r1", "p2.r1", "p3.r1"]
+
+
+def test_a_short_trial_took_some_time(tmp_path: Path) -> None:
+    found = contents(FakeRun(tmp_path, prompts=1).write())
+    for seconds, told in ((0.00002, "0.000020"), (2.5, "2.500"), (0.0, "0.000"), (None, "–")):
+        (text,) = formats.files("html", replace(found, rows=(replace(found.rows[0], seconds=seconds),))).values()
+        assert f'<td class="n">{told}</td>' in text
+
+
+def test_a_browser_tells_a_time_as_all_other_texts_do(tmp_path: Path) -> None:
+    script = (Path(html.__file__).parent / "script.js").read_text()
+    function = re.search(r"^  function seconds\(.*?^  }$", script, flags=re.DOTALL | re.MULTILINE)
+    assert function is not None
+    times = [0, 4e-9, 0.000012, 0.0004, 0.0099, 0.01, 2.5, -0.00002]
+    told = f"<pre id=seen></pre><script>{function[0]} seen.textContent = JSON.stringify({{told: {times}.map(seconds)}})"
+    (tmp_path / "times.html").write_text(f"<!doctype html><meta charset=utf-8>{told}</script>")
+    assert browse(tmp_path / "times.html")["told"] == [duration(time_s) for time_s in times]
 
 
 @pytest.mark.parametrize("width", ["phone", "desk"])

@@ -11,7 +11,7 @@ import chaoslab as lab
 from chaoslab.record.history import History
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.text import apart
+from chaoslab.reports.text import apart
 from tests.reports.browser import browse
 from tests.reports.fake_run import FakeRun
 

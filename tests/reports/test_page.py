@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.reports.page import NAME_LEAST, WIDTH, percent, table
+from chaoslab.reports.page import NAME_LEAST, ROWS, WIDTH, Cut, percent, table
 
 COLUMNS = ["x" * 30, "y" * 30]
 ROOM = WIDTH - 64
@@ -28,7 +28,33 @@ def test_a_name_without_room_goes_on_below_its_row(name: str, lines: list[str]) 
     assert more == lines[1:]
 
 
+def test_long_names_of_one_family_are_told_apart() -> None:
+    names = [f"  on {'x' * 20}_number_{n}" for n in (1, 2, 10)]
+    lines = table(["f" * ROOM, *COLUMNS], [[name, "1", "2"] for name in names])[1:]
+    assert [line[:ROOM].strip() for line in lines] == ["on xxxxxx…r_1", "on xxxxxx…r_2", "on xxxxxx…_10"]
+
+
 def test_only_none_is_0_percent_and_only_all_are_100() -> None:
     assert [percent(count / 1000) for count in (0, 1, 6, 500, 994, 996, 1000)] == [
         "0%", "<1%", "1%", "50%", "99%", ">99%", "100%",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("faults", "targets", "kept"),
+    [
+        (12, 20, [(n, 0) for n in range(12)]),
+        (20, 1, [(n, 0) for n in range(12)]),
+        (2, 20, [(0, n) for n in range(11)] + [(1, 0)]),
+        (3, 3, [(fault, n) for fault in range(3) for n in range(4)]),
+    ],
+)
+def test_a_long_table_keeps_the_first_groups_and_then_the_first_of_their_parts(
+    faults: int, targets: int, kept: list[tuple[int, int]]
+) -> None:
+    groups = [[[f"{fault}.{n}"] for n in range(targets + 1)] for fault in range(faults)]
+    lines = Cut("chaoslab summary x --full").table(["name"], groups)
+    assert [line for line in lines[1:] if "more" not in line] == [f"{fault}.{n}" for fault, n in kept]
+    left = faults * (targets + 1) - ROWS
+    assert lines[ROWS + 1 :] == ([f"  … and {left} more rows: chaoslab summary x --full"] if left else [])
+    assert len(Cut().table(["name"], groups)) == faults * (targets + 1) + 1

@@ -18,6 +18,7 @@ import jsonschema
 import pytest
 
 from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.standing import Standing
 from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.reports import formats
@@ -25,9 +26,9 @@ from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.matrix import State
 from chaoslab.reports.contents.outcomes import SEVERITY, UNSTATED
 from chaoslab.reports.contents.parts import _long
-from chaoslab.reports.contents.text import visible
 from chaoslab.reports.formats.json import SCHEMA
 from chaoslab.reports.formats.markdown import LENGTH_MAX, code
+from chaoslab.reports.text import visible
 from tests.reports import hostile_run
 from tests.reports.fake_run import FakeRun
 
@@ -201,11 +202,35 @@ def test_markdown_tells_the_outcomes_best_first_and_tells_the_unjudged_from_the_
 
 def test_markdown_is_bounded(run: Contents) -> None:
     long = tuple(
-        replace(run.rows[0], trial=f"p{n}.r1", why="why " * 400, met=(("fault", "x" * 9000),)) for n in range(900)
+        replace(run.rows[0], trial=f"p{n}.r1", why=f"{n} why " * 400, met=(("fault", "x" * 9000),)) for n in range(900)
     )
     text = written("markdown", replace(run, rows=long))
     assert len(text) <= LENGTH_MAX
-    assert "880 more" in text
+    assert "… and 880 more trials: `chaoslab show logs/run --failed`" in text
+
+
+def test_trials_that_failed_alike_are_told_once_in_markdown(run: Contents) -> None:
+    """With their number, some of their names, and one command; those of another reason or outcome by themselves."""
+    bad = replace(run.rows[0], outcome=Outcome.FALSE_SUCCESS, standing=Standing.BAD)
+    alike = [replace(bad, trial=f"p{n}.r1", why="a charge is missing") for n in range(1, 20)]
+    other = replace(bad, trial="p20.r1", why="a message is missing")
+    wrong = replace(bad, trial="p21.r1", outcome=Outcome.WRONG, why="a charge is missing")
+    text = written("markdown", replace(run, rows=(other, *alike, wrong)))
+    told = text.partition("could not be judged\n\n")[2]
+    assert re.findall(r"^- (.*)$", told, re.MULTILINE) == [
+        "**19 × false success**: `a charge is missing` (p1.r1, p2.r1, p3.r1 …)",
+        "**p20.r1 false success**: `a message is missing`",
+        "**p21.r1 wrong**: `a charge is missing`",
+    ]
+    assert re.findall(r"--trial (\S+)`", told) == ["p1.r1", "p20.r1", "p21.r1"]
+
+
+def test_a_command_takes_a_folder_with_a_space(run: Contents) -> None:
+    named = replace(run, where="my logs/run")
+    trial = run.rows[0].trial
+    assert f"`chaoslab replay 'my logs/run' --trial {trial}`" in written("markdown", named)
+    assert json.loads(written("json", named))["trials"][0]["replay"].startswith("chaoslab replay 'my logs/run' ")
+    assert "chaoslab report &#39;my logs/run&#39; --format json" in written("html", named)
 
 
 def test_foreign_texts_are_code_in_markdown(hostile: Contents) -> None:

@@ -58,7 +58,8 @@ def test_a_failed_assertion_is_the_verdict_of_every_format(tmp_path: Path) -> No
     text = summary.render(found.report)
     assert text.startswith(f"{found.headline.said}.\n\nharm: none")
     assert "\n\nscenario the price, which asks for outcome: correct or degraded;" in text
-    assert "  2 trials: failed: max_calls(calls=1)" in text
+    assert "  2 × failed: max_calls(calls=1)" in text
+    assert "- **2 × failed**: `max_calls(calls=1)" in said("markdown", found)
     assert "    again: .test(trial=1, seed=1)" in text
     for kind in ("html", "json", "markdown", "junit"):
         assert "max_calls" in said(kind, found), kind

@@ -267,5 +267,5 @@ def test_a_prompt_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     history = History.read(FakeRun(tmp_path, prompts=3).write())
     with pytest.raises(LookupError, match="this run has no prompt 9: its prompts are 1 to 3"):
         render(history, prompt=9)
-    with pytest.raises(LookupError, match="this run has no prompt: no prompt was started in it"):
+    with pytest.raises(LookupError, match="this run has no prompt: no trial was started in it"):
         render(History([]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from datetime import datetime, timedelta
+from itertools import takewhile
 from pathlib import Path
 
 import httpx
@@ -28,6 +29,7 @@ from chaoslab.core.events import (
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.folder import read
+from chaoslab.reports.page import ROWS, Cut
 from chaoslab.reports.summary import harm, render
 from tests.event_parts import call_at, fault_at
 from tests.reports.fake_run import FakeRun, ScriptedClock
@@ -317,7 +319,9 @@ def harmed(why: str) -> dict[str, Verdict]:
 
 def test_harm_is_told_once_with_how_often_and_where() -> None:
     lines = harm(
-        harmed("charge 6 times") | {"p2.r1": Verdict(Outcome.FAILED, "no answer", ("charge twice",))}, stated=True
+        harmed("charge 6 times") | {"p2.r1": Verdict(Outcome.FAILED, "no answer", ("charge twice",))},
+        Cut("x"),
+        stated=True,
     )
     assert lines == [
         "harm: 13 of 13 trials left the ledgers other than they should be",
@@ -325,8 +329,10 @@ def test_harm_is_told_once_with_how_often_and_where() -> None:
         "  12 times: message to ana sent twice (p1.r1, p1.r2, p1.r3 …)",
         "  p2.r1: charge twice",
     ]
-    assert harm({"p1.r1": Verdict(Outcome.CORRECT, "")}, stated=True) == ["harm: none was found on the ledgers"]
-    assert harm({"p1.r1": Verdict(Outcome.UNKNOWN, "")}, stated=False) == []
+    assert harm({"p1.r1": Verdict(Outcome.CORRECT, "")}, Cut("x"), stated=True) == [
+        "harm: none was found on the ledgers"
+    ]
+    assert harm({"p1.r1": Verdict(Outcome.UNKNOWN, "")}, Cut("x"), stated=False) == []
 
 
 LONG = "fetch_the_customers_invoices_of_the_last_fiscal_year_by_region"
@@ -380,4 +386,67 @@ def test_every_line_fits_in_80_columns(tmp_path: Path) -> None:
         if len(line) > 80
     }
     assert not wide
-    assert not [line for line in harm(harmed(LONG * 9), stated=True) if len(line) > 80]
+    assert not [line for line in harm(harmed(LONG * 9), Cut("x"), stated=True) if len(line) > 80]
+
+
+def large(folder: Path) -> RunReport:
+    """A run with five faults at 20 targets of long names."""
+    targets = {f"{name}_service_of_the_department_{n}": "look_up" for n in range(4) for name in "abcde"}
+    return RunReport.of(History.read(FakeRun(folder, prompts=400, chance=0.9, targets=targets).write()))
+
+
+def test_a_large_run_is_told_by_its_first_rows_and_the_command_that_shows_all(tmp_path: Path) -> None:
+    report = large(tmp_path)
+    short, whole = (render(report, where="logs/large run", full=full) for full in (False, True))
+    assert len(short.splitlines()) < 150
+    assert len(whole.splitlines()) > 300
+    rows = [len(found.by_fault) + len(found.by_target) for found in (report.impacts.value, report.recovery.value)]
+    told = re.findall(r"  … and (\d+) more rows: (.*)\n", short)
+    assert told == [(str(number - ROWS), "chaoslab summary 'logs/large run' --full") for number in rows]
+    assert "--full" not in whole
+    for known in ("\ntrials: 400\n", "of 400 trials met a fault", " incidents recovered", "\ncalls: "):
+        assert known in short
+        assert known in whole
+
+
+def test_what_hurt_most_stands_first_in_each_table(tmp_path: Path) -> None:
+    report = large(tmp_path)
+    text = render(report)
+
+    def names(before: str, after: str) -> list[str]:
+        rows = text.partition(before)[2].partition(after)[0].splitlines()
+        return [row.split()[0] for row in rows if row.split()[:1] and row.split()[0] in report.impacts.value.by_fault]
+
+    impacts = report.impacts.value.by_fault
+    bad = {name: found.bad.count for name, found in impacts.items() if found.bad}
+    worst = sorted(impacts, key=lambda name: -bad[name])
+    assert worst != sorted(worst)
+    assert names("How the trials ended", "What that cost") == worst
+    assert names("What that cost", "bad: ") == worst
+    never = report.recovery.value.by_fault
+    unrepaired = sorted(never, key=lambda name: -never[name].censored)
+    assert unrepaired != sorted(unrepaired)
+    assert names("recovery from ", "mean = ") == unrepaired
+
+
+def test_a_faults_targets_are_in_the_same_order_as_the_faults(tmp_path: Path) -> None:
+    report = large(tmp_path)
+    rows = render(report, full=True).partition("What that cost")[2].partition("bad: ")[0].splitlines()
+    first = next(number for number, row in enumerate(rows) if row.startswith("wrong_value "))
+    told = [row.split()[1] for row in takewhile(lambda row: row.startswith("  on "), rows[first + 1 :])]
+    there = report.impacts.value.by_target.items()
+    bad = {target: of.bad.count for (name, target), of in there if name == "wrong_value" and of.bad}
+    assert told == sorted(bad, key=lambda target: -bad[target])
+    assert told != sorted(told)
+
+
+def test_what_is_not_as_planned_stands_before_what_was_witnessed_most(tmp_path: Path) -> None:
+    report = large(tmp_path)
+    text = render(report)
+    rows = text.partition("\nfaults ")[2].partition("\neligible: ")[0].splitlines()[1:]
+    found = {one.injection: one for one in report.delivered.value.by_injection}
+    told = [row.split(":")[0].split()[0] for row in rows if not row.startswith(" ")]
+    assert told == ["hallucination", "wire", "errors"]
+    assert found["hallucination"].plausible is False
+    assert found["wire"].witnessed > found["errors"].witnessed > found["hallucination"].witnessed
+    assert "What is not as planned comes first, then what was witnessed most often." in text

@@ -50,7 +50,7 @@ def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     assert process.stdout is not None
     try:
         for line in process.stdout:
-            if line.startswith("prompt"):
+            if line.startswith("trial"):
                 break
         yield process
     finally:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaoslab.analysis.assertion import Assertion, Bounds, Miss, Seen
+from chaoslab.base.durations import duration
 
 SLACK_S = 0.001
 
@@ -39,7 +40,8 @@ class BackedOff(Assertion):
             if wait_s < least_s - SLACK_S:
                 where = f"{event.target} {event.request}.{event.attempt}"
                 return Miss.at(
-                    f"{where} came {wait_s:.3f} s after the failure before it, at least {least_s:.3f} s were asked for",
+                    f"{where} came {duration(wait_s)} after the failure before it, "
+                    f"at least {duration(least_s)} were asked for",
                     before,
                     record,
                 )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from chaoslab.base.clock import system
+from chaoslab.base.durations import duration
 from chaoslab.core.inject import inject
 from chaoslab.core.levels import level
 from chaoslab.core.plan import Injection
@@ -41,7 +42,7 @@ def lines(trials: int, seed: int, chaos_level: float = 0.0) -> Iterator[str]:
         counts = Counter(str(trial.outcome) for trial in done)
         told = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
         seconds = sum(trial.seconds for trial in done)
-        yield f"the {name} agent: {told} ({seconds:.0f} virtual seconds in {took_s:.1f} s)"
+        yield f"the {name} agent: {told} ({seconds:.0f} virtual seconds in {duration(took_s, 1)})"
         if worst is None:
             worst = next((trial for trial in done if trial.verdict.harm), None)
             if worst is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from chaoslab.base.durations import duration
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic, Wait
 from chaoslab.core.fault import Fault
@@ -40,8 +41,8 @@ class Bandwidth(Fault):
 
     def witnessed(self, seen: Observation) -> str | None:
         if seen.error == "timed_out":
-            return f"the answer was not whole after {seen.duration_s:.3f} s"
+            return f"the answer was not whole after {duration(seen.duration_s)}"
         least_s = self._takes_s(max(seen.bytes_least, HEAD_LEAST))
         if seen.error or seen.status is None or not TIMER_SLACK_S < least_s <= seen.duration_s + TIMER_SLACK_S:
             return None
-        return f"took {seen.duration_s:.3f} s for {seen.body_bytes} bytes, at most {self.rate_kb_s} kB/s were armed"
+        return f"took {duration(seen.duration_s)} for {seen.body_bytes} bytes, at most {self.rate_kb_s} kB/s were armed"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from chaoslab.base.dice import Dice
+from chaoslab.base.durations import duration
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Toxic, Wait
 from chaoslab.core.fault import Fault
@@ -50,4 +51,4 @@ class Latency(Fault):
         least_s = min(self.delay_s, seen.deadline_s) - TIMER_SLACK_S
         if seen.duration_s < least_s or seen.error not in (None, "timed_out"):
             return None
-        return f"took {seen.duration_s:.3f} s, at least {self.delay_s:.3f} s were armed"
+        return f"took {duration(seen.duration_s)}, at least {duration(self.delay_s)} were armed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from chaoslab.base.durations import duration
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Failure, Flow, Observation, Reply, Toxic
 from chaoslab.core.fault import Fault
@@ -39,7 +40,7 @@ class LimitData(Fault):
     def witnessed(self, seen: Observation) -> str | None:
         if seen.error not in ("closed", "reset", "garbled"):
             return None
-        return f"closed in the middle of the answer after {seen.duration_s:.3f} s"
+        return f"closed in the middle of the answer after {duration(seen.duration_s)}"
 
     def idle(self, seen: Observation) -> str:
         if seen.error is not None or seen.status is None or seen.bytes > self.bytes:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from chaoslab.base.dice import Dice
+from chaoslab.base.durations import duration
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic, Wait
 from chaoslab.core.fault import Fault
@@ -37,4 +38,4 @@ class ResetPeer(Fault):
         return (Toxic("reset_peer", self.stream, {"after_s": self.after_s}),)
 
     def witnessed(self, seen: Observation) -> str | None:
-        return f"connection reset after {seen.duration_s:.3f} s" if seen.error == "reset" else None
+        return f"connection reset after {duration(seen.duration_s)}" if seen.error == "reset" else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from chaoslab.base.durations import duration
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic, Wait
 from chaoslab.core.fault import Fault
@@ -48,10 +49,9 @@ class Slicer(Fault):
 
     def witnessed(self, seen: Observation) -> str | None:
         if seen.error == "timed_out":
-            return f"the answer was not whole after {seen.duration_s:.3f} s"
+            return f"the answer was not whole after {duration(seen.duration_s)}"
         least_s = self._least_s(seen.bytes_least)
         if seen.error or seen.status is None or least_s <= TIMER_SLACK_S or seen.duration_s < least_s - TIMER_SLACK_S:
             return None
-        return (
-            f"took {seen.duration_s:.3f} s for {seen.body_bytes} bytes in pieces, at least {least_s:.3f} s were armed"
-        )
+        took, least = duration(seen.duration_s), duration(least_s)
+        return f"took {took} for {seen.body_bytes} bytes in pieces, at least {least} were armed"

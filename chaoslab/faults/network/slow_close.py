@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from chaoslab.base.durations import duration
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Failure, Flow, Observation, Reply, Toxic, Wait
 from chaoslab.core.fault import Fault
@@ -47,11 +48,11 @@ class SlowClose(Fault):
         if seen.duration_s < least_s:
             return None
         if seen.error == "timed_out":
-            return f"neither the rest of the answer nor its end within {seen.duration_s:.3f} s"
+            return f"neither the rest of the answer nor its end within {duration(seen.duration_s)}"
         if seen.error not in ("closed", "reset", "garbled"):
             return None
-        late = f"at least {self.delay_s:.3f} s were armed"
-        return f"closed in the middle of the answer after {seen.duration_s:.3f} s, {late}"
+        late = f"at least {duration(self.delay_s)} were armed"
+        return f"closed in the middle of the answer after {duration(seen.duration_s)}, {late}"
 
     def idle(self, seen: Observation) -> str:
         return LimitData(self.bytes).idle(seen)

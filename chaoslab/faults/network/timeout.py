@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from chaoslab.base.dice import Dice
+from chaoslab.base.durations import duration
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic, Wait, forever
 from chaoslab.core.fault import Fault
@@ -40,7 +41,7 @@ class Timeout(Fault):
 
     def witnessed(self, seen: Observation) -> str | None:
         if seen.error == "timed_out" and seen.duration_s >= seen.deadline_s - TIMER_SLACK_S:
-            return f"no answer within the deadline of {seen.deadline_s:.2f} s"
+            return f"no answer within the deadline of {duration(seen.deadline_s, 2)}"
         if seen.error in ("closed", "reset") and self.after_s and seen.duration_s >= self.after_s - TIMER_SLACK_S:
-            return f"closed without an answer after {seen.duration_s:.3f} s"
+            return f"closed without an answer after {duration(seen.duration_s)}"
         return None

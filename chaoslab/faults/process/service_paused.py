@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from chaoslab.base.durations import duration
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Wait
 from chaoslab.core.fault import Fault, Outage
@@ -34,8 +35,8 @@ class ServicePaused(Fault):
 
     def witnessed(self, seen: Observation) -> str | None:
         if seen.error == "timed_out":
-            return f"no answer within {seen.duration_s:.3f} s"
+            return f"no answer within {duration(seen.duration_s)}"
         if seen.duration_s < self.paused_s - TIMER_SLACK_S:
             return None
         # Another fault may have broken the connection once the service went on: the wait was met all the same.
-        return f"took {seen.duration_s:.3f} s, of which the service was paused for {self.paused_s:.3f} s"
+        return f"took {duration(seen.duration_s)}, of which the service was paused for {duration(self.paused_s)}"

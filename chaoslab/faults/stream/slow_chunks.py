@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from chaoslab.base.durations import duration
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
@@ -35,11 +36,11 @@ class SlowChunks(Fault):
             return None
         took_s = stream.last_byte_s - stream.first_byte_s
         if stream.ended == "timed_out" and self.delay_s >= stream.silence_s - TIMER_SLACK_S:
-            return f"the next event did not come within {stream.silence_s:.3f} s"
+            return f"the next event did not come within {duration(stream.silence_s)}"
         least_s = (stream.events - 1) * self.delay_s * (1 - LATENESS) - TIMER_SLACK_S
         if stream.events < 2 or took_s < least_s:
             return self._met_at_once(seen, stream.last_byte_s)
-        return f"{stream.events} events took {took_s:.3f} s, one each {took_s / (stream.events - 1):.3f} s"
+        return f"{stream.events} events took {duration(took_s)}, one each {duration(took_s / (stream.events - 1))}"
 
     @staticmethod
     def _met_at_once(seen: Observation, last_byte_s: float) -> str | None:
@@ -48,7 +49,8 @@ class SlowChunks(Fault):
         added_s = pipe.added_s if isinstance(pipe, _Slow) else 0.0
         if added_s <= TIMER_SLACK_S or last_byte_s < added_s * (1 - LATENESS) - TIMER_SLACK_S:
             return None
-        return f"held back, the answer came whole after {last_byte_s:.3f} s, at least {added_s:.3f} s were to pass"
+        came, least = duration(last_byte_s), duration(added_s)
+        return f"held back, the answer came whole after {came}, at least {least} were to pass"
 
 
 class _Slow(Line):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chaoslab.base.durations import duration
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, Wait
 from chaoslab.core.fault import Fault
@@ -28,8 +29,8 @@ class SlowFirstToken(Fault):
 
     def witnessed(self, seen: Observation) -> str | None:
         if seen.error == "timed_out" and seen.duration_s >= min(self.delay_s, seen.deadline_s) - TIMER_SLACK_S:
-            return f"nothing had come after {seen.duration_s:.3f} s"
+            return f"nothing had come after {duration(seen.duration_s)}"
         first_s = seen.streamed.first_byte_s if seen.streamed else seen.duration_s
         if seen.error or first_s is None or first_s < self.delay_s - TIMER_SLACK_S:
             return None
-        return f"the first byte came after {first_s:.3f} s, at least {self.delay_s:.3f} s were armed"
+        return f"the first byte came after {duration(first_s)}, at least {duration(self.delay_s)} were armed"

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from chaoslab.base.dice import Dice
+from chaoslab.base.durations import duration
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, forever
 from chaoslab.core.fault import Fault
@@ -38,7 +39,7 @@ class Stall(Fault):
         stream = seen.streamed
         if stream is None or stream.silence_s < min(self.stall_s or forever, seen.deadline_s) - TIMER_SLACK_S:
             return None
-        return f"nothing came for {stream.silence_s:.3f} s in the middle of the answer"
+        return f"nothing came for {duration(stream.silence_s)} in the middle of the answer"
 
 
 class _Law:

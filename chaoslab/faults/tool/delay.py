@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 from chaoslab.base.dice import Dice
+from chaoslab.base.durations import duration
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, Wait
 from chaoslab.core.fault import Fault
@@ -90,4 +91,4 @@ class Delay(Fault):
         least_s = min(self.mean_s, seen.deadline_s) - TIMER_SLACK_S
         if self.mean_s <= 0 or seen.duration_s < least_s or seen.error not in (None, "timed_out"):
             return None
-        return f"took {seen.duration_s:.3f} s, at least {self.mean_s:.3f} s were to pass"
+        return f"took {duration(seen.duration_s)}, at least {duration(self.mean_s)} were to pass"

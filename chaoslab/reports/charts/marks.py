@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.latency import Attempt, Attempts, Kind, latency
+from chaoslab.base.durations import duration
 from chaoslab.reports.charts.palette import CLEAN, FAILED, LONE, Look, of_run
 from chaoslab.reports.charts.style import counted, crowded, short, thin
 

@@ -6,9 +6,9 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.quantiles import percentile
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.base.durations import duration
 from chaoslab.reports.charts.marks import SIZES
 from chaoslab.reports.charts.palette import INK, OUTCOMES, SLATE
 from chaoslab.reports.charts.style import canvas, counted, crowded, legend, nothing, scale, thin

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.base.durations import duration
 from chaoslab.reports.charts.marks import groups
 from chaoslab.reports.charts.palette import CLEAN, SLATE
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, thin

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.layout import PAD_IN, TITLE, engine
-from chaoslab.reports.contents.text import apart
+from chaoslab.reports.text import apart
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.base.durations import duration
 from chaoslab.reports.charts.palette import CALLS, PROMPTS
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing
 
@@ -22,7 +23,7 @@ def throughput(report: RunReport) -> Figure:
         nothing(axes, "nothing ended in this run")
         return figure
     prompts, calls = sum(found.prompts), sum(found.calls)
-    note = f"{counted(prompts, 'trial')} and {counted(calls, 'call')} ended in {found.lasted_s:.1f} s"
+    note = f"{counted(prompts, 'trial')} and {counted(calls, 'call')} ended in {duration(found.lasted_s, 1)}"
     figure, axes = canvas("Throughput over time", note)
     whose = "calls (tools and model)" if report.knows_usage else "calls (tools)"
     edges = [n * found.width_s for n in range(len(found.calls) + 1)]

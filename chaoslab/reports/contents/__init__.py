@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 
 from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.analysis.standing import Standing
+from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import line
 from chaoslab.record.history import History
 from chaoslab.reports.contents.advice import Advice, advice
+from chaoslab.reports.contents.failures import command
 from chaoslab.reports.contents.headline import Harm, Headline, harms, headline
 from chaoslab.reports.contents.matrix import Matrix, matrix
 from chaoslab.reports.contents.parts import Part, parts
 from chaoslab.reports.contents.rows import Row, rows
-from chaoslab.reports.contents.text import visible
+from chaoslab.reports.text import visible
 
 NAME, ASKED = 200, 1000
 """The most characters of a run's name or folder, and of what a scenario asks for."""
@@ -74,7 +77,7 @@ class Contents:
             }
         ended = end.reason if end else "still running" if self.report.running else "not finished"
         if end is not None and end.duration_s == end.duration_s:
-            ended += f" after {end.duration_s:.1f} s"
+            ended += f" after {duration(end.duration_s, 1)}"
         return found | {"end": line(ended, NAME)}
 
     @property
@@ -91,10 +94,11 @@ class Contents:
         world = line(self.report.started.world, NAME) if self.report.started else ""
         return f"seconds ({world})" if world else "seconds"
 
+    @property
+    def quoted(self) -> str:
+        """`where` as a shell takes it."""
+        return quote(self.where)
+
     def replay(self, trial: str) -> str:
         """The command that runs the trial again, or shows it where nothing in the run's folder leads to its program."""
-        ruling = self.report.rulings.by_trial.get(trial) if self.report.rulings is not None else None
-        if ruling is not None and ruling.again:
-            return ruling.again
-        verb = "show" if self.report.of_functions or self.history.unknown else "replay"
-        return f"chaoslab {verb} {self.where} --trial {trial}"
+        return command(self.report, trial, where=self.where, replayed=not self.history.unknown)

@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from chaoslab.analysis.measures.amplification import LAYERS
 from chaoslab.analysis.measures.cost import Costs, Spending
-from chaoslab.analysis.measures.durations import duration, span
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.impact import Impact
 from chaoslab.analysis.measures.incidents import HARMED
@@ -22,8 +21,9 @@ from chaoslab.analysis.measures.quantiles import EXACT, WITHIN
 from chaoslab.analysis.measures.recovery_quality import WEIGHTS
 from chaoslab.analysis.measures.reliability import WEIGHTS as RELIABILITY_WEIGHTS
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.reports.contents.text import one_line
+from chaoslab.base.durations import difference, duration, span
 from chaoslab.reports.page import count, percent, percents, seconds
+from chaoslab.reports.text import one_line
 
 NONE, ALL = "–", "all"
 T_ = TypeVar("T_")
@@ -220,17 +220,23 @@ def _spent(found: Costs, unknown: Collection[str]) -> Table:
 
 
 def _amounts(of: Spending, unknown: Collection[str], sign: str = "") -> list[str]:
-    forms = {"tokens": ",.10g", "usd": ".6f", "calls": ",.10g", "effects": ",.10g", "seconds": ".2f"}
+    forms = {"tokens": ",.10g", "usd": ".6f", "calls": ",.10g", "effects": ",.10g"}
     amounts = {name: None if name in unknown else getattr(of, name) for name in forms}
-    for name, digits in (("usd", 6), ("seconds", 2)):
-        if (amount := amounts[name]) is not None:
-            amounts[name] = round(float(amount), digits) + 0.0  # no "-0.00"
+    if (dollars := amounts["usd"]) is not None:
+        amounts["usd"] = round(float(dollars), 6) + 0.0  # no "-0.000000"
     said = [NONE if amount is None else f"{float(amount):{sign}{forms[name]}}" for name, amount in amounts.items()]
-    return [str(of.trials) if of.trials else NONE, *said]
+    took = NONE if "seconds" in unknown or of.seconds is None else _number(float(of.seconds), sign)
+    return [str(of.trials) if of.trials else NONE, *said, took]
+
+
+def _number(seconds: float, sign: str) -> str:
+    """A duration, or a difference if it has a sign, for a column of seconds."""
+    said = difference(seconds).removesuffix(" s")
+    return said if sign else said.removeprefix("+")
 
 
 def _impact(fault: str, target: str, of: Impact) -> list[str]:
-    more = NONE if of.lost_s is None else f"{round(of.lost_s, 2) + 0.0:+.2f} s"
+    more = NONE if of.lost_s is None else difference(of.lost_s)
     calls = NONE if of.lost_calls is None else f"{round(of.lost_calls, 1) + 0.0:+.1f}"
     return [fault, target, str(of.trials), told(of.bad), told(of.without), more, calls]
 
@@ -294,7 +300,7 @@ def _coverage(report: RunReport) -> Part | None:
 def _trouble(report: RunReport) -> Part | None:
     said = [one_line(note, SAID) for note in report.notes]
     if hit := report.disturbance.value:
-        lasted = "" if math.isnan(hit.lasted_s) else f", {hit.lasted_s:.2f} s in all"
+        lasted = "" if math.isnan(hit.lasted_s) else f", {duration(hit.lasted_s, 2)} in all"
         said.append(f"The lab was disturbed {count(hit.times, 'time')}{lasted}; {count(hit.attempts, 'attempt')} hit.")
     warned = Counter((who, one_line(message, SAID)) for who, message in report.warnings.value)
     rows = [[one_line(who, SAID), str(number), text] for (who, text), number in warned.most_common(MANY)]

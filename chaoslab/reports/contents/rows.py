@@ -15,7 +15,7 @@ from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished, P
 from chaoslab.record.history import History
 from chaoslab.record.rulings import TrialRuling
 from chaoslab.reports.contents.outcomes import SEVERITY
-from chaoslab.reports.contents.text import visible
+from chaoslab.reports.text import visible
 
 PROMPT, WHY, ANSWER = 300, 1000, 2000
 """The most characters of a prompt, of a reason or a finding, and of an answer."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from chaoslab.analysis.measures.cost import Costs
 from chaoslab.analysis.measures.trials import NO_TIME
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.base.durations import difference
 
 SEVERAL = "several at once"
 """The name of the row of trials that met several faults, whose parts nobody can tell apart."""
@@ -71,4 +72,4 @@ def amount(name: str, value: float) -> str:
     """An added amount as text: +0.62 s, +3 calls, +820 tokens."""
     if name == "usd":
         return f"{round(value, 6) + 0.0:+.6f} USD"
-    return f"{round(value, 2) + 0.0:+,.2f} s" if name == "seconds" else f"{value:+,.10g} {AMOUNTS[name]}"
+    return difference(value) if name == "seconds" else f"{value:+,.10g} {AMOUNTS[name]}"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from chaoslab.core.events import CallFinished, CallStarted, FaultArmed, FaultInjected, FaultScheduled, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.text import one_line
+from chaoslab.reports.text import one_line
 
 TEXT = 2000
 """The most characters of a cell."""

@@ -15,7 +15,7 @@ from chaoslab.reports.contents import NAME, Contents
 from chaoslab.reports.contents.headline import Tone
 from chaoslab.reports.contents.matrix import State
 from chaoslab.reports.contents.rows import Row
-from chaoslab.reports.contents.text import visible
+from chaoslab.reports.text import visible
 
 FILE = "report.json"
 VERSION = 1

@@ -7,19 +7,20 @@ from collections.abc import Iterable, Sequence
 from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.standing import Standing
 from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents.failures import Way, ways
 from chaoslab.reports.contents.headline import Tone
 from chaoslab.reports.contents.matrix import Cell, State
 from chaoslab.reports.contents.outcomes import word
 from chaoslab.reports.contents.parts import told
 from chaoslab.reports.contents.rows import Row
-from chaoslab.reports.contents.text import one_line
-from chaoslab.reports.page import count, percents, share
+from chaoslab.reports.page import NAMED, count, percents, share
+from chaoslab.reports.text import one_line
 
 FILE = "report.md"
 LENGTH_MAX = 60_000
 """The most characters: a comment on GitHub has room for 65,536."""
-ROWS_MAX, TRIALS_MAX = 40, 20
-"""The most faults in the matrix, and the most trials that are told."""
+ROWS_MAX, WAYS_MAX = 40, 20
+"""The most faults in the matrix, and the most ways to fail."""
 TEXT = 300
 ONLY_FAILED = ", as failed or not: nothing was stated about right answers"
 MARKS = {Tone.GOOD: "✅", Tone.BAD: "❌", Tone.OPEN: "❔"}
@@ -118,21 +119,36 @@ def _advice(contents: Contents) -> str:
 
 
 def _failures(contents: Contents) -> str:
-    rows = [row for row in contents.rows if row.standing is not Standing.WELL or (row.harm and row.ruling is None)]
+    rows = {
+        row.trial: row
+        for row in contents.rows
+        if row.standing is not Standing.WELL or (row.harm and row.ruling is None)
+    }
     if not rows:
         return ""
+    told = ways((*_ended(row), row.trial) for row in rows.values())
     lines = ["### Trials that did not end well or could not be judged", ""]
-    for row in rows[:TRIALS_MAX]:
-        lines += _trial(contents, row)
-    if len(rows) > TRIALS_MAX:
-        lines.append(f"… and {len(rows) - TRIALS_MAX} more: `chaoslab show {contents.where} --failed`")
+    for way in told[:WAYS_MAX]:
+        lines += _way(contents, way, rows[way.trials[0]])
+    if left := sum(len(way.trials) for way in told[WAYS_MAX:]):
+        lines.append(f"… and {count(left, 'more trial')}: {code(f'chaoslab show {contents.quoted} --failed')}")
     return "\n".join(lines) + "\n"
 
 
-def _trial(contents: Contents, row: Row) -> Iterable[str]:
-    yield f"- **{row.trial} {word(row.outcome)}**: {code(row.told)}"
+def _ended(row: Row) -> tuple[str, str]:
+    """The outcome and its reason, or those of the scenario that ruled on it."""
+    if row.ruling is not None and row.ruling.reasons:
+        return row.ruling.state, "; ".join(row.ruling.reasons)
+    return word(row.outcome), row.why
+
+
+def _way(contents: Contents, way: Way, row: Row) -> Iterable[str]:
+    """The trials that ended alike; faults, evidence and the command are those of the first."""
+    named = f" ({', '.join(way.trials[:NAMED])}{' …' if way.trials[NAMED:] else ''})" if way.trials[1:] else ""
+    yield f"- **{way.head}**: {code(way.why)}{named}"
+    whose = f"{row.trial} " if way.trials[1:] else ""
     if row.met:
-        yield f"  - met {', '.join(code(f'{fault} on {target}') for fault, target in row.met)}"
+        yield f"  - {whose}met {', '.join(code(f'{fault} on {target}') for fault, target in row.met)}"
     for one in row.evidence:
         if one.lines:
             lines = ", ".join(f"{line.file} line {line.line}" for line in one.lines)

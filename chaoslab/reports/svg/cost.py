@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.contents.spent import added, amount, apart
-from chaoslab.reports.contents.text import one_line
 from chaoslab.reports.page import count
 from chaoslab.reports.svg.parts import Picture, axis, el, linear, picture, share
+from chaoslab.reports.text import one_line
 
 ROW = 60.0
 """The height of a fault's row in pixels."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.reports.contents.text import apart, one_line
+from chaoslab.base.durations import duration
 from chaoslab.reports.svg.parts import Picture, axis, durations, el, picture, share
+from chaoslab.reports.text import apart, one_line
 
 ROW = 54.0
 """The height of a target's row in pixels."""

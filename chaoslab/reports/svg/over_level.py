@@ -5,10 +5,10 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element
 
 from chaoslab.core.levels import LEVELS
-from chaoslab.reports.contents.text import one_line
 from chaoslab.reports.levels import PassRate
 from chaoslab.reports.page import percent, percents
 from chaoslab.reports.svg.parts import Picture, el, picture, share, stretched
+from chaoslab.reports.text import one_line
 
 HEIGHT = 190.0
 """The plot's height in pixels."""

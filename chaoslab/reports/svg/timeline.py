@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
-from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.incidents import Ending, Incident
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.reports.contents.text import apart, one_line
+from chaoslab.base.durations import duration
 from chaoslab.reports.page import count
 from chaoslab.reports.svg.parts import Picture, Scale, axis, el, linear, picture, share, stretched
+from chaoslab.reports.text import apart, one_line
 
 LANE = 44.0
 """The height of a lane in pixels."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.reports.contents.advice import Advice, Seen
-from chaoslab.reports.contents.text import visible
+from chaoslab.reports.text import visible
 
 NAME = 60
 

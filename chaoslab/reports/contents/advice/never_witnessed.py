@@ -6,7 +6,7 @@ from chaoslab.analysis.measures.faults import NOTHING
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.core.events import FaultScheduled, FaultWitnessed
 from chaoslab.reports.contents.advice import Advice, Seen
-from chaoslab.reports.contents.text import visible
+from chaoslab.reports.text import visible
 
 NAME, NAMED = 60, 8
 """The most characters of a fault's name, and the most faults that are named."""

@@ -19,8 +19,14 @@
     element.append(...children);
     return element;
   }
-  const seconds = (value) =>
-    value === 0 ? "0 s" : Math.abs(value) < 0.01 ? `${(value * 1000).toFixed(1)} ms` : `${value.toFixed(3)} s`;
+  // As base/durations.py tells them.
+  function seconds(value) {
+    const size = Math.abs(value);
+    if (size === 0) return "0 s";
+    if (size < 1e-6) return "below 1 µs";
+    if (size < 1e-4) return `${(value * 1e6).toFixed(0)} µs`;
+    return size < 0.01 ? `${(value * 1000).toFixed(1)} ms` : `${value.toFixed(3)} s`;
+  }
   const where = (file, line) => (file < 0 ? "" : `${words[file]} line ${line}`);
 
   // The timeline of a trial.

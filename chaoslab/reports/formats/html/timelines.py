@@ -26,9 +26,9 @@ from chaoslab.record.rulings import State
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.outcomes import glyph, word
 from chaoslab.reports.contents.rows import Row
-from chaoslab.reports.contents.text import visible
 from chaoslab.reports.faults import Met, is_stage
 from chaoslab.reports.show import event_text
+from chaoslab.reports.text import visible
 
 TEXT = 260
 """The most characters of an event's text."""
@@ -93,7 +93,7 @@ def _trial(contents: Contents, row: Row, words: _Words) -> dict[str, Any]:
         "answer": words.of(row.answer),
         "evidence": evidence,
         "replay": contents.replay(row.trial),
-        "show": f"chaoslab show {contents.where} --trial {row.trial}",
+        "show": f"chaoslab show {contents.quoted} --trial {row.trial}",
     }
 
 
