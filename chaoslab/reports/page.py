@@ -141,11 +141,14 @@ class Cut:
 
     def table(self, header: Sequence[str], groups: Sequence[Sequence[Sequence[str]]]) -> list[str]:
         """A table of groups of rows: the first of a group stands for all of it, and the others are its parts. If there
-        are too many rows, the parts of the last groups are left out, and then the last groups."""
-        kept = [[group[0]] for group in self.shown(groups, ROWS)]
-        room = ROWS - len(kept)
+        are too many rows, the parts of the last groups are left out, and then the last groups. Never a single row: the
+        line that says so takes its place."""
+        every = sum(map(len, groups))
+        most = every if every == ROWS + 1 else ROWS
+        kept = [[group[0]] for group in self.shown(groups, most)]
+        room = most - len(kept)
         for shown, (_, *parts) in zip(kept, groups, strict=False):
             shown += self.shown(parts, room)
             room -= len(shown) - 1
         rows = [row for group in kept for row in group]
-        return [*table(header, rows), *self.more(sum(map(len, groups)) - len(rows), "rows")]
+        return [*table(header, rows), *self.more(every - len(rows), "rows")]

@@ -47,6 +47,8 @@ def test_only_none_is_0_percent_and_only_all_are_100() -> None:
         (20, 1, [(n, 0) for n in range(12)]),
         (2, 20, [(0, n) for n in range(11)] + [(1, 0)]),
         (3, 3, [(fault, n) for fault in range(3) for n in range(4)]),
+        (1, 12, [(0, n) for n in range(13)]),
+        (1, 13, [(0, n) for n in range(12)]),
     ],
 )
 def test_a_long_table_keeps_the_first_groups_and_then_the_first_of_their_parts(
@@ -55,6 +57,6 @@ def test_a_long_table_keeps_the_first_groups_and_then_the_first_of_their_parts(
     groups = [[[f"{fault}.{n}"] for n in range(targets + 1)] for fault in range(faults)]
     lines = Cut("chaoslab summary x --full").table(["name"], groups)
     assert [line for line in lines[1:] if "more" not in line] == [f"{fault}.{n}" for fault, n in kept]
-    left = faults * (targets + 1) - ROWS
-    assert lines[ROWS + 1 :] == ([f"  … and {left} more rows: chaoslab summary x --full"] if left else [])
+    left = faults * (targets + 1) - len(kept)
+    assert lines[len(kept) + 1 :] == ([f"  … and {left} more rows: chaoslab summary x --full"] if left else [])
     assert len(Cut().table(["name"], groups)) == faults * (targets + 1) + 1
