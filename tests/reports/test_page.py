@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.reports.page import NAME_LEAST, ROWS, WIDTH, Cut, percent, table
+from chaoslab.reports.page import NAME_LEAST, WIDTH, Cut, percent, table
 
 COLUMNS = ["x" * 30, "y" * 30]
 ROOM = WIDTH - 64
