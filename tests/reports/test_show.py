@@ -57,6 +57,18 @@ def ended(*, ok: bool = True, status: int | None = 200, error: str | None = None
     )
 
 
+def test_a_moment_soon_after_the_start_is_not_the_start() -> None:
+    events = [
+        (5.0, PromptStarted(prompt_index=1, prompt="what?")),
+        (5.0, ended()),
+        (5.00002, ended()),
+        (5.004, ended()),
+    ]
+    history = History(Record("", t, "run", "p1.r1", "info", n, event) for n, (t, event) in enumerate(events))
+    moments = [line.partition("  result ")[0].strip() for line in render(history).splitlines()[1:4]]
+    assert moments == ["+0.000 s", "+20 µs", "+4.0 ms"]
+
+
 def test_a_fault_is_one_line_where_it_was_met() -> None:
     stages: list[Event] = [
         FaultScheduled(**fault_at(*SLOW), params={"delay_s": 0.5}),
