@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -52,6 +52,13 @@ def few(numbers: Sequence[int]) -> str:
     """The numbers with commas, the first few of many."""
     more = " …" if len(numbers) > LINES_MAX else ""
     return ", ".join(map(str, numbers[:LINES_MAX])) + more
+
+
+def events_of(history: History, lines: Collection[tuple[str, int]]) -> str:
+    """The places of these lines in the history of one trial, as in "events 4, 9 of the trial"; empty if there are none.
+    Where many trials share a log, the numbers of a trial's own history are not those of the log's lines."""
+    found = [place for place, record in enumerate(history, 1) if (record.writer, record.seq) in lines]
+    return f"event{'s' if found[1:] else ''} {few(found)} of the trial" if found else ""
 
 
 @dataclass(frozen=True)

@@ -158,13 +158,15 @@ class Chaos:
         return [ruling.trial for ruling in rulings]
 
     def _fail(self, rulings: Sequence[Ruling], seed: int, head: str = "") -> NoReturn:
+        from chaoslab.analysis.ledger import events_of
         from chaoslab.execution.scenarios.tell import story
         from chaoslab.record.rulings import State
 
         worst = next(ruling for ruling in rulings if ruling.state is not State.PASSED)
         lines = [head] if head else []
         lines += [f"trial {worst.number} {worst.state}: {reason}" for reason in worst.reasons]
-        lines += [f"    {finding.text} ({finding.where})" for finding in worst.trial.verdict.evidence if finding.where]
+        evidence, history = worst.trial.verdict.evidence, worst.trial.history
+        lines += [f"    {each.text} ({events_of(history, each.lines)})" for each in evidence if each.lines]
         lines += ["", *story(worst), ""]
         lines.append(_again(self._node, seed, worst))
         _refuse("\n".join(lines))

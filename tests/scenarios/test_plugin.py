@@ -58,7 +58,7 @@ def test_a_failure_tells_the_story_and_how_to_see_it_again(pytester: pytest.Pyte
     ended.stdout.fnmatch_lines(
         [
             "trial * failed: harm: refund twice",
-            "    refund twice (info.log 4, 9)",
+            "    refund twice (events 4, 9 of the trial)",
             "*lost_reply*witnessed",
             "*verdict  harm: refund twice",
             "again: pytest 'test_*.py::test_shop' --chaos-seed=1 --chaos-trial=*",

@@ -82,7 +82,7 @@ def test_an_assertion_that_does_not_hold_fails_a_trial_that_is_correct(here: Pat
     put(here, "careful", "  - max_calls: 0\n")
     code, said, _ = test(capsys, "--set", "faults=[]")
     assert code == 1
-    assert "max_calls(calls=0): 1 call, at most 0 were allowed (info.log 2)" in said
+    assert "max_calls(calls=0): 1 call, at most 0 were allowed (event 2 of the trial)" in said
 
 
 def test_a_scenario_whose_faults_nobody_meets_proves_nothing(here: Path, capsys: Said) -> None:

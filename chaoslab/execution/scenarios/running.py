@@ -16,6 +16,7 @@ from chaoslab.analysis.assertion import Assertion, Miss, Seen
 from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.analysis.idle import Idle
 from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.ledger import events_of
 from chaoslab.analysis.opinion import Opinion, Unjudged
 from chaoslab.base import extras, interrupts
 from chaoslab.base.jsonable import describe_error, line
@@ -57,15 +58,17 @@ class Rules:
 
 @dataclass(frozen=True)
 class Missed:
-    """An assertion that does not hold. `turn`: the turn that it is about; None for the whole trial."""
+    """An assertion that does not hold. `turn`: the turn that it is about; None for the whole trial. `where`: the events
+    that show it; empty if none does."""
 
     assertion: Assertion
     miss: Miss
     turn: int | None = None
+    where: str = ""
 
     def __str__(self) -> str:
         turn = "" if self.turn is None else f" in turn {self.turn}"
-        where = f" ({self.miss.where})" if self.miss.where else ""
+        where = f" ({self.where})" if self.where else ""
         return f"{self.assertion}{turn}: {self.miss.text}{where}"
 
 
@@ -256,7 +259,7 @@ def missing(rules: Rules, trial: Trial, opinions: list[Opinion]) -> Iterator[Mis
         seen = Seen(trial.history, trial.key, trial.verdict, twin, turn, opinions)
         for assertion in assertions:
             if miss := assertion.check(seen):
-                yield Missed(assertion, miss, turn)
+                yield Missed(assertion, miss, turn, events_of(trial.history, miss.lines))
 
 
 class Book:
