@@ -67,14 +67,15 @@ def armed_in_vain(seen: Seen) -> Finding | None:
 
 def unseen(seen: Seen) -> Finding | None:
     """A fault that was injected into a call, and that its caller did not meet: it was gone before, or saw nothing of
-    it. A call that met another fault shows no more than that one."""
+    it. A call that met another fault shows no more than that one, if it ended, or if that one held it to its end."""
     if not seen.of(FaultInjected):
         return None
     owners = [_whose(event) for _, event in seen.of(FaultWitnessed)]
     if owners == [_whose(event) for _, event in seen.of(FaultInjected)]:
         return None  # most trials: each was witnessed, one after the other
     own = set(owners)
-    missed = [pair for pair in seen.of(FaultInjected) if _whose(pair[1]) not in own]
+    masked = {_whose(event) for _, event in seen.of(FaultHealed) if event.masked_by}
+    missed = [pair for pair in seen.of(FaultInjected) if _whose(pair[1]) not in own | masked]
     if not missed:
         return None
     ended = {_at(event): event for _, event in seen.calls()}

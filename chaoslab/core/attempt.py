@@ -11,7 +11,7 @@ from functools import partial
 from chaoslab.base.clock import Clock, Skew, iso, skew
 from chaoslab.core.chain import ActiveFault, chain, play
 from chaoslab.core.context import Exchange
-from chaoslab.core.events import Event, FaultInjected, FaultWitnessed
+from chaoslab.core.events import Event, FaultHealed, FaultInjected, FaultWitnessed
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.fault import trait, unusable
 from chaoslab.core.memory import TrialMemory
@@ -109,6 +109,7 @@ class AttemptFaults:
                 its = replace(seen, changed_call=active.call, changed_reply=active.reply, told=active.told)
             evidence = active.injected and active.evidence(its)
             if evidence:
+                active.met = True
                 self._note(
                     FaultWitnessed(
                         fault=active.fault_name,
@@ -120,6 +121,15 @@ class AttemptFaults:
                 )
                 left = left or unusable(active.fault)
         return left
+
+    def masked(self) -> None:
+        """Notes the faults that nobody could meet, since another one, which was met, held the call until its caller
+        gave it up."""
+        by = next((active.fault_name for active in self.active if active.waits and active.met), "")
+        for active in self.active if by else ():
+            if active.injected and not active.met:
+                name, injection, at = active.fault_name, active.injection, self._call.at
+                self._note(FaultHealed(fault=name, injection=injection, at=at, witnessed=False, masked_by=by))
 
 
 class Attempt(ABC):
@@ -226,12 +236,15 @@ class Attempt(ABC):
         """Notes which faults the caller met, now that the attempt is over, and returns its duration. `streamed`: the
         reader's view of a streamed reply. A caller that gave up while a fault let it wait had a deadline of its own."""
         took_s, error = self.took_s, failure.kind if failure else None
-        if reply is None and failure is None and self.waits and took_s > 0:
+        given_up = reply is None and failure is None and self.waits and took_s > 0
+        if given_up:
             self.deadline_s, error = took_s, "timed_out"
         if self.faults.active or self._memory.plan.looks_back:
             size = streamed.size if streamed else len(reply.body) if reply else 0
             status = reply.status if reply else None
             self.judged(Observation(took_s, self.deadline_s, error, status, size, self.sent, reply, streamed=streamed))
+            if given_up:
+                self.faults.masked()
         return took_s
 
     def judged(self, seen: Observation) -> None:

@@ -26,7 +26,8 @@ class ActiveFault:
     `given` is the call that came to the story, `call` the different one that it sent. `got` is the reply that came
     back, `reply` the different one that it returned. `sent` counts the calls that it sent on. `failed` is the kind of
     the failure that it raised itself. `told` is the time that a clock told which it had moved. `context` is the trial
-    around the call. `stands`: it goes on for a time, so a lane with it stays for further calls.
+    around the call. `stands`: it goes on for a time, so a lane with it stays for further calls. `waits`: its story lets
+    time pass now. `met`: its caller has witnessed it.
     """
 
     injection: str
@@ -42,6 +43,8 @@ class ActiveFault:
     sent: int = 0
     failed: str | None = None
     told: str = ""
+    waits: bool = False
+    met: bool = False
 
     def toxics(self) -> Sequence[Toxic]:
         """The toxics of the fault's lane.
@@ -134,6 +137,7 @@ def chain(
     failed: Failure | None = None
     passed_on: Failure | None = None
     while True:
+        active.waits = False
         try:
             step = resume()
             if not isinstance(step, Call | Wait | Ahead | Note):
@@ -168,6 +172,7 @@ def chain(
                 active.sent += 1
                 active.got = inner = answer = yield from chain(inner_reach, step, on_injected)
             else:
+                active.waits = isinstance(step, Wait)
                 if isinstance(step, Wait) and step.counts:
                     touched()
                 answer = yield step

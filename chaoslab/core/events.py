@@ -289,12 +289,13 @@ class FaultWitnessed(FaultEvent):
 
 @fixed(frozen=True, kw_only=True)
 class FaultHealed(FaultEvent):
-    """The lane is gone. An armed fault that was healed unwitnessed makes its trial invalid."""
+    """The lane is gone, or there was none and another fault kept this one from its caller (`masked_by`). An armed fault
+    that was healed unwitnessed makes its trial invalid."""
 
     witnessed: bool = True
     masked_by: str = ""
-    """The fault of the same lane that ended the call first, so that this one could not be met; empty: none. Its trial
-    stays valid."""
+    """The fault of the same call that ended it first, or held it until its caller gave it up, so that this one could
+    not be met; empty: none. Its trial stays valid."""
     idle: str = ""
     """The reason, in words, that the fault had nothing to do with this call; empty: none. Its trial stays valid."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -10,7 +11,10 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.core.events import FaultWitnessed
+from chaoslab.analysis.assertion import Seen
+from chaoslab.analysis.assertions.every_fault_witnessed import EveryFaultWitnessed
+from chaoslab.analysis.measures.faults import Unmet, unmet
+from chaoslab.core.events import FaultHealed, FaultWitnessed
 
 WAITS = [("latency", {"delay_s": 5.0}), ("timeout_before_effect", {}), ("lost_reply", {})]
 
@@ -70,3 +74,41 @@ def test_a_fault_that_nobody_waited_for_makes_the_trial_invalid() -> None:
     assert evidence(trial) == []
     assert trial.outcome is lab.Outcome.INVALID
     assert trial.why == "latency was injected on search 1.1, and the call was over before its caller met it"
+
+
+async def slowly(words: str) -> dict[str, str]:
+    await asyncio.sleep(0.1)
+    return {"found": search(words)}
+
+
+async def impatient(_: str) -> str:
+    with contextlib.suppress(TimeoutError, ConnectionError):
+        await asyncio.wait_for(slowly("x"), 0.25)
+    return "tea"
+
+
+@pytest.mark.parametrize("masked", ["empty_response", "malformed_json", "tool_error", "redelivery"])
+def test_a_fault_that_another_one_kept_from_a_caller_who_gave_up_is_masked(masked: str) -> None:
+    trial = run(impatient, lab.inject("lost_reply", "slowly"), lab.inject(masked, "slowly"), read=slowly)
+    assert [event.fault for _, event in trial.history.of(FaultWitnessed)] == ["lost_reply"]
+    assert trial.outcome is lab.Outcome.CORRECT
+    assert [(event.fault, event.masked_by) for _, event in trial.history.of(FaultHealed)] == [(masked, "lost_reply")]
+    assert unmet(trial.history) == [Unmet(masked, "its call was cancelled first", 1)]
+    assert EveryFaultWitnessed().check(Seen(trial.history, trial.key, trial.verdict)) is None
+
+
+@pytest.mark.parametrize("met", [{}, {"latency": 0.02}], ids=["alone", "beside another"])
+def test_a_fault_that_none_held_back_and_nobody_met_makes_the_trial_invalid(met: dict[str, float]) -> None:
+    """The function works for the second time when its caller gives it up; the latency that was met was over then."""
+
+    async def agent(_: str) -> str:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(slowly("x"), 0.18)
+        return "tea"
+
+    short = [lab.inject(name, "slowly", delay_s=delay_s) for name, delay_s in met.items()]
+    trial = run(agent, *short, lab.inject("redelivery", "slowly"), read=slowly)
+    assert {event.fault for _, event in trial.history.of(FaultWitnessed)} == met.keys()
+    assert list(trial.history.of(FaultHealed)) == []
+    assert trial.outcome is lab.Outcome.INVALID
+    assert trial.why == "redelivery was injected on slowly 1.1, and the call was over before its caller met it"
