@@ -74,8 +74,8 @@ def unseen(seen: Seen) -> Finding | None:
     if owners == [_whose(event) for _, event in seen.of(FaultInjected)]:
         return None  # most trials: each was witnessed, one after the other
     own = set(owners)
-    masked = {_whose(event) for _, event in seen.of(FaultHealed) if event.masked_by}
-    missed = [pair for pair in seen.of(FaultInjected) if _whose(pair[1]) not in own | masked]
+    explained = own | {_whose(event) for _, event in seen.of(FaultHealed) if event.masked_by}
+    missed = [pair for pair in seen.of(FaultInjected) if _whose(pair[1]) not in explained]
     if not missed:
         return None
     ended = {_at(event): event for _, event in seen.calls()}
