@@ -33,7 +33,7 @@ def run(given: Sequence[str], options: argparse.Namespace) -> int:
     if latest.resolve() != before:
         from chaoslab.cli import summary
 
-        return summary.run(argparse.Namespace(run=latest.resolve().name, json=options.json)) or code
+        return summary.run(argparse.Namespace(run=latest.resolve().name, json=options.json, full=False)) or code
     return code
 
 

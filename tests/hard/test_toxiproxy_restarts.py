@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -82,6 +83,12 @@ async def until(lab: Bench, true: Callable[[Health], bool]) -> None:
     await asyncio.to_thread(eventually, lambda: true(lab.manager.health()))
 
 
+def waiting(lab: Bench) -> bool:
+    """True if a call waits for the manager's answer."""
+    with contextlib.closing(Control(lab.state)) as control:
+        return bool(control.pending([lab.run.name]))
+
+
 @pytest.mark.parametrize("server", SERVERS)
 def test_a_clean_call_that_is_cut_is_marked_and_its_retry_goes_through(tmp_path: Path, server: str) -> None:
     gate = Gate()
@@ -143,9 +150,11 @@ def test_a_fault_on_a_lost_lane_is_not_witnessed_however_much_it_looks_so(
 def test_a_call_that_is_asked_for_meanwhile_is_held_and_not_lost(tmp_path: Path, server: str, plan: Plan) -> None:
     async def story(lab: Bench, toxiproxy: Mortal) -> None:
         toxiproxy.kill()
+        await until(lab, lambda health: health.recovering)  # a call that is asked for before goes where nobody is
         request = Requests(TrialId(lab.run.name, 1)).ask("weather", "look", 1)
         held = asyncio.ensure_future(lab.get(request, attempt=1))
-        await until(lab, lambda health: health.recovering)
+        await asyncio.to_thread(eventually, lambda: waiting(lab))
+        assert not held.done()
         toxiproxy.start()
         if plan == always("refused"):
             with pytest.raises(httpx.ConnectError):
