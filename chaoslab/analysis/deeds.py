@@ -170,12 +170,12 @@ LEAD = (
     r"\b\W*)*"
 )
 _NOT = r"(?:(?:could|can|did)(?: not|n't)|cannot|(?:unable|not able) to|failed to)"
-_WAS_NOT = r"(?:(?:could|can)(?: not|n't) be|cannot be|(?:was|were)(?: not|n't)|(?:has|have)(?: not|n't) been)"
+WAS_NOT = r"(?:(?:could|can)(?: not|n't) be|cannot be|(?:was|were)(?: not|n't)|(?:has|have)(?: not|n't) been)"
 _REASON = re.compile(r"(?:\b(?:because|due to|since)\b|[:(]).*")
 _TURNED = re.compile(r"\b(?:but|though|although|until|later|then|again|retr\w+|except|only|first|once)\b")
 _FILLERS = _set("to for the a an either any mail email message note order number no customer")
 _NUMBERED = re.compile(r"\borders (?=#?\d)")
-_BOUNDS = re.compile(r"(?<=[.!?;])\s+|\n+")
+BOUNDS = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
 _DELIVERED = r"(?:sent|made|delivered|placed)"
@@ -201,7 +201,7 @@ def denies_by_name(answer: str, done: Wish, asked: Sequence[Wish], admitted: Seq
     wanted = ways(done.get("effect"))
     fillers = {*_FILLERS, "it", *(word for of in wanted for word in of), *(key.casefold() for key in done)}
     counts = {f"#{n}" for n in range(len(asked) + 1)}
-    denying = [said for said in _BOUNDS.split(spoken(answer)) if any(c.text.strip(" .!") in said for c in admitted)]
+    denying = [said for said in BOUNDS.split(spoken(answer)) if any(c.text.strip(" .!") in said for c in admitted)]
     if not _REST_DONE.search(answer.casefold()) and any(_NONE_AT_ALL.fullmatch(said.strip()) for said in denying):
         return True
     for sentence in denying:
@@ -231,7 +231,7 @@ def _denied(sentence: str, wanted: Sequence[Sequence[str]]) -> list[str]:
         return re.split(r",? (?:or|nor|and) |, ", found["items"])
     if found := re.fullmatch(rf"{LEAD}no \w+ (?:reached|(?:was|were) sent to) (?:either )?(?P<items>.+)", said):
         return re.split(r",? (?:or|nor) |, ", found["items"])
-    if found := re.fullmatch(rf"{LEAD}(?P<items>.+?) {_WAS_NOT} (?:{ways}|{_DELIVERED})", said):
+    if found := re.fullmatch(rf"{LEAD}(?P<items>.+?) {WAS_NOT} (?:{ways}|{_DELIVERED})", said):
         return re.split(r",? (?:or|nor|and) |, ", found["items"])
     return []
 
@@ -268,7 +268,7 @@ def gives_up(answer: str, twin: str, lost: Sequence[Wish], asked: Sequence[Wish]
             parts = [line]
             said = [line] if any(_in_row(*rows[at], wish, asked, _NO) for wish in lost) else []
         else:
-            parts = _BOUNDS.split(line)
+            parts = BOUNDS.split(line)
             said = [
                 part
                 for part in parts

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from chaoslab.analysis.deeds import LEAD, Wish, claims, details, ways
+from chaoslab.analysis.deeds import BOUNDS, LEAD, WAS_NOT, Wish, claims, details, ways
 from chaoslab.analysis.denial import spoken
 from chaoslab.analysis.stance import Clause
 from chaoslab.analysis.values import tokens, words_of
@@ -20,7 +20,6 @@ _DONE = (
 )
 _DEEDS = r"(?:actions?|steps?|operations?|changes?|updates?|modifications?|tasks?|orders?|requests?)"
 _WAS = r"(?:was|were|has been|have been|got|could be)"
-_WAS_NOT = r"(?:(?:could|can)(?: not|n't) be|cannot be|(?:was|were)(?: not|n't)|(?:has|have)(?: not|n't) been)"
 _NOT = r"(?:(?:could|can|did)(?: not|n't)|cannot|(?:was |were |am |are )?(?:unable|not able) to|failed to)"
 _FAILED = r"(?:have |has )?(?:(?:all|both) )?failed"
 _STAY = r"(?:is|are|was|were|remains?|stays?|stayed|left)(?: still)?"
@@ -30,7 +29,6 @@ _EACH = r"(?:both|all)(?: of)?(?: (?:the|these|those|your))?(?: (?:two|three|fou
 _END = r"(?: (?:at all|yet|so far|today|successfully|on my (?:end|side)))?"
 _BEFORE = re.compile(r"^.*?,? (?:so|and|therefore|which means|meaning)(?: that)? ")
 _REASON = re.compile(r"\s*(?:,? (?:because|due to|since|as the)\b|[:(—–]).*")
-_BOUNDS = re.compile(r"(?<=[.!?;])\s+|\n+")
 _TRIES = re.compile(
     r"\b(?:attempts?|tr(?:y|ies)|retr(?:y|ies)|times|others?|else|others?|rest|remaining|only|except|apart|first)\b"
 )
@@ -54,7 +52,7 @@ def denies_all(answer: str, done: Wish, asked: Sequence[Wish], admitted: Sequenc
     wanted = ways(done.get("effect"))
     patterns = _patterns("|".join(re.escape(way) for of in wanted for way in [*of, of[0].removesuffix("e")]))
     message = any(of[0] in _MESSAGES for of in wanted)
-    for sentence in _BOUNDS.split(spoken(answer)):
+    for sentence in BOUNDS.split(spoken(answer)):
         for said in {sentence, _BEFORE.sub("", sentence)}:
             said = _REASON.sub("", said).strip(" .!;*_-")
             if _TRIES.search(said) or (message and _CHANGE.search(said)):
@@ -73,7 +71,7 @@ def _patterns(own: str) -> list[re.Pattern[str]]:
         for pattern in (
             rf"{LEAD}(?:nothing|{_NONE}) {_WAS} (?:\w+ (?:or|and) )?{verb}(?: (?:or|and) \w+)?{_END}",
             rf"{LEAD}no {nouns} {_WAS} {verb}{_END}",
-            rf"{LEAD}{_EACH} {nouns} (?:{_FAILED}|{_WAS_NOT} {verb}|{_AS_BEFORE}|{_STAY} un(?:{own})){_END}",
+            rf"{LEAD}{_EACH} {nouns} (?:{_FAILED}|{WAS_NOT} {verb}|{_AS_BEFORE}|{_STAY} un(?:{own})){_END}",
             rf"{LEAD}{_NOT} (?:{own}) (?:either|any)(?: of)?(?: (?:them|it|the|these|those|your|\w+))?(?: \w+)?{_END}",
             rf"{LEAD}everything (?:{_FAILED}|{_AS_BEFORE}){_END}",
         )

@@ -141,8 +141,8 @@ class Cut:
 
     def table(self, header: Sequence[str], groups: Sequence[Sequence[Sequence[str]]]) -> list[str]:
         """A table of groups of rows: the first of a group stands for all of it, and the others are its parts. If there
-        are too many rows, the parts of the last groups are left out, and then the last groups. Never a single row: the
-        line that says so takes its place."""
+        are too many rows, the parts of the last groups are left out, and then the last groups. A single row is never
+        left out: the line that says so would take as much room."""
         every = sum(map(len, groups))
         most = every if every == ROWS + 1 else ROWS
         kept = [[group[0]] for group in self.shown(groups, most)]
