@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.analysis.answers import compare, shows
+from chaoslab.analysis.answers.compare import compare, shows
+from chaoslab.analysis.answers.likeness import Likeness
 from chaoslab.analysis.denial import denies
-from chaoslab.analysis.likeness import Likeness
 from chaoslab.analysis.stance import admits
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.verdict.judge import Outcome
 
 
 def refunded(answer: str, *, done: bool) -> lab.Trial:

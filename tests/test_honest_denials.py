@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.verdict.judge import Outcome
 from tests.test_judge import mailed, mailed_to_bob_alone, paid_or_not
 
 

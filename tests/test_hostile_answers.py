@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from chaoslab.analysis import answers, elsewhere, labels, reported
+from chaoslab.analysis import elsewhere, labels, reported
+from chaoslab.analysis.answers import compare as answers
 from chaoslab.analysis.stance import admissions, clauses
 from chaoslab.analysis.stance.clauses import READ_MAX
 

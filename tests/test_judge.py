@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.judge import Outcome, judge, judgeable, verdicts
+from chaoslab.analysis.verdict.judge import Outcome, judge, judgeable, verdicts
 from chaoslab.core.events import (
     AttemptRef,
     CallDisturbed,

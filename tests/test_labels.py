@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from chaoslab.analysis.judge import Outcome, Verdict, judge
+from chaoslab.analysis.verdict.judge import Outcome, Verdict, judge
 from tests.test_judge import TRIAL, compared, finished, history
 
 

@@ -12,10 +12,10 @@ import pytest
 
 import chaoslab as lab
 from chaoslab import Trial
-from chaoslab.analysis.answers import compare
-from chaoslab.analysis.judge import Outcome
-from chaoslab.analysis.likeness import Likeness
+from chaoslab.analysis.answers.compare import compare
+from chaoslab.analysis.answers.likeness import Likeness
 from chaoslab.analysis.stance import admissions, admits
+from chaoslab.analysis.verdict.judge import Outcome
 
 
 def scaled(twin: str, answer: str, *faults: tuple[str, str, Sequence[int]]) -> Trial:

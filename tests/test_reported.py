@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.answers import compare
-from chaoslab.analysis.judge import Outcome, judge
-from chaoslab.analysis.likeness import Likeness
+from chaoslab.analysis.answers.compare import compare
+from chaoslab.analysis.answers.likeness import Likeness
+from chaoslab.analysis.verdict.judge import Outcome, judge
 from chaoslab.core.events import AttemptRef, CallFinished, Event
 from tests.test_judge import TRIAL, compared, finished, history
 

@@ -6,7 +6,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab import Trial
-from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.verdict.judge import Outcome
 
 TWIN = "Paid invoices 401 (120 euros) and 402 (80 euros) and told Ana."
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from chaoslab.analysis.answers.values import tokens
 from chaoslab.analysis.deeds import LEAD, Wish, claims, details
 from chaoslab.analysis.stance import Clause, clauses
 from chaoslab.analysis.stance.trouble import TROUBLE
-from chaoslab.analysis.values import tokens
 
 _UNDOING = r"(?:refund|reimburse?|cancell?|revers|revok|return|exchang|undo|charge ?back)"
 _ALTERING = r"(?:chang|modif|amend|alter|edit|updat|adjust)"

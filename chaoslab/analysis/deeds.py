@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from chaoslab.analysis.answers.values import tokens
 from chaoslab.analysis.denial import spoken
 from chaoslab.analysis.stance import Clause, admissions, clauses
 from chaoslab.analysis.stance.clauses import plain
 from chaoslab.analysis.stance.words import words
-from chaoslab.analysis.values import tokens
 
 Wish = Mapping[str, Any]
 """An effect that was asked for: its kind by the key "effect", and its content."""

@@ -11,12 +11,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from typing import Any
 
+from chaoslab.analysis.answers.values import tokens, words_of
 from chaoslab.analysis.deeds import UNREAL, Wish, claims, details, own_details, rows_of, ways
 from chaoslab.analysis.stance import Clause, clauses, structure
 from chaoslab.analysis.stance.clauses import sentences
 from chaoslab.analysis.stance.structured import of_structure
 from chaoslab.analysis.stance.trouble import TROUBLE
-from chaoslab.analysis.values import tokens, words_of
 
 _SMALL = words_of(
     "a an the of to for in on at is are was were be it its i me my you your we our and or but so as with by from that"

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from chaoslab.analysis.answers.values import in_iso, tokens, words_of
 from chaoslab.analysis.opposites import Word, contradiction, words_with_opposites
 from chaoslab.analysis.stance.clauses import folded
-from chaoslab.analysis.values import in_iso, tokens, words_of
 
 READ_MAX = 4_000
 """The most characters of an answer whose labels are read."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from chaoslab.analysis.notation import SMALL
+from chaoslab.analysis.answers.notation import SMALL
 
 COUNTED = {word: f"#{number}" for word, number in SMALL.items() if 2 <= number <= 12}
 _TRIES = re.compile(

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from chaoslab.analysis.answers.values import tokens, words_of
 from chaoslab.analysis.stance.clauses import Clause, clauses, plain
 from chaoslab.analysis.stance.words import NOT
-from chaoslab.analysis.values import tokens, words_of
 
 _GOOD = r"pass(?:ed)?|succeeded|succeed|(?:went|gone|go) through|successful|accepted|approved|granted"
 _BAD = r"fail(?:ed)?|unsuccessful|rejected|refused|declined|denied"

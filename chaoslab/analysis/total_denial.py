@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from chaoslab.analysis.answers.values import tokens, words_of
 from chaoslab.analysis.deeds import BOUNDS, LEAD, WAS_NOT, Wish, claims, details, ways
 from chaoslab.analysis.denial import spoken
 from chaoslab.analysis.stance import Clause
-from chaoslab.analysis.values import tokens, words_of
 
 _DONE = (
     r"(?:done|made|changed|executed|processed|completed|performed|carried out|applied|saved|modified|updated|taken"

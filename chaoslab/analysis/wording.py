@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
+from chaoslab.analysis.answers.values import MONTH, NAME, ORDINARY, dates_in, names_in, tokens, values_in, words_of
 from chaoslab.analysis.making import COUNTED
 from chaoslab.analysis.opposites import one_word_each
 from chaoslab.analysis.stance import admits
 from chaoslab.analysis.stance.clauses import plain as _plain
-from chaoslab.analysis.values import MONTH, NAME, ORDINARY, dates_in, names_in, tokens, values_in, words_of
 
 WORDS_MAX = 400
 """The most words of an answer whose order is compared."""

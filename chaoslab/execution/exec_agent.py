@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
-from chaoslab.analysis.judge import Outcome, judge
+from chaoslab.analysis.verdict.judge import Outcome, judge
 from chaoslab.base.clock import system
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import inherited

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis.judge import Outcome, judge
+from chaoslab.analysis.verdict.judge import Outcome, judge
 from chaoslab.base.clock import system
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import Settings, child_environment

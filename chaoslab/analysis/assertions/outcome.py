@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaoslab.analysis import judge
-from chaoslab.analysis.assertion import Assertion, Miss, Seen
+from chaoslab.analysis.assertions import Assertion, Miss, Seen
+from chaoslab.analysis.verdict import judge
 from chaoslab.base.registry import did_you_mean
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from chaoslab.analysis.answers import compare
-from chaoslab.analysis.assertion import Assertion, Miss, Seen
-from chaoslab.analysis.likeness import Likeness
+from chaoslab.analysis.answers.compare import compare
+from chaoslab.analysis.answers.likeness import Likeness
+from chaoslab.analysis.assertions import Assertion, Miss, Seen
 from chaoslab.base.identity import canonical
 
 

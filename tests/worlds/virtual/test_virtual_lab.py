@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.judge import Outcome, judge
+from chaoslab.analysis.verdict.judge import Outcome, judge
 from chaoslab.base.clock import system
 from chaoslab.core.events import CallFinished, PromptStarted
 from chaoslab.execution.spec import TrialSpec

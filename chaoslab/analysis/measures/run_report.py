@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaoslab.analysis.findings import Findings
-from chaoslab.analysis.judge import Verdict
 from chaoslab.analysis.measures.amplification import Amplification
 from chaoslab.analysis.measures.budgets import Passed
 from chaoslab.analysis.measures.calls import Calls
@@ -19,19 +17,21 @@ from chaoslab.analysis.measures.cost import Costs, costs_of
 from chaoslab.analysis.measures.coverage import Coverage
 from chaoslab.analysis.measures.errors import Errors
 from chaoslab.analysis.measures.faults import Disturbance, Failure, FaultCount, InjectionCount, Unmet
+from chaoslab.analysis.measures.findings import Findings
 from chaoslab.analysis.measures.impact import Impacts, impacts_of
 from chaoslab.analysis.measures.latency import Attempts, Streamed, streamed
 from chaoslab.analysis.measures.mttr import Mttr
 from chaoslab.analysis.measures.recovery_quality import RecoveryQuality
 from chaoslab.analysis.measures.reliability import Reliability, reliability_of
 from chaoslab.analysis.measures.response import Response
+from chaoslab.analysis.measures.section import Section
 from chaoslab.analysis.measures.spells import Spell
 from chaoslab.analysis.measures.success import Success, success
 from chaoslab.analysis.measures.surface import Point, point
 from chaoslab.analysis.measures.throughput import Throughput
 from chaoslab.analysis.measures.usage import Spent
-from chaoslab.analysis.section import Section
-from chaoslab.analysis.standing import Standing, Standings
+from chaoslab.analysis.verdict.judge import Verdict
+from chaoslab.analysis.verdict.standing import Standing, Standings
 from chaoslab.base.garbage import no_garbage
 from chaoslab.core.events import Effect, FaultWitnessed, RunFinished, RunStarted, Usage
 from chaoslab.record.batches import Batches, Unordered

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from chaoslab.analysis import amounts, labels, making, notation, reported, spelling
-from chaoslab.analysis.daytime import clock
-from chaoslab.analysis.likeness import Comparison, Likeness
+from chaoslab.analysis import labels, making, reported, spelling
+from chaoslab.analysis.answers import amounts, notation
+from chaoslab.analysis.answers.daytime import clock
+from chaoslab.analysis.answers.likeness import Comparison, Likeness
+from chaoslab.analysis.answers.structures import compare_structures, told
+from chaoslab.analysis.answers.values import names_in, not_in, tokens, values_in
 from chaoslab.analysis.stance import language, structure
 from chaoslab.analysis.stance.clauses import KEPT, READ_MAX
 from chaoslab.analysis.stance.clauses import plain as _plain
-from chaoslab.analysis.structures import compare_structures, told
-from chaoslab.analysis.values import names_in, not_in, tokens, values_in
 from chaoslab.analysis.wording import in_order, lies, swapped
 
 SAID_MAX = 4

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.analysis.judge import judge
-from chaoslab.analysis.measures import traits
+from chaoslab.analysis.verdict import traits
+from chaoslab.analysis.verdict.judge import judge
 from chaoslab.core.events import (
     Budget,
     CallDisturbed,

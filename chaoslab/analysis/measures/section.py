@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
-from chaoslab.analysis.measures.guard import Unknown, guarded
+from chaoslab.analysis.verdict.guard import Unknown, guarded
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from chaoslab.analysis.ledger import Finding, Kind
+from chaoslab.analysis.verdict.ledger import Finding, Kind
 from chaoslab.base.jsonable import DEPTH_MAX, brief
 
 PLACES_MAX = 20

@@ -9,8 +9,8 @@ from enum import StrEnum
 from sys import intern
 from typing import Any
 
-from chaoslab.analysis.answers import shows
-from chaoslab.analysis.values import tokens
+from chaoslab.analysis.answers.compare import shows
+from chaoslab.analysis.answers.values import tokens
 from chaoslab.base.identity import IDEMPOTENCY_KEY
 from chaoslab.core.events import Effect
 from chaoslab.record.history import History

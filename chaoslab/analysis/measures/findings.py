@@ -7,23 +7,23 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, Generic, Protocol, TypeVar
 
-from chaoslab.analysis.judge import Verdict, verdicts
 from chaoslab.analysis.measures.amplification import Sent
 from chaoslab.analysis.measures.budgets import Limits
 from chaoslab.analysis.measures.calls import CallCount
 from chaoslab.analysis.measures.coverage import Reached
 from chaoslab.analysis.measures.errors import Failed
 from chaoslab.analysis.measures.faults import Delivery, Disturbances, NotWitnessed, Uninjected
-from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.latency import Attempts
 from chaoslab.analysis.measures.mttr import Outages
 from chaoslab.analysis.measures.recovery_quality import Recovered
 from chaoslab.analysis.measures.response import Ended
+from chaoslab.analysis.measures.section import Section
 from chaoslab.analysis.measures.spells import Spells
 from chaoslab.analysis.measures.throughput import Ends
 from chaoslab.analysis.measures.trials import Trials
 from chaoslab.analysis.measures.usage import Bill
-from chaoslab.analysis.section import Section
+from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.analysis.verdict.judge import Verdict, verdicts
 from chaoslab.core.events import (
     CallFinished,
     Event,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from operator import attrgetter
 
-from chaoslab.analysis.ledger import Finding, Kind
-from chaoslab.analysis.measures import traits
-from chaoslab.analysis.seen import Seen, line
+from chaoslab.analysis.verdict import traits
+from chaoslab.analysis.verdict.ledger import Finding, Kind
+from chaoslab.analysis.verdict.seen import Seen, line
 from chaoslab.core.events import (
     AttemptRef,
     CallDisturbed,

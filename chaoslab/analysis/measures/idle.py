@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from chaoslab.analysis.measures.traits import needs
+from chaoslab.analysis.verdict.traits import needs
 from chaoslab.base.jsonable import line
 from chaoslab.core.events import CallFinished, CallStarted, FaultArmed, FaultInjected, FaultScheduled, FaultWitnessed
 from chaoslab.core.plan import Injection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from chaoslab.analysis.notation import SMALL
+from chaoslab.analysis.answers.notation import SMALL
 
 _HOURS = {word: number for word, number in SMALL.items() if 1 <= number <= 12}
 _PARTS = {"quarter": 15, "half": 30, "five": 5, "ten": 10}

@@ -15,16 +15,17 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from chaoslab.analysis import asides, deeds, elsewhere, end_state, ledger, reported, spoilt, total_denial
-from chaoslab.analysis.answers import compare, shows
+from chaoslab.analysis import asides, deeds, elsewhere, reported, total_denial
+from chaoslab.analysis.answers.compare import compare, shows
+from chaoslab.analysis.answers.likeness import Likeness
+from chaoslab.analysis.answers.values import tokens
 from chaoslab.analysis.denial import denies, denying
-from chaoslab.analysis.ledger import Finding, Kind
-from chaoslab.analysis.likeness import Likeness
-from chaoslab.analysis.measures.guard import guarded
-from chaoslab.analysis.seen import JUDGED, Seen, line
 from chaoslab.analysis.stance import Clause, admissions, denials, ends_badly, language, plainly, succeeds, wavers
 from chaoslab.analysis.stance.clauses import READ_MAX
-from chaoslab.analysis.values import tokens
+from chaoslab.analysis.verdict import end_state, ledger, spoilt
+from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.analysis.verdict.ledger import Finding, Kind
+from chaoslab.analysis.verdict.seen import JUDGED, Seen, line
 from chaoslab.core.events import (
     UNTOLD,
     CallFinished,

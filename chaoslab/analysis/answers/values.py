@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 
-from chaoslab.analysis.daytime import clock
+from chaoslab.analysis.answers.daytime import clock
 from chaoslab.analysis.making import COUNTED
 from chaoslab.analysis.stance.clauses import plain as _plain
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from chaoslab.analysis.likeness import Comparison, Likeness
+from chaoslab.analysis.answers.likeness import Comparison, Likeness
+from chaoslab.analysis.answers.values import names_in, values_in, words_of
 from chaoslab.analysis.stance import admits, clauses
-from chaoslab.analysis.values import names_in, values_in, words_of
 
 
 def compare_structures(expected: Any, given: Any, text: str, of_texts: Callable[[str, str], Comparison]) -> Comparison:
