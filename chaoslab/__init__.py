@@ -9,7 +9,7 @@ TYPE_CHECKING = False  # typing's own would have to be imported, which costs mor
 
 if TYPE_CHECKING:
     from chaoslab.analysis.assertions import expect
-    from chaoslab.analysis.verdict.judge import Outcome
+    from chaoslab.analysis.verdict.table import Outcome
     from chaoslab.core.conversation import turn, turns
     from chaoslab.core.inject import inject
     from chaoslab.core.levels import level
@@ -35,7 +35,7 @@ __all__ = [
 _PLACES = {
     "Injection": "core.plan",
     "NothingHit": "execution.trial",
-    "Outcome": "analysis.verdict.judge",
+    "Outcome": "analysis.verdict.table",
     "ToolError": "seams.functions.native_errors",
     "Trial": "execution.trial",
     "call": "model.script",

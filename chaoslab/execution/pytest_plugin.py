@@ -200,7 +200,7 @@ def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> Rules:
         LookupError, ValueError, TypeError: an assertion or an outcome is none.
     """
     from chaoslab.analysis.assertions import Assertion
-    from chaoslab.analysis.verdict.judge import Outcome
+    from chaoslab.analysis.verdict.table import Outcome
     from chaoslab.base.registry import did_you_mean
     from chaoslab.execution.scenarios.checks import of_data
     from chaoslab.execution.scenarios.running import Rules

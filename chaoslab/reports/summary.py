@@ -9,7 +9,7 @@ from shlex import quote
 
 from chaoslab.analysis.measures.latency import latency
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.judge import Outcome, Verdict
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.durations import duration
 from chaoslab.reports import summary_faults, summary_recovery
 from chaoslab.reports.contents.headline import verdict

@@ -8,7 +8,7 @@ from chaoslab.analysis.measures.faults import FaultCount, InjectionCount
 from chaoslab.analysis.measures.impact import Impact
 from chaoslab.analysis.measures.intervals import Rate
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.judge import Outcome
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import difference, duration
 from chaoslab.reports.page import Cut, count, percent, section, wrapped
 

@@ -25,7 +25,7 @@ from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.section import Section
 from chaoslab.analysis.measures.success import success
-from chaoslab.analysis.verdict.judge import Outcome, Verdict
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import (
     UNTOLD,
     UNTOLD_S,

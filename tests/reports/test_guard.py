@@ -19,7 +19,8 @@ from chaoslab.analysis.measures.throughput import Ends
 from chaoslab.analysis.measures.usage import Bill
 from chaoslab.analysis.verdict import judge as judging
 from chaoslab.analysis.verdict.guard import Unknown
-from chaoslab.analysis.verdict.judge import Outcome, judge, verdicts
+from chaoslab.analysis.verdict.judge import judge, verdicts
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.analysis.verdict.seen import Seen
 from chaoslab.core.events import PromptStarted
 from chaoslab.record.history import History

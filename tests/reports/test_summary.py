@@ -13,7 +13,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.judge import Outcome, Verdict
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import (
     AttemptRef,
     Budget,

@@ -97,17 +97,9 @@ def aligned(expected: str, given: str) -> tuple[str, str]:
     return expected, _with(given, changed)
 
 
-def other_unit(expected: str, given: str) -> tuple[Amount, Amount] | None:
-    """An amount of the first text whose number the second has with another unit for the same, and not with this one."""
-    wanted, said = amounts(expected), amounts(given)
-    have = {(each.number, each.unit) for each in said}
-    for each in wanted:
-        if each.number == 0 or (each.number, each.unit) in have:
-            continue
-        for other in said:
-            if other.number == each.number and other.unit != each.unit and other.measures == each.measures:
-                return each, other
-    return None
+def spelled(text: str) -> str:
+    """The text with the unit of each amount in one spelling: "20 kilometres" is "20 km"."""
+    return _with(text, [(each, f"{each.number} {each.unit}") for each in amounts(text)])
 
 
 def _rounded(exact: Amount, other: Amount) -> bool:

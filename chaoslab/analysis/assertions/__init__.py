@@ -10,8 +10,8 @@ from types import UnionType
 from typing import Any, ClassVar, TypeVar, Union, get_origin, get_type_hints
 
 from chaoslab.analysis.opinion import Opinion
-from chaoslab.analysis.verdict.judge import Verdict
 from chaoslab.analysis.verdict.ledger import few
+from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.registry import broken, did_you_mean, names
 from chaoslab.base.registry import load as load_plugin
 from chaoslab.core.events import AttemptEvent, CallFinished, CallStarted, Effect, Event, PromptFinished, TurnFinished

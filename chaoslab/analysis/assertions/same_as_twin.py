@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from chaoslab.analysis.answers.compare import compare
-from chaoslab.analysis.answers.likeness import Likeness
+from chaoslab.analysis.answers.compare import Likeness, compare
 from chaoslab.analysis.assertions import Assertion, Miss, Seen
 from chaoslab.base.identity import canonical
 

@@ -23,7 +23,8 @@ from chaoslab.analysis.measures.throughput import Ends
 from chaoslab.analysis.measures.trials import Trials
 from chaoslab.analysis.measures.usage import Bill
 from chaoslab.analysis.verdict.guard import guarded
-from chaoslab.analysis.verdict.judge import Verdict, verdicts
+from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.core.events import (
     CallFinished,
     Event,

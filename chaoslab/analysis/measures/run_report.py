@@ -30,8 +30,8 @@ from chaoslab.analysis.measures.success import Success, success
 from chaoslab.analysis.measures.surface import Point, point
 from chaoslab.analysis.measures.throughput import Throughput
 from chaoslab.analysis.measures.usage import Spent
-from chaoslab.analysis.verdict.judge import Verdict
 from chaoslab.analysis.verdict.standing import Standing, Standings
+from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.garbage import no_garbage
 from chaoslab.core.events import Effect, FaultWitnessed, RunFinished, RunStarted, Usage
 from chaoslab.record.batches import Batches, Unordered

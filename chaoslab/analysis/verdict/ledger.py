@@ -9,7 +9,7 @@ from enum import StrEnum
 from sys import intern
 from typing import Any
 
-from chaoslab.analysis.answers.compare import shows
+from chaoslab.analysis.answers.facts import shows
 from chaoslab.analysis.answers.values import tokens
 from chaoslab.base.identity import IDEMPOTENCY_KEY
 from chaoslab.core.events import Effect

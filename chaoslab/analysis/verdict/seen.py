@@ -7,6 +7,7 @@ from sys import intern
 from typing import TypeVar
 
 from chaoslab.core.events import (
+    AnswerRead,
     CallDisturbed,
     CallFinished,
     Effect,
@@ -29,7 +30,7 @@ from chaoslab.record.lines import Record
 E = TypeVar("E", bound=Event)
 
 JUDGED = (
-    CallDisturbed, CallFinished, Effect, EndState, FaultArmed, FaultHealed, FaultInjected, FaultUnreached,
+    AnswerRead, CallDisturbed, CallFinished, Effect, EndState, FaultArmed, FaultHealed, FaultInjected, FaultUnreached,
     FaultWitnessed, PromptAttempt, PromptFinished, PromptStarted, TurnFinished, TurnStarted,
 )  # fmt: skip
 """The kinds of events that a verdict depends on."""

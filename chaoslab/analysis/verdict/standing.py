@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 
-from chaoslab.analysis.measures.success import UNJUDGED
+from chaoslab.analysis.verdict.table import UNJUDGED
 from chaoslab.record.rulings import State, TrialRuling
 
 ENDED_WELL = ("correct", "degraded")

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from chaoslab.analysis.answers.compare import Twin
-from chaoslab.analysis.verdict.judge import Outcome, judge
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error
 from chaoslab.core import events

@@ -16,8 +16,8 @@ from chaoslab.analysis.assertions import Assertion, Miss, Seen
 from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.analysis.measures.idle import Idle
 from chaoslab.analysis.opinion import Opinion, Unjudged
-from chaoslab.analysis.verdict.judge import Outcome
 from chaoslab.analysis.verdict.ledger import events_of
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base import extras, interrupts
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.base.parsers import closest

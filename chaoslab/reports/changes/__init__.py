@@ -14,8 +14,8 @@ from enum import StrEnum
 
 from chaoslab.analysis.measures.paired import mcnemar
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.judge import Outcome
 from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.jsonable import shown
 from chaoslab.core.events import RunStarted
 from chaoslab.reports.changes.spending import Moved, moved

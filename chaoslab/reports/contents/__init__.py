@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from shlex import quote
 
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.judge import Outcome
 from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import line
 from chaoslab.record.history import History

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from chaoslab.analysis.measures.calls import retries
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.judge import Outcome
 from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished, PromptStarted
 from chaoslab.record.history import History
 from chaoslab.record.rulings import TrialRuling

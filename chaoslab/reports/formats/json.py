@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate
-from chaoslab.analysis.verdict.judge import Outcome
 from chaoslab.analysis.verdict.ledger import Kind
 from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.rulings import State as Ruled
 from chaoslab.reports.contents import NAME, Contents
