@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
 from functools import lru_cache
+from itertools import takewhile
 
 from chaoslab.analysis.answers import amounts, notation
 from chaoslab.analysis.answers.daytime import clock
@@ -22,19 +22,29 @@ _SPELLED = {
 }
 _SPELLING = re.compile("|".join(f"(?P<{name}>{ways})" for name, ways in _SPELLED.items()), re.IGNORECASE)
 _SIGNS = {
-    "½": ".5", "¼": ".25", "¾": ".75", "≥": " atleast ", "≤": " atmost ", "±": " plusminus ", "≠": " not ",
-    "~": " about ", "≈": " about ", "✅": " ok ", "✔": " ok ", "👍": " ok ", "❌": " failed ", "✗": " failed ",
-    "✘": " failed ", "👎": " failed ", "⚠": " warning ", "?": " questionmark ",
+    "−": "-", "½": ".5", "¼": ".25", "¾": ".75", "≥": " atleast ", "≤": " atmost ", "±": " plusminus ", "≠": " not ",
+    "~": " about ", "≈": " about ", "✅": " ok ", "✔": " ok ", "✓": " ok ", "☑": " ok ", "👍": " ok ",
+    "❌": " failed ", "✗": " failed ", "✘": " failed ", "👎": " failed ", "⚠": " warning ", "?": " questionmark ",
 }  # fmt: skip
-"""Signs that say something, and the words that stand for them. All other signs are left out."""
+"""Signs and the words that stand for them."""
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
-_BOUND = re.compile(r"(?<=\S )([<>])=? ?(?=\d)")
+_RELATIONS = {
+    "to": r"(?<=\d)(?: ?– ?|-| - )(?=\d)", "slash": r"(?<=\d) ?/ ?(?=\d)", "arrow": r"[-=]+>|→", "back": r"<-+(?!\d)|←",
+    "unequal": r"!=", "atmost": r"<=", "atleast": r">=", "below": "<", "above": ">", "plus": r"\+(?!\d)",
+    "sharp": r"(?<=[^\W_])#(?!\w)", "minus": r"(?<=[^\W\d_])-(?=[\s.,;:!?)]|$)", "degrees": "°",
+    "cannot": r"\bcan(?:not|['’]t)\b", "not": r"n['’]t\b",
+}  # fmt: skip
+_RELATION = re.compile("|".join(f"(?P<{name}>{way})" for name, way in _RELATIONS.items()), re.IGNORECASE)
+"""Signs that say something where they stand: 3/4 is no 3-4, O+ no O-, and < no >."""
+_MUTE = frozenset("™®©¦🎉✨👋") | {chr(code) for code in range(0x2500, 0x2580)}
+"""Signs that say nothing, with the lines of boxes."""
 _MARKDOWN = re.compile(
-    r"^[ \t]*(?:```\w*[ \t]*$|[>#]+[ \t]+|[|:\- \t]*-{3,}[|:\- \t]*$|[-*+•][ \t]+)|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}",
+    r"^[ \t]*(?:```\w*[ \t]*$|#+[ \t]+|>+[ \t]+(?!\d)|[|:\- \t]*-{3,}[|:\- \t]*$|[-*+•‣◦▪][ \t]+)"
+    r"|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}",
     re.MULTILINE,
 )
 _AT = re.compile(r"(?<=\d{4}-\d\d-\d\d),?\s+at\s+(?=\d)", re.IGNORECASE)
-_BULLET = re.compile(r"[ \t]*[-*+•][ \t]+\S")
+_BULLET = re.compile(r"([ \t]*)[-*+•‣◦▪][ \t]+\S")
 
 
 def normal(expected: str, given: str) -> tuple[list[str], list[str]]:
@@ -58,10 +68,10 @@ def _in_words(match: re.Match[str]) -> str:
 
 
 def _tokens(text: str) -> list[str]:
-    text = _BOUND.sub(lambda match: " below " if match[1] == "<" else " above ", amounts.spelled(text))
+    text = _RELATION.sub(lambda match: f" {_AS.get(match.lastgroup or '', match.lastgroup)} ", amounts.spelled(text))
     text = _SPELLING.sub(lambda match: f" {match.lastgroup} ", text)
-    if not text.isascii():  # a currency that has no code here still is one
-        text = "".join(f" sign{ord(c)} " if unicodedata.category(c) == "Sc" else c for c in text)
+    if not text.isascii():  # a sign that has no word here still is one
+        text = "".join(f" sign{ord(c)} " if c in "‰‱′″" or _telling(c) else c for c in text)
     found = [NUMBER_WORDS.get(token, token) for token in tokens(text)]
     for at in range(len(found) - 1):  # USD 30 is 30 USD
         owned = at > 0 and found[at - 1].startswith("#")
@@ -70,10 +80,25 @@ def _tokens(text: str) -> list[str]:
     return found
 
 
-def bullets(text: str) -> Sequence[str] | None:
-    """The lines of a text with its items sorted, if it has a list without numbers; None if it has none."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    items = [line.strip() for line in lines if _BULLET.match(line)]
-    if len(items) < 2:
-        return None
-    return [*(line.strip() for line in lines if not _BULLET.match(line)), *sorted(items)]
+def sign(token: str) -> bool:
+    """True for a token that stands for a sign without a word."""
+    return token.startswith("sign") and token[4:].isdecimal()
+
+
+_AS = {"cannot": "can not", "unequal": "not"}
+
+
+def _telling(c: str) -> bool:
+    return unicodedata.category(c) in ("Sc", "Sm", "So") and c not in _MUTE
+
+
+def sorted_lists(text: str) -> str:
+    """The text with the items of each list without numbers in one order. A list within a list stays as it is."""
+    lines, found = text.splitlines(), list[str]()
+    while lines:
+        item = _BULLET.match(lines[0])
+        run = list(takewhile(_BULLET.match, lines)) if item else lines[:1]
+        del lines[: len(run)]
+        flat = len({match[1] for line in run if (match := _BULLET.match(line))}) == 1
+        found += sorted(run, key=lambda line: _tokens(_plainly(line))) if flat and run[1:] else run
+    return "\n".join(found)
