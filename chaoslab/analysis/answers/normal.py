@@ -29,15 +29,18 @@ _SIGNS = {
 """Signs and the words that stand for them."""
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
 _RELATIONS = {
-    "to": r"(?<=\d)(?: ?– ?|-| - )(?=\d)", "slash": r"(?<=\d) ?/ ?(?=\d)", "arrow": r"[-=]+>|→", "back": r"<-+(?!\d)|←",
-    "unequal": r"!=", "atmost": r"<=", "atleast": r">=", "below": "<", "above": ">", "plus": r"\+(?!\d)",
-    "sharp": r"(?<=[^\W_])#(?!\w)", "minus": r"(?<=[^\W\d_])-(?=[\s.,;:!?)]|$)", "degrees": "°",
-    "cannot": r"\bcan(?:not|['’]t)\b", "not": r"n['’]t\b",
+    "to": r"(?<=\d)(?: ?– ?|-| - )(?=\d)", "slash": r"(?<=\d) ?/ ?(?=\d)", "not": r"n['’]t\b|!=", "can not": r"\bcannot\b",
+    "atmost": r"<=", "atleast": r">=", "below": r"<(?=\s?\d)", "above": r">(?=\s?\d)", "arrow": r"[-=]+>|→", "back": r"<-+|←",
+    "plus": r"(?<![\w.)+-])\+(?=\w)|(?<=\w)\+(?!\w)", "sharp": r"(?<=[^\W_])#(?!\w)",
+    "minus": r"(?<![\w.)+-])-(?=[^\W\d])|(?<=[^\W\d_])-(?=[\s.,;:!?)]|$)",
+    "owed": r"\((?=[$€£¥]?\d[\d.,]*\))", "degrees": "°",
 }  # fmt: skip
-_RELATION = re.compile("|".join(f"(?P<{name}>{way})" for name, way in _RELATIONS.items()), re.IGNORECASE)
-"""Signs that say something where they stand: 3/4 is no 3-4, O+ no O-, and < no >."""
-_MUTE = frozenset("™®©¦🎉✨👋") | {chr(code) for code in range(0x2500, 0x2580)}
+_RELATION = re.compile("|".join(f"(?P<_{at}>{way})" for at, way in enumerate(_RELATIONS.values())), re.IGNORECASE)
+"""Signs that say something where they stand: 3/4 is no 3-4, O+ no O-, < no >, and (500) is a negative amount."""
+_AS = [*_RELATIONS]
+_MUTE = frozenset("™®©¦🎉✨👋´¨`^") | {chr(code) for code in range(0x2500, 0x2580)}
 """Signs that say nothing, with the lines of boxes."""
+_SYMBOL = re.compile(r"[^\w\s.,;:!?'\"()\[\]{}*_`#|/\\&-]")
 _MARKDOWN = re.compile(
     r"^[ \t]*(?:```\w*[ \t]*$|#+[ \t]+|>+[ \t]+(?!\d)|[|:\- \t]*-{3,}[|:\- \t]*$|[-*+•‣◦▪][ \t]+)"
     r"|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}",
@@ -68,10 +71,9 @@ def _in_words(match: re.Match[str]) -> str:
 
 
 def _tokens(text: str) -> list[str]:
-    text = _RELATION.sub(lambda match: f" {_AS.get(match.lastgroup or '', match.lastgroup)} ", amounts.spelled(text))
+    text = _RELATION.sub(_related, re.sub(r"\bcan['’]t\b", "can not", amounts.spelled(text), flags=re.IGNORECASE))
     text = _SPELLING.sub(lambda match: f" {match.lastgroup} ", text)
-    if not text.isascii():  # a sign that has no word here still is one
-        text = "".join(f" sign{ord(c)} " if c in "‰‱′″" or _telling(c) else c for c in text)
+    text = _SYMBOL.sub(_named, text)
     found = [NUMBER_WORDS.get(token, token) for token in tokens(text)]
     for at in range(len(found) - 1):  # USD 30 is 30 USD
         owned = at > 0 and found[at - 1].startswith("#")
@@ -80,16 +82,15 @@ def _tokens(text: str) -> list[str]:
     return found
 
 
-def sign(token: str) -> bool:
-    """True for a token that stands for a sign without a word."""
-    return token.startswith("sign") and token[4:].isdecimal()
+def _related(match: re.Match[str]) -> str:
+    return f" {_AS[int((match.lastgroup or '_0')[1:])]} "
 
 
-_AS = {"cannot": "can not", "unequal": "not"}
-
-
-def _telling(c: str) -> bool:
-    return unicodedata.category(c) in ("Sc", "Sm", "So") and c not in _MUTE
+def _named(match: re.Match[str]) -> str:
+    """The name of a mathematical sign, a currency or a picture, which may say anything; punctuation as it is."""
+    if match[0] in _MUTE or not (match[0] in "‰‱′″" or unicodedata.category(match[0]).startswith("S")):
+        return match[0]
+    return " sign" + re.sub(r"[^a-z]", "", unicodedata.name(match[0], "unknown").lower()) + " "
 
 
 def sorted_lists(text: str) -> str:
