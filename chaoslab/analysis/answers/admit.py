@@ -131,7 +131,8 @@ def _past(deeds: Sequence[str]) -> re.Pattern[str] | None:
     """The past of the words in the names of effects: of "send_mail" it is "sent" or "mailed"."""
     words = {word for deed in deeds for word in re.findall(r"[^\W\d_]{3,}", folded(deed))}
     forms = {form for word in words for form in (_IRREGULAR.get(word, f"{word}ed"), f"{word}d", f"{word}{word[-1]}ed")}
-    forms |= {word for word in words if word.endswith("ed")} | {f"{word[:-1]}ied" for word in words if word[-1] == "y"}
+    forms |= {word for word in words if word.endswith("ed") or word in _IRREGULAR.values()}
+    forms |= {f"{word[:-1]}ied" for word in words if word[-1] == "y"}
     return re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, forms)))})\b") if forms else None
 
 

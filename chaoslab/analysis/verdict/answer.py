@@ -269,7 +269,7 @@ def _of_words(trial: Answered) -> Heard:
         again = bool(trial.reading.earlier)
         if doubts and not trial.reading.claims:
             return _admits(trial, "the answer says that something could not be confirmed", doubts)
-        effects = {done.effect for _, done in trial.done} | {done.target for _, done in trial.done}
+        effects = {name for _, done in trial.done for name in (done.effect, done.target, done.tool)}
         own = _details([{"effect": done.effect, **done.content} for _, done in trial.done])
         named = any(_mentions(one, own) for one in admits)
         if named and trial.failed and trial.failed <= effects and not trial.reading.claims and not again:
@@ -279,7 +279,7 @@ def _of_words(trial: Answered) -> Heard:
     if admits and trial.reading.earlier and not mended:
         return Heard(Said.UNCLEAR, Basis.WORDS, f"it tells of several attempts: {_quoted(admits)}")
     if admits:
-        own = _own_values(trial)
+        own = _own_values(trial) - {token for fact in trial.started.facts for way in fact for token in tokens(str(way))}
         if not own or mended:
             return _admits(trial, "the answer says that something could not be done or confirmed", admits)
         values = ", ".join(sorted(value.removeprefix("#") for value in own)[:4])
