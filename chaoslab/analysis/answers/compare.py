@@ -29,8 +29,8 @@ LONGEST = 2_000
 class Likeness(StrEnum):
     """The result of comparing two answers.
 
-    OTHER: equal words, and other numbers. OPPOSED, by words: equal words but for a few that turn the meaning, or values
-    that are replaced. ALIKE, by words: the same values, and most words are the same ones.
+    OTHER: equal words, and other numbers. OPPOSED, by words: equal words but for a few that turn the meaning.
+    ALIKE, by words: the same values, and most words are the same ones.
     """
 
     SAME = "same"
@@ -145,9 +145,6 @@ def _of_words(one: Sequence[str], two: Sequence[str], asked: str, texts: tuple[s
     proving = [value for value in wanted if value not in given_away]
     lacking = [value for value in proving if value not in said]
     added = [value for value in said if value not in wanted and value not in given_away]
-    signs = {value.replace("-", "") for value in lacking} & {value.replace("-", "") for value in added}
-    if lacking and added and len(lacking) == len(added) and not signs:  # "-45" may be "down 45"
-        return Comparison(Likeness.OPPOSED, f"it says {_listed(added)} instead of {_listed(lacking)}")
     if lacking:
         return Comparison(Likeness.UNCLEAR, f"it lacks {_listed(lacking)}: {shown}")
     if added:
