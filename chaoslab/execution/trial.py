@@ -25,6 +25,7 @@ from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.core.events import AnswerRead, CallStarted, EndState, Event, PromptFinished
 from chaoslab.core.plan import Plan
+from chaoslab.execution.agents.calling import readable
 from chaoslab.execution.agents.case import AgentResult
 from chaoslab.execution.agents.run import AgentSpec
 from chaoslab.execution.checked import checked
@@ -310,7 +311,9 @@ def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
         return twin, replace(spec, incomparable=f"nothing to compare with, since {why}", notes=(_NO_TWIN.format(why),))
     effects = None if again.effects != twin.effects else [wish(effect) for effect in twin.effects]
     answer = None if again.said is None or compare(twin.said, again.said).likeness is not Likeness.SAME else twin.said
-    if answer is None:
+    if not readable(twin.answer):
+        answer, why = None, f"its answer, {_short(twin.said)}, cannot be read: return a text or a dict, or give says="
+    elif answer is None:
         why = (
             f"its answer is {_short(twin.said)} in one and {_short(again.said) if again.said else _failure(again)} "
             "in the other"
@@ -320,11 +323,11 @@ def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
     elif effects is None:
         why = f"it has {len(twin.effects)} effects in one and {len(again.effects)} in the other"
         why = "its effects differ" if len(twin.effects) == len(again.effects) else why
-    notes = (_LEAKS.format(why),) if why else ()
+    notes = ((_NO_ANSWER if not readable(twin.answer) else _LEAKS).format(why),) if why else ()
     facts_stated, effects_stated = bool(spec.facts), spec.effects is not None
     held = (facts_stated or answer is not None) and (effects_stated or effects is not None)
-    incomparable = "" if held else f"two runs without faults differ: {why}"
-    if incomparable and not spec.options.anyway:
+    incomparable = "" if held else why if not readable(twin.answer) else f"two runs without faults differ: {why}"
+    if incomparable and readable(twin.answer) and not spec.options.anyway:
         raise NoBaseline(
             f"the trial without faults is no baseline: {_LEAKS.format(why)} (anyway=True runs the trials all the same)"
         )
@@ -362,6 +365,7 @@ def no_baseline(twin: Trial, spec: AgentSpec) -> str:
 
 
 _NO_TWIN = "nothing to compare with, since {}"
+_NO_ANSWER = "nothing to compare the answer with: {}"
 _LEAKS = (
     "two runs without faults differ: {}; something is kept from one trial to the next: "
     "give agent=lab.fresh(make), which makes the agent anew for each trial, or isolate='fork'"

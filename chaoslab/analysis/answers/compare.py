@@ -30,8 +30,8 @@ LONGEST = 2_000
 class Likeness(StrEnum):
     """The result of comparing two answers.
 
-    OTHER: equal words, and other numbers. OPPOSED, by words: equal words but for a few that turn the meaning, or values
-    that are replaced. ALIKE, by words: the same values, and most words are the same ones.
+    OTHER: equal words, and other numbers. OPPOSED, by words: equal words but for a few that turn the meaning.
+    ALIKE, by words: the same values, and most words are the same ones.
     """
 
     SAME = "same"
@@ -158,10 +158,6 @@ def _of_words(one: Sequence[str], two: Sequence[str], asked: str, texts: tuple[s
     proving = [value for value in wanted if value not in given_away]
     lacking = [value for value in proving if value not in said]
     added = [value for value in said if value not in wanted and value not in given_away]
-    signs = {value.replace("-", "") for value in lacking} & {value.replace("-", "") for value in added}
-    if lacking and added and len(lacking) == len(added) and not signs and not _thousandfold(lacking[0], added[0]):
-        # "-45" may be "down 45", and 1.200 may be 1200
-        return Comparison(Likeness.OPPOSED, f"it says {_listed(added)} instead of {_listed(lacking)}")
     if lacking:
         return Comparison(Likeness.UNCLEAR, f"it lacks {_listed(lacking)}: {shown}")
     if added:
@@ -247,8 +243,8 @@ MAKING = _words("attempt trie try retry retrie time second sec s ms millisecond 
 """Words beside a number of the agent's own way, without the s of a plural."""
 PLAIN = _words(
     "a an the ok okay sure certainly absolutely great alright hello hi hey dear please kindly thanks thank well so just"
-    " now then here therefore i me my we our us you your it its this that these those there he she they his her their to of in on at for with by"
-    " from and or as is are was were be been being am has have had do does did will would shall should which who what"
+    " now then here therefore i me my we our us you your it its this that these those there he she they his her their"
+    " to of in on at for with by from and or as is are was were be been being am has have had do does did will would shall should which who what"
     " i've it's i'm that's here's"
 )
 """Words of which two texts share many whatever they say."""
