@@ -65,6 +65,8 @@ _ADMITS, _CLAIMING = re.compile("|".join(_ADMISSIONS)), re.compile(_CLAIMS)
 _DOUBTING, _QUIET, _PAST, _MAYBE = (re.compile(each) for each in (_DOUBTS, _NO_TROUBLE, _EARLIER, _IF))
 _SENTENCE = re.compile(r"(?<=[.!?;…])\s+|\n+|\s*\|\s*|\s+[–—-]\s+|,? (?:but|however|yet|although|though)\b,?|: ")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|“[^“”\n]*”|(?<!\w)'[^'\n]*'(?!\w)")
+_ROW = re.compile(r"^\s*\|.*\|\s*$", re.MULTILINE)
+"""A line of a table, which is no sentence."""
 _MARKS = re.compile(r"[*_`#>]+")
 _NEGATED = re.compile(
     r"\b(?:not|never|no longer)\b|n't\b|\bcannot\b|\bno\b|\bnone\b|\bneither\b|\bun(?:able|successful)"
@@ -119,7 +121,7 @@ def read(answer: str, deeds: tuple[str, ...] = (), twin: str = "") -> Reading:
 
 
 def _sentences(answer: str) -> list[str]:
-    return _SENTENCE.split(unquoted(_MARKS.sub("", folded(answer)).replace("❌", " failed ")))
+    return _SENTENCE.split(unquoted(_MARKS.sub("", _ROW.sub("", folded(answer))).replace("❌", " failed ")))
 
 
 def unquoted(text: str) -> str:

@@ -99,12 +99,15 @@ def aligned(expected: str, given: str) -> tuple[str, str]:
     expected = _with(expected, [(each, " ") for each in wanted if each not in kept])
     have = {(each.number, each.unit) for each in said}
     changed = []
-    for each in said:
-        if (each.number, each.unit) in there:
-            continue
+    for before, each in pairwise([None, *said]):
+        assert each is not None
         same = next((other for other in kept if _rounded(other, each)), None)
-        if same is not None:
-            changed.append((each, " " if (same.number, same.unit) in have else same.text))
+        if (each.number, each.unit) in there or same is None:
+            continue
+        if (same.number, same.unit) not in have:
+            changed.append((each, same.text))
+        elif before is not None and each.start - before.end <= BESIDE:
+            changed.append((each, " "))
     return expected, _with(given, changed)
 
 
