@@ -65,7 +65,7 @@ _ADMITS, _CLAIMING = re.compile("|".join(_ADMISSIONS)), re.compile(_CLAIMS)
 _DOUBTING, _QUIET, _PAST, _MAYBE = (re.compile(each) for each in (_DOUBTS, _NO_TROUBLE, _EARLIER, _IF))
 _SENTENCE = re.compile(r"(?<=[.!?;…])\s+|\n+|\s*\|\s*|\s+[–—-]\s+|,? (?:but|however|yet|although|though)\b,?|: ")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|“[^“”\n]*”|(?<!\w)'[^'\n]*'(?!\w)")
-_ROW = re.compile(r"^\s*\|.*\|\s*$", re.MULTILINE)
+_ROW = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
 """A line of a table, which is no sentence."""
 _MARKS = re.compile(r"[*_`#>]+")
 _NEGATED = re.compile(

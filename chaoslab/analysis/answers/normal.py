@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from itertools import takewhile
+from itertools import groupby
 
 from chaoslab.analysis.answers import amounts, notation
 from chaoslab.analysis.answers.daytime import clock
@@ -30,7 +30,7 @@ _SIGNS = {
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
 _RELATIONS = {
     "to": r"(?<=\d)(?: ?– ?|-| - )(?=\d)", "slash": r"(?<=\d) ?/ ?(?=\d)", "not": r"n['’]t\b|!=", "can not": r"\bcannot\b",
-    "atmost": r"<=", "atleast": r">=", "below": r"<(?=\s?\d)", "above": r">(?=\s?\d)", "arrow": r"[-=]+>|→", "back": r"<-+|←",
+    "atmost": r"<=", "atleast": r">=", "below": r"<(?=\s?\d)", "above": r">(?=\s?\d)", "arrow": r"(?<![-=])[-=]+>|→", "back": r"<-|←",
     "plus": r"(?<![\w.)+-])\+(?=\w)|(?<=\w)\+(?!\w)", "sharp": r"(?<=[^\W_])#(?!\w)",
     "minus": r"(?<![\w.)+-])-(?=[^\W\d])|(?<=[^\W\d_])-(?=[\s.,;:!?)]|$)",
     "owed": r"\((?=[$€£¥]?\d[\d.,]*\))", "degrees": "°",
@@ -47,7 +47,7 @@ _MARKDOWN = re.compile(
     re.MULTILINE,
 )
 _AT = re.compile(r"(?<=\d{4}-\d\d-\d\d),?\s+at\s+(?=\d)", re.IGNORECASE)
-_BULLET = re.compile(r"([ \t]*)[-*+•‣◦▪][ \t]+\S")
+_BULLET = re.compile(r"[ \t]*[-*+•‣◦▪][ \t]+\S")
 
 
 def normal(expected: str, given: str) -> tuple[list[str], list[str]]:
@@ -95,11 +95,9 @@ def _named(match: re.Match[str]) -> str:
 
 def sorted_lists(text: str) -> str:
     """The text with the items of each list without numbers in one order. A list within a list stays as it is."""
-    lines, found = text.splitlines(), list[str]()
-    while lines:
-        item = _BULLET.match(lines[0])
-        run = list(takewhile(_BULLET.match, lines)) if item else lines[:1]
-        del lines[: len(run)]
-        flat = len({match[1] for line in run if (match := _BULLET.match(line))}) == 1
-        found += sorted(run, key=lambda line: _tokens(_plainly(line))) if flat and run[1:] else run
+    found: list[str] = []
+    for listed, lines in groupby(text.splitlines(), lambda line: bool(_BULLET.match(line))):
+        run = [*lines]
+        flat = listed and len({line[: len(line) - len(line.lstrip())] for line in run}) == 1
+        found += sorted(run, key=lambda line: _tokens(_plainly(line))) if flat else run
     return "\n".join(found)
