@@ -172,10 +172,10 @@ class RunOptions:
     )  # fmt: skip
     says: Any = option(
         None, "the reading of an answer, in place of words: a function from the answer to a dict of values, or "
-        'patterns, as in {"refund": {"done": "refunded", "undone": "could not|failed"}, "total": r"total is (\\d+)"}. A '
-        "key that is the name of an effect tells if it was done (True, False, a number of times, None: it does not say) "
-        "and is compared with the ledger; all others are compared with those of the twin's answer.", group=RESULT,
-        key="The reading of an answer: patterns by effect or value, or module:name of a function to a dict of values.",
+        'patterns, as in {"refund": {"done": "refunded", "undone": "could not|failed"}, "total": r"total is (\\d+)"}. '
+        "A key that is the name of an effect tells if it was done (True, False, a number of times, None: it does not "
+        "say) and is compared with the ledger; all others are compared with those of the twin's answer.", group=RESULT,
+        key="The reading of an answer: patterns by effect or value, or module:name of a function to a dict.",
     )  # fmt: skip
     undoes: Mapping[str, str] | None = option(
         None, 'the effects that take others back, as in {"refund": "charge"}: a charge that is refunded is none, if '
