@@ -1,4 +1,5 @@
-"""The options --min-correct, --fail-on and --count-words: requirements on a run; the exit code is 1 if it does not meet them."""
+"""The options --min-correct, --fail-on and --count-words: requirements on a run; the exit code is 1 if it does not
+meet them."""
 
 from __future__ import annotations
 

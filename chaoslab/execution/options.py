@@ -171,15 +171,15 @@ class RunOptions:
         key="A function, as module:name, that returns the state of the agent's world; it is compared with the twin's.",
     )  # fmt: skip
     says: Any = option(
-        None, 'the reading of an answer, in place of words: a function from the answer to a dict of values, or patterns, '
-        'as in {"refund": {"done": "refunded", "undone": "could not|failed"}, "total": r"total is (\\d+)"}. A key that '
-        "is the name of an effect tells if it was done (True, False, a number of times, None: it does not say) and is "
-        "compared with the ledger; all others are compared with those of the twin's answer.", group=RESULT,
-        key="The reading of an answer: patterns by effect or value, or module:name of a function to a dict of values.",
+        None, "the reading of an answer, in place of words: a function from the answer to a dict of values, or "
+        'patterns, as in {"refund": {"done": "refunded", "undone": "could not|failed"}, "total": r"total is (\\d+)"}. '
+        "A key that is the name of an effect tells if it was done (True, False, a number of times, None: it does not "
+        "say) and is compared with the ledger; all others are compared with those of the twin's answer.", group=RESULT,
+        key="The reading of an answer: patterns by effect or value, or module:name of a function to a dict.",
     )  # fmt: skip
     undoes: Mapping[str, str] | None = option(
-        None, 'the effects that take others back, as in {"refund": "charge"}: a charge that is refunded is none, if both '
-        "agree in the arguments that they share.", group=RESULT,
+        None, 'the effects that take others back, as in {"refund": "charge"}: a charge that is refunded is none, if '
+        "both agree in the arguments that they share.", group=RESULT,
         key="The effects that take others back: {refund: charge}.",
     )  # fmt: skip
     idempotent: Sequence[str] | None = option(

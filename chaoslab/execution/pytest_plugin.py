@@ -107,7 +107,8 @@ class Chaos:
         `faults`, `trials`, `seed`: as in `chaoslab.run_many`; the command line's `--chaos-seed` and `--chaos-trials`
         count first, then these, then the mark's. `expect`: assertions (`chaoslab.expect`), or their names. `accept`:
         the outcomes that are well, correct and degraded by default. `pass_rate`: the least share of trials that must
-        end well. `count_words`: a verdict that rests on words counts like a certain one. `options`: all others of `chaoslab.run`.
+        end well. `count_words`: a verdict that rests on words counts like a certain one. `options`: all others of
+        `chaoslab.run`.
         """
         self.used = True
         from contextlib import closing

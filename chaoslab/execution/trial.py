@@ -23,7 +23,7 @@ from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.durations import duration
 from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import describe_error, line
-from chaoslab.core.events import AnswerRead, CallStarted, EndState, Event, PromptFinished
+from chaoslab.core.events import AnswerRead, CallFinished, CallStarted, EndState, Event, PromptFinished
 from chaoslab.core.plan import Plan
 from chaoslab.execution.agents.calling import readable
 from chaoslab.execution.agents.case import AgentResult
@@ -324,6 +324,8 @@ def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
         why = f"it has {len(twin.effects)} effects in one and {len(again.effects)} in the other"
         why = "its effects differ" if len(twin.effects) == len(again.effects) else why
     notes = ((_NO_ANSWER if not readable(twin.answer) else _LEAKS).format(why),) if why else ()
+    if not spec.facts and admits(twin.said):
+        notes = (*notes, f"the trial without faults seems to say that something failed: {_short(twin.said)}")
     facts_stated, effects_stated = bool(spec.facts), spec.effects is not None
     held = (facts_stated or answer is not None) and (effects_stated or effects is not None)
     incomparable = "" if held else why if not readable(twin.answer) else f"two runs without faults differ: {why}"
@@ -353,8 +355,9 @@ def no_baseline(twin: Trial, spec: AgentSpec) -> str:
         return f"it fails ({line(_failure(twin), SHOWN)})"
     if error := next((event.error for _, event in twin.history.of(AnswerRead)), ""):
         return f"says= cannot read its answer ({error})"
-    if not spec.facts and admits(twin.said):
-        return f"its own answer says that something failed: {_short(twin.said)}"
+    failed = next((event for _, event in twin.history.of(CallFinished) if not event.ok), None)
+    if failed is not None and not spec.facts and admits(twin.said):  # words alone would be a guess
+        return f"its call of {failed.tool or failed.target} fails, and its own answer says so: {_short(twin.said)}"
     again = Counter(
         canonical(effect) for effect in twin.effects if effect["effect"] not in (spec.options.idempotent or ())
     )

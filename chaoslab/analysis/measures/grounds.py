@@ -43,7 +43,8 @@ class Grounds:
 
     @property
     def undecided(self) -> str:
-        """The unknown verdicts by their world, as in "3 unknown: 2 left undone, 1 as asked"; empty if there are none."""
+        """The unknown verdicts by their world, as in "3 unknown: 2 left undone, 1 as asked"; empty if there are
+        none."""
         if not self.unknown:
             return ""
         total = sum(self.unknown.values())

@@ -219,7 +219,8 @@ def _why(trial: Answered, outcome: Outcome, said: Heard) -> str:
         return "all that was stated holds" + nothing + (f" ({said.text})" if said.basis is Basis.SAYS else "")
     if not effects:
         return f"the answer is its twin's ({said.text})"
-    return f"{'the effect' if len(effects) == 1 else f'{len(effects)} effects'} and the answer are its twin's ({said.text})"
+    same = "the effect" if len(effects) == 1 else f"{len(effects)} effects"
+    return f"{same} and the answer are its twin's ({said.text})"
 
 
 def _waiting(seen: Seen) -> str:

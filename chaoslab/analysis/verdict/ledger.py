@@ -24,7 +24,8 @@ class Kind(StrEnum):
     """The kind of a finding. The first six are about the world, the others about the answer or the trial.
 
     DUPLICATE: an effect happened more often than asked. PHANTOM: nobody asked for it. ALTERED: its content is other
-    than asked. ORDER: it came before one that had to come first. STATE: the end state is neither the right one nor the one before. LOST: what was asked for did not
+    than asked. ORDER: it came before one that had to come first. STATE: the end state is neither the right one nor
+    the one before. LOST: what was asked for did not
     happen.
     """
 
@@ -165,7 +166,7 @@ def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Ru
         return []  # most trials: each wish in its turn
     pairs = _pair(stated, effects)
     if rules.ordered and len(effects) == len(stated) == len(pairs):
-        return _out_of_order(stated, done, pairs)
+        return _out_of_order(done, pairs)
     left = _left(stated, pairs)
     excess: list[Finding] = []
     unasked: dict[tuple[str, str], list[tuple[str, int]]] = {}
@@ -192,7 +193,7 @@ def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Ru
     return _once(excess)
 
 
-def _out_of_order(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], pairs: Mapping[int, int]) -> list[Finding]:
+def _out_of_order(done: Sequence[Done], pairs: Mapping[int, int]) -> list[Finding]:
     """The first effect that happened before one that had to come earlier."""
     for at in range(len(done) - 1):
         if pairs[at] > pairs[at + 1]:

@@ -40,7 +40,8 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Row:
-    """One trial. `world`, `said`, `basis`, `certain`: as a `Verdict` has them. `seconds`: its duration in its world's time, None if it is not known. `calls`, `failed`: attempts at
+    """One trial. `world`, `said`, `basis`, `certain`: as a `Verdict` has them. `seconds`: its duration in its
+    world's time, None if it is not known. `calls`, `failed`: attempts at
     calls, and those that failed; those that were given up did not. `retries`: attempts after the first of a request,
     without fallbacks. `met`: each fault that was witnessed, with its target. `ruling`: the scenario's, if one ran it.
     """

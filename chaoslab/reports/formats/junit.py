@@ -1,7 +1,9 @@
 """A run's report as JUnit XML for CI systems: a suite per run and a case per trial.
 
-A trial that did not end well is a failure, one that its lab spoilt or cut off an error. One of which nothing was stated,
-or whose verdict rests on words, is skipped, so a run without statements passes nothing in silence. A scenario that ran them is a case of its own.
+A trial that did not end well is a failure, one that its lab spoilt or cut off an error. One of which nothing was
+stated,
+or whose verdict rests on words, is skipped, so a run without statements passes nothing in silence. A scenario that
+ran them is a case of its own.
 """
 
 from __future__ import annotations
