@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -49,16 +50,15 @@ NAME = re.compile(r"\b(?:Ana|Bob|Carla|Oslo|Rome|Cairo)\b")
 
 def shortened(text: str) -> Iterator[str]:
     """Its beginnings."""
-    for match in re.finditer(r"\s+", text):
+    for match in re.finditer(r"\w+", text):
         yield text[: match.start()]
-    yield text[: len(text) // 2]
 
 
 def otherwise_numbered(text: str) -> Iterator[str]:
-    """With another number in the place of one."""
+    """With another number in the place of one, or none."""
     for match in NUMBER.finditer(text):
-        head, tail = text[: match.start()], text[match.end() :]
-        yield from (f"{head}{new}{tail}" for new in (f"{match[0]}7", "77", f"-{match[0]}", ""))
+        head, tail = text[: match.start()].removesuffix("-"), text[match.end() :]
+        yield from (f"{head}{new}{tail}" for new in (f"{match[0]}7", "77", ""))
 
 
 def negated(text: str) -> Iterator[str]:
@@ -71,7 +71,7 @@ def swapped(text: str) -> Iterator[str]:
     """With two numbers, or two names, in each other's place."""
     for kind in (NUMBER, NAME):
         found = list(kind.finditer(text))
-        for one, other in zip(found, found[1:], strict=False):
+        for one, other in itertools.pairwise(found):
             if one[0] != other[0]:
                 between = text[one.end() : other.start()]
                 yield f"{text[: one.start()]}{other[0]}{between}{one[0]}{text[other.end() :]}"
