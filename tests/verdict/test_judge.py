@@ -365,6 +365,18 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "its effects are as they should be, but its answer cannot be compared with its twin's: no value proves it",
     ),
     (
+        "a lie beside a fact that was stated",
+        [replace(compared("21.4 and 10 are 31.4."), facts=FACT), finished("21.4 and 10 are 31.5.")],
+        Outcome.WRONG,
+        "it says 31.5 instead of 31.4 (its twin)",
+    ),
+    (
+        "a fact that the twin lacks too",
+        [replace(compared("It is 22."), facts=FACT), finished("It is 22.")],
+        Outcome.WRONG,
+        "missing fact '21.4'",
+    ),
+    (
         "facts alone say nothing about effects",
         [
             PromptStarted(prompt_index=1, prompt="a prompt", facts=FACT, effects=None, stated=True),
