@@ -42,7 +42,7 @@ _MUTE = frozenset("™®©¦🎉✨👋´¨`^") | {chr(code) for code in range(0
 """Signs that say nothing, with the lines of boxes."""
 _SYMBOL = re.compile(r"[^\w\s.,;:!?'\"()\[\]{}*_`#|/\\&-]")
 _MARKDOWN = re.compile(
-    r"^[ \t]*(?:```\w*[ \t]*$|#+[ \t]+|>+[ \t]+(?!\d)|[|:\- \t]*-{3,}[|:\- \t]*$|[-*+•‣◦▪][ \t]+)"
+    r"^[ \t]*+(?:```\w*[ \t]*$|#+[ \t]+|>+[ \t]+(?!\d)|(?=[|: \t]*---)[|:\- \t]++$|[-*+•‣◦▪][ \t]+)"
     r"|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}",
     re.MULTILINE,
 )
