@@ -272,6 +272,8 @@ def _of_words(trial: Answered) -> Heard:
         if doubts and not trial.reading.claims:
             return _admits(trial, "the answer says that something could not be confirmed", doubts)
         effects = {done.effect for _, done in trial.done} | {done.target for _, done in trial.done}
+        if trial.done and trial.failed and not trial.failed & effects and not (again or _own_values(trial)):
+            return _admits(trial, "the answer says that something else could not be done", admits)
         own = _details([{"effect": done.effect, **done.content} for _, done in trial.done])
         named = any(_mentions(one, own) for one in admits)
         if named and trial.failed and trial.failed <= effects and not trial.reading.claims and not again:
