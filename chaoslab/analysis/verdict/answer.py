@@ -138,10 +138,13 @@ def _by_says(trial: Answered, event: AnswerRead) -> Heard | None:
     asked = [str(wish.get("effect")) for wish in trial.started.effects or ()]
     left = ledger.lacking(trial.started.effects or (), [done for _, done in trial.done])
     missing = [str(wish.get("effect")) for wish in left]
-    found = by_says(event.says, event.twin, asked, missing, undone=bool(trial.lost))
+    found = by_says(event.says, event.twin, asked, missing, undone=bool(trial.lost), unheard=trial.failed)
     if found is None:
         return None
     said, text = found
+    other = trial.beside is not None and trial.beside.likeness in (Likeness.OTHER, Likeness.OPPOSED)
+    if said is Said.RIGHT and other:  # what it does not read is another
+        return None
     kinds = {Said.WRONG: Kind.VALUE, Said.PASSES_OVER: Kind.ADMISSION, Said.ADMITS: Kind.ADMISSION}
     findings = (trial.of_answer(kinds[said], text),) if said in kinds else ()
     return Heard(said, Basis.SAYS, text, findings)
