@@ -118,8 +118,9 @@ def heard(trial: Answered) -> Heard:
     """What the answer of a trial said, and on what that rests."""
     if label := trial.spoken.labels.get(trial.trial):
         return Heard(Said(label), Basis.LABEL, f"a person says of the answer: {label}")
-    if read_ := trial.seen.first(AnswerRead):
-        return _by_says(trial, read_[1])
+    read_ = trial.seen.first(AnswerRead)
+    if read_ and (by := _by_says(trial, read_[1])):
+        return by
     found = _certain(trial)
     if found is not None:
         return found
@@ -131,13 +132,19 @@ def heard(trial: Answered) -> Heard:
     return _of_undone(trial) if trial.lost else _of_words(trial)
 
 
-def _by_says(trial: Answered, event: AnswerRead) -> Heard:
+def _by_says(trial: Answered, event: AnswerRead) -> Heard | None:
     if event.error:
         return Heard(Said.UNCLEAR, Basis.SAYS, f"its says= failed: {event.error}")
     asked = [str(wish.get("effect")) for wish in trial.started.effects or ()]
     left = ledger.lacking(trial.started.effects or (), [done for _, done in trial.done])
     missing = [str(wish.get("effect")) for wish in left]
-    said, text = by_says(event.says, event.twin, asked, missing, undone=bool(trial.lost))
+    found = by_says(event.says, event.twin, asked, missing, undone=bool(trial.lost), unheard=trial.failed)
+    if found is None:
+        return None
+    said, text = found
+    other = trial.beside is not None and trial.beside.likeness in (Likeness.OTHER, Likeness.OPPOSED)
+    if said is Said.RIGHT and other:  # what it does not read is another
+        return None
     kinds = {Said.WRONG: Kind.VALUE, Said.PASSES_OVER: Kind.ADMISSION, Said.ADMITS: Kind.ADMISSION}
     findings = (trial.of_answer(kinds[said], text),) if said in kinds else ()
     return Heard(said, Basis.SAYS, text, findings)
@@ -276,6 +283,8 @@ def _of_words(trial: Answered) -> Heard:
         if doubts and not trial.reading.claims:
             return _admits(trial, "the answer says that something could not be confirmed", doubts)
         effects = {name for _, done in trial.done for name in (done.effect, done.target, done.tool)}
+        if trial.done and trial.failed and not trial.failed & effects and not (again or _own_values(trial)):
+            return _admits(trial, "the answer says that something else could not be done", admits)
         own = _details([{"effect": done.effect, **done.content} for _, done in trial.done])
         named = any(_mentions(one, own) for one in admits)
         if named and trial.failed and trial.failed <= effects and not trial.reading.claims and not again:
