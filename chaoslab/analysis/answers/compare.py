@@ -43,8 +43,8 @@ class Likeness(StrEnum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """The likeness of two answers. `said`: the finding, as part of a line. `kept`: every value of the expected one that
-    proves something is there, and none is added."""
+    """The likeness of two answers. `said`: the finding, as part of a line. `kept`: every value and name of the expected one
+    that proves something is there, in order, and none is added."""
 
     likeness: Likeness
     said: str
@@ -168,13 +168,13 @@ def _of_words(one: Sequence[str], two: Sequence[str], asked: str, texts: tuple[s
         return Comparison(Likeness.UNCLEAR, f"no value proves it, and its words differ: {shown}", kept=True)
     both = set(wanted) & set(said)
     if [value for value in wanted if value in both] != [value for value in said if value in both]:
-        return Comparison(Likeness.UNCLEAR, "it has the same values in another order or number", kept=True)
+        return Comparison(Likeness.UNCLEAR, "it has the same values in another order or number")
     names = [_names(text) for text in texts]
     if strange := [name for name in (*names[0], *names[1]) if name in differing and name not in given_away]:
-        return Comparison(Likeness.UNCLEAR, f"its names differ: {_listed(strange)}", kept=True)
+        return Comparison(Likeness.UNCLEAR, f"its names differ: {_listed(strange)}")
     both = {*names[0], *names[1]} & set(one) & set(two)
     if [token for token in one if token in both] != [token for token in two if token in both]:
-        return Comparison(Likeness.UNCLEAR, "it has the same names in another order", kept=True)
+        return Comparison(Likeness.UNCLEAR, "it has the same names in another order")
     if against := [word for word in differing if _opposes(word, differing)]:
         return Comparison(Likeness.UNCLEAR, f"'{against[0]}' stands in one of the two alone: {shown}", kept=True)
     content = [[_stem(token) for token in each if not is_value(token) and token not in PLAIN] for each in (one, two)]
