@@ -162,8 +162,8 @@ class Trial:
 class Options(TypedDict, total=False):
     """The options of `run` and `run_many`; `run` explains them."""
 
-    tools: Sequence[Any] | None
-    reads: Sequence[Any] | None
+    tools: Sequence[Any] | Mapping[str, Any] | None
+    reads: Sequence[Any] | Mapping[str, Any] | None
     faults: Sequence[Injection] | None
     seed: int
     world: str
@@ -188,8 +188,8 @@ def run(
     agent: Any,
     prompt: Any,
     *,
-    tools: Sequence[Any] | None = (),
-    reads: Sequence[Any] | None = (),
+    tools: Sequence[Any] | Mapping[str, Any] | None = (),
+    reads: Sequence[Any] | Mapping[str, Any] | None = (),
     faults: Sequence[Injection] | None = (),
     seed: int = 1,
     world: str = "virtual",
@@ -218,9 +218,10 @@ def run(
             Runnable is called by `invoke`, or by `ainvoke` if a tool is async only.
         `prompt`: what the agent is called with, or a conversation (`lab.turns`), whose turns it is called with.
         `tools`: the functions that change the world. Each call of one is an effect.
-        `reads`: the functions that do not. Both lists take functions (sync or async), bound methods, objects that can
-            be called, tools of a framework that the lab knows (such as LangChain), and `mcp_tool`. Calls with the same
-            `idempotency_key` argument count as one effect.
+        `reads`: the functions that do not. Both lists take functions (sync or async), bound methods, tools of a
+            framework that the lab knows (such as LangChain), other objects with one function in them, and `mcp_tool`.
+            A mapping names them, as in `tools={"refund": Refund.run}`. The arguments of a class's method without
+            parameters are the fields of its object. Calls with the same `idempotency_key` argument count as one effect.
         `ignore`: names of parameters that are no arguments of a request, beside those that a framework fills in.
         `raises`: the exceptions by which a tool's caller learns of a fault: "httpx", "httpx2", "requests", "aiohttp",
             "urllib", or classes by kind ("timed_out", "refused", "reset", "closed", "unresolved", "untrusted",
