@@ -217,5 +217,5 @@ class AgentSpec(AgentCase):
 def _model(app: Any) -> ModelHost:
     """A service that speaks a model's API, for its seam."""
     if isinstance(app, ModelApp):
-        return ModelHost(formats.format_of, formats.errors_of, app.delivered)
+        return ModelHost(formats.format_of, formats.errors_of, app.ended)
     return ModelHost(formats.format_of, formats.errors_of, recorded=True)

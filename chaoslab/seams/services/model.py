@@ -63,13 +63,13 @@ class ModelHost:
     """A service that speaks a model's API.
 
     `format_of` gives the format of a chat request by its path, None for another request; `errors_of` the error replies
-    for any path and headers. `delivered` is told when an answer has reached its client whole. `recorded`: its answers
-    go into the log, since they could not be made again.
+    for any path and headers. `ended` is told of each answer as its client got it, or None if it did not reach it whole.
+    `recorded`: its answers go into the log, since they could not be made again.
     """
 
     format_of: Callable[[str], Format | None]
     errors_of: Callable[[str, Container[str]], Mapping[int, ErrorReply]]
-    delivered: Callable[[str, bytes], object] = lambda path, body: None  # noqa: ARG005
+    ended: Callable[[str, bytes, Any], object] = lambda path, body, heard: None  # noqa: ARG005
     recorded: bool = False
 
 
@@ -138,6 +138,6 @@ class ModelRequest:
                 asked = self.format.asked(self.sent.path, self.sent.body)
                 yield replied(call.target, call.request, call.attempt, asked, reply)
 
-    def delivered(self) -> None:
-        """Tells the model that its answer has arrived."""
-        self._host.delivered(self.sent.path, self.sent.body)
+    def ended(self, heard: Heard | None) -> None:
+        """Tells the model what its client got as its answer; None if that did not reach it whole."""
+        self._host.ended(self.sent.path, self.sent.body, heard)
