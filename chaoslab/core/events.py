@@ -236,7 +236,9 @@ class CallFinished(AttemptEvent):
     finish_reason: str | None = None
     """The provider's word for why a model's answer ended, such as stop; empty if it broke off. Only at models that are
     services."""
-    left_out: ClassVar[tuple[str, ...]] = ("first_byte_s", "last_byte_s", "finish_reason")
+    said_by: str | None = None
+    """script: a model's answer that is the same whatever the model was sent (`lab.scripted`)."""
+    left_out: ClassVar[tuple[str, ...]] = ("first_byte_s", "last_byte_s", "finish_reason", "said_by")
 
     @property
     def cancelled(self) -> bool:

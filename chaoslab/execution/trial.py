@@ -21,6 +21,7 @@ from chaoslab.analysis.judge import Outcome, Verdict, judge
 from chaoslab.analysis.ledger import effects_of
 from chaoslab.analysis.likeness import Likeness
 from chaoslab.analysis.measures.incidents import Incident, how_bad, incidents
+from chaoslab.analysis.unread import unread
 from chaoslab.base.clock import iso
 from chaoslab.base.durations import duration
 from chaoslab.base.identity import digest
@@ -149,7 +150,8 @@ class Trial:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the trial, such as functions that could not be watched, or faults that hit nothing."""
-        return (*self._result.warnings, *idle(self.history, self.plan.injections))
+        nothing_shown = unread(record.event for record in self.history.records if record.trial == self.key)
+        return (*self._result.warnings, *idle(self.history, self.plan.injections), *filter(None, [nothing_shown]))
 
     def __str__(self) -> str:
         """The outcome and its reason in one line; `story` has the details."""

@@ -24,6 +24,7 @@ from chaoslab.execution.spec import TrialSpec
 from chaoslab.model import formats
 from chaoslab.model.app import ModelApp
 from chaoslab.model.prices import cost_usd
+from chaoslab.model.script import Scripted
 from chaoslab.seams import adapters
 from chaoslab.seams.adapters.mcp import read_by_clients
 from chaoslab.seams.functions import code_swap, native_errors
@@ -217,5 +218,5 @@ class AgentSpec(AgentCase):
 def _model(app: Any) -> ModelHost:
     """A service that speaks a model's API, for its seam."""
     if isinstance(app, ModelApp):
-        return ModelHost(formats.format_of, formats.errors_of, app.ended)
+        return ModelHost(formats.format_of, formats.errors_of, app.ended, scripted=isinstance(app, Scripted))
     return ModelHost(formats.format_of, formats.errors_of, recorded=True)

@@ -64,13 +64,15 @@ class ModelHost:
 
     `format_of` gives the format of a chat request by its path, None for another request; `errors_of` the error replies
     for any path and headers. `ended` is told of each answer as its client got it, or None if it did not reach it whole.
-    `recorded`: its answers go into the log, since they could not be made again.
+    `recorded`: its answers go into the log, since they could not be made again. `scripted`: its answers are the same
+    whatever it is sent.
     """
 
     format_of: Callable[[str], Format | None]
     errors_of: Callable[[str, Container[str]], Mapping[int, ErrorReply]]
     ended: Callable[[str, bytes, Any], object] = lambda path, body, heard: None  # noqa: ARG005
     recorded: bool = False
+    scripted: bool = False
 
 
 def free(model: str, tokens_in: int, tokens_out: int) -> float | None:  # noqa: ARG001
@@ -130,6 +132,11 @@ class ModelRequest:
     def is_recorded(self) -> bool:
         """True if the log is to keep the model's own replies."""
         return self._host.recorded
+
+    @property
+    def is_scripted(self) -> bool:
+        """True if its answers are the same whatever it is sent."""
+        return self._host.scripted
 
     def recorded(self, call: Call, reply: Reply) -> Iterator[events.Replied]:
         """The event for the model's own reply, if the log is to keep it."""

@@ -500,6 +500,7 @@ class ServiceAttempt(Attempt):
                 first_byte_s=streamed.first_byte_s if streamed is not None else None,
                 last_byte_s=streamed.last_byte_s if streamed is not None else None,
                 finish_reason=line(heard.reason, REPLY_MAX) if heard is not None and ok else None,
+                said_by="script" if ok and self.chat is not None and self.chat.is_scripted else None,
             )
         )
         if self.chat is not None:
