@@ -51,6 +51,9 @@ class Format(Protocol):
     def asked(self, path: str, body: bytes) -> str:
         """A digest of what a request asks for."""
 
+    def estimated(self, path: str, body: bytes, heard: Any) -> tuple[int, int]:
+        """The estimated tokens of a request and of its answer."""
+
     def read_whole(self, value: Any) -> Heard:
         """Reads a whole reply by its JSON."""
 
@@ -88,17 +91,23 @@ class Spent:
     cost_usd: float = 0.0
     price: Callable[[str, int, int], float | None] = field(default=free)
 
-    def usage(self, heard: Heard, request: int) -> events.Usage | None:
-        """The event for an answer, whose tokens are added; None if it does not state them."""
-        if heard.tokens_in is None and heard.tokens_out is None:
+    def usage(
+        self, heard: Heard, request: int, estimated: Callable[[Heard], tuple[int, int]]
+    ) -> events.Usage | events.UsageUnstated | None:
+        """The event for an answer, whose tokens are added, `estimated` if it does not state them; None if it says
+        nothing."""
+        stated = heard.tokens_in is not None or heard.tokens_out is not None
+        if not stated and not heard.said:
             return None
-        tokens_in, tokens_out = _believed(heard.tokens_in), _believed(heard.tokens_out)
+        tokens_in, tokens_out = (heard.tokens_in, heard.tokens_out) if stated else estimated(heard)
+        tokens_in, tokens_out = _believed(tokens_in), _believed(tokens_out)
         cost = self.price(heard.model, tokens_in, tokens_out)
         self.tokens += tokens_in + tokens_out
         self.cost_usd += cost or 0.0
-        return events.Usage(
-            model=heard.model, request=request, prompt_tokens=tokens_in, completion_tokens=tokens_out, cost_usd=cost
-        )
+        used: dict[str, Any] = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "cost_usd": cost}
+        if stated:
+            return events.Usage(model=heard.model, request=request, **used)
+        return events.UsageUnstated(model=heard.model, request=request, finished=heard.finished, **used)
 
 
 def _believed(tokens: int | None) -> int:
@@ -127,6 +136,10 @@ class ModelRequest:
         kind = next((text for name, text in reply.headers.items() if name.lower() == "content-type"), "")
         streamed = kind.startswith(EVENT_STREAM)
         return self.format.read_stream(reply.body) if streamed else self.format.read_whole(reply.value)
+
+    def estimated(self, heard: Heard) -> tuple[int, int]:
+        """The estimated tokens of the request and of its answer."""
+        return self.format.estimated(self.sent.path, self.sent.body, heard)
 
     @property
     def is_recorded(self) -> bool:

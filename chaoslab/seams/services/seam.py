@@ -508,6 +508,6 @@ class ServiceAttempt(Attempt):
 
     def _heard(self, chat: ModelRequest, heard: Heard | None, *, ok: bool) -> None:
         """Counts a model's answer; of one that broke off, what was used is paid too."""
-        if heard is not None and (usage := self.seam.spent.usage(heard, self.call.request)) is not None:
+        if heard is not None and (usage := self.seam.spent.usage(heard, self.call.request, chat.estimated)) is not None:
             self.book.note(usage)
         chat.ended(heard if ok and heard is not None and heard.finished else None)
