@@ -118,7 +118,9 @@ class LiveModel(ModelApp):
             total = format_.chat(asked or "", query, {"max_tokens": 1, **given}, body).tokens
             return _json(200, {"totalTokens": total} if path.endswith(COUNTING[1]) else {"input_tokens": total})
         try:
-            chat = format_.chat(path, query, format_.recalled(given, self._memory), body)
+            whole = format_.recalled(given, self._memory)
+            chat = format_.chat(path, query, whole, body)
+            format_.check(whole)
         except (ValueError, RecursionError, AttributeError, TypeError):
             raise Refused(400, "The request body cannot be read.") from None
         answer = Answer(chat, self.reply(chat, path.encode() + body), int(system.utc().timestamp()))

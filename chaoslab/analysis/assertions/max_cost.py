@@ -11,8 +11,8 @@ from chaoslab.core.events import UsageUnstated
 
 @dataclass(frozen=True)
 class MaxCost(Assertion):
-    """The model's answers cost at most `usd` dollars. An answer of a model without a known price is a miss. So is one that
-    does not state its usage, unless `estimated` tokens count: one for four characters."""
+    """The model's answers cost at most `usd` dollars. An answer of a model without a known price is a miss. So is one
+    that does not state its usage, unless `estimated` tokens count: one for four characters."""
 
     usd: float
     estimated: bool = False

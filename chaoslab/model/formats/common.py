@@ -140,6 +140,13 @@ class Format(ABC):
             Refused: it is no request of this format.
         """
 
+    def check(self, body: Mapping[str, Any]) -> None:  # noqa: B027 - not every service looks at the history
+        """Checks that the history of a request is one that the service takes: calls and their results in pairs.
+
+        Raises:
+            Refused: it is none, in the service's own words.
+        """
+
     @abstractmethod
     def whole(self, answer: Answer) -> Any:
         """The answer's JSON."""
