@@ -23,7 +23,7 @@ def elsewhere(account: int) -> float:
     return 1.0 + account
 
 
-def chat(read: Callable[[int], Any], prompt: str, own: Callable[[str], str] = str) -> str:
+def chat(read: Callable[..., Any], prompt: str, own: Callable[[str], str] = str) -> str:
     messages: list[Any] = [{"role": "user", "content": prompt}]
     while True:
         reply = httpx.post(f"https://{HOST}/v1/chat/completions", json={"model": "m", "messages": messages}).json()

@@ -197,7 +197,9 @@ def talk(path: str, *said: str) -> dict[str, Any]:
         role = "user" if kind in "ur" else "assistant"
         if path == CHAT:
             made = {"id": call, "type": "function", "function": {"name": name, "arguments": "{}"}}
-            more = {"c": {"tool_calls": [made]}, "r": {"role": "tool", "tool_call_id": call}}.get(kind, {})
+            more: dict[str, Any] = {"c": {"tool_calls": [made]}, "r": {"role": "tool", "tool_call_id": call}}.get(
+                kind, {}
+            )
             found.append({"role": role, "content": "x", **more})
         elif path == RESPONSES:
             own = {

@@ -60,14 +60,14 @@ def test_a_limit_on_what_was_not_measured_is_missed_and_names_the_option(limit: 
 
 
 def test_the_estimate_is_what_the_labs_model_would_have_stated() -> None:
-    (one, _), (other, _) = [
-        [(event.prompt_tokens, event.completion_tokens, event.cost_usd) for _, event in trial.history.of(kind)]
-        for trial, kind in (
-            (run(agent()), UsageUnstated), (run(agent(stream_options={"include_usage": True})), Usage),
-        )
-    ]  # fmt: skip
-    assert one == other
-    assert list(run(agent()).history.of(Usage)) == []
+    unstated, stated = run(agent()), run(agent(stream_options={"include_usage": True}))
+    used = [(event.prompt_tokens, event.completion_tokens, event.cost_usd) for _, event in stated.history.of(Usage)]
+    estimated = [
+        (event.prompt_tokens, event.completion_tokens, event.cost_usd)
+        for _, event in unstated.history.of(UsageUnstated)
+    ]
+    assert (estimated, len(used)) == (used, 2)
+    assert list(unstated.history.of(Usage)) == []
 
 
 def test_an_answer_that_broke_off_is_said_to_have() -> None:
