@@ -9,7 +9,7 @@ import openai
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.assertion import Assertion, Seen
+from chaoslab.analysis.assertions import Assertion, Seen
 from chaoslab.core.events import Budget, Usage, UsageUnstated
 
 HOST = "api.openai.com"

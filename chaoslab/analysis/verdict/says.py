@@ -1,0 +1,64 @@
+"""What the user's own `says` read in an answer, beside the ledger and the twin.
+
+A key that is the name of an effect tells if it was done: true, false, a number of times, or None for "it does not say".
+Any other key is a value, which is right if it is the twin's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chaoslab.analysis.answers.normal import normal
+from chaoslab.analysis.verdict.ledger import how_often
+from chaoslab.analysis.verdict.table import Said
+from chaoslab.base.jsonable import brief
+
+BOTH = "both patterns"
+"""The value of an effect whose two patterns fit the same answer."""
+SHOWN = 60
+
+
+def by_says(
+    says: Mapping[str, Any],
+    twin: Mapping[str, Any] | None,
+    asked: Sequence[str],
+    missing: Sequence[str],
+    *,
+    undone: bool,
+) -> tuple[Said, str] | None:
+    """The reading of an answer and its reason; None if it decides nothing, as where it reads nothing of what is
+    missing, or nothing but effects of an answer that tells values too.
+
+    `asked`, `missing`: the names of effects. `undone`: something is missing, by ledger or end state.
+    """
+    found: dict[Said, str] = {}
+    values = False
+    for key, value in says.items():
+        shown = f"by says=, {key} is {brief(value, SHOWN)}"
+        if value == BOTH:
+            found.setdefault(Said.UNCLEAR, f"says= finds {key} both done and undone")
+        elif key in asked:
+            lacking, wanted = missing.count(key), asked.count(key)
+            count = wanted if value is True else int(value) if isinstance(value, bool | int) else None
+            if count is not None and lacking:
+                found.setdefault(Said.ADMITS if count <= wanted - lacking else Said.PASSES_OVER, shown)
+            elif count is not None and count != wanted:
+                found.setdefault(Said.WRONG, f"{shown}, and the ledger shows it {how_often(wanted)}")
+        elif twin is not None:
+            values = True
+            if not _same(value, twin.get(key)):
+                instead = f"{shown} instead of {brief(twin.get(key), SHOWN)}"
+                admits = value is None or (undone and not value)
+                found.setdefault(Said.ADMITS if admits else Said.WRONG, instead)
+    for said in (Said.UNCLEAR, Said.PASSES_OVER, Said.WRONG, Said.ADMITS):
+        if said in found:
+            return said, found[said]
+    return (Said.RIGHT, "by says=") if values and not missing else None
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, str) and isinstance(other, str):
+        first, second = normal(other, one)
+        return first == second
+    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
