@@ -251,7 +251,7 @@ def test_two_calls_with_other_objects_are_two_requests() -> None:
     def agent(_: str) -> str:
         return Message(order=17).handle() + Message(order=18).handle() + Message(order=17).handle()
 
-    trial = lab.run(agent, "Refund", tools={"refund": Message.handle})
+    trial = lab.run(agent, "Refund", reads={"refund": Message.handle})
     requests = [(event.request, event.arguments["order"]) for _, event in trial.history.of(CallStarted)]
     assert requests == [(1, 17), (2, 18), (3, 17)]
 
