@@ -196,10 +196,9 @@ def talk(path: str, *said: str) -> dict[str, Any]:
         call, name = f"call_{number}", f"tool_{number}"
         role = "user" if kind in "ur" else "assistant"
         if path == CHAT:
-            made = {"id": call, "type": "function", "function": {"name": name, "arguments": "{}"}}
-            more: dict[str, Any] = {"c": {"tool_calls": [made]}, "r": {"role": "tool", "tool_call_id": call}}.get(
-                kind, {}
-            )
+            made: Any = {"id": call, "type": "function", "function": {"name": name, "arguments": "{}"}}
+            ways: dict[str, Any] = {"c": {"tool_calls": [made]}, "r": {"role": "tool", "tool_call_id": call}}
+            more = ways.get(kind, {})
             found.append({"role": role, "content": "x", **more})
         elif path == RESPONSES:
             own = {
