@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import system
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error, to_jsonable
@@ -129,7 +130,10 @@ def _caught(result: AgentResult, hung: tuple[type[Exception], ...]) -> Iterator[
         yield
     except hung:
         raise
-    except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001
+    except asyncio.CancelledError as error:
+        result.error = error
+    except BaseException as error:  # noqa: BLE001 - the agent's own, whatever it is
+        let_through(error)
         result.error = error
 
 
@@ -163,7 +167,8 @@ class _States:
         assert self._state is not None
         try:
             return _Read(to_jsonable(self._state()))
-        except Exception as error:  # noqa: BLE001 - of the user's function
+        except BaseException as error:  # noqa: BLE001 - of the user's function
+            let_through(error)
             return _Read(error=f"state raised {describe_error(error)}")
 
     def event(self) -> events.EndState:

@@ -19,6 +19,7 @@ from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.ledger import events_of
 from chaoslab.analysis.opinion import Opinion, Unjudged
 from chaoslab.base import extras, interrupts
+from chaoslab.base.boundary import let_through
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.base.parsers import closest
 from chaoslab.core.events import FaultWitnessed
@@ -353,9 +354,8 @@ def _imported(scenario: Scenario, where: str, dotted: str) -> Any:
         found: Any = importlib.import_module(module)
         for part in path.split("."):
             found = getattr(found, part)
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
+        let_through(error)
         said = line(describe_error(error), WHY)
         if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
             names = [name for name in vars(error.obj) if not name.startswith("_")]
