@@ -22,10 +22,12 @@ R_co = TypeVar("R_co", covariant=True)
 
 @dataclass(frozen=True)
 class TrialSpec:
-    """One trial to run: its number in the run, from 0, and the run's spending before it."""
+    """One trial to run: its number in the run, from 0, and the run's spending before it. `stopped`: the reason why it
+    is not run but told as hung: it was run, and ended from outside."""
 
     number: int
     spent_usd: float = 0.0
+    stopped: str = ""
 
 
 class TrialResult(Protocol):

@@ -60,7 +60,10 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
         if isinstance(app := case.services.get(name), ModelApp):
             app.begin(name, book.key, warned.append)
     seam.pace, seam.left = place.pace, 0
-    _ask(case, ready, place, result, states)
+    if spec.stopped:
+        result.hung = spec.stopped
+    else:
+        _ask(case, ready, place, result, states)
     if isinstance(place, Here) and place.late:  # even if the agent swallowed the exit
         result.hung = place.late
     if result.hung:
