@@ -32,7 +32,8 @@ IN_OTHER_FORM = frozenset({"faults", "logs", *(each.name for each in fields(Agen
 NAMED = frozenset({"seed", "timeout_s", "deadline_s", "facts", "effects", "world", "calls_max", "elsewhere", "ignore",
                    "raises", "faults"})  # fmt: skip
 """The options that the run's name holds in a place of their own."""
-NOT_NAMED = frozenset({"tools", "reads", "services", "upstreams", "models", "isolate", "logs", "state", "twin"})
+NOT_NAMED = frozenset({"tools", "reads", "services", "upstreams", "models", "isolate", "logs", "state", "twin",
+                       "real_limit_s"})  # fmt: skip
 """The options that do not change the run's name: their names do, or nothing does. All others do."""
 
 

@@ -20,15 +20,17 @@ from itertools import islice
 from typing import Any, Generic, NoReturn, TypeVar
 
 from chaoslab.base.interrupts import SIGNALS
-from chaoslab.execution.spec import TrialSpec, Work
+from chaoslab.execution.spec import Executor, TrialSpec, Work
 from chaoslab.execution.stack import Stack
-from chaoslab.execution.workers import Came, Heard, WorkerLost, from_here
+from chaoslab.execution.workers import Came, Heard, InProcess, WorkerLost, from_here
 
 S = TypeVar("S")
 R = TypeVar("R")
 Opened = Callable[[], AbstractContextManager[Callable[[S], R]]]
 HEAD = struct.Struct("!Q")
 """Stands before each result on its way: the number of bytes that follow."""
+AHEAD = 64
+"""The trials that a child is handed at once, so that it need not wait for the process that writes them down."""
 
 
 def can_fork() -> bool:
@@ -45,7 +47,7 @@ class Died(Exception):
 
 
 class Child(Generic[S, R]):
-    """A child process that does what it is given, one after the other. It ends with this process, `kill -9` included."""
+    """A child process that does what it is given, one after the other. It ends with this process, also at kill -9."""
 
     def __init__(self, opened: Opened[S, R]) -> None:
         sys.stdout.flush()
@@ -98,7 +100,7 @@ class Child(Generic[S, R]):
             part = os.read(self._came, 1 << 20)
             if not part:
                 places = self._stack.places()
-                raise Died(f"{_ending(self._reaped())}{places}")
+                raise Died(f"{ending(self._reaped())}{places}".replace("\n", "; "))
             self._got += part
 
     def end(self) -> None:
@@ -154,9 +156,12 @@ def in_child(do: Callable[[S], R], named: Callable[[S], str], limit_s: float | N
 
 @dataclass(frozen=True)
 class InChild:
-    """An executor in one child process. `limit_s`: the most seconds of real time for a trial; one that takes longer ends
-    as hung, and the others go on in a new child. `ahead`: the trials that the child has at once; with 1 a trial begins
-    only after the result of the last was taken. `heard`: see `Processes`."""
+    """An executor in one child process.
+
+    `limit_s`: the most seconds of real time for a trial; one that takes longer ends as hung, and the others go on in a
+    new child. `ahead`: the trials that the child has at once; with 1 a trial begins only after the result of the last
+    was taken. `heard`: see `Processes`.
+    """
 
     limit_s: float | None = None
     ahead: int = 1
@@ -197,6 +202,12 @@ class InChild:
                 child.end()
 
 
+def one_child(limit_s: float, *, at_once: bool, heard: Heard = nullcontext) -> Executor:
+    """The executor in one child, or in this process where there are none. `at_once`: a trial begins only after the
+    result of the last was taken, as it has to where a trial acts on the real world or counts on those before it."""
+    return InChild(limit_s, 1 if at_once else AHEAD, heard) if can_fork() else InProcess(heard)
+
+
 def _stopped(spec: S, late: TooLong, named: Callable[[S], str]) -> S:
     """The trial as one that is not run again, but told to have hung."""
     if not isinstance(spec, TrialSpec) or spec.stopped:
@@ -204,7 +215,7 @@ def _stopped(spec: S, late: TooLong, named: Callable[[S], str]) -> S:
     return replace(spec, stopped=str(late))
 
 
-def _ending(status: int) -> str:
+def ending(status: int) -> str:
     code = os.waitstatus_to_exitcode(status)
     return f"exit code {code}" if code >= 0 else signal.Signals(-code).name
 

@@ -14,6 +14,9 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import RunStarted
 from chaoslab.record.log import BufferedEvent
 
+REAL_LIMIT_S = 600.0
+"""The most seconds of real time for a trial, if nothing else is said."""
+
 S = TypeVar("S")
 S_contra = TypeVar("S_contra", contravariant=True)
 R = TypeVar("R")

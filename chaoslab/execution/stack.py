@@ -7,6 +7,7 @@ import faulthandler
 import os
 import re
 import select
+from itertools import groupby
 from pathlib import Path
 
 import chaoslab
@@ -14,7 +15,7 @@ import chaoslab
 SILENT_S = 2.0
 """Seconds after which a stack that does not go on is whole."""
 SHOWN = 8
-"""The most places of a stack that a message has, the innermost first."""
+"""The most places of a stack that a message has, the innermost first, each once in a row."""
 _PLACE = re.compile(r'^  File "(.*)", line (\d+) in (.+)$', re.MULTILINE)
 _OWN = str(Path(chaoslab.__file__).parent)
 
@@ -46,7 +47,7 @@ class Stack:
             text += part
         found = _PLACE.findall(text.decode("utf-8", "replace"))
         own = [f"{Path(file).name}:{number} in {name}" for file, number, name in found if not file.startswith(_OWN)]
-        return ": " + "\n".join(own[:SHOWN]) if own else ""
+        return ": " + "\n".join([place for place, _ in groupby(own)][:SHOWN]) if own else ""
 
     def close(self) -> None:
         os.close(self._read)

@@ -16,7 +16,7 @@ from chaoslab.core import events
 from chaoslab.core.conversation import Conversation, Talk
 from chaoslab.execution.agents.calling import Ask, Start, awaited, text_of
 from chaoslab.execution.agents.case import AgentCase, AgentResult
-from chaoslab.execution.agents.trial_record import UNHELD, close, opening, uncalled
+from chaoslab.execution.agents.trial_record import STOPPED, UNHELD, close, opening, uncalled
 from chaoslab.execution.place import Here, Place
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.model.app import ModelApp
@@ -62,6 +62,7 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     seam.pace, seam.left = place.pace, 0
     if spec.stopped:
         result.hung = spec.stopped
+        result.warnings += (STOPPED,)
     else:
         _ask(case, ready, place, result, states)
     if isinstance(place, Here) and place.late:  # even if the agent swallowed the exit
@@ -71,11 +72,11 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     result.called = book.called() | services.asked_of
     result.spent_usd = services.spent.cost_usd
     result.warnings += tuple(dict.fromkeys(warned))
-    result.warnings += (*place.warnings, *uncalled(case, result.called, ready.unheld))
+    result.warnings += (*place.warnings, *(() if spec.stopped else uncalled(case, result.called, ready.unheld)))
     with place.entered():
-        if case.options.state is not None:
+        if case.options.state is not None and not spec.stopped:
             book.note(states.event())
-        close(case, result, now)
+        close(case, result, now, told=not spec.stopped)
     return result
 
 
