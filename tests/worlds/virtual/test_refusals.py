@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _socket
 import asyncio
 import concurrent.futures.process
 import contextlib
@@ -62,6 +63,11 @@ CASES: list[tuple[str, Callable[[], Any], str]] = [
     ("DefaultSelector", lambda: selectors.DefaultSelector(), "waiting for files with select.epoll"),
     ("policy", lambda: asyncio.set_event_loop_policy(None), "a policy of event loops"),
     ("fromfd", lambda: socket.fromfd(0, socket.AF_INET, socket.SOCK_STREAM), "a real socket made with socket.fromfd"),
+    ("_socket.socket", lambda: _socket.socket(), "a real socket by _socket.socket"),
+    ("_socket.SocketType", lambda: _socket.SocketType(), "a real socket by _socket.socket"),
+    ("socket.SocketType", lambda: socket.SocketType(), "a real socket by _socket.socket"),
+    ("_socket.getaddrinfo", lambda: _socket.getaddrinfo("example.com", 80), "a real socket by _socket.getaddrinfo"),
+    ("_socket.socketpair", lambda: _socket.socketpair(), "a real socket by _socket.socketpair"),
     ("create_server", lambda: socket.create_server(("127.0.0.1", 0)), "a socket that listens"),
     ("uvloop.Loop", lambda: uvloop.Loop(), "uvloop.Loop"),
     ("uvloop.new_event_loop", lambda: uvloop.new_event_loop(), "uvloop.new_event_loop"),

@@ -53,6 +53,7 @@ LOADED = (
     Refusal("select", "epoll kqueue devpoll", "waiting for files with select.{}", _NO_EPOLL),
     Refusal("asyncio.events", "set_event_loop_policy", "a policy of event loops", _LEFT),
     Refusal("uvloop", "Loop new_event_loop run install EventLoopPolicy", "uvloop.{}", _LEFT),
+    Refusal("_socket", "socket getaddrinfo socketpair", "a real socket by _socket.{}", "use the module socket"),
     Refusal("socket", "fromfd", "a real socket made with socket.{}", "connect to a service"),
     Refusal("socket", "create_server", "a socket that listens", "serve it with services={…}"),
 )
