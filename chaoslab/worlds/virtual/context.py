@@ -58,11 +58,15 @@ class Unsupported(Through):
 
 class ProcessEnded(BaseException):
     """The program did what would have ended its process, and with it the lab; the message has the place. The trial ends
-    with it, even if the program swallows it."""
+    with it, even if the program swallows it. `of_a_fault`: a fault's code did it, so it is none of the program's."""
+
+    of_a_fault = False
 
     def __init__(self, how: str) -> None:
         super().__init__(f"it ended the process at {own_line() or 'an unknown place'} ({how})")
-        _remember(self)
+        self.of_a_fault = _called_by_core()
+        if not self.of_a_fault:
+            _remember(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _ended_in_these_words, self.args
@@ -102,6 +106,17 @@ def own_line() -> str:
     """The same frame, as in "my_agent.py:12 in book"."""
     frame = _own_frame()
     return "" if frame is None else f"{_file(frame)}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+
+def _called_by_core() -> bool:
+    """Tells if the lab's innermost frame below a patch is of the core, which calls the code of faults alone."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if name.startswith(_OWN) and not name.startswith(f"{_OWN}worlds.virtual."):
+            return name.startswith(f"{_OWN}core.")
+        frame = frame.f_back
+    return False
 
 
 def _own_frame() -> FrameType | None:

@@ -106,7 +106,10 @@ def _ending(real: Callable[..., Any], where: str, name: str, ends: Callable[...,
     @functools.wraps(real)
     def stand_in(*args: Any, **kwargs: Any) -> Any:
         if here.world is not None and (how := ends(*args, **kwargs)):
-            here.world.machine.end_as(ProcessEnded(how.format(f"{where}.{name}")))
+            error = ProcessEnded(how.format(f"{where}.{name}"))
+            if error.of_a_fault:
+                raise error
+            here.world.machine.end_as(error)
             here.world.machine.leave()
         return real(*args, **kwargs)
 
