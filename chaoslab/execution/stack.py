@@ -10,14 +10,12 @@ import select
 from itertools import groupby
 from pathlib import Path
 
-import chaoslab
-
 SILENT_S = 2.0
 """Seconds after which a stack that does not go on is whole."""
 SHOWN = 8
 """The most places of a stack that a message has, the innermost first, each once in a row."""
 _PLACE = re.compile(r'^  File "(.*)", line (\d+) in (.+)$', re.MULTILINE)
-_OWN = str(Path(chaoslab.__file__).parent)
+_OWN = f"{Path(__file__).parents[1]}/"
 
 
 class Stack:
