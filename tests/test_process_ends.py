@@ -78,7 +78,7 @@ def test_in_real_time_the_command_says_which_trial_it_was(tmp_path: Path, ends: 
     ended = tried(tmp_path, when_it_fails=ends, more="world: local\n")
     assert ended.returncode == 3
     said = ended.stderr.strip().splitlines()[-1]
-    assert re.fullmatch(rf"the lab is down: p1\.r1 ended the process that does it \({how}.*\)", said)
+    assert re.fullmatch(rf"the lab is down: p1\.r1 kills the process that does it \({how}.*\)", said)
 
 
 @pytest.mark.parametrize(("ends", "how"), [("os._exit(0)", "exit code 0"), ("os.kill(os.getpid(), 9)", "SIGKILL")])

@@ -22,7 +22,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 from chaoslab.base.interrupts import SIGNALS
 from chaoslab.execution.spec import Executor, TrialSpec, Work
 from chaoslab.execution.stack import Stack
-from chaoslab.execution.workers import Came, Heard, InProcess, WorkerLost, from_here
+from chaoslab.execution.workers import TRIES, Came, Heard, Processes, WorkerLost, executor, from_here
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -160,12 +160,13 @@ class InChild:
 
     `limit_s`: the most seconds of real time for a trial; one that takes longer ends as hung, and the others go on in a
     new child. `ahead`: the trials that the child has at once; with 1 a trial begins only after the result of the last
-    was taken. `heard`: see `Processes`.
+    was taken. `heard`: see `Processes`. `tries`: the times that a trial may kill a child.
     """
 
     limit_s: float | None = None
     ahead: int = 1
     heard: Heard = nullcontext
+    tries: int = 1
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
         """See `Executor.map`.
@@ -176,6 +177,7 @@ class InChild:
         """
         coming, given = iter(specs), deque[S]()
         child: Child[S, R] | None = None
+        killed = 0
         try:
             while True:
                 more = list(islice(coming, self.ahead - len(given)))
@@ -194,18 +196,38 @@ class InChild:
                     child, given[0] = None, _stopped(given[0], late, work.named)
                     continue
                 except Died as died:
-                    raise WorkerLost(f"{work.named(given[0])} ended the process that does it ({died})") from None
+                    killed += 1
+                    if killed < self.tries:
+                        child = None
+                        continue
+                    times = "" if self.tries == 1 else f", {killed} times in {self.tries}"
+                    raise WorkerLost(f"{work.named(given[0])} kills the process that does it{times} ({died})") from None
                 given.popleft()
+                killed = 0
                 yield from came.of_it()
         finally:
             if child is not None:
                 child.end()
 
 
-def one_child(limit_s: float, *, at_once: bool, heard: Heard = nullcontext) -> Executor:
-    """The executor in one child, or in this process where there are none. `at_once`: a trial begins only after the
-    result of the last was taken, as it has to where a trial acts on the real world or counts on those before it."""
-    return InChild(limit_s, 1 if at_once else AHEAD, heard) if can_fork() else InProcess(heard)
+def children(
+    jobs: int,
+    limit_s: float,
+    *,
+    at_once: bool,
+    heard: Heard = nullcontext,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Executor:
+    """The executor in so many child processes, or in this process where there is none. `at_once`: with one child a
+    trial begins only after the result of the last was taken, as it has to where a trial acts on the real world or
+    counts on those before it. `heard`, `tell`: see `Processes`."""
+    if not can_fork():
+        return executor(jobs, tell=tell, heard=heard)
+    if jobs > 1:
+        return Processes(
+            jobs, tell=tell, heard=heard, limit_s=limit_s, alone=InChild(limit_s, heard=heard, tries=TRIES)
+        )
+    return InChild(limit_s, 1 if at_once else AHEAD, heard)
 
 
 def _stopped(spec: S, late: TooLong, named: Callable[[S], str]) -> S:

@@ -17,7 +17,7 @@ from chaoslab.core.conversation import Conversation
 from chaoslab.core.events import PromptAttempt, PromptFinished
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution.drawn import Drawn, DrawnRun
-from chaoslab.execution.forked import one_child
+from chaoslab.execution.forked import children
 from chaoslab.execution.pipeline import results, written
 from chaoslab.execution.spec import RunSpec, TrialSpec
 from chaoslab.execution.trial import Trial, wish
@@ -74,9 +74,8 @@ def lab_trials(
             place.make_latest()
             folder = place.folder
             book = stack.enter_context(written(run, len(numbers), folder))
-        jobs, does = 1 if spec.sequential else jobs, executor(jobs)
-        if jobs == 1:
-            does = one_child(limit_s, at_once=spec.sequential) if limit_s is not None else executor(1)
+        jobs = 1 if spec.sequential else jobs
+        does = executor(jobs) if limit_s is None else children(jobs, limit_s, at_once=spec.sequential)
         for result in stack.enter_context(closing(results(run, numbers, executor=does, book=book))):
             own = spec.plan if drawn is None else Plan(seed, drawn(result.number).injections)
             yield _trial(spec, result, own, twin, folder)

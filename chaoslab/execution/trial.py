@@ -24,9 +24,10 @@ from chaoslab.core.events import CallStarted, EndState, Event, PromptFinished
 from chaoslab.core.plan import Plan
 from chaoslab.execution.agents.case import AgentResult
 from chaoslab.execution.agents.run import AgentSpec
+from chaoslab.execution.agents.trial_record import STOPPED
 from chaoslab.execution.checked import checked
 from chaoslab.execution.drawn import Drawn, DrawnRun
-from chaoslab.execution.forked import one_child
+from chaoslab.execution.forked import children
 from chaoslab.execution.options import Asked, AskedMany, check_number, taking
 from chaoslab.execution.pipeline import results, written
 from chaoslab.execution.spec import Executor, RunSpec, TrialSpec
@@ -137,7 +138,13 @@ class Trial:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the trial, such as functions that could not be watched, or faults that hit nothing."""
-        return (*self._result.warnings, *idle(self.history, self.plan.injections))
+        own = self._result.warnings
+        return (*own, *(idle(self.history, self.plan.injections) if self.told else ()))
+
+    @property
+    def told(self) -> bool:
+        """False if the trial was ended with its process, so that its calls are not known."""
+        return STOPPED not in self._result.warnings
 
     def __str__(self) -> str:
         """The outcome and its reason in one line; `story` has the details."""
@@ -229,7 +236,8 @@ def _watched(trials: Generator[Trial, None, None]) -> Generator[Trial, None, Non
     found = Idle()
     with closing(trials):
         for trial in trials:
-            found.take(trial.history, trial.plan.injections)
+            if trial.told:
+                found.take(trial.history, trial.plan.injections)
             yield trial
     for said in found.told(called=True):
         warnings.warn(said, NothingHit, stacklevel=3)
@@ -269,7 +277,8 @@ def _trials(
 ) -> Generator[Trial, None, None]:  # fmt: skip
     twin, jobs = None, 1 if spec.sequential else jobs
     at_once = spec.sequential or spec.options.world == "local"
-    alone = one_child(spec.limit_s, at_once=at_once) if apart and not spec.options.isolate else executor(1)
+    limit_s = spec.limit_s
+    alone = children(1, limit_s, at_once=at_once) if apart and not spec.options.isolate else executor(1)
     with ExitStack() as stack:
         stack.enter_context(spec.prepared())  # forked workers inherit it
         if wants_twin:
@@ -281,7 +290,7 @@ def _trials(
             folder = place.folder
             book = stack.enter_context(written(spec, len(numbers), folder))
         run: RunSpec[AgentResult] = spec if drawn is None else DrawnRun(spec, drawn)
-        does = alone if jobs == 1 else executor(jobs)
+        does = alone if jobs == 1 else children(jobs, limit_s, at_once=at_once) if apart else executor(jobs)
         done = stack.enter_context(closing(results(run, numbers, executor=does, book=book)))
         for number, result in zip(numbers, done, strict=True):
             plan = spec.plan if drawn is None else Plan(spec.plan.seed, drawn(number).injections)

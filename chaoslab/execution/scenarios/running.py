@@ -111,7 +111,8 @@ class Result:
         history = ruling.trial.history
         names = {event.injection for _, event in history.of(FaultWitnessed)}
         self.met += bool(names - {BUDGET} if self.scenario.faults else names)
-        self.idle.take(history, [each for each in ruling.trial.plan.injections if each.name != BUDGET])
+        if ruling.trial.told:
+            self.idle.take(history, [each for each in ruling.trial.plan.injections if each.name != BUDGET])
         for each in self.scenario.slo if ruling.state is not State.INVALID else ():
             ended = [event for _, event, _ in Seen(history, ruling.trial.key, ruling.trial.verdict).ended(each.tool)]
             good, all_ = self.calls.get(each, (0, 0))
