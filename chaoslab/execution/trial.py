@@ -177,7 +177,7 @@ def run(asked: Asked) -> Trial:
         NothingHit: a fault hit or changed nothing, as in `Trial.warnings`.
     """
     (trial,) = numbered(asked, range(1))
-    for said in idle(trial.history, trial.plan.injections):
+    for said in idle(trial.history, trial.plan.injections) if trial.told else ():
         warnings.warn(said, NothingHit, stacklevel=3)
     return trial
 

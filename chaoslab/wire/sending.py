@@ -332,7 +332,7 @@ NEVER_SENT = {
 """The failures before a connection stands, with the words of the client's error."""
 
 
-def native(failure: Failure, request: httpx.Request, *, who: str, after_s: float) -> Exception:
+def native(failure: Failure, request: httpx.Request, *, who: str, after_s: float) -> BaseException:
     """The client's own exception for such a failure."""
     if failure.native is not None:
         return failure.native

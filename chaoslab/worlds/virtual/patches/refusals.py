@@ -61,7 +61,8 @@ LOADED = (
 
 ENDS: tuple[tuple[str, str, Callable[..., str]], ...] = (
     ("os", "_exit abort execv execve", lambda *_, **__: "{}"),
-    ("os", "kill killpg", lambda target, number, /: _by_signal(number, target)),
+    ("os", "kill", lambda target, number, /: _by_signal(number, target)),
+    ("os", "killpg", lambda group, number, /: _by_signal(number, -group)),
     ("signal", "raise_signal", lambda number, /: _by_signal(number)),
     ("signal", "pthread_kill", lambda _, number, /: _by_signal(number)),
 )
@@ -84,8 +85,9 @@ def patches() -> Iterable[Patch]:
         with contextlib.suppress(ImportError):
             importlib.import_module(refusal.module)
     for where, names, ends in ENDS:
-        for name in filter(partial(hasattr, module := sys.modules[where]), names.split()):
-            yield Patch(module, name, _ending(getattr(module, name), where, name, ends), everywhere=True)
+        holder = sys.modules[where]
+        for name in filter(partial(hasattr, holder), names.split()):
+            yield Patch(holder, name, _ending(getattr(holder, name), where, name, ends), everywhere=True)
     for refusal in (*LOADED, *WHEN_LOADED):
         if module := sys.modules.get(refusal.module):
             yield from _refused(module, refusal)
@@ -128,8 +130,7 @@ def _by_signal(number: int, target: int = 0) -> str:
     """
     if number == 0 or number not in set(signal.Signals):  # a look for a process, or an error
         return ""
-    group = os.getpgrp()
-    if target not in (0, -1, os.getpid(), group, -group):
+    if target not in (0, -1, os.getpid(), -os.getpgrp()):
         raise Unsupported("a signal to another process", "let it be")
     handler = signal.getsignal(number)
     own = callable(handler) and number != signal.SIGINT and not _of_the_lab(handler)
