@@ -133,4 +133,4 @@ def test_a_file_of_entry_points_that_is_none_is_one_line(
         assert "gremlin" not in registry.names("faults")
     assert len(caplog.messages) <= 1
     for said in caplog.messages:
-        assert said.startswith("the plug-ins of the package gremlins are not used: its entry_points.txt cannot be read")
+        assert said.startswith("the plug-ins of the package gremlins are not used: its entry_points.txt is malformed")

@@ -79,7 +79,7 @@ def _all_points() -> Any:
             found += package.entry_points
         except Exception as error:  # noqa: BLE001 - as above
             _say(
-                f"the plug-ins of the package {package.name} are not used: its entry_points.txt cannot be read ({error})"
+                f"the plug-ins of the package {package.name} are not used: its entry_points.txt is malformed ({error})"
             )
     return EntryPoints(found)
 

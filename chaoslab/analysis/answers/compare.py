@@ -20,15 +20,22 @@ from chaoslab.analysis.answers.values import READ_MAX, is_value, plain, tokens
 
 SHOWN = 4
 """The most words that a reason names."""
+SLOTS = 2
+"""The most places at which equal texts have another word that still count as one finding."""
 LONGEST = 2_000
 """The most tokens of a text whose differences are searched: the search is quadratic."""
 
 
 class Likeness(StrEnum):
-    """The result of comparing two answers. ALIKE rests on words alone: the same values, most words, none opposed."""
+    """The result of comparing two answers.
+
+    OTHER: equal words, and other numbers. OPPOSED, by words: equal words but for a few that turn the meaning.
+    ALIKE, by words: the same values, and most words are the same ones.
+    """
 
     SAME = "same"
     OTHER = "other"
+    OPPOSED = "opposed"
     ALIKE = "alike"
     UNCLEAR = "unclear"
 
@@ -110,16 +117,18 @@ def _contradicts(place: structures.Difference, known: str) -> bool:
 
 
 def _of_values(one: Sequence[str], two: Sequence[str], known: str) -> Comparison | None:
-    """The finding that two texts have the same words, and other numbers at some places; None if that is not so."""
+    """The finding that two texts have the same words but for numbers, names or opposites; None if that is not so."""
     if len(one) != len(two):
         return None
     places = [at for at, (wanted, said) in enumerate(zip(one, two, strict=True)) if wanted != said]
-    if not all(one[at].startswith("#") and two[at].startswith("#") and not _of_making(two, at) for at in places):
-        return None
-    if {two[at] for at in places} & set(tokens(known)):
+    if any(_of_making(two, at) for at in places) or {two[at] for at in places} & set(tokens(known)):
         return None
     less, more = ([text[at].removeprefix("#") for at in places] for text in (one, two))
-    return Comparison(Likeness.OTHER, f"it says {_listed(more)} instead of {_listed(less)}")
+    said = f"it says {_listed(more)} instead of {_listed(less)}"
+    if all(one[at].startswith("#") and two[at].startswith("#") for at in places):
+        return Comparison(Likeness.OTHER, said)
+    turned = [at for at in places if is_value(two[at]) or {one[at], two[at]} & TURNING]
+    return Comparison(Likeness.OPPOSED, said) if len(turned) == len(places) <= SLOTS else None
 
 
 def _of_making(text: Sequence[str], at: int) -> bool:
@@ -134,9 +143,11 @@ def _of_words(one: Sequence[str], two: Sequence[str], asked: str, texts: tuple[s
     given_away = set(normal(asked, asked)[0])
     wanted, said = ([token for token in each if is_value(token)] for each in (one, two))
     proving = [value for value in wanted if value not in given_away]
-    if lacking := [value for value in proving if value not in said]:
+    lacking = [value for value in proving if value not in said]
+    added = [value for value in said if value not in wanted and value not in given_away]
+    if lacking:
         return Comparison(Likeness.UNCLEAR, f"it lacks {_listed(lacking)}: {shown}")
-    if added := [value for value in said if value not in wanted and value not in given_away]:
+    if added:
         return Comparison(Likeness.UNCLEAR, f"it adds {_listed(added)}: {shown}")
     if not proving:
         return Comparison(Likeness.UNCLEAR, f"no value proves it, and its words differ: {shown}")
@@ -150,9 +161,12 @@ def _of_words(one: Sequence[str], two: Sequence[str], asked: str, texts: tuple[s
         return Comparison(Likeness.UNCLEAR, "it has the same names in another order")
     if against := [word for word in differing if _opposes(word, differing)]:
         return Comparison(Likeness.UNCLEAR, f"'{against[0]}' stands in one of the two alone: {shown}")
-    content = [{_stem(token) for token in each if not is_value(token) and token not in PLAIN} for each in (one, two)]
-    shared = content[0] & content[1]
-    if 2 * len(shared) <= max(map(len, content)):
+    content = [[_stem(token) for token in each if not is_value(token) and token not in PLAIN] for each in (one, two)]
+    shared = set(content[0]) & set(content[1])
+    new = set(content[1]) - set(content[0]) - {_stem(token) for token in given_away}
+    if [word for word in content[0] if word in shared] != [word for word in content[1] if word in shared]:
+        return Comparison(Likeness.UNCLEAR, f"it has the same words in another order: {shown}")
+    if 2 * len(shared) <= max(map(len, map(set, content))) or new:
         return Comparison(Likeness.UNCLEAR, f"most of its words are other ones: {shown}")
     return Comparison(Likeness.ALIKE, f"the same values: {_listed(proving)}; its words differ: {shown}")
 
@@ -184,8 +198,10 @@ def _differing(one: Sequence[str], two: Sequence[str]) -> str:
     """The words that differ, as part of a line."""
     steps = SequenceMatcher(None, one, two, autojunk=False).get_opcodes()
     parts = [(one[a:b], two[c:d]) for step, a, b, c, d in steps if step != "equal"]
-    told = [f"'{_short(new)}'" + (f" instead of '{_short(old)}'" if old else " added") if new else f"without '{_short(old)}'"
-            for old, new in parts]  # fmt: skip
+    told = []
+    for old, new in parts:
+        instead = f" instead of '{_short(old)}'" if old else " added"
+        told.append(f"'{_short(new)}'{instead}" if new else f"without '{_short(old)}'")
     more = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
     return ", ".join(told[:SHOWN]) + more
 
@@ -221,17 +237,24 @@ PLAIN = IDLE | _words(
 TURNING = _words(
     "no not never none nothing nobody neither nor without except unless cannot hardly barely"
     " before after on off up down in out over under above below more less most least first last second third half twice"
-    " double triple once one dozen hundred thousand million single both all any some few many only again still yet already"
-    " open closed opened close enabled disabled active inactive on-time late early earlier later true false yes right wrong"
+    " double triple once one dozen hundred thousand million single both all any some few many only again"
+    " still yet already"
+    " open closed opened close enabled disabled active inactive on-time late early earlier later true"
+    " false yes right wrong"
     " correct incorrect valid invalid available free busy full empty present absent included excluded with paid due"
     " approved accepted granted allowed rejected refused denied declined forbidden passed failed pass fail success"
     " succeeded error errors failure won lost win lose gain loss profit increase increased decrease decreased rise rose"
-    " fall fell grew shrank higher lower high low hot cold warm cool dry wet rain sunny cloudy snow clear positive negative"
-    " plus minus debit credit buy sell bought sold sent received sender recipient start end begin started ended finished"
-    " arrive depart arrival departure arrives departs north south east west left top bottom inside outside min max minimum"
+    " fall fell grew shrank higher lower high low hot cold warm cool dry wet rain sunny cloudy snow clear"
+    " positive negative"
+    " plus minus debit credit buy sell bought sold sent received sender recipient start end begin started"
+    " ended finished"
+    " arrive depart arrival departure arrives departs north south east west left top bottom inside outside"
+    " min max minimum"
     " maximum oldest newest old new cheap expensive cheapest shortest longest short long same different safe unsafe"
-    " could may might maybe perhaps possibly probably unknown unclear uncertain unconfirmed pending stale cached outdated"
-    " today tomorrow yesterday monday tuesday wednesday thursday friday saturday sunday am pm morning evening night noon"
+    " could may might maybe perhaps possibly probably unknown unclear uncertain unconfirmed pending stale"
+    " cached outdated"
+    " today tomorrow yesterday monday tuesday wednesday thursday friday saturday sunday am pm morning"
+    " evening night noon"
     " c f kmh mph ms km cm mm m mi ft kg g lb oz l ml gal s min h d w percent degrees questionmark warning ok"
     " cancelled canceled confirmed booked refunded charged shipped delivered returned deleted created removed added"
     " atleast atmost plusminus about"
