@@ -29,7 +29,8 @@ import time_machine
 
 from chaoslab.seams.functions import references
 from chaoslab.worlds.virtual import patches
-from chaoslab.worlds.virtual.context import Unsupported, here, within
+from chaoslab.worlds.virtual.context import Unsupported, here
+from chaoslab.worlds.virtual.context import within as in_world
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patch, Patches, clocks, computer, swap
 from tests.worlds.virtual.patch_parts import NOW, world
@@ -232,7 +233,7 @@ async def uncovered() -> None:
 
 def ctrl_c() -> None:
     """The user's: it comes from outside of the world."""
-    with within(None):
+    with in_world(None):
         signal.raise_signal(signal.SIGINT)
 
 
