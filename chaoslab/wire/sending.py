@@ -332,9 +332,9 @@ NEVER_SENT = {
 """The failures before a connection stands, with the words of the client's error."""
 
 
-def native(failure: Failure, request: httpx.Request, *, who: str, after_s: float) -> BaseException:
+def native(failure: Failure, request: httpx.Request, *, who: str, after_s: float) -> Exception:
     """The client's own exception for such a failure."""
-    if failure.native is not None:
+    if isinstance(failure.native, Exception):
         return failure.native
     kinds: dict[str, type[httpx.TransportError]] = {
         "timed_out": httpx.ReadTimeout,
