@@ -44,7 +44,10 @@ def test_a_tool_has_no_effect_for_a_page_and_answers_in_its_own_format(tmp_path:
     words = '{"channel": "#general", "text": "hi"}'
     page = {"Origin": "http://evil.com", "Content-Type": "text/plain"}
     reply = client.post("/api/chat.postMessage", data=words, headers=page)
-    assert (reply.status_code, reply.json) == (403, {"ok": False, "error": "origin not allowed"})
+    assert (reply.status_code, reply.json) == (
+        403,
+        {"ok": False, "error": "fatal_error", "detail": "origin not allowed"},
+    )
     assert client.get("/tools", headers={"Host": "evil.com"}).status_code == 403
     assert client.get("/tools", headers={"Host": "messaging:5005"}).status_code == 200
     assert not list(tmp_path.iterdir())
