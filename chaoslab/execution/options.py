@@ -18,6 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 from chaoslab.base.jsonable import shown
 from chaoslab.base.parsers import SECONDS_MAX, closest
 from chaoslab.core.plan import Injection
+from chaoslab.execution.spec import REAL_LIMIT_S
 from chaoslab.seams.functions.seam import CALLS_MAX
 
 MOST = 2**63 - 1
@@ -152,6 +153,12 @@ class RunOptions:
         CALLS_MAX, "the most calls, or requests to services, without a wait in virtual time. More count as an endless "
         "loop.", group=WORLD, check=partial(check_number, whole=True),
         key="The most calls without a wait in virtual time. More count as an endless loop.",
+    )  # fmt: skip
+    real_limit_s: float = option(
+        REAL_LIMIT_S, "the most seconds of real time for a trial, in the local world beyond its deadline. A trial that "
+        "goes on is ended from outside, as hung, with the stack where it was. Only a process of its own can be ended: "
+        "with `isolate`, or in a command.", group=WORLD, check=check_number,
+        key="The most real time for a trial, in the local world beyond its deadline. Then it is ended as hung.",
     )  # fmt: skip
     logs: str | Path | None = option(
         None, "a folder for the run's logs, which `chaoslab show` and `summary` read.", group=WORLD,

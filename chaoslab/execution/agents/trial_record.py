@@ -20,6 +20,7 @@ UNHELD = (
     "no reference to {} was found that the agent can reach, so its calls go unseen: give in tools= the very object "
     "that the agent calls"
 )
+STOPPED = "what it did until its process was ended is not known"
 
 
 def opening(case: AgentCase) -> Iterator[events.Event]:
@@ -44,8 +45,8 @@ def opening(case: AgentCase) -> Iterator[events.Event]:
         yield events.ValuesDrawn(values=dict(case.drawn))
 
 
-def close(case: AgentCase, result: AgentResult, now: datetime) -> None:
-    """Writes the events with which a trial ends. `now`: the moment at which it began."""
+def close(case: AgentCase, result: AgentResult, now: datetime, *, told: bool = True) -> None:
+    """Writes the events with which a trial ends. `now`: the moment at which it began. `told`: its calls are known."""
     book, asked = result.book, str(case.prompt)
     kind = HUNG if result.hung else "agent" if result.error is not None else "none"
     error = result.hung or (describe_error(result.error) if result.error is not None else "")
@@ -53,7 +54,7 @@ def close(case: AgentCase, result: AgentResult, now: datetime) -> None:
     end = iso(now + timedelta(seconds=result.seconds))
     for warning in result.warnings:
         book.note(events.LabWarning(message=warning))
-    for unreached in _unreached(case, book):
+    for unreached in _unreached(case, book) if told else ():
         book.note(unreached)
     book.note(
         events.PromptAttempt(

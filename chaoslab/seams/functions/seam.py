@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
 
+from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import request_id
 from chaoslab.base.jsonable import line_of
@@ -270,7 +271,7 @@ class _Attempt(Attempt):
             raise given
         return given
 
-    def _native(self, failure: Failure) -> Exception:
+    def _native(self, failure: Failure) -> BaseException:
         """The exception for the caller. It is raised outside of any handler, so the function's own one stays
         unchanged."""
         if failure.native is not None:
@@ -297,7 +298,8 @@ class _Attempt(Attempt):
             result = self.tool.function(*args, **kwargs)
             if self.tool.of_coroutine:
                 result = await result
-        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the caller gets it
+            let_through(error)
             raise Failure("raised", native=error) from None
         reply = self.tool.returned(result)
         if self.tool.effect and reply.ok and not (self.tool.served and self.tool.name in self.book.served):
