@@ -246,7 +246,8 @@ MAKING = _words("attempt trie try retry retrie time second sec s ms millisecond 
 PLAIN = _words(
     "a an the ok okay sure certainly absolutely great alright hello hi hey dear please kindly thanks thank well so just"
     " now then here therefore i me my we our us you your it its this that these those there he she they his her their"
-    " to of in on at for with by from and or as is are was were be been being am has have had do does did will would shall should which who what"
+    " to of in on at for with by from and or as is are was were be been being am has have had do does did will"
+    " would shall should which who what"
     " i've it's i'm that's here's"
 )
 """Words of which two texts share many whatever they say."""

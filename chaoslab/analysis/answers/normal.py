@@ -29,8 +29,11 @@ _SIGNS = {
 """Signs and the words that stand for them."""
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
 _RELATIONS = {
-    "to": r"(?<=\d)(?: ?– ?|-| - )(?=\d)", "slash": r"(?<=\d) ?/ ?(?=\d)", "not": r"n['’]t\b|!=", "can not": r"\bcannot\b",
-    "atmost": r"<=", "atleast": r">=", "below": r"<(?=\s?\d)", "above": r">(?=\s?\d)", "arrow": r"(?<![-=])[-=]+>|→", "back": r"<-|←",
+    "to": r"(?<=\d)(?: ?– ?|-| - )(?=\d)",
+    "slash": r"(?<=\d) ?/ ?(?=\d)", "not": r"n['’]t\b|!=",
+    "can not": r"\bcannot\b",
+    "atmost": r"<=", "atleast": r">=", "below": r"<(?=\s?\d)", "above": r">(?=\s?\d)",
+    "arrow": r"(?<![-=])[-=]+>|→", "back": r"<-|←",
     "plus": r"(?<![\w.)+-])\+(?=\w)|(?<=\w)\+(?!\w)", "sharp": r"(?<=[^\W_])#(?!\w)",
     "minus": r"(?<![\w.)+-])-(?=[^\W\d])|(?<=[^\W\d_])-(?=[\s.,;:!?)]|$)",
     "owed": r"\((?=[$€£¥]?\d[\d.,]*\))", "degrees": "°",
