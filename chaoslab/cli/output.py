@@ -25,7 +25,7 @@ def is_apart(options: argparse.Namespace) -> bool:
     from chaoslab.config.settings import inherited
 
     given = {"WORLD": inherited().get("WORLD"), **dict(each.split("=", 1) for each in options.settings if "=" in each)}
-    return (getattr(options, "world", None) or given["WORLD"]) == "virtual"
+    return bool((getattr(options, "world", None) or given["WORLD"]) == "virtual")
 
 
 def run(given: Sequence[str], options: argparse.Namespace) -> int:

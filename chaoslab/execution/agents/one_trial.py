@@ -72,7 +72,7 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     result.called = book.called() | services.asked_of
     result.spent_usd = services.spent.cost_usd
     result.warnings += tuple(dict.fromkeys(warned))
-    result.warnings += place.warnings
+    result.warnings += tuple(place.warnings)
     if not spec.stopped:
         result.warnings += (*uncalled(case, result.called, ready.unheld), *unasked(case, result))
     with place.entered():
