@@ -45,7 +45,8 @@ def run(options: argparse.Namespace) -> int:
         ports = ports_of(options.port_of, known)
         warn_of_unreached(known)
         return exec_agent.run(
-            command, known, plan, logs=options.logs, port=options.port, ports=ports, timeout_s=options.timeout
-        )
+            command, known, plan, logs=options.logs, port=options.port, ports=ports, timeout_s=options.timeout,
+            settle_s=options.settle,
+        )  # fmt: skip
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

@@ -20,7 +20,7 @@ from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import inherited
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
-from chaoslab.execution.gateway import addresses, check_command, finished, gateway
+from chaoslab.execution.gateway import addresses, answered, check_command, gateway, over
 from chaoslab.reports.folder import read
 from chaoslab.seams.gateway.routes import Route
 
@@ -91,9 +91,10 @@ def run(
     port: int,
     ports: Mapping[str, int],
     timeout_s: float,
+    settle_s: float,
 ) -> int:
     """Runs the command and prints the verdict to standard error. Returns the command's exit code, or 128 and the number
-    of the signal that ended it. `port`, `ports`: as in `gateway`.
+    of the signal that ended it. `port`, `ports`: as in `gateway`; `settle_s`: as in `Running.end`.
 
     Raises:
         LookupError: there is no such command. OSError: the port is taken, or the logs cannot be written.
@@ -118,13 +119,17 @@ def run(
         began_s = system.monotonic()
         answer, code, error = _ran(command, guard, environment | addresses(routes, running.url) | own)
         seconds = system.monotonic() - began_s
-        running.end()
-        for injection, target, request in plan.named:
-            if request > (made := running.book.requests.made(target)):
-                running.book.note(
-                    events.FaultUnreached(injection=injection.name, target=target, request=request, made=made)
-                )
-        finished(running.book, prompt=command.shown, answer=answer.strip(), error=error, seconds=seconds)
+
+        def finish() -> None:
+            for injection, target, request in plan.named:
+                if request > (made := running.book.requests.made(target)):
+                    running.book.note(
+                        events.FaultUnreached(injection=injection.name, target=target, request=request, made=made)
+                    )
+            answered(running.book, prompt=command.shown, answer=answer.strip(), error=error, seconds=seconds)
+
+        running.end(finish, settle_s=settle_s, stopped=lambda: False)
+        over(running.book, ok=not error)
     run = running.book.run
     verdict = judge(read(run.name, logs=logs), running.book.key)
     remedy = "" if started.stated or verdict.outcome is not Outcome.UNKNOWN else ": --effects and --fact state it"

@@ -160,12 +160,16 @@ def _either(outcomes: Set[Outcome]) -> str:
 
 def _story(start: Record, event: PromptStarted, records: list[Record], verdict: Verdict, *, stages: bool) -> str:
     lines = [f"{start.trial}  prompt {event.prompt_index}: {_flat(event.prompt)}"]
-    met = Met.by_place(records)
+    met, answered = Met.by_place(records), False
     for number, record in enumerate(records):
         folded = not stages and is_stage(record.event)
         said = event_text(record.event) if not folded else f"fault    {met[number].told()}" if number in met else ""
         if said:
+            if answered:
+                lines.append(f"{'':>12}  after the answer:")
+                answered = False
             lines.append(f"{difference(record.t - start.t, 3):>12}  {said}")
+        answered = answered or type(record.event) is PromptFinished
     lines.append(f"{'verdict':>12}  {verdict.outcome}: {line(verdict.why, ANSWER_WIDTH)}")
     return "\n".join(lines)
 

@@ -23,19 +23,22 @@ from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions.seam import CALLS_MAX
 from chaoslab.seams.gateway.routes import Route
 
+SETTLE_S = 60.0
+
 
 @dataclass
 class AgentResult:
     """The result of one trial; see `TrialResult`.
 
     `book`: its events. `warnings`: warnings about it. `called`: the names of the functions and services that were
-    called. `spent_usd`: the run's spending for models at the end of the trial, in dollars.
+    called. `pending`: a warning about what was under way still when the trial ended. `spent_usd`: the run's spending for models at the end of the trial, in dollars.
     """
 
     book: TrialLog
     answer: Any = None
     error: BaseException | None = None
     hung: str = ""
+    pending: str = ""
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     called: frozenset[str] = frozenset()
@@ -95,6 +98,8 @@ class AgentCase:
     notes: tuple[str, ...] = field(default=())
     """Warnings that hold for each of its trials."""
     calls_max: int = CALLS_MAX
+    settle_s: float = SETTLE_S
+    """The longest time that what is under way at the answer may go on, in the world's seconds."""
     elsewhere: str = "refuse"
     """The fate of hosts that are no service: refuse or unreachable."""
     models: tuple[str, ...] = ()

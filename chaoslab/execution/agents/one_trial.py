@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.conversation import Conversation, Talk
-from chaoslab.execution.agents.calling import Ask, Start, awaited, text_of
+from chaoslab.execution.agents.calling import Ask, Loop, Start, awaited, text_of
 from chaoslab.execution.agents.case import AgentCase, AgentResult
 from chaoslab.execution.agents.trial_record import UNHELD, close, opening, uncalled
 from chaoslab.execution.place import Here, Place
@@ -22,6 +22,9 @@ from chaoslab.model.app import ModelApp
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.services.seam import ServiceSeam
+
+WAITS_MAX = 3
+"""The most waits that a warning shows."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,6 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
             app.begin(name, book.key, warned.append)
     seam.pace, seam.left = place.pace, 0
     _ask(case, ready, place, result, states)
-    if isinstance(place, Here) and place.late:  # even if the agent swallowed the exit
-        result.hung = place.late
     if result.hung:
         result.answer = result.error = None
     result.called = book.called() | services.asked_of
@@ -69,9 +70,8 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     result.warnings += tuple(dict.fromkeys(warned))
     result.warnings += (*place.warnings, *uncalled(case, result.called, ready.unheld))
     with place.entered():
-        if case.state is not None:
-            book.note(states.event())
-        close(case, result, now)
+        close(case, result, now, None if case.state is None else states.event())
+    result.warnings += (result.pending,) if result.pending else ()
     return result
 
 
@@ -83,30 +83,61 @@ def _ask(case: AgentCase, ready: Ready, place: Place, result: AgentResult, state
     if isinstance(prompt, Conversation):
         talk = Talk(prompt, book.note, book.requests, ready.functions.memory, system)
 
+    async def whole_async() -> Any:
+        if talk is None:
+            return await awaited(ask(prompt, start))
+        while (words := talk.next()) is not None:
+            await system.asleep(talk.wait_s)
+            talk.begin(words)
+            talk.answered(text_of(await awaited(ask(words, start))))
+        return talk.whole
+
+    def whole(loop: Loop) -> Any:
+        if talk is None:
+            return loop.fetched(ask(prompt, start))
+        while (words := talk.next()) is not None:
+            loop.sleep(talk.wait_s)
+            talk.begin(words)
+            talk.answered(text_of(loop.fetched(ask(words, start))))
+        return talk.whole
+
+    def busy() -> list[str]:
+        return [*book.under_way(), *ready.services.acting()]
+
+    def ended() -> None:
+        result.seconds = round(system.monotonic() - book.origin, 6)
+        if isinstance(place, Here):
+            result.hung = place.late  # even if the agent swallowed the exit
+
+    def settling_s() -> float:
+        """Notes that the agent has ended; returns the time that what it has left may take: none if its world ends."""
+        if book.over:
+            return 0.0
+        book.mark()
+        ended()
+        return case.settle_s
+
     async def work_async() -> None:
         with _caught(result, hung):
-            if talk is None:
-                result.answer = await awaited(ask(prompt, start))
-                return
-            while (words := talk.next()) is not None:
-                await system.asleep(talk.wait_s)
-                talk.begin(words)
-                talk.answered(text_of(await awaited(ask(words, start))))
-            result.answer = talk.whole
+            result.answer = await whole_async()
+        with suppress(*_ERRORS):  # of what the agent has left
+            await place.settle_async(settling_s(), busy)
+        book.over = True
 
     def work() -> None:
-        with _caught(result, hung), closing(start.loop) as loop:
-            if talk is None:
-                result.answer = loop.fetched(ask(prompt, start))
-                return
-            while (words := talk.next()) is not None:
-                loop.sleep(talk.wait_s)
-                talk.begin(words)
-                talk.answered(text_of(loop.fetched(ask(words, start))))
-            result.answer = talk.whole
+        with closing(start.loop) as loop:
+            with _caught(result, hung):
+                result.answer = whole(loop)
+            with suppress(*_ERRORS):
+                loop.settle(place, settling_s(), busy)
+            book.over = True
 
     def over() -> None:
-        result.seconds = round(system.monotonic() - book.origin, 6)
+        book.over = True
+        if not book.answered:
+            ended()
+        if book.answered:
+            result.pending = _still(case.settle_s, place.pending(busy()))
         ready.functions.book = None
         ready.services.end()
         if case.state is not None:
@@ -119,7 +150,21 @@ def _ask(case: AgentCase, ready: Ready, place: Place, result: AgentResult, state
             else:
                 place.run(work, over=over)
     except hung as error:
-        result.hung = str(error)
+        if book.answered:
+            result.pending = f"after the answer: {str(error).splitlines()[0]}"
+        else:
+            result.hung = str(error)
+
+
+def _still(settle_s: float, waits: Sequence[str]) -> str:
+    """The warning about what went on when the time to settle was over; empty if nothing did."""
+    more = f" and {len(waits) - WAITS_MAX} more" if len(waits) > WAITS_MAX else ""
+    said = f"still under way {settle_s:g} s after the answer, so its end is not known: "
+    return f"{said}{'; '.join(waits[:WAITS_MAX])}{more}" if waits else ""
+
+
+_ERRORS = (Exception, SystemExit, asyncio.CancelledError)
+"""The exceptions by which an agent fails."""
 
 
 @contextmanager
@@ -129,7 +174,7 @@ def _caught(result: AgentResult, hung: tuple[type[Exception], ...]) -> Iterator[
         yield
     except hung:
         raise
-    except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001
+    except _ERRORS as error:
         result.error = error
 
 

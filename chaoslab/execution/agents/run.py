@@ -110,7 +110,7 @@ class AgentSpec(AgentCase):
         from chaoslab.execution.gateway import GRACE_S, addresses, listening
 
         with listening(self.upstreams, services) as (address, shared):
-            services.settle = partial(shared.settle, GRACE_S)
+            services.settle, services.acting = partial(shared.settle, GRACE_S), shared.acting
             urls = {name: f"{address}/{name}" for name in self.upstreams}
             own = {f"{name.upper().replace('-', '_')}_URL": url for name, url in urls.items()}
             with with_variables({**own, **addresses(self.upstreams, urls.__getitem__)}):

@@ -75,6 +75,8 @@ class ServiceSeam:
         """The attempts whose clients have not ended them."""
         self.settle: Callable[[], object] = lambda: None
         """Waits until replies that were sent are noted; in virtual time they are."""
+        self.acting: Callable[[], list[str]] = list
+        """The requests at a gateway that may have an effect yet."""
         self.outages = Outages(clock)
         self.refusals = Refusals(
             plan, self.outages, timeout_s=timeout_s, clock=clock, connected=lambda name: self.asked_of.add(name)
@@ -151,7 +153,7 @@ class ServiceAttempt(Attempt):
         self.value = request.meaning()
         host = seam.models.get(name)
         self.of_model, self.chat = host is not None, ModelRequest.of(host, request)
-        self.over = False
+        self.over = self.acted = False
         self.waited_s: float | None = None
         self.reply: Served | None = None
         self._fields: Fields = ()
@@ -378,6 +380,7 @@ class ServiceAttempt(Attempt):
     ) -> None:
         """Notes what the application did, by its own words or by the request's method and the reply's status. `body`:
         that of the reply, as far as it is known: a tool of MCP that failed says so in it."""
+        self.acted = True
         said = next((text for name, text in fields if name.lower() == EFFECT.lower()), None)
         done: Sequence[tuple[str, Mapping[str, Any]]] = ()
         if said is not None:
@@ -427,9 +430,18 @@ class ServiceAttempt(Attempt):
             length = {name.lower(): value for name, value in reply.headers.items()}.get("content-length")
             if length == str(len(self.reply.raw)):  # which stands for the body here
                 reply = Served(reply.status, reply.fields, self.reply.raw)
+        if error == "timed_out" and self.waited_s is not None:  # it kept the connection, and never came back to it
+            duration_s = self.waited_s
         silence_s = seen.streamed.silence_s if seen.streamed is not None else duration_s
         deadline_s = silence_s if error == "timed_out" else self.seam.timeout_s
-        self._finish(error, deadline_s, reply, seen.bytes, whole=whole, streamed=seen.streamed)
+        self._finish(
+            error, deadline_s, reply, seen.bytes, whole=whole, duration_s=duration_s, streamed=seen.streamed
+        )  # fmt: skip
+
+    @property
+    def may_act(self) -> bool:
+        """True while the service has not answered, so that what it does is not noted, if it may do anything."""
+        return not self.acted and not self.of_model and self.request.method not in SAFE
 
     def changed(self) -> bool:
         """True if a fault has changed the exchange."""
@@ -445,7 +457,7 @@ class ServiceAttempt(Attempt):
         if self.waited_s is not None:
             self._finish("timed_out", self.waited_s, None, 0, duration_s=self.waited_s)
         else:
-            self._finish(events.CANCELLED, self.seam.timeout_s, None, 0)
+            self._finish(events.OPEN, self.seam.timeout_s, None, 0)
 
     def _finish(
         self,
@@ -464,7 +476,7 @@ class ServiceAttempt(Attempt):
         if duration_s is None:
             duration_s = self.seam.clock.monotonic() - self.began_s
         status = reply.status if reply is not None else None
-        if error != events.CANCELLED:
+        if error not in (events.CANCELLED, events.OPEN):
             self.judged(
                 Observation(
                     duration_s=round(duration_s, 6),

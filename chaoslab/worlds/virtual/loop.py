@@ -110,6 +110,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
         held: Any = self
         return not (held._ready or held._scheduled or held._asyncgens) and held._default_executor is None
 
+    def is_alone(self) -> bool:
+        """True if the running task is the only one, and nothing else is scheduled."""
+        held: Any = self
+        due = any(not handle._cancelled for handle in (*held._ready, *held._scheduled))
+        return not due and len(asyncio.all_tasks(self)) == 1
+
     async def _shut_down(self) -> None:
         await self.shutdown_asyncgens()
         await self.shutdown_default_executor()

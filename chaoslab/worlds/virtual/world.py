@@ -6,9 +6,10 @@ import asyncio
 import socket
 import sys
 from asyncio import _get_running_loop, _set_running_loop
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from chaoslab.base.clock import skew
@@ -17,13 +18,16 @@ from chaoslab.seams.functions.seam import CALLS_MAX
 from chaoslab.worlds.virtual.context import Unsupported, within
 from chaoslab.worlds.virtual.elsewhere import Elsewhere
 from chaoslab.worlds.virtual.loop import VirtualLoop
-from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine
+from chaoslab.worlds.virtual.loop import settle as resolve
+from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine, Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, Address, Network
 from chaoslab.worlds.virtual.patches import kept_locks
 from chaoslab.worlds.virtual.sockets import Sockets
 
 T = TypeVar("T")
 DEADLINE_S = 3600.0
+FIRST = "the agent"
+"""The name of the first thread."""
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -46,6 +50,8 @@ class World:
         """Called in a thread of the world when the work is over and `over` was called: services shut down."""
         self.elsewhere = elsewhere or Elsewhere("refuse", ())
         self.uncovered: Unsupported | None = None
+        self._settling = FIRST
+        """The beginning of the line about the wait for quiet."""
         self.default_timeout_s: float | None = None
         self._seed = names[0]
         self.dice = Dice(*names)
@@ -164,7 +170,7 @@ class World:
             with self.entered(), _own_asyncio():
                 try:
                     try:
-                        self.machine.run(first, name="the agent")
+                        self.machine.run(first, name=FIRST)
                     finally:
                         over()
                     self._close()
@@ -177,6 +183,28 @@ class World:
         if failed:
             raise failed[0]
         return outcome[0]
+
+    def settle(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:  # noqa: ARG002 - the machine knows
+        """Lets everything else go on until nothing is due any more, or for so long; for the first thread."""
+        machine = self.machine
+        if within_s and not machine.is_quiet():
+            waiter = Waiter(machine)
+            machine.when_quiet(waiter.wake, within_s=within_s)
+            waiter.park(self._settling)
+
+    async def settle_async(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:  # noqa: ARG002
+        """The same for the first thread's own loop, whose tasks go on too."""
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        task = asyncio.current_task()
+        if within_s and task is not None and not (self.machine.is_quiet() and loop.is_alone()):
+            self._settling, done = f"{FIRST}: {task.get_name()} ", loop.create_future()
+            self.machine.when_quiet(partial(loop.tell, resolve, done, None, None), within_s=within_s)
+            await done
+
+    def pending(self, busy: Sequence[str]) -> list[str]:
+        found = self.machine.pending if busy else self.machine.pending[: self.machine.pending_since]
+        return [line for line in found if not line.startswith(self._settling)]
 
     def aside(self, work: Callable[[], None]) -> None:
         """Runs the work on a thread of its own until it ends, or would never end. It takes none of the trial's time."""
