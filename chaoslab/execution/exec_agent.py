@@ -128,7 +128,7 @@ def run(
                     )
             answered(running.book, prompt=command.shown, answer=answer.strip(), error=error, seconds=seconds)
 
-        running.end(finish, settle_s=settle_s, stopped=lambda: False)
+        running.end(finish, settle_s=settle_s)
         over(running.book, ok=not error)
     run = running.book.run
     verdict = judge(read(run.name, logs=logs), running.book.key)

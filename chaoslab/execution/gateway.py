@@ -89,14 +89,21 @@ class Running:
     book: LiveLog
     shared: Gateway
 
-    def end(self, finish: Callable[[], object], *, settle_s: float, stopped: Callable[[], bool]) -> None:
+    def end(
+        self,
+        finish: Callable[[], object] = lambda: None,
+        *,
+        settle_s: float = 0.0,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Ends the trial: what its clients ask after that is no part of it. `finish` writes its answer, after which
         requests that may have an effect yet go on for `settle_s`, or until it is `stopped`."""
         self.shared.settle(GRACE_S)
         finish()
         acting, until_s = self.shared.acting(), system.monotonic() + settle_s
         if acting and settle_s:
-            print(f"chaoslab: waiting up to {settle_s:g} s for {_listed(acting)} (Ctrl-C: no longer)", file=sys.stderr, flush=True)
+            said = f"chaoslab: waiting up to {settle_s:g} s for {_listed(acting)} (Ctrl-C: no longer)"
+            print(said, file=sys.stderr, flush=True)
         try:
             while acting and system.monotonic() < until_s and not stopped():
                 system.sleep(LOOK_S)

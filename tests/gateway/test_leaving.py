@@ -98,4 +98,4 @@ def test_the_end_of_the_trial_cuts_the_call_of_one_that_still_waits(
         eventually(lambda: server.begun == 1)
         running.end()
         line.close()
-    assert [error for _, _, error, _ in ends(tmp_path)] == ["cancelled"]
+    assert [error for _, _, error, _ in ends(tmp_path)] == ["open at the trial's end"]
