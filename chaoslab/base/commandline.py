@@ -21,9 +21,8 @@ RUN_HELP = (
 """The help of every command's argument for a run."""
 FORMAT = 1
 """The version of the JSON that commands print. An addition does not change it."""
-GATE_FAILED, LAB_DOWN, INTERRUPTED = 1, 3, 130
-"""Exit codes of a command that runs a lab, beside 0 and 2. 1: the run came to its end but does not meet --min-correct
-or --fail-on."""
+GATE_FAILED, LAB_DOWN, PROVES_NOTHING, INTERRUPTED = 1, 3, 4, 130
+"""Exit codes of a command that runs trials, beside 0 and 2; `cli.main` describes them."""
 
 
 def interrupted() -> int:

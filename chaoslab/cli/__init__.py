@@ -41,8 +41,14 @@ class Command(Protocol):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command's exit code: 0 success, 1 a requirement not met (--min-correct, --fail-on, replay), 2 invalid input,
-    3 the lab failed, 130 interrupted."""
+    """The command's exit code: 0 success, 1 a requirement not met, 2 invalid input, 3 the lab failed, 4 nothing is
+    proved, 130 interrupted.
+
+    A requirement is a scenario of `test`, --min-correct, --fail-on, or that a `replay` is equal. Without --fail-on,
+    `exec`, `gateway` and `run` require that no trial ends in harm, wrong or false_success. Nothing is proved where a
+    fault that had to hit met nobody, or where a trial of `test`, `exec` or `gateway`, or all of a `run`, are invalid. If
+    `exec` has none of these codes to give, it ends with its command's code; that one goes before 4.
+    """
     if arguments is None:
         open_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from chaoslab.base.commandline import path, port, refuse, seconds, seed
+from chaoslab.cli import gate
 
 HELP = "stand between programs in any language and their services, and break what passes"
 EXAMPLE = "chaoslab gateway --route crm=http://127.0.0.1:9000 --fault stale:crm"
@@ -34,6 +35,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=seconds, default=120.0, metavar="SECONDS",
         help="the longest silence of a service (default: %(default)s)",
     )  # fmt: skip
+    gate.arguments(parser)
     parser.add_argument(
         "--settle", type=seconds, default=30.0, metavar="SECONDS",
         help="the longest wait, at the end, for requests that may have an effect yet (default: %(default)s)",
@@ -52,9 +54,19 @@ def of_plan(parser: argparse.ArgumentParser, target: str, like: str) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from chaoslab.analysis.judge import judge
     from chaoslab.base.clock import system
     from chaoslab.core.events import PromptStarted
-    from chaoslab.execution.gateway import answered, gateway, over, plan_of, ports_of, warn_of_unreached
+    from chaoslab.execution.gateway import (
+        answered,
+        gateway,
+        over,
+        plan_of,
+        ports_of,
+        ruled,
+        warn_of_unreached,
+    )
+    from chaoslab.reports.folder import read
     from chaoslab.seams.gateway.routes import routes
 
     try:
@@ -81,6 +93,7 @@ def run(options: argparse.Namespace) -> int:
             end = {"prompt": started.prompt, "answer": "the gateway was stopped", "seconds": seconds}
             running.end(partial(answered, running.book, **end), settle_s=options.settle, stopped=stopped.is_set)
             over(running.book, ok=True)
+        history, key = read(running.book.run.name, logs=options.logs), running.book.key
+        return ruled(history, gate.of_or_by_itself(options), {key: judge(history, key)}, judgeable=False)
     except OSError as error:
         return refuse(error)
-    return 0

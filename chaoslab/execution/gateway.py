@@ -16,8 +16,11 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from chaoslab.analysis.idle import not_met
+from chaoslab.analysis.judge import Verdict, judge
 from chaoslab.base.clock import iso, system
 from chaoslab.base.identity import nth
+from chaoslab.base.jsonable import line as shortened
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core import events
 from chaoslab.core.events import Event
@@ -27,9 +30,11 @@ from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.model import formats
 from chaoslab.model.prices import cost_usd
+from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
 from chaoslab.record.trial_log import Later, TrialLog
+from chaoslab.reports.gate import Gate, rule
 from chaoslab.seams.gateway.connection import serve
 from chaoslab.seams.gateway.loop import Loop
 from chaoslab.seams.gateway.routes import Route
@@ -440,6 +445,18 @@ def answered(book: LiveLog, *, prompt: str, answer: str, error: str = "", second
             error_type=kind,
         )
     )  # fmt: skip
+
+
+def ruled(history: History, gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool) -> int:
+    """The exit code for a run of one trial; says to standard error what is not met."""
+    unmet, started = list(not_met(history)), history.first(events.RunStarted)
+    planned = [i.name for i in Plan.from_json(started.plan).injections if i.may_hit] if started is not None else []
+    if planned and not unmet and not history.has(events.FaultWitnessed):
+        unmet = [f"nothing met a fault ({shortened(', '.join(planned), 100)})"]
+    ruling = rule(gate, judged, judgeable=judgeable, unmet=unmet)
+    if gate.given or not ruling.passed:
+        print(f"chaoslab: {ruling.line}", file=sys.stderr, flush=True)
+    return ruling.code
 
 
 def over(book: LiveLog, *, ok: bool) -> None:

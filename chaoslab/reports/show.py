@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence, Set
 from typing import Any
 
+from chaoslab.analysis.idle import not_met
 from chaoslab.analysis.judge import Outcome, Verdict, judge
 from chaoslab.base.durations import difference, duration
 from chaoslab.base.jsonable import line
@@ -70,7 +71,8 @@ def render(
             f"{those.counted(Counter(v.outcome for v in judged.values()))}\n"
         )
     stories = (_story(*pair, records[pair[0].trial], judged[pair[0].trial or ""], stages=stages) for pair in wanted)
-    return "\n\n".join(stories) + "\n"
+    unmet = [f"{'not met':>12}  {line(said, ANSWER_WIDTH)}" for said in not_met(history)]
+    return "\n\n".join([*stories, *(["\n".join(unmet)] if unmet else ())]) + "\n"
 
 
 def plain(
