@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.analysis.answers import compare, shows
+from chaoslab.analysis.answers.compare import compare
+from chaoslab.analysis.answers.facts import shows
+from chaoslab.analysis.answers.compare import Likeness
 from chaoslab.analysis.denial import denies
-from chaoslab.analysis.likeness import Likeness
-from chaoslab.analysis.stance import admits
+from chaoslab.analysis.answers.admit import admits
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     A requirement is a scenario of `test`, --min-correct, --fail-on, or that a `replay` is equal. Without --fail-on,
     `exec`, `gateway` and `run` require that no trial ends in harm, wrong or false_success. Nothing is proved where a
-    fault that had to hit met nobody, or where a trial of `test`, `exec` or `gateway`, or all of a `run`, are invalid. If
+    fault that had to hit met nobody, or where a trial of `test`, `exec` or `gateway`, or all of a `run` are invalid. If
     `exec` has none of these codes to give, it ends with its command's code; that one goes before 4.
     """
     if arguments is None:

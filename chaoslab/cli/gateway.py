@@ -54,7 +54,7 @@ def of_plan(parser: argparse.ArgumentParser, target: str, like: str) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.analysis.judge import judge
+    from chaoslab.analysis.verdict.judge import judge
     from chaoslab.base.clock import system
     from chaoslab.core.events import PromptStarted
     from chaoslab.execution.gateway import (

@@ -510,6 +510,17 @@ class EndState(Event):
 
 
 @fixed(frozen=True, kw_only=True)
+class AnswerRead(Event):
+    """The user's own `says` read the agent's answer: JSON values by key."""
+
+    says: dict[str, Any] = field(default_factory=dict)
+    twin: dict[str, Any] | None = None
+    """The same of the twin's answer; None: there is none to compare with."""
+    error: str = ""
+    """The reason why it could not be read; empty if it was."""
+
+
+@fixed(frozen=True, kw_only=True)
 class PromptFinished(Event):
     """A trial ends."""
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import Any
 
-from chaoslab.analysis.delivery import Cell
+from chaoslab.analysis.measures.delivery import Cell
 from chaoslab.base.clock import system
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.core.fault import load, trait

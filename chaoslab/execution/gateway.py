@@ -16,8 +16,8 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from chaoslab.analysis.idle import not_met
-from chaoslab.analysis.judge import Verdict, judge
+from chaoslab.analysis.measures.idle import not_met
+from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.clock import iso, system
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import line as shortened

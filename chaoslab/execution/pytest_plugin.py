@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 if TYPE_CHECKING:
-    from chaoslab.analysis.assertion import Assertion
+    from chaoslab.analysis.assertions import Assertion
     from chaoslab.core.plan import Injection
     from chaoslab.execution.scenarios.running import Rules, Ruling
     from chaoslab.execution.scenarios.scenario import Scenario
@@ -158,7 +158,7 @@ class Chaos:
         return [ruling.trial for ruling in rulings]
 
     def _fail(self, rulings: Sequence[Ruling], seed: int, head: str = "") -> NoReturn:
-        from chaoslab.analysis.ledger import events_of
+        from chaoslab.analysis.verdict.ledger import events_of
         from chaoslab.execution.scenarios.tell import story
         from chaoslab.record.rulings import State
 
@@ -199,8 +199,8 @@ def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> Rules:
     Raises:
         LookupError, ValueError, TypeError: an assertion or an outcome is none.
     """
-    from chaoslab.analysis.assertion import Assertion
-    from chaoslab.analysis.judge import Outcome
+    from chaoslab.analysis.assertions import Assertion
+    from chaoslab.analysis.verdict.table import Outcome
     from chaoslab.base.registry import did_you_mean
     from chaoslab.execution.scenarios.checks import of_data
     from chaoslab.execution.scenarios.running import Rules

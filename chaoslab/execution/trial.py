@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
 from weakref import WeakSet
 
-from chaoslab.analysis.answers import Twin, compare
-from chaoslab.analysis.idle import Idle, idle
-from chaoslab.analysis.judge import Outcome, Verdict, judge
-from chaoslab.analysis.ledger import effects_of
-from chaoslab.analysis.likeness import Likeness
+from chaoslab.analysis.answers.compare import Likeness, Twin, compare
+from chaoslab.analysis.measures.idle import Idle, idle
 from chaoslab.analysis.measures.incidents import Incident, how_bad, incidents
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.ledger import effects_of
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.clock import iso
 from chaoslab.base.durations import duration
 from chaoslab.base.identity import digest

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from chaoslab.analysis.judge import Verdict, verdicts
+from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base import extras
 from chaoslab.core.events import (
     CallFinished,

@@ -9,8 +9,8 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chaoslab.analysis.judge import Outcome, Verdict
-from chaoslab.analysis.measures.success import UNJUDGED, success
+from chaoslab.analysis.measures.success import success
+from chaoslab.analysis.verdict.table import UNJUDGED, Outcome, Verdict
 from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
 from chaoslab.base.registry import did_you_mean
 

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Sequence, Set
 from typing import Any
 
-from chaoslab.analysis.idle import not_met
-from chaoslab.analysis.judge import Outcome, Verdict, judge
+from chaoslab.analysis.measures.idle import not_met
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.durations import difference, duration
 from chaoslab.base.jsonable import line
 from chaoslab.base.phrases import a

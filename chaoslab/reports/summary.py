@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Mapping
 from shlex import quote
 
-from chaoslab.analysis.judge import Outcome, Verdict
 from chaoslab.analysis.measures.latency import latency
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.durations import duration
 from chaoslab.reports import summary_faults, summary_recovery
 from chaoslab.reports.contents.headline import verdict

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import chaoslab as lab
-from chaoslab.analysis.assertion import Assertion
+from chaoslab.analysis.assertions import Assertion
 from chaoslab.execution.scenarios.load import load
 from chaoslab.execution.scenarios.located import ScenarioError, read
 from chaoslab.execution.scenarios.spec import ScenarioSpec

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from chaoslab.analysis.answers import Twin
-from chaoslab.analysis.judge import Outcome, judge
+from chaoslab.analysis.answers.compare import Twin
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error
 from chaoslab.core import events
@@ -31,7 +32,8 @@ class AgentResult:
     """The result of one trial; see `TrialResult`.
 
     `book`: its events. `warnings`: warnings about it. `called`: the names of the functions and services that were
-    called. `pending`: a warning about what was under way still when the trial ended. `spent_usd`: the run's spending for models at the end of the trial, in dollars.
+    called. `pending`: a warning about what was under way still when the trial ended. `spent_usd`: the run's spending
+    for models at the end of the trial, in dollars.
     """
 
     book: TrialLog

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from chaoslab.analysis.judge import HUNG
+from chaoslab.analysis.verdict.judge import HUNG
 from chaoslab.base.clock import iso
 from chaoslab.base.jsonable import describe_error
 from chaoslab.core import events

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.analysis.assertion import Assertion, stated
+from chaoslab.analysis.assertions import Assertion, stated
 from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.conversation import Conversation, Turn, turn, turns

@@ -12,12 +12,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.analysis.assertion import Assertion, Miss, Seen
+from chaoslab.analysis.assertions import Assertion, Miss, Seen
 from chaoslab.analysis.assertions.slo import Slo
-from chaoslab.analysis.idle import Idle
-from chaoslab.analysis.judge import Outcome
-from chaoslab.analysis.ledger import events_of
+from chaoslab.analysis.measures.idle import Idle
 from chaoslab.analysis.opinion import Opinion, Unjudged
+from chaoslab.analysis.verdict.ledger import events_of
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base import extras, interrupts
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.base.parsers import closest

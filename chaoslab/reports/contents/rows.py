@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.measures.calls import retries
-from chaoslab.analysis.run_report import RunReport
-from chaoslab.analysis.standing import Standing
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished, PromptStarted
 from chaoslab.record.history import History
 from chaoslab.record.rulings import TrialRuling

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from chaoslab.analysis.judge import Outcome
-from chaoslab.analysis.ledger import Kind
 from chaoslab.analysis.measures.intervals import Rate
-from chaoslab.analysis.standing import Standing
+from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.rulings import State as Ruled
 from chaoslab.reports.contents import NAME, Contents

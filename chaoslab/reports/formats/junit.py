@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from chaoslab.analysis.judge import Outcome
-from chaoslab.analysis.standing import Standing
+from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.record.rulings import Rulings
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.headline import Tone

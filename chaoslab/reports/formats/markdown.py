@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from chaoslab.analysis.judge import Outcome
-from chaoslab.analysis.standing import Standing
+from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.failures import Way, ways
 from chaoslab.reports.contents.headline import Tone
