@@ -19,6 +19,7 @@ from typing import Any
 from chaoslab.analysis.measures.idle import not_met
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.clock import iso, system
+from chaoslab.base.commandline import PROVES_NOTHING
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import line as shortened
 from chaoslab.base.registry import did_you_mean
@@ -448,13 +449,13 @@ def answered(book: LiveLog, *, prompt: str, answer: str, error: str = "", second
 
 
 def ruled(history: History, gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool) -> int:
-    """The exit code for a run of one trial; says to standard error what is not met."""
+    """The exit code for a run of one trial; says to standard error what the verdict does not say."""
     unmet, started = list(not_met(history)), history.first(events.RunStarted)
     planned = [i.name for i in Plan.from_json(started.plan).injections if i.may_hit] if started is not None else []
     if planned and not unmet and not history.has(events.FaultWitnessed):
         unmet = [f"nothing met a fault ({shortened(', '.join(planned), 100)})"]
     ruling = rule(gate, judged, judgeable=judgeable, unmet=unmet)
-    if gate.given or not ruling.passed:
+    if gate.given or ruling.code == PROVES_NOTHING:
         print(f"chaoslab: {ruling.line}", file=sys.stderr, flush=True)
     return ruling.code
 

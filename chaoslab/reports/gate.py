@@ -96,7 +96,8 @@ def rule(
     missed = not all(part.passed for part in parts)
     code = GATE_FAILED if missed else PROVES_NOTHING if nothing else 0
     said = "; ".join([*nothing, *(part.line for part in parts if gate.given or not part.passed)])
-    return Ruling(not code, f"gate {'FAILED' if code else 'passed'}: {said}", code)
+    how = f"gate {'FAILED' if code else 'passed'}" if gate.given else "FAILED" if missed else "proves nothing"
+    return Ruling(not code, f"{how}: {said}", code)
 
 
 def _of_correct(least: float, judged: Mapping[str, Verdict], *, judgeable: bool) -> Ruling:

@@ -51,6 +51,11 @@ def lasts(fault: str) -> bool:
     return bool(trait(of(fault), "lasts"))
 
 
+def delays(fault: str) -> bool:
+    """True if it can hold a call back."""
+    return bool(trait(of(fault), "delays"))
+
+
 def of_process(fault: str) -> bool:
     """True if it begins an outage of a service, for all its clients."""
     return bool(trait(of(fault), "of_process"))
