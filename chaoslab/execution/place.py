@@ -62,10 +62,14 @@ class Here:
         return []
 
     def pace(self, function: str) -> int:
-        if system.monotonic() <= self.deadline:
+        if system.monotonic() <= self.deadline and not self.late:
             return 1
         self.late = self.late or f"{own_line()} calls {function} after the deadline of {self.deadline_s:g} s"
         raise SystemExit(self.late)
+
+    def runaway(self, why: str) -> None:
+        """Ends an endless trial at its next call of a function."""
+        self.late = self.late or why
 
     def entered(self) -> AbstractContextManager[None]:
         return nullcontext()

@@ -104,6 +104,8 @@ def _ask(case: AgentCase, ready: Ready, place: Place, result: AgentResult, state
     def busy() -> list[str]:
         return [*book.under_way(), *ready.services.acting()]
 
+    silent: list[str] = []
+
     def ended() -> None:
         result.seconds = round(system.monotonic() - book.origin, 6)
         if isinstance(place, Here):
@@ -136,6 +138,7 @@ def _ask(case: AgentCase, ready: Ready, place: Place, result: AgentResult, state
         book.over = True
         if not book.answered:
             ended()
+            silent.extend(ready.services.silent())
         if book.answered:
             result.pending = _still(case.settle_s, place.pending(busy()))
         ready.functions.book = None
@@ -153,7 +156,9 @@ def _ask(case: AgentCase, ready: Ready, place: Place, result: AgentResult, state
         if book.answered:
             result.pending = f"after the answer: {str(error).splitlines()[0]}"
         else:
-            result.hung = str(error)
+            why, *waits = str(error).splitlines()
+            waits = [each for each in waits if not silent or " waits in Queue.get" not in each]
+            result.hung = "\n".join([why, *silent, *waits])
 
 
 def _still(settle_s: float, waits: Sequence[str]) -> str:

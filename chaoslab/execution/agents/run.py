@@ -135,6 +135,7 @@ class AgentSpec(AgentCase):
             world = World(
                 self.plan.seed, now=now, deadline_s=self.deadline_s, calls_max=self.calls_max, elsewhere=elsewhere
             )
+            seam.runaway = world.runaway
             for name, app in self.services.items():
                 host, ports = address_of(name)
                 if isinstance(app, Fresh):
@@ -151,7 +152,12 @@ class AgentSpec(AgentCase):
 
     @contextmanager
     def _local(self) -> Iterator[tuple[Callable[[ServiceSeam], Place], Hangs, Pairs]]:
-        yield lambda _: Here(self.deadline_s), (), []
+        def new(seam: ServiceSeam) -> Place:
+            here = Here(self.deadline_s)
+            seam.runaway = here.runaway
+            return here
+
+        yield new, (), []
 
     # The agent and its functions.
 

@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
+from greenlet import getcurrent
+
 from chaoslab.base.clock import skew
 from chaoslab.base.dice import Dice
 from chaoslab.seams.functions.seam import CALLS_MAX
@@ -50,6 +52,9 @@ class World:
         """Called in a thread of the world when the work is over and `over` was called: services shut down."""
         self.elsewhere = elsewhere or Elsewhere("refuse", ())
         self.uncovered: Unsupported | None = None
+        self._unheard: dict[Address, Unsupported | None] = {}
+        """The addresses of this computer that were asked for, and at which nobody had listened, with what is raised if
+        nobody will; None if it may be unreachable."""
         self._settling = FIRST
         """The beginning of the line about the wait for quiet."""
         self.default_timeout_s: float | None = None
@@ -123,6 +128,10 @@ class World:
             error = self.elsewhere.address(host, port)
             self._one_trip(host)
             raise error
+        if (found, port) not in self.network.heard and (found, port) not in self._unheard:
+            before = self.uncovered
+            self._unheard[found, port] = self.elsewhere.nobody(host, port)
+            self.uncovered = before  # somebody may listen there yet
         return found, port
 
     @property
@@ -133,6 +142,10 @@ class World:
     def pace(self, function: str) -> int:
         """The number of calls that the running thread may make until it must ask again, this one included."""
         return self.machine.steps.calls.grant(f"calls {function}", "calls")
+
+    def runaway(self, why: str) -> None:
+        """Ends an endless trial from a thread that answers it."""
+        self.machine.end_soon(why, but=getcurrent())
 
     def entered(self) -> AbstractContextManager[None]:
         """A context in which this thread of the process is in the world, and uses its clocks and its chance."""
@@ -222,8 +235,10 @@ class World:
         self.machine.now = over
 
     def _raise_uncovered(self, cause: Exception | None) -> None:
-        """Raises Unsupported if anything real was touched, even if the program swallowed it."""
-        if found := self.uncovered or self.machine.foreign:
+        """Raises Unsupported if anything real was touched, even if the program swallowed it: such as an address of this
+        computer at which nobody has listened in this world, so that the program's own backend was meant."""
+        unheard = (error for address, error in self._unheard.items() if error and address not in self.network.heard)
+        if found := self.uncovered or self.machine.foreign or next(unheard, None):
             raise found from cause
 
     def run_async(self, work: Callable[[], Coroutine[Any, Any, T]], *, over: Callable[[], object] = lambda: None) -> T:
