@@ -54,7 +54,7 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
         for event in opening(case):
             book.note(event)
     result = AgentResult(book, warnings=(*case.notes, *(UNHELD.format(name) for name in ready.unheld)))
-    states = _States(case.state, seam, services)
+    states = _States(case.options.state, seam, services)
     seam.begin(book)
     services.begin(book, seam.memory, spent_usd=spec.spent_usd)
     warned: list[str] = []
@@ -70,7 +70,7 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     result.warnings += tuple(dict.fromkeys(warned))
     result.warnings += (*place.warnings, *uncalled(case, result.called, ready.unheld))
     with place.entered():
-        close(case, result, now, None if case.state is None else states.event())
+        close(case, result, now, None if case.options.state is None else states.event())
     result.warnings += (result.pending,) if result.pending else ()
     return result
 
@@ -143,7 +143,7 @@ def _ask(case: AgentCase, ready: Ready, place: Place, result: AgentResult, state
             result.pending = _still(case.settle_s, place.pending(busy()))
         ready.functions.book = None
         ready.services.end()
-        if case.state is not None:
+        if case.options.state is not None:
             place.aside(states.after)
 
     try:

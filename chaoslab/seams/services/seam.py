@@ -129,7 +129,7 @@ class ServiceSeam:
         if self.models_asked == self.models_max // 2 and not self._warned:
             self._warned = True
             said = f"{name} was asked {self.models_asked} times in one trial: it ends as hung after {self.models_max}"
-            print(f"chaoslab: {said} (models_max)", file=sys.stderr, flush=True)
+            print(f"chaoslab: {said} (model_calls_max)", file=sys.stderr, flush=True)
         if self.models_asked > self.models_max:
             self.runaway(f"{name} is asked again and again ({self.models_max} requests to models in one trial)")
 

@@ -200,7 +200,7 @@ class World:
     def settle(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:  # noqa: ARG002 - the machine knows
         """Lets everything else go on until nothing is due any more, or for so long; for the first thread."""
         machine = self.machine
-        if within_s and not machine.is_quiet():
+        if not machine.is_quiet():
             waiter = Waiter(machine)
             machine.when_quiet(waiter.wake, within_s=within_s)
             waiter.park(self._settling)
@@ -210,7 +210,7 @@ class World:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         task = asyncio.current_task()
-        if within_s and task is not None and not (self.machine.is_quiet() and loop.is_alone()):
+        if task is not None and not (self.machine.is_quiet() and loop.is_alone()):
             self._settling, done = f"{FIRST}: {task.get_name()} ", loop.create_future()
             self.machine.when_quiet(partial(loop.tell, resolve, done, None, None), within_s=within_s)
             await done
