@@ -10,9 +10,9 @@ from chaoslab.analysis.verdict import traits
 from chaoslab.analysis.verdict.ledger import Finding, Kind
 from chaoslab.analysis.verdict.seen import Seen, line
 from chaoslab.core.events import (
+    OPEN,
     AttemptRef,
     CallDisturbed,
-    OPEN,
     CallFinished,
     FaultArmed,
     FaultHealed,

@@ -117,7 +117,7 @@ class AgentCase:
     def settle_s(self) -> float:
         """The longest time that what is under way at the answer may go on, in the world's seconds."""
         asked = self.options.settle_s
-        return SETTLE_S[self.world] if asked is None else asked
+        return SETTLE_S[self.options.world] if asked is None else asked
 
     def with_drawn(self, drawn: Drawn) -> Self:
         """The same run with the plan of one trial. Where its waits are its own, the twin's duration says nothing."""

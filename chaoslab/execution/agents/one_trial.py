@@ -122,16 +122,18 @@ def _ask(case: AgentCase, ready: Ready, place: Place, result: AgentResult, state
     async def work_async() -> None:
         with _caught(result, hung):
             result.answer = await whole_async()
+        within_s = settling_s()
         with suppress(*_ERRORS):  # of what the agent has left
-            await place.settle_async(settling_s(), busy)
+            await place.settle_async(within_s, busy)
         book.over = True
 
     def work() -> None:
         with closing(start.loop) as loop:
             with _caught(result, hung):
                 result.answer = whole(loop)
+            within_s = settling_s()
             with suppress(*_ERRORS):
-                loop.settle(place, settling_s(), busy)
+                loop.settle(place, within_s, busy)
             book.over = True
 
     def over() -> None:
