@@ -90,8 +90,9 @@ def run(options: argparse.Namespace) -> int:
             stopped.wait()
             stopped.clear()
             seconds = system.monotonic() - running.book.origin
-            end = {"prompt": started.prompt, "answer": "the gateway was stopped", "seconds": seconds}
-            running.end(partial(answered, running.book, **end), settle_s=options.settle, stopped=stopped.is_set)
+            said = "the gateway was stopped"
+            finish = partial(answered, running.book, prompt=started.prompt, answer=said, seconds=seconds)
+            running.end(finish, settle_s=options.settle, stopped=stopped.is_set)
             over(running.book, ok=True)
         history, key = read(running.book.run.name, logs=options.logs), running.book.key
         return ruled(history, gate.of_or_by_itself(options), {key: judge(history, key)}, judgeable=False)

@@ -73,8 +73,8 @@ def armed_in_vain(seen: Seen) -> Finding | None:
 
 def unseen(seen: Seen) -> Finding | None:
     """A fault that was injected into a call, and that its caller did not meet: it was gone before, or saw nothing of
-    it. A call that met another fault shows no more than that one, if it ended, or if that one held it to its end. A call
-    that goes on has not missed its fault."""
+    it. A call that met another fault shows no more than that one, if it ended, or if that one held it to its end. A
+    call that goes on has not missed its fault."""
     if not seen.of(FaultInjected):
         return None
     owners = [_whose(event) for _, event in seen.of(FaultWitnessed)]

@@ -52,9 +52,9 @@ class World:
         """Called in a thread of the world when the work is over and `over` was called: services shut down."""
         self.elsewhere = elsewhere or Elsewhere("refuse", ())
         self.uncovered: Unsupported | None = None
-        self._unheard: dict[Address, Unsupported | None] = {}
+        self._unheard: dict[Address, Unsupported | None] | None = None if elsewhere is None else {}
         """The addresses of this computer that were asked for, and at which nobody had listened, with what is raised if
-        nobody will; None if it may be unreachable."""
+        nobody will; None if it may be unreachable. None if all of them may be."""
         self._settling = FIRST
         """The beginning of the line about the wait for quiet."""
         self.default_timeout_s: float | None = None
@@ -128,7 +128,7 @@ class World:
             error = self.elsewhere.address(host, port)
             self._one_trip(host)
             raise error
-        if (found, port) not in self.network.heard and (found, port) not in self._unheard:
+        if self._unheard is not None and (found, port) not in (*self.network.heard, *self._unheard):
             before = self.uncovered
             self._unheard[found, port] = self.elsewhere.nobody(host, port)
             self.uncovered = before  # somebody may listen there yet
@@ -237,7 +237,8 @@ class World:
     def _raise_uncovered(self, cause: Exception | None) -> None:
         """Raises Unsupported if anything real was touched, even if the program swallowed it: such as an address of this
         computer at which nobody has listened in this world, so that the program's own backend was meant."""
-        unheard = (error for address, error in self._unheard.items() if error and address not in self.network.heard)
+        asked = (self._unheard or {}).items()
+        unheard = (error for address, error in asked if error is not None and address not in self.network.heard)
         if found := self.uncovered or self.machine.foreign or next(unheard, None):
             raise found from cause
 
