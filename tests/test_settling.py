@@ -194,7 +194,9 @@ def test_what_is_not_over_in_time_is_named_and_nothing_says_it_was_cancelled() -
 
     trial = lab.run(agent, "go", reads=[slowly], facts=["30"], twin=False)
     (said,) = trial.warnings
-    assert said.startswith("still under way 60 s after the answer, so its end is not known: Thread-1 (slowly) waits in ")
+    assert said.startswith(
+        "still under way 60 s after the answer, so its end is not known: Thread-1 (slowly) waits in "
+    )
     assert "time.sleep(100), called in tests.test_settling.slowly, line " in said
     ((_, end),) = trial.history.of(CallFinished)
     assert (end.ok, end.error, end.duration_s) == (False, "open at the trial's end", 60.0)

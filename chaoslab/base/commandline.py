@@ -187,6 +187,14 @@ def seconds(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{_typed(text)} should be {error}") from None
 
 
+def seconds_from_0(text: str) -> float:
+    """The type of an argument that is a time in seconds, none included."""
+    try:
+        return parsers.bounded(text, 0.0, parsers.SECONDS_MAX, f"a number from 0 to {parsers.SECONDS_MAX} (ten years)")
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{_typed(text)} should be {error}") from None
+
+
 def filled(text: str) -> str:
     """The type of an argument that is any text but an empty one, such as an unset variable of a shell leaves."""
     if not text.strip():

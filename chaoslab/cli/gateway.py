@@ -8,7 +8,7 @@ import threading
 from functools import partial
 from pathlib import Path
 
-from chaoslab.base.commandline import path, port, refuse, seconds, seed
+from chaoslab.base.commandline import path, port, refuse, seconds, seconds_from_0, seed
 from chaoslab.cli import gate
 
 HELP = "stand between programs in any language and their services, and break what passes"
@@ -37,7 +37,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     gate.arguments(parser)
     parser.add_argument(
-        "--settle", type=seconds, default=30.0, metavar="SECONDS",
+        "--settle", type=seconds_from_0, default=30.0, metavar="SECONDS",
         help="the longest wait, at the end, for requests that may have an effect yet (default: %(default)s)",
     )  # fmt: skip
 

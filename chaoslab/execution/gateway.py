@@ -19,7 +19,6 @@ from typing import Any
 from chaoslab.analysis.measures.idle import not_met
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.clock import iso, system
-from chaoslab.base.commandline import PROVES_NOTHING
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import line as shortened
 from chaoslab.base.registry import did_you_mean
@@ -455,7 +454,7 @@ def ruled(history: History, gate: Gate, judged: Mapping[str, Verdict], *, judgea
     if planned and not unmet and not history.has(events.FaultWitnessed):
         unmet = [f"nothing met a fault ({shortened(', '.join(planned), 100)})"]
     ruling = rule(gate, judged, judgeable=judgeable, unmet=unmet)
-    if gate.given or ruling.code == PROVES_NOTHING:
+    if gate.given or unmet:
         print(f"chaoslab: {ruling.line}", file=sys.stderr, flush=True)
     return ruling.code
 

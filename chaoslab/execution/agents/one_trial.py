@@ -23,6 +23,8 @@ from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.services.seam import ServiceSeam
 
+AGAIN = "again and again"
+"""The words of a world about a loop that takes no time."""
 WAITS_MAX = 3
 """The most waits that a warning shows."""
 
@@ -159,6 +161,8 @@ def _ask(case: AgentCase, ready: Ready, place: Place, result: AgentResult, state
             result.pending = f"after the answer: {str(error).splitlines()[0]}"
         else:
             why, *waits = str(error).splitlines()
+            if AGAIN in why:  # a loop waits for nobody
+                silent.clear()
             waits = [each for each in waits if not silent or " waits in Queue.get" not in each]
             result.hung = "\n".join([why, *silent, *waits])
 
