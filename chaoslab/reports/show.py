@@ -95,7 +95,8 @@ def plain(
         verdict = judged[trial]
         found.append(
             {
-                "trial": trial, "prompt": event.prompt, "outcome": str(verdict.outcome), "why": verdict.why,
+                "trial": trial, "prompt": event.prompt, "outcome": str(verdict.outcome), "world": str(verdict.world),
+                "said": str(verdict.said), "basis": str(verdict.basis), "certain": verdict.certain, "why": verdict.why,
                 "harm": list(verdict.harm),
                 "events": [
                     {"t": each.t, "writer": each.writer, "seq": each.seq, **json.loads("{" + encode_event(each.event))}
@@ -173,7 +174,7 @@ def _story(start: Record, event: PromptStarted, records: list[Record], verdict: 
                 answered = False
             lines.append(f"{difference(record.t - start.t, 3):>12}  {said}")
         answered = answered or type(record.event) is PromptFinished
-    lines.append(f"{'verdict':>12}  {verdict.outcome}: {line(verdict.why, ANSWER_WIDTH)}")
+    lines.append(f"{'verdict':>12}  {verdict.name}: {line(verdict.why, ANSWER_WIDTH)}")
     return "\n".join(lines)
 
 

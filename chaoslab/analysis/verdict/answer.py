@@ -215,10 +215,12 @@ def _of_undone(trial: Answered) -> Heard:
         admits, claims = (
             [one for one in each if not _about(one, others - own, own - others)] for each in (admits, claims)
         )
-    own = _details(left, names_only=True)
-    beside = [one for one in trial.reading.rest if _mentions(one, own)]
+    names, details, rest = _details(left, names_only=True), _details(left), trial.reading.rest
+    apart = left and (  # it may be another thing that failed, and the rest may claim what is missing
+        any(_mentions(one, names) for one in rest) or (rest and not any(_mentions(one, details) for one in admits))
+    )
     again = bool(trial.reading.earlier)
-    if admits and not (claims or again) and (not beside or not trial.started.effects) and not _own_values(trial):
+    if admits and not (claims or again or apart or _own_values(trial)):
         return _admits(trial, "the answer says what it could not do", admits)
     if not admits and not claims and _withdrawn(trial):
         return _admits(
