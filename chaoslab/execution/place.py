@@ -35,7 +35,7 @@ class Place(Protocol):
 
     async def settle_async(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None: ...
 
-    def pending(self, busy: Sequence[str]) -> list[str]:
+    def pending(self, busy: Callable[[], Sequence[str]]) -> list[str]:
         """Lines about what was under way still when the time to settle was over. `busy`: the calls; if
         there are none, threads that only turn, such as for a pulse, are left out."""
 
@@ -84,8 +84,8 @@ class Here:
         while busy() and system.monotonic() < until_s:
             await system.asleep(LOOK_S)
 
-    def pending(self, busy: Sequence[str]) -> list[str]:
-        return [*busy]
+    def pending(self, busy: Callable[[], Sequence[str]]) -> list[str]:
+        return [*busy()]
 
     def aside(self, work: Callable[[], None]) -> None:
         work()

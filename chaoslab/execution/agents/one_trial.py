@@ -144,7 +144,7 @@ def _ask(case: AgentCase, ready: Ready, place: Place, result: AgentResult, state
             ended()
             silent.extend(ready.services.silent())
         if book.answered:
-            result.pending = _still(case.settle_s, place.pending(busy()))
+            result.pending = _still(case.settle_s, place.pending(busy))
         ready.functions.book = None
         ready.services.end()
         if case.options.state is not None:

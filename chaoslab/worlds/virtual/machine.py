@@ -184,7 +184,7 @@ class Machine:
         """The waits that would still have ended when the bound of `when_quiet` was reached, as lines; first those that
         began before it was called, and services at work."""
         self.pending_since = 0
-        """How many these are."""
+        """Their number."""
         self.stopping, self._last_moves = False, 0
         self.left_behind = False
         """True if one of its threads would not end."""
@@ -405,8 +405,8 @@ class Machine:
         return not (self.ready or self._timers)
 
     def when_quiet(self, told: Callable[[], object], *, within_s: float) -> None:
-        """Calls `told` when nothing is due any more, or after that time, whatever the deadline was. Then the deadline is
-        the old one, or this moment if that is over."""
+        """Calls `told` when nothing is due any more, or after that time, whatever the deadline was. Then the deadline
+        is the old one, or this moment if that is over."""
         deadline, self.deadline = self.deadline, self.now + within_s
         since = next(self._order)
 

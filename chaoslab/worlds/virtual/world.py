@@ -215,8 +215,10 @@ class World:
             self.machine.when_quiet(partial(loop.tell, resolve, done, None, None), within_s=within_s)
             await done
 
-    def pending(self, busy: Sequence[str]) -> list[str]:
-        found = self.machine.pending if busy else self.machine.pending[: self.machine.pending_since]
+    def pending(self, busy: Callable[[], Sequence[str]]) -> list[str]:
+        found = self.machine.pending
+        if found and not busy():
+            found = found[: self.machine.pending_since]
         return [line for line in found if not line.startswith(self._settling)]
 
     def aside(self, work: Callable[[], None]) -> None:
