@@ -21,9 +21,8 @@ RUN_HELP = (
 """The help of every command's argument for a run."""
 FORMAT = 1
 """The version of the JSON that commands print. An addition does not change it."""
-GATE_FAILED, LAB_DOWN, INTERRUPTED = 1, 3, 130
-"""Exit codes of a command that runs a lab, beside 0 and 2. 1: the run came to its end but does not meet --min-correct
-or --fail-on."""
+GATE_FAILED, LAB_DOWN, PROVES_NOTHING, INTERRUPTED = 1, 3, 4, 130
+"""Exit codes of a command that runs trials, beside 0 and 2; `cli.main` describes them."""
 
 
 def interrupted() -> int:
@@ -184,6 +183,14 @@ def seconds(text: str) -> float:
     """The type of an argument that is a time in seconds, more than none."""
     try:
         return parsers.seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{_typed(text)} should be {error}") from None
+
+
+def seconds_from_0(text: str) -> float:
+    """The type of an argument that is a time in seconds, none included."""
+    try:
+        return parsers.bounded(text, 0.0, parsers.SECONDS_MAX, f"a number from 0 to {parsers.SECONDS_MAX} (ten years)")
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{_typed(text)} should be {error}") from None
 

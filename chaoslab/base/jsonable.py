@@ -79,12 +79,17 @@ def shown(value: Any) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """An error in words, even if its own code fails."""
+    """An error in words, even if its own code fails. Of a group it is the first error in it that is none."""
+    more = 0
+    while isinstance(error, BaseExceptionGroup):
+        more += len(error.exceptions) - 1
+        error = error.exceptions[0]
+    others = f" (and {more} more in its group)" if more else ""
     try:
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {error}{others}"
     except BaseException as another:  # noqa: BLE001
         let_through(another)
-        return type(error).__name__
+        return f"{type(error).__name__}{others}"
 
 
 def line(text: str, most: int) -> str:

@@ -42,8 +42,19 @@ class Command(Protocol):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command's exit code: 0 success, 1 a requirement not met (--min-correct, --fail-on, replay), 2 invalid input,
-    3 the lab failed, 130 interrupted."""
+    """The command's exit code:
+
+    | exit code | means |
+    | --- | --- |
+    | 0 | done, and what was asked for holds |
+    | 1 | it does not hold: --min-correct, --fail-on, a scenario of `test`, a `replay` that differs; where neither option is given, a trial of `exec`, `gateway` or `run` ends in harm, wrong or false_success |
+    | 2 | something in a file or on the command line is wrong |
+    | 3 | the lab failed |
+    | 4 | nothing is proved: a fault that had to hit met nobody, all trials of a `run` are invalid, or one of `test`, `exec` or `gateway` is |
+    | 130 | Ctrl-C |
+
+    `exec` ends with its command's own code if that is not 0 and the trial gives no code but 4.
+    """  # noqa: E501 - a row of a table is one line
     if arguments is None:
         open_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)

@@ -34,6 +34,13 @@ def of(options: argparse.Namespace) -> Gate:
     return Gate(options.min_correct, options.fail_on, options.count_words)
 
 
+def of_or_by_itself(options: argparse.Namespace) -> Gate:
+    """The same; where the options ask for nothing, the requirements that hold by themselves."""
+    from chaoslab.reports.gate import BY_ITSELF
+
+    return of(options) or BY_ITSELF
+
+
 def _share(text: str) -> float:
     from chaoslab.reports import gate
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import signal
 import threading
+from functools import partial
 from pathlib import Path
 
-from chaoslab.base.commandline import path, port, refuse, seconds, seed
+from chaoslab.base.commandline import path, port, refuse, seconds, seconds_from_0, seed
+from chaoslab.cli import gate
 
 HELP = "stand between programs in any language and their services, and break what passes"
 EXAMPLE = "chaoslab gateway --route crm=http://127.0.0.1:9000 --fault stale:crm"
@@ -33,6 +35,11 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=seconds, default=120.0, metavar="SECONDS",
         help="the longest silence of a service (default: %(default)s)",
     )  # fmt: skip
+    gate.arguments(parser)
+    parser.add_argument(
+        "--settle", type=seconds_from_0, default=30.0, metavar="SECONDS",
+        help="the longest wait, at the end, for requests that may have an effect yet (default: %(default)s)",
+    )  # fmt: skip
 
 
 def of_plan(parser: argparse.ArgumentParser, target: str, like: str) -> None:
@@ -47,9 +54,19 @@ def of_plan(parser: argparse.ArgumentParser, target: str, like: str) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from chaoslab.analysis.verdict.judge import judge
     from chaoslab.base.clock import system
     from chaoslab.core.events import PromptStarted
-    from chaoslab.execution.gateway import finished, gateway, plan_of, ports_of, warn_of_unreached
+    from chaoslab.execution.gateway import (
+        answered,
+        gateway,
+        over,
+        plan_of,
+        ports_of,
+        ruled,
+        warn_of_unreached,
+    )
+    from chaoslab.reports.folder import read
     from chaoslab.seams.gateway.routes import routes
 
     try:
@@ -58,9 +75,9 @@ def run(options: argparse.Namespace) -> int:
         plan = plan_of(options.fault, options.plan, options.seed, known)
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)
-    over = threading.Event()
+    stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: over.set())
+        signal.signal(number, lambda *_: stopped.set())
     started = PromptStarted(prompt_index=1, prompt="all requests at the gateway", effects=None)
     try:
         with gateway(
@@ -70,10 +87,14 @@ def run(options: argparse.Namespace) -> int:
                 print(f"{name}: {running.url(name)} leads to {route.url}", flush=True)
             warn_of_unreached(known)
             print(f"ready: gateway on {running.address}, logs in {running.book.run.folder}", flush=True)
-            over.wait()
-            running.end()
+            stopped.wait()
+            stopped.clear()
             seconds = system.monotonic() - running.book.origin
-            finished(running.book, prompt=started.prompt, answer="the gateway was stopped", seconds=seconds)
+            said = "the gateway was stopped"
+            finish = partial(answered, running.book, prompt=started.prompt, answer=said, seconds=seconds)
+            running.end(finish, settle_s=options.settle, stopped=stopped.is_set)
+            over(running.book, ok=True)
+        history, key = read(running.book.run.name, logs=options.logs), running.book.key
+        return ruled(history, gate.of_or_by_itself(options), {key: judge(history, key)}, judgeable=False)
     except OSError as error:
         return refuse(error)
-    return 0

@@ -7,9 +7,13 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json
 from chaoslab.cli import gate
+
+if TYPE_CHECKING:
+    from chaoslab.reports.gate import Gate
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,11 +32,10 @@ def is_apart(options: argparse.Namespace) -> bool:
     return bool((getattr(options, "world", None) or given["WORLD"]) == "virtual")
 
 
-def run(given: Sequence[str], options: argparse.Namespace) -> int:
+def run(given: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> int:
     """Runs the lab with these settings, and prints what the options ask for; returns the exit code."""
     from chaoslab.execution.launch import LOGS, start
 
-    ruled = gate.of(options)
     if not options.json and not options.quiet:
         return start(given, gate=ruled)
     latest = LOGS / "latest"

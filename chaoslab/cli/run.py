@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from chaoslab.base.commandline import filled
-from chaoslab.cli import output
+from chaoslab.cli import gate, output
 
 HELP = "run the lab, its world, prompts, trials, seed and processes given as options"
 EXAMPLE = "chaoslab run --world virtual --trials 200 TOXIC_PROB=0.3"
@@ -27,4 +27,4 @@ is_apart = output.is_apart
 def run(options: argparse.Namespace) -> int:
     named = {"WORLD": options.world, "TRIALS": options.trials, "SEED": options.seed, "JOBS": options.jobs}
     given = [f"{name}={value}" for name, value in (*named.items(), ("PROMPTS", options.prompts)) if value is not None]
-    return output.run([*options.settings, *given], options)
+    return output.run([*options.settings, *given], options, ruled=gate.of_or_by_itself(options))

@@ -27,7 +27,9 @@ UNTOLD, UNTOLD_S = "untold", math.nan
 """A word and a duration that another lab's log does not record. This lab's own log records all."""
 
 CANCELLED = "cancelled"
-"""The error of a call whose answer nobody waited for any more: its agent cancelled it, or the trial ended."""
+"""The error of a call whose answer nobody waited for any more: its agent cancelled it."""
+OPEN = "open at the trial's end"
+"""The error of a call that was still under way when its trial ended. Nobody had given it up."""
 
 LASTS_MAX_S = 1e15
 """The longest a run may take, in virtual time: a million trials that wait for ten years each take 3e14 s."""
@@ -250,13 +252,14 @@ class CallFinished(AttemptEvent):
 
     @property
     def cancelled(self) -> bool:
-        """True if nobody waited for the answer any more. It may be the doing of a fault that held the call back."""
-        return self.error == CANCELLED and not self.ok and (self.status or 0) < 400  # no service's own word
+        """True if nobody waited for the answer any more, or the trial ended first. It may be the doing of a fault that
+        held the call back."""
+        return self.error in (CANCELLED, OPEN) and not self.ok and (self.status or 0) < 400  # no service's own word
 
 
 def own_words(said: str) -> str:
-    """A target's own message as the error of a call. It is not taken for the lab's word for a cancelled one."""
-    return f"'{said}'" if said == CANCELLED else said
+    """A target's own message as the error of a call. It is not taken for the lab's word for one without an end."""
+    return f"'{said}'" if said in (CANCELLED, OPEN) else said
 
 
 @fixed(frozen=True, kw_only=True)

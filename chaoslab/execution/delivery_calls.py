@@ -50,7 +50,7 @@ TIMED = frozenset({"clock_skew"})
 def _trial(agent: Callable[[str], str], cell: Cell, fault: Injection, **world: Any) -> Trial:
     asked = Asked(
         agent, "check", faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S, deadline_s=SECONDS_MAX,
-        calls_max=10**9, **world,
+        calls_max=10**9, model_calls_max=10**9, settle_s=0, **world,
     )  # fmt: skip
     (trial,) = numbered(asked, range(1))
     return trial

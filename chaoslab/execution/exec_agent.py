@@ -17,12 +17,15 @@ from typing import IO, Any
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
+from chaoslab.base.commandline import PROVES_NOTHING
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import inherited
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
-from chaoslab.execution.gateway import addresses, check_command, finished, gateway
+from chaoslab.execution.gateway import addresses, answered, check_command, over, ruled
+from chaoslab.execution.gateway import gateway as at_gateway
 from chaoslab.reports.folder import read
+from chaoslab.reports.gate import BY_ITSELF, Gate
 from chaoslab.seams.gateway.routes import Route
 
 ANSWER_MAX = 1024 * 1024
@@ -92,9 +95,12 @@ def run(
     port: int,
     ports: Mapping[str, int],
     timeout_s: float,
+    settle_s: float,
+    gate: Gate = BY_ITSELF,
 ) -> int:
-    """Runs the command and prints the verdict to standard error. Returns the command's exit code, or 128 and the number
-    of the signal that ended it. `port`, `ports`: as in `gateway`.
+    """Runs the command and prints the verdict to standard error. Returns the exit code that the gate asks for, else the
+    command's, which is 128 and the number of the signal that ended it, if one did. `port`, `ports`: as in `gateway`;
+    `settle_s`: as in `Running.end`.
 
     Raises:
         LookupError: there is no such command. OSError: the port is taken, or the logs cannot be written.
@@ -111,7 +117,7 @@ def run(
     secrets = [value for name, value in environment.items() if name.upper().endswith(KEYS) and len(value) > 7]
     with (
         closing(_Guard()) as guard,  # before there are threads, which a fork leaves behind
-        gateway(
+        at_gateway(
             routes, plan, logs=logs, started=started, port=port, ports=ports, timeout_s=timeout_s, secrets=secrets
         ) as running,
     ):
@@ -119,18 +125,24 @@ def run(
         began_s = system.monotonic()
         answer, code, error = _ran(command, guard, environment | addresses(routes, running.url) | own)
         seconds = system.monotonic() - began_s
-        running.end()
-        for injection, target, request in plan.named:
-            if request > (made := running.book.requests.made(target)):
-                running.book.note(
-                    events.FaultUnreached(injection=injection.name, target=target, request=request, made=made)
-                )
-        finished(running.book, prompt=command.shown, answer=answer.strip(), error=error, seconds=seconds)
+
+        def finish() -> None:
+            for injection, target, request in plan.named:
+                if request > (made := running.book.requests.made(target)):
+                    running.book.note(
+                        events.FaultUnreached(injection=injection.name, target=target, request=request, made=made)
+                    )
+            answered(running.book, prompt=command.shown, answer=answer.strip(), error=error, seconds=seconds)
+
+        running.end(finish, settle_s=settle_s)
+        over(running.book, ok=not error)
     run = running.book.run
-    verdict = judge(read(run.name, logs=logs), running.book.key)
+    history = read(run.name, logs=logs)
+    verdict = judge(history, running.book.key)
     remedy = "" if started.stated or verdict.outcome is not Outcome.UNKNOWN else ": --effects and --fact state it"
     print(f"chaoslab: {verdict.outcome} – {verdict.why}{remedy} ({run.folder})", file=sys.stderr, flush=True)
-    return code
+    ruling = ruled(history, gate, {running.book.key: verdict}, judgeable=started.stated)
+    return code if ruling == PROVES_NOTHING and code else ruling or code
 
 
 def _ran(command: Command, guard: _Guard, environment: Mapping[str, str]) -> tuple[str, int, str]:

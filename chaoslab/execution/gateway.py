@@ -16,8 +16,11 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from chaoslab.analysis.measures.idle import not_met
+from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.clock import iso, system
 from chaoslab.base.identity import nth
+from chaoslab.base.jsonable import line as shortened
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core import events
 from chaoslab.core.events import Event
@@ -27,9 +30,11 @@ from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.model import formats
 from chaoslab.model.prices import cost_usd
+from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
 from chaoslab.record.trial_log import Later, TrialLog
+from chaoslab.reports.gate import Gate, rule
 from chaoslab.seams.gateway.connection import serve
 from chaoslab.seams.gateway.loop import Loop
 from chaoslab.seams.gateway.routes import Route
@@ -53,6 +58,10 @@ UPSTREAM_S = 120.0
 HANG_S = 600.0
 """The longest time for which a client that does not give up waits for an answer that never comes, in seconds."""
 
+SETTLE_S = 30.0
+"""The time for requests that may have an effect yet to go on after the answer, by default, in seconds."""
+LOOK_S = 0.02
+"""The time between two looks at them, in seconds."""
 GRACE_S = 0.5
 """The time for exchanges to end when the trial does, in seconds: an answer may have been sent and not noted yet."""
 
@@ -85,13 +94,41 @@ class Running:
     book: LiveLog
     shared: Gateway
 
-    def end(self) -> None:
-        """Ends the trial: what its clients ask from now on is no part of it."""
-        self.shared.end(GRACE_S)
+    def end(
+        self,
+        finish: Callable[[], object] = lambda: None,
+        *,
+        settle_s: float = 0.0,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Ends the trial: what its clients ask after that is no part of it. `finish` writes its answer, after which
+        requests that may have an effect yet go on for `settle_s`, or until it is `stopped`."""
+        self.shared.settle(GRACE_S)
+        finish()
+        acting, until_s = self.shared.acting(), system.monotonic() + settle_s
+        if acting and settle_s:
+            said = f"chaoslab: waiting up to {settle_s:g} s for {_listed(acting)} (Ctrl-C: no longer)"
+            print(said, file=sys.stderr, flush=True)
+        try:
+            while acting and system.monotonic() < until_s and not stopped():
+                system.sleep(LOOK_S)
+                acting = self.shared.acting()
+        except KeyboardInterrupt:
+            pass
+        self.shared.end()
+        if acting:
+            said = f"still under way after the answer, so what it does is not known: {_listed(acting)}"
+            self.book.note(events.LabWarning(message=said))
+            print(f"warning: {said}", file=sys.stderr, flush=True)
 
     def url(self, route: str) -> str:
         """The address under which a program asks for a route's service."""
         return self.shared.addresses.get(route) or f"{self.address}/{route}"
+
+
+def _listed(requests: Sequence[str]) -> str:
+    more = f" and {len(requests) - 3} more" if len(requests) > 3 else ""
+    return ", ".join(requests[:3]) + more
 
 
 def ports_of(texts: Sequence[str], routes: Mapping[str, Route]) -> dict[str, int]:
@@ -388,6 +425,12 @@ def _accept(listener: socket.socket, shared: Gateway, only: str) -> None:
 
 def finished(book: LiveLog, *, prompt: str, answer: str, error: str = "", seconds: float) -> None:
     """Writes the end of the trial and of the run. `error`: the words for a failure; empty if there is none."""
+    answered(book, prompt=prompt, answer=answer, error=error, seconds=seconds)
+    over(book, ok=not error)
+
+
+def answered(book: LiveLog, *, prompt: str, answer: str, error: str = "", seconds: float) -> None:
+    """Writes the answer of the trial, or its failure."""
     kind, status = ("agent", "failed") if error else ("none", "ok")
     book.note(
         events.PromptAttempt(
@@ -402,9 +445,25 @@ def finished(book: LiveLog, *, prompt: str, answer: str, error: str = "", second
             error_type=kind,
         )
     )  # fmt: skip
+
+
+def ruled(history: History, gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool) -> int:
+    """The exit code for a run of one trial; says to standard error what the verdict does not say."""
+    unmet, started = list(not_met(history)), history.first(events.RunStarted)
+    planned = [i.name for i in Plan.from_json(started.plan).injections if i.may_hit] if started is not None else []
+    if planned and not unmet and not history.has(events.FaultWitnessed):
+        unmet = [f"nothing met a fault ({shortened(', '.join(planned), 100)})"]
+    ruling = rule(gate, judged, judgeable=judgeable, unmet=unmet)
+    if gate.given or unmet:
+        print(f"chaoslab: {ruling.line}", file=sys.stderr, flush=True)
+    return ruling.code
+
+
+def over(book: LiveLog, *, ok: bool) -> None:
+    """Writes the end of the run."""
     book.log.write(
         events.RunFinished(
-            received=1, processed=1, succeeded=int(not error),
+            received=1, processed=1, succeeded=int(ok),
             duration_s=round(system.monotonic() - book.run.origin, 6), reason="done",
         )
     )  # fmt: skip

@@ -400,6 +400,7 @@ def _leave(
         return refuse(error, code=code or 2)
     if history is None:
         return _ruled(gate, None, code)
+    from chaoslab.analysis.measures.idle import not_met
     from chaoslab.analysis.measures.run_report import RunReport
     from chaoslab.reports import summary
     from chaoslab.reports.trials import worst
@@ -408,7 +409,7 @@ def _leave(
 
     if summarized:
         print("\n" + summary.render(report, where=str(folder), program=program or _called()), flush=True)
-    code = _ruled(gate, report, code)
+    code = _ruled(gate, report, code, not_met(history))
     if summarized:
         print()
     latest = folder.resolve() == _latest()
@@ -495,9 +496,9 @@ def _history(folder: Path) -> History | None:
     return history if history.first(RunStarted) else None
 
 
-def _ruled(gate: Gate | None, report: RunReport | None, code: int) -> int:
-    """The exit code after the gate's check of the run; prints the ruling."""
-    if not gate:
+def _ruled(gate: Gate | None, report: RunReport | None, code: int, unmet: Sequence[str] = ()) -> int:
+    """The exit code after the gate's check of the run; prints the ruling. `unmet`: as in `gate.rule`."""
+    if not gate or (code and not gate.given):
         return code
     from chaoslab.reports.gate import rule
 
@@ -507,9 +508,10 @@ def _ruled(gate: Gate | None, report: RunReport | None, code: int) -> int:
     if report is None:
         print("gate FAILED: the run has left no logs here", file=sys.stderr, flush=True)
         return GATE_FAILED
-    ruling = rule(gate, report.verdicts, judgeable=report.judgeable, untried=report.untried)
-    print(ruling.line, file=sys.stdout if ruling.passed else sys.stderr, flush=True)
-    return 0 if ruling.passed else GATE_FAILED
+    ruling = rule(gate, report.verdicts, judgeable=report.judgeable, untried=report.untried, unmet=unmet)
+    if gate.given or not ruling.passed:
+        print(ruling.line, file=sys.stdout if ruling.passed else sys.stderr, flush=True)
+    return ruling.code
 
 
 def _called() -> str:

@@ -20,6 +20,7 @@ from chaoslab.base.parsers import SECONDS_MAX, closest
 from chaoslab.core.plan import Injection
 from chaoslab.execution.spec import REAL_LIMIT_S
 from chaoslab.seams.functions.seam import CALLS_MAX
+from chaoslab.seams.services.seam import MODELS_MAX
 
 MOST = 2**63 - 1
 """The largest whole number, as on the command line."""
@@ -36,6 +37,11 @@ def check_number(name: str, value: Any, *, whole: bool = False, least: int = 1) 
         seconds = f"a number of seconds above 0, up to {SECONDS_MAX} (ten years)"
         should = f"a whole number from {least} to {MOST}" if whole else seconds
         raise ValueError(f"{name} is {shown(value)}: it should be {should}")
+
+
+def check_settle(name: str, value: Any) -> None:
+    if value not in (None, 0):
+        check_number(name, value)
 
 
 def check_folder(name: str, value: Any) -> None:
@@ -148,6 +154,16 @@ class RunOptions:
         "not found, with a warning. The telemetry of some SDKs is unreachable in any case.", group=WORLD,
         choices=("refuse", "unreachable"),
         key="The fate of a host that is no service. refuse: the trial ends; unreachable: its name is not found.",
+    )  # fmt: skip
+    settle_s: float | None = option(
+        None, "the longest time that what is under way at the answer may go on, since an effect may land late: 60 "
+        "seconds by default, 30 of real time in the local world, which waits for calls alone. It is no part of "
+        "`Trial.seconds`; what is not over then is named in `Trial.warnings`.", group=WORLD, check=check_settle,
+        key="The longest time that what is under way at the answer may go on, in seconds or as a duration; 0: none.",
+    )  # fmt: skip
+    model_calls_max: int = option(
+        MODELS_MAX, "the most requests to models in one trial. More end it as hung.", group=WORLD,
+        check=partial(check_number, whole=True), key="The most requests to models in one trial. More end it as hung.",
     )  # fmt: skip
     calls_max: int = option(
         CALLS_MAX, "the most calls, or requests to services, without a wait in virtual time. More count as an endless "

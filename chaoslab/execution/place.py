@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import _get_running_loop, _set_running_loop
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from chaoslab.base.clock import system
 from chaoslab.worlds.virtual.context import own_line
+
+LOOK_S = 0.01
+"""The time between two looks at what is under way, in real time."""
 
 
 class Place(Protocol):
@@ -25,6 +28,16 @@ class Place(Protocol):
         trial."""
 
     def run_async(self, work: Callable[[], Coroutine[Any, Any, Any]], *, over: Callable[[], object]) -> Any: ...
+
+    def settle(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:
+        """Lets what is under way go on after the answer, for at most so long; to be called by the work. `busy`:
+        the calls under way, for a world that sees nothing else."""
+
+    async def settle_async(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None: ...
+
+    def pending(self, busy: Callable[[], Sequence[str]]) -> list[str]:
+        """Lines about what was under way still when the time to settle was over. `busy`: the calls; if
+        there are none, threads that only turn, such as for a pulse, are left out."""
 
     def aside(self, work: Callable[[], None]) -> None:
         """Runs the work in this world, before the trial or after it. It takes none of the trial's time."""
@@ -49,13 +62,30 @@ class Here:
         return []
 
     def pace(self, function: str) -> int:
-        if system.monotonic() <= self.deadline:
+        if system.monotonic() <= self.deadline and not self.late:
             return 1
         self.late = self.late or f"{own_line()} calls {function} after the deadline of {self.deadline_s:g} s"
         raise SystemExit(self.late)
 
+    def runaway(self, why: str) -> None:
+        """Ends an endless trial at its next call of a function."""
+        self.late = self.late or why
+
     def entered(self) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def settle(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:
+        until_s = system.monotonic() + within_s
+        while busy() and system.monotonic() < until_s:
+            system.sleep(LOOK_S)
+
+    async def settle_async(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:
+        until_s = system.monotonic() + within_s
+        while busy() and system.monotonic() < until_s:
+            await system.asleep(LOOK_S)
+
+    def pending(self, busy: Callable[[], Sequence[str]]) -> list[str]:
+        return [*busy()]
 
     def aside(self, work: Callable[[], None]) -> None:
         work()

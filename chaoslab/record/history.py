@@ -12,7 +12,6 @@ from typing import TypeVar, cast
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.garbage import no_garbage
 from chaoslab.core.events import (
-    CANCELLED,
     AttemptEvent,
     CallFinished,
     CallStarted,
@@ -195,7 +194,7 @@ class History:
         """The attempts that their own agent gave up, or that the end of their trial cut, and that met no fault before:
         the loser of two hedged requests, or what was under way in a group of tasks that ended. They neither failed nor
         succeeded. A call that was cancelled because a fault held it back has failed."""
-        gone = [at for _, event, at in self.failed if event.error == CANCELLED and event.cancelled]
+        gone = [at for _, event, at in self.failed if event.cancelled]
         return frozenset(gone).difference(map(_place, self.placed(FaultWitnessed))) if gone else frozenset()
 
     @cached_property

@@ -37,6 +37,9 @@ class TrialLog:
         self._now = clock.monotonic
         self.origin = self._now()
         self._lines: list[tuple[float, Any, str]] = []
+        self.over = False
+        """True when the time to settle after the answer is over."""
+        self._mark: tuple[int, float] | None = None
         self._history: History | None = None
         self._sent = b""  # both, pickled by another process, until they are read
 
@@ -48,6 +51,33 @@ class TrialLog:
         now_s = self._now()
         self._lines.append((now_s, noted, part))
         return now_s
+
+    def mark(self) -> None:
+        """Marks this place and moment of the log for `note_at_mark`."""
+        self._mark = len(self._lines), self._now()
+
+    @property
+    def answered(self) -> bool:
+        """True once there is a mark: the agent has ended by itself."""
+        return self._mark is not None
+
+    @property
+    def went_on(self) -> bool:
+        """True if something was noted after the mark."""
+        return self._mark is not None and self._mark[0] < len(self._lines)
+
+    def note_at_mark(self, noted: Iterable[Event]) -> None:
+        """Notes events at the marked place and moment, before all that came later; at the end if there is no mark."""
+        place, moment = self._mark or (len(self._lines), self._now())
+        self._lines[place:place] = [(moment, each, "") for each in noted]
+
+    def under_way(self) -> list[str]:
+        """The functions whose calls have begun and are not over."""
+        begun = {id(noted): noted.name for _, noted, part in self._lines if part == "begin"}
+        for _, noted, part in self._lines:
+            if part == "end":
+                begun.pop(id(noted), None)
+        return [*begun.values()]
 
     def noted(self, kind: type[E]) -> Iterator[E]:
         """All events of a kind so far, except those of a `Later`."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import line
 from chaoslab.core.events import (
+    OPEN,
     CallDisturbed,
     CallFinished,
     Event,
@@ -96,6 +97,8 @@ class Met:
         after = f"after {duration(self.ended.duration_s)}"
         if self.ended.status is not None:
             return f"the caller got {self.ended.status} {after}"
+        if self.ended.error == OPEN:
+            return f"the call was {OPEN}, {after}"
         return (
             f"the call ended with {self.ended.error} {after}"
             if self.ended.error

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.verdict.table import UNJUDGED, Outcome, Verdict
+from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
 from chaoslab.base.registry import did_you_mean
 
 NAMED = 8
@@ -28,16 +29,25 @@ class Gate:
     fail_on: tuple[str, ...] = ()
     count_words: bool = False
 
+    given: bool = True
+    """False if nobody asked for it: then nothing is said of what passes."""
+
     def __bool__(self) -> bool:
         return self.min_correct is not None or bool(self.fail_on)
 
 
+BY_ITSELF = Gate(fail_on=("harm", "wrong", "false_success"), given=False)
+"""The requirements where none are given."""
+
+
 @dataclass(frozen=True)
 class Ruling:
-    """The gate's result, with a line on the requirement, the finding and the trials concerned."""
+    """The gate's result, with a line on the requirement, the finding and the trials concerned. `code`: the exit code of
+    the command."""
 
     passed: bool
     line: str
+    code: int = 0
 
 
 def share(text: str) -> float:
@@ -60,12 +70,25 @@ def outcomes(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def rule(gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool, untried: Sequence[str] = ()) -> Ruling:
+def rule(
+    gate: Gate,
+    judged: Mapping[str, Verdict],
+    *,
+    judgeable: bool,
+    untried: Sequence[str] = (),
+    unmet: Sequence[str] = (),
+) -> Ruling:
     """Compares a run's verdicts with the requirements. `judgeable`: something was stated about right answers.
-    `untried`: the plan's injections, if none of them had an attempt that it could hit."""
-    parts = []
+    `untried`: the plan's injections, if none of them had an attempt that it could hit. `unmet`: lines about those that
+    had to hit and hit nothing."""
+    nothing = []
     if untried:
-        parts.append(Ruling(False, f"no attempt was made that a fault could hit, so none was tried: {_named(untried)}"))
+        nothing.append(f"no attempt was made that a fault could hit, so none was tried: {_named(untried)}")
+    elif unmet:
+        nothing.append("; ".join(unmet))
+    if judged and all(verdict.outcome is Outcome.INVALID for verdict in judged.values()):
+        nothing.append(f"no trial proves anything: {next(iter(judged.values())).why}")
+    parts = []
     if broken := [trial for trial, verdict in judged.items() if verdict.broken]:
         parts.append(Ruling(False, f"{len(broken)} could not be judged: {_named(broken)} ({judged[broken[0]].why})"))
     if gate.min_correct is not None:
@@ -73,11 +96,14 @@ def rule(gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool, untried:
     if gate.fail_on:
         parts.append(_of_refused(gate, judged))
     guessed = [f"{trial} {verdict.name}" for trial, verdict in judged.items() if not verdict.certain]
-    if guessed and not gate.count_words and (gate.min_correct is not None or gate.fail_on):
+    if guessed and gate.given and not gate.count_words and (gate.min_correct is not None or gate.fail_on):
         rest = "1 rests" if len(guessed) == 1 else f"{len(guessed)} rest"
         parts.append(Ruling(True, f"{rest} on words and did not count (--count-words): {_named(guessed)}"))
-    passed = all(part.passed for part in parts)
-    return Ruling(passed, f"gate {'passed' if passed else 'FAILED'}: " + "; ".join(part.line for part in parts))
+    missed = not all(part.passed for part in parts)
+    code = GATE_FAILED if missed else PROVES_NOTHING if nothing else 0
+    said = "; ".join([*nothing, *(part.line for part in parts if gate.given or not part.passed)])
+    how = f"gate {'FAILED' if code else 'passed'}" if gate.given else "FAILED" if missed else "proves nothing"
+    return Ruling(not code, f"{how}: {said}", code)
 
 
 def _is_correct(verdict: Verdict, *, count_words: bool) -> bool | None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence, Set
 from typing import Any
 
+from chaoslab.analysis.measures.idle import not_met
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.durations import difference, duration
@@ -72,7 +73,8 @@ def render(
             f"{those.counted(Counter(v.outcome for v in judged.values()))}\n"
         )
     stories = (_story(*pair, records[pair[0].trial], judged[pair[0].trial or ""], stages=stages) for pair in wanted)
-    return "\n\n".join(stories) + "\n"
+    unmet = [f"{'not met':>12}  {line(said, ANSWER_WIDTH)}" for said in not_met(history)]
+    return "\n\n".join([*stories, *(["\n".join(unmet)] if unmet else ())]) + "\n"
 
 
 def plain(
@@ -163,12 +165,16 @@ def _either(outcomes: Set[Outcome]) -> str:
 
 def _story(start: Record, event: PromptStarted, records: list[Record], verdict: Verdict, *, stages: bool) -> str:
     lines = [f"{start.trial}  prompt {event.prompt_index}: {_flat(event.prompt)}"]
-    met = Met.by_place(records)
+    met, answered = Met.by_place(records), False
     for number, record in enumerate(records):
         folded = not stages and is_stage(record.event)
         said = event_text(record.event) if not folded else f"fault    {met[number].told()}" if number in met else ""
         if said:
+            if answered:
+                lines.append(f"{'':>12}  after the answer:")
+                answered = False
             lines.append(f"{difference(record.t - start.t, 3):>12}  {said}")
+        answered = answered or type(record.event) is PromptFinished
     lines.append(f"{'verdict':>12}  {verdict.name}: {line(verdict.why, ANSWER_WIDTH)}")
     return "\n".join(lines)
 

@@ -43,7 +43,7 @@ def test_curl_meets_a_lost_reply_and_takes_a_stream(tmp_path: Path, capfd: Any) 
     wanted = json.dumps([{"effect": "POST /refunds", "order": 17}])
     with shop() as server:
         options = ["--fault", lost, "--effects", wanted]
-        assert exec_(tmp_path, f"crm={server.url}", ["sh", "-c", CURL_AGENT], *options) == 0
+        assert exec_(tmp_path, f"crm={server.url}", ["sh", "-c", CURL_AGENT], *options) == 1
     out, err = capfd.readouterr()
     assert (out, "curl: (28)" in err) == ('{"size": 13, "amount": 30}5\n', True)
     assert "chaoslab: harm – POST /refunds twice (" in err

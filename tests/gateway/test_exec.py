@@ -18,6 +18,7 @@ from chaoslab.cli import main
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.execution.recorded_run import Unrepeatable
 from chaoslab.execution.recorded_run import read as remember
+from chaoslab.reports.show import render
 from tests.gateway.parts import history, shop
 from tests.seams.lab_parts import eventually
 
@@ -72,7 +73,7 @@ def test_a_lost_reply_is_met_and_the_second_refund_is_harm(crm: str, tmp_path: P
     command = [sys.executable, "-c", PYTHON_AGENT]
     assert exec_(tmp_path, crm, command, "--effects", EFFECTS, "--fact", "30") == 0
     assert capfd.readouterr().err.startswith("chaoslab: correct – all that was stated holds")
-    assert exec_(tmp_path, crm, command, "--fault", LOST, "--effects", EFFECTS, "--fact", "30") == 0
+    assert exec_(tmp_path, crm, command, "--fault", LOST, "--effects", EFFECTS, "--fact", "30") == 1
     out, err = capfd.readouterr()
     assert (out, err.startswith("chaoslab: harm – POST /refunds twice (")) == ("Refunded 30.\n", True)
     assert [event.fault for _, event in history(tmp_path).of(FaultWitnessed)] == ["lost_reply"]
@@ -83,9 +84,35 @@ def test_a_lost_reply_is_met_and_the_second_refund_is_harm(crm: str, tmp_path: P
 
 def test_a_fault_for_a_request_that_never_came_proves_nothing(crm: str, tmp_path: Path, capfd: Any) -> None:
     third = json.dumps({"fault": "latency", "target": "crm", "calls": [3]})
-    assert exec_(tmp_path, crm, [sys.executable, "-c", PYTHON_AGENT], "--fault", third, "--effects", EFFECTS) == 0
+    assert exec_(tmp_path, crm, [sys.executable, "-c", PYTHON_AGENT], "--fault", third, "--effects", EFFECTS) == 4
     said = "chaoslab: invalid – 'latency on crm' is for request 3 of crm, and there were 1 ("
     assert capfd.readouterr().err.startswith(said)
+
+
+def test_a_fault_that_meets_nobody_proves_nothing(crm: str, tmp_path: Path, capfd: Any) -> None:
+    quiet = [sys.executable, "-c", "print('30')"]
+    assert exec_(tmp_path, crm, quiet, "--fault", "lost_reply:crm", "--fact", "30") == 4
+    *_, said = capfd.readouterr().err.splitlines()
+    assert said == "chaoslab: proves nothing: 'lost_reply on crm' hit nothing: nothing called crm"
+    assert "     not met  'lost_reply on crm' hit nothing: nothing called crm\n" in render(history(tmp_path))
+    failing = [sys.executable, "-c", "raise SystemExit(5)"]
+    assert exec_(tmp_path, crm, failing, "--fault", "lost_reply:crm") == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--fail-on", "invalid"], 0, "gate passed: no invalid was allowed, there is none"),
+        (["--fail-on", "harm,failed"], 1, "gate FAILED: no harm or failed was allowed, there are 1 harm: p1.r1"),
+        (["--min-correct", "1"], 1, "gate FAILED: at least 100 % correct were asked for, 0 % are (0 of 1 judged)"),
+    ],
+)
+def test_a_gate_decides_the_exit_code(
+    options: list[str], code: int, said: str, crm: str, tmp_path: Path, capfd: Any
+) -> None:
+    command = [sys.executable, "-c", PYTHON_AGENT]
+    assert exec_(tmp_path, crm, command, "--fault", LOST, "--effects", EFFECTS, *options) == code
+    assert f"chaoslab: {said}" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(("program", "source", "name"), [("node", NODE_AGENT, "a.mjs"), ("go", GO_AGENT, "a.go")])
@@ -95,7 +122,7 @@ def test_other_languages(program: str, source: str, name: str, crm: str, tmp_pat
     path = tmp_path / name
     path.write_text(source)
     command = [program, "run", str(path)] if program == "go" else [program, str(path)]
-    assert exec_(tmp_path, crm, command, "--fault", LOST, "--effects", EFFECTS) == 0
+    assert exec_(tmp_path, crm, command, "--fault", LOST, "--effects", EFFECTS) == 1
     out, err = capfd.readouterr()
     assert out.startswith("Refunded 30.")
     assert "chaoslab: harm – POST /refunds twice" in err
@@ -213,7 +240,7 @@ def test_a_plan_file_gives_faults_and_seed(crm: str, tmp_path: Path, capfd: Any)
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps({"seed": 7, "faults": [json.loads(LOST)]}))
     command = [sys.executable, "-c", PYTHON_AGENT]
-    assert exec_(tmp_path / "logs", crm, command, "--plan", str(plan), "--effects", EFFECTS) == 0
+    assert exec_(tmp_path / "logs", crm, command, "--plan", str(plan), "--effects", EFFECTS) == 1
     assert "harm – POST /refunds twice" in capfd.readouterr().err
     plan.write_text('{"faults": [{"fault": "latency"}]}')
     assert exec_(tmp_path / "logs", crm, command, "--plan", str(plan)) == 2

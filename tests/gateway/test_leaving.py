@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from chaoslab.analysis.measures.faults import uninjected
-from chaoslab.core.events import CallFinished, Effect, FaultWitnessed
+from chaoslab.core.events import CallFinished, Effect, FaultWitnessed, LabWarning
 from chaoslab.execution import gateway
 from tests.gateway.parts import Shop, history, shop, standing
 from tests.seams.lab_parts import eventually
@@ -98,4 +98,35 @@ def test_the_end_of_the_trial_cuts_the_call_of_one_that_still_waits(
         eventually(lambda: server.begun == 1)
         running.end()
         line.close()
-    assert [error for _, _, error, _ in ends(tmp_path)] == ["cancelled"]
+    assert [error for _, _, error, _ in ends(tmp_path)] == ["open at the trial's end"]
+
+
+@pytest.mark.parametrize("faults", [[], [ELSEWHERE]])
+def test_a_request_that_may_have_an_effect_yet_goes_on_after_the_answer(
+    faults: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(gateway, "GRACE_S", 0.01)
+    with slow() as (server, go_on), standing(tmp_path, [f"crm={server.url}"], *faults) as running:
+        with connected(running) as line:
+            line.sendall(POST)
+            eventually(lambda: server.begun == 1)
+        running.end(go_on.set, settle_s=20)
+        assert running.shared.acting() == []
+    assert len([*history(tmp_path).of(Effect)]) == 1
+    assert capsys.readouterr().err == ("chaoslab: waiting up to 20 s for crm 1.1 POST /refunds (Ctrl-C: no longer)\n")
+
+
+def test_one_that_is_not_over_in_time_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(gateway, "GRACE_S", 0.01)
+    with slow() as (server, go_on), standing(tmp_path, [f"crm={server.url}"]) as running:
+        with connected(running) as line, connected(running) as reader:
+            line.sendall(POST)
+            reader.sendall(b"GET /crm/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            eventually(lambda: server.begun == 1)
+            running.end(settle_s=0.02)
+        go_on.set()
+    said = "still under way after the answer, so what it does is not known: crm 1.1 POST /refunds"
+    assert said in [event.message for _, event in history(tmp_path).of(LabWarning)]
+    assert f"warning: {said}\n" in capsys.readouterr().err

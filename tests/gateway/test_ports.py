@@ -71,6 +71,21 @@ def test_the_gateway_says_where_it_listens_and_ends_with_its_signal(server: Any,
     process.stdout.close()
 
 
+def test_a_gateway_whose_fault_meets_nobody_proves_nothing(server: Any, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "chaoslab", "gateway", "--port", "0", "--fault", "lost_reply:crm"]
+    options = ["--route", f"crm={server.url}", "--logs", str(tmp_path)]
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    while not process.stdout.readline().startswith("ready: "):
+        pass
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 4
+    assert process.stderr.read() == "chaoslab: proves nothing: 'lost_reply on crm' hit nothing: nothing called crm\n"
+    process.stdout.close()
+    process.stderr.close()
+
+
 @pytest.mark.parametrize(
     ("texts", "line"),
     [

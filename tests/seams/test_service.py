@@ -1070,7 +1070,7 @@ def test_a_trial_that_ends_before_its_fault_leaves_it_unwitnessed() -> None:
     late = [lab.inject("latency", "shop", delay_s=100.0)]
     trial = lab.run(agent, "go", services={"shop": shop}, faults=late, effects=[], deadline_s=50)
     ((_, call),) = trial.history.of(CallFinished)
-    assert (trial.outcome, call.error) == (lab.Outcome.HUNG, "cancelled")
+    assert (trial.outcome, call.error) == (lab.Outcome.HUNG, "open at the trial's end")
     assert not list(trial.history.of(FaultWitnessed))
 
 

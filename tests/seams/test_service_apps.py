@@ -22,6 +22,7 @@ import requests
 import chaoslab as lab
 from chaoslab.core.events import CallStarted
 from chaoslab.seams.services.app import Request, kind_of
+from chaoslab.worlds.virtual.context import Unsupported
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -498,3 +499,39 @@ def test_a_thread_that_outlives_its_trial_leaves_no_loop_open(recwarn: pytest.Wa
 
     assert lab.run(agent, "go").ok
     assert [str(warning.message) for warning in recwarn] == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_an_own_backend_on_this_computer_is_not_covered(host: str) -> None:
+    def agent(_: str) -> str:
+        with contextlib.suppress(httpx.ConnectError):
+            httpx.post(f"http://{host}:8123/refunds", json={"order": 17})
+        return "done"
+
+    said = (
+        r"a connection to 127.0.0.1:8123 \(in test_service_apps.py, line \d+, agent\) is not covered by virtual time: "
+    )
+    with pytest.raises(Unsupported, match=said + r"give its stand-in with services=\{'127.0.0.1:8123': …\}, or run in"):
+        lab.run(agent, "go")
+    trial = lab.run(agent, "go", elsewhere="unreachable", twin=False)
+    assert (trial.answer, trial.warnings) == (
+        "done", ("127.0.0.1:8123 could not be reached: no service has this address",),
+    )  # fmt: skip
+    trial = lab.run(agent, "go", services={f"{host}:8123": lambda _: (201, {})}, twin=False)
+    assert (trial.answer, [effect["effect"] for effect in trial.effects]) == ("done", ["POST /refunds"])
+
+
+def test_a_server_of_the_agents_own_may_be_asked_before_it_listens() -> None:
+    async def agent(_: str) -> str:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readline()
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            await writer.drain()
+            writer.close()
+
+        with contextlib.suppress(OSError):
+            await asyncio.open_connection("127.0.0.1", 8123)
+        async with await asyncio.start_server(serve, "127.0.0.1", 8123), httpx.AsyncClient() as client:
+            return (await client.get("http://127.0.0.1:8123/")).text
+
+    assert lab.run(agent, "go", twin=False).answer == "ok"

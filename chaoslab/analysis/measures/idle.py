@@ -5,11 +5,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from chaoslab.analysis.verdict.traits import needs
 from chaoslab.base.jsonable import line
-from chaoslab.core.events import CallFinished, CallStarted, FaultArmed, FaultInjected, FaultScheduled, FaultWitnessed
-from chaoslab.core.plan import Injection
+from chaoslab.core.events import (
+    CallFinished,
+    CallStarted,
+    FaultArmed,
+    FaultInjected,
+    FaultScheduled,
+    FaultWitnessed,
+    RunStarted,
+)
+from chaoslab.core.plan import Injection, Plan
 from chaoslab.record.history import History
 
 ACTED = (FaultInjected, FaultArmed, FaultWitnessed)
@@ -70,6 +79,15 @@ def idle(history: History, injections: Sequence[Injection]) -> tuple[str, ...]:
     found = Idle()
     found.take(history, injections)
     return tuple(found.told(called=True))
+
+
+def not_met(history: History) -> tuple[str, ...]:
+    """A line for each injection of the run's plan that hit or changed nothing in any of its trials, though it had to
+    hit: dice may spare all. None if the plan is not known."""
+    started, found = history.first(RunStarted), Idle()
+    with suppress(LookupError, TypeError, ValueError):  # a plan that is none of this version's
+        found.take(history, Plan.from_json(started.plan).injections if started is not None else ())
+    return tuple(found.told())
 
 
 def _by_chance(injection: Injection) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
+from typing import Any
 
 from chaoslab.analysis.verdict import traits
 from chaoslab.analysis.verdict.ledger import Finding, Kind
 from chaoslab.analysis.verdict.seen import Seen, line
 from chaoslab.core.events import (
+    OPEN,
     AttemptRef,
     CallDisturbed,
     CallFinished,
@@ -57,8 +59,12 @@ def armed_in_vain(seen: Seen) -> Finding | None:
 
     met = {where(event) for _, event in seen.of(FaultWitnessed)}
     met |= {where(event) for _, event in seen.of(FaultHealed) if event.masked_by or event.idle}
+    ended = None
     for record, event in seen.of(FaultArmed):
         if where(event) in met or event.at in _in_outages(seen.of(FaultWitnessed), seen.of(CallFinished)):
+            continue
+        ended = ended or {_at(end): end for _, end in seen.calls()}
+        if _goes_on(event, ended):
             continue
         text = f"{event.fault} was armed on {event.target} {event.request}.{event.attempt} and not witnessed"
         return Finding(Kind.NOT_MET, text, (line(record),))
@@ -67,7 +73,8 @@ def armed_in_vain(seen: Seen) -> Finding | None:
 
 def unseen(seen: Seen) -> Finding | None:
     """A fault that was injected into a call, and that its caller did not meet: it was gone before, or saw nothing of
-    it. A call that met another fault shows no more than that one, if it ended, or if that one held it to its end."""
+    it. A call that met another fault shows no more than that one, if it ended, or if that one held it to its end. A
+    call that goes on has not missed its fault."""
     if not seen.of(FaultInjected):
         return None
     owners = [_whose(event) for _, event in seen.of(FaultWitnessed)]
@@ -82,7 +89,7 @@ def unseen(seen: Seen) -> Finding | None:
     met = {at[1:] for at in own}
     for record, event in missed:
         end = ended.get(_at(event))
-        if end is None:
+        if end is None or _goes_on(event, ended):
             continue
         gone = end.cancelled
         if gone or _at(event) not in met:
@@ -90,6 +97,18 @@ def unseen(seen: Seen) -> Finding | None:
             why = "the call was over before its caller met it" if gone else "its caller saw nothing of it"
             return Finding(Kind.NOT_MET, f"{event.fault} was injected on {where}, and {why}", (line(record),))
     return None
+
+
+def _goes_on(fault: FaultInjected | FaultArmed, ended: Mapping[tuple[Any, ...], CallFinished]) -> bool:
+    """True if the call was open at the trial's end, or if its caller gave up a call that the fault held back and asked
+    again: then the fault has acted, whatever the first call would have shown."""
+    at = _at(fault)
+    end = ended.get(at)
+    if end is not None and end.error == OPEN:
+        return True
+    if end is not None and end.cancelled and traits.delays(fault.fault):
+        return any(each[:3] == at[:3] and each[3] > at[3] for each in ended)
+    return False
 
 
 def unreached(seen: Seen) -> Finding | None:

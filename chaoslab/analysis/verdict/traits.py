@@ -11,7 +11,7 @@ import sys
 from functools import lru_cache
 
 from chaoslab.core import fault as core
-from chaoslab.core.events import CANCELLED
+from chaoslab.core.events import CANCELLED, OPEN
 from chaoslab.core.fault import Fault, load, trait
 
 
@@ -51,6 +51,11 @@ def lasts(fault: str) -> bool:
     return bool(trait(of(fault), "lasts"))
 
 
+def delays(fault: str) -> bool:
+    """True if it can hold a call back."""
+    return bool(trait(of(fault), "delays"))
+
+
 def of_process(fault: str) -> bool:
     """True if it begins an outage of a service, for all its clients."""
     return bool(trait(of(fault), "of_process"))
@@ -65,7 +70,7 @@ def may_fail(fault: str, error: str | None) -> bool:
     """True if it can be the cause of a failure with this error: one that only makes a call slow ends none otherwise
     than by a timeout."""
     only_slow = trait(of(fault), "delays") and not corrupts(fault)
-    return not only_slow or error in ("timed_out", CANCELLED)
+    return not only_slow or error in ("timed_out", CANCELLED, OPEN)
 
 
 def may_succeed(fault: str) -> bool:

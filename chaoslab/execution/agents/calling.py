@@ -6,12 +6,13 @@ import asyncio
 import dataclasses
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import system
 from chaoslab.base.jsonable import describe_error, to_jsonable
+from chaoslab.execution.place import Place
 from chaoslab.seams import adapters
 
 
@@ -34,6 +35,13 @@ class Loop:
             system.sleep(delay_s)
         else:
             self._runner.run(system.asleep(delay_s))
+
+    def settle(self, place: Place, within_s: float, busy: Callable[[], Sequence[str]]) -> None:
+        """Lets what the agent has left go on (`Place.settle`), also the tasks in the loop."""
+        if self._runner is None:
+            place.settle(within_s, busy)
+        else:
+            self._runner.run(place.settle_async(within_s, busy))
 
     def close(self) -> None:
         """Cancels what is left in the loop and closes it, like `asyncio.run`."""

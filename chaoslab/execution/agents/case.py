@@ -24,19 +24,24 @@ from chaoslab.record.log import BufferedEvent
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.gateway.routes import Route
 
+SETTLE_S = {"virtual": 60.0, "local": 30.0}
+"""The time for what is under way at the answer, by default, in the world's seconds."""
+
 
 @dataclass
 class AgentResult:
     """The result of one trial; see `TrialResult`.
 
     `book`: its events. `warnings`: warnings about it. `called`: the names of the functions and services that were
-    called. `spent_usd`: the run's spending for models at the end of the trial, in dollars.
+    called. `pending`: a warning about what was under way still when the trial ended. `spent_usd`: the run's spending
+    for models at the end of the trial, in dollars.
     """
 
     book: TrialLog
     answer: Any = None
     error: BaseException | None = None
     hung: str = ""
+    pending: str = ""
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     called: frozenset[str] = frozenset()
@@ -109,6 +114,12 @@ class AgentCase:
     """The values that `says` reads in the twin's answer; None if there are none."""
     right_state: Any = None
     """The end state of the twin; None: nothing to compare with."""
+
+    @property
+    def settle_s(self) -> float:
+        """The longest time that what is under way at the answer may go on, in the world's seconds."""
+        asked = self.options.settle_s
+        return SETTLE_S[self.options.world] if asked is None else asked
 
     def with_drawn(self, drawn: Drawn) -> Self:
         """The same run with the plan of one trial. Where its waits are its own, the twin's duration says nothing."""

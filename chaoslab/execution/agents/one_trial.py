@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.conversation import Conversation, Talk
-from chaoslab.execution.agents.calling import Ask, Start, awaited, text_of
+from chaoslab.execution.agents.calling import Ask, Loop, Start, awaited, text_of
 from chaoslab.execution.agents.case import AgentCase, AgentResult
 from chaoslab.execution.agents.trial_record import STOPPED, UNHELD, close, opening, unasked, uncalled
 from chaoslab.execution.place import Here, Place
@@ -23,6 +23,11 @@ from chaoslab.model.app import ModelApp
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.services.seam import ServiceSeam
+
+AGAIN = "again and again"
+"""The words of a world about a loop that takes no time."""
+WAITS_MAX = 3
+"""The most waits that a warning shows."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,6 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
         result.warnings += (STOPPED,)
     else:
         _ask(case, ready, place, result, states)
-    if isinstance(place, Here) and place.late:  # even if the agent swallowed the exit
-        result.hung = place.late
     if result.hung:
         result.answer = result.error = None
     result.called = book.called() | services.asked_of
@@ -76,9 +79,9 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     if not spec.stopped:
         result.warnings += (*uncalled(case, result.called, ready.unheld), *unasked(case, result))
     with place.entered():
-        if case.options.state is not None and not spec.stopped:
-            book.note(states.event())
-        close(case, result, now, told=not spec.stopped)
+        state = None if case.options.state is None or spec.stopped else states.event()
+        close(case, result, now, state, told=not spec.stopped)
+    result.warnings += (result.pending,) if result.pending else ()
     return result
 
 
@@ -90,30 +93,66 @@ def _ask(case: AgentCase, ready: Ready, place: Place, result: AgentResult, state
     if isinstance(prompt, Conversation):
         talk = Talk(prompt, book.note, book.requests, ready.functions.memory, system)
 
+    async def whole_async() -> Any:
+        if talk is None:
+            return await awaited(ask(prompt, start))
+        while (words := talk.next()) is not None:
+            await system.asleep(talk.wait_s)
+            talk.begin(words)
+            talk.answered(text_of(await awaited(ask(words, start))))
+        return talk.whole
+
+    def whole(loop: Loop) -> Any:
+        if talk is None:
+            return loop.fetched(ask(prompt, start))
+        while (words := talk.next()) is not None:
+            loop.sleep(talk.wait_s)
+            talk.begin(words)
+            talk.answered(text_of(loop.fetched(ask(words, start))))
+        return talk.whole
+
+    def busy() -> list[str]:
+        return [*book.under_way(), *ready.services.acting()]
+
+    silent: list[str] = []
+
+    def ended() -> None:
+        result.seconds = round(system.monotonic() - book.origin, 6)
+        if isinstance(place, Here):
+            result.hung = place.late  # even if the agent swallowed the exit
+
+    def settling_s() -> float:
+        """Notes that the agent has ended; returns the time that what it has left may take: none if its world ends."""
+        if book.over:
+            return 0.0
+        book.mark()
+        ended()
+        return case.settle_s
+
     async def work_async() -> None:
         with _caught(result, hung):
-            if talk is None:
-                result.answer = await awaited(ask(prompt, start))
-                return
-            while (words := talk.next()) is not None:
-                await system.asleep(talk.wait_s)
-                talk.begin(words)
-                talk.answered(text_of(await awaited(ask(words, start))))
-            result.answer = talk.whole
+            result.answer = await whole_async()
+        within_s = settling_s()
+        with suppress(*_ERRORS):  # of what the agent has left
+            await place.settle_async(within_s, busy)
+        book.over = True
 
     def work() -> None:
-        with _caught(result, hung), closing(start.loop) as loop:
-            if talk is None:
-                result.answer = loop.fetched(ask(prompt, start))
-                return
-            while (words := talk.next()) is not None:
-                loop.sleep(talk.wait_s)
-                talk.begin(words)
-                talk.answered(text_of(loop.fetched(ask(words, start))))
-            result.answer = talk.whole
+        with closing(start.loop) as loop:
+            with _caught(result, hung):
+                result.answer = whole(loop)
+            within_s = settling_s()
+            with suppress(*_ERRORS):
+                loop.settle(place, within_s, busy)
+            book.over = True
 
     def over() -> None:
-        result.seconds = round(system.monotonic() - book.origin, 6)
+        book.over = True
+        if not book.answered:
+            ended()
+            silent.extend(ready.services.silent())
+        if book.answered:
+            result.pending = _still(case.settle_s, place.pending(busy))
         ready.functions.book = None
         ready.services.end()
         if case.options.state is not None:
@@ -126,7 +165,25 @@ def _ask(case: AgentCase, ready: Ready, place: Place, result: AgentResult, state
             else:
                 place.run(work, over=over)
     except hung as error:
-        result.hung = str(error)
+        if book.answered:
+            result.pending = f"after the answer: {str(error).splitlines()[0]}"
+        else:
+            why, *waits = str(error).splitlines()
+            if AGAIN in why:  # a loop waits for nobody
+                silent.clear()
+            waits = [each for each in waits if not silent or " waits in Queue.get" not in each]
+            result.hung = "\n".join([why, *silent, *waits])
+
+
+def _still(settle_s: float, waits: Sequence[str]) -> str:
+    """The warning about what went on when the time to settle was over; empty if nothing did."""
+    more = f" and {len(waits) - WAITS_MAX} more" if len(waits) > WAITS_MAX else ""
+    said = f"still under way {settle_s:g} s after the answer, so its end is not known: "
+    return f"{said}{'; '.join(waits[:WAITS_MAX])}{more}" if waits else ""
+
+
+_ERRORS = (Exception, SystemExit, asyncio.CancelledError)
+"""The exceptions by which an agent fails."""
 
 
 @contextmanager

@@ -79,6 +79,7 @@ class AgentSpec(AgentCase):
             services = ServiceSeam(
                 self.plan, timeout_s=self.options.timeout_s, models=models, price=cost_usd, mcp_reads=reads
             )
+            services.models_max = self.options.model_calls_max
             stack.enter_context(self._gateway(services))
             pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
             ask, of_coroutine = self._ask(self.agent)
@@ -115,7 +116,7 @@ class AgentSpec(AgentCase):
         from chaoslab.execution.gateway import GRACE_S, addresses, listening
 
         with listening(self.upstreams, services) as (address, shared):
-            services.settle = partial(shared.settle, GRACE_S)
+            services.settle, services.acting = partial(shared.settle, GRACE_S), shared.acting
             urls = {name: f"{address}/{name}" for name in self.upstreams}
             own = {f"{name.upper().replace('-', '_')}_URL": url for name, url in urls.items()}
             with with_variables({**own, **addresses(self.upstreams, urls.__getitem__)}):
@@ -144,6 +145,7 @@ class AgentSpec(AgentCase):
                 calls_max=self.options.calls_max,
                 elsewhere=elsewhere,
             )
+            seam.runaway = world.runaway
             for name, app in self.services.items():
                 host, ports = address_of(name)
                 if isinstance(app, Fresh):
@@ -160,7 +162,12 @@ class AgentSpec(AgentCase):
 
     @contextmanager
     def _local(self) -> Iterator[tuple[Callable[[ServiceSeam], Place], Hangs, Pairs]]:
-        yield lambda _: Here(self.deadline_s), (), []
+        def new(seam: ServiceSeam) -> Place:
+            here = Here(self.deadline_s)
+            seam.runaway = here.runaway
+            return here
+
+        yield new, (), []
 
     # The agent and its functions.
 

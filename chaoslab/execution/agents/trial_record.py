@@ -45,18 +45,20 @@ def opening(case: AgentCase) -> Iterator[events.Event]:
         yield events.ValuesDrawn(values=dict(case.drawn))
 
 
-def close(case: AgentCase, result: AgentResult, now: datetime, *, told: bool = True) -> None:
-    """Writes the events with which a trial ends. `now`: the moment at which it began. `told`: its calls are known."""
+def close(
+    case: AgentCase, result: AgentResult, now: datetime, state: events.EndState | None, *, told: bool = True
+) -> None:
+    """Writes the events with which a trial ends; those of the answer where it was given. `now`: the moment at which it
+    began. `state`: the end state, if it was read. `told`: its calls are known."""
     book, asked = result.book, str(case.prompt)
     kind = HUNG if result.hung else "agent" if result.error is not None else "none"
     error = result.hung or (describe_error(result.error) if result.error is not None else "")
     text = "" if kind != "none" else text_of(result.answer)
     end = iso(now + timedelta(seconds=result.seconds))
-    for warning in result.warnings:
-        book.note(events.LabWarning(message=warning))
-    for unreached in _unreached(case, book) if told else ():
-        book.note(unreached)
-    book.note(
+    ending: list[events.Event] = [] if state is None or book.went_on else [state]
+    ending += [events.LabWarning(message=warning) for warning in result.warnings]
+    ending += _unreached(case, book) if told else ()
+    ending.append(
         events.PromptAttempt(
             prompt_index=1,
             prompt=asked,
@@ -73,9 +75,9 @@ def close(case: AgentCase, result: AgentResult, now: datetime, *, told: bool = T
     if kind == "none" and case.options.says is not None:
         values, why = read(case.options.says, result.answer, text)
         twin = None if case.twin_says is None else dict(case.twin_says)
-        book.note(events.AnswerRead(says=values, twin=twin, error=why))
+        ending.append(events.AnswerRead(says=values, twin=twin, error=why))
     ok = "ok" if kind == "none" else "failed"
-    book.note(
+    ending.append(
         events.PromptFinished(
             prompt_index=1,
             prompt=asked,
@@ -86,6 +88,12 @@ def close(case: AgentCase, result: AgentResult, now: datetime, *, told: bool = T
             error_type=kind,
         )
     )
+    went_on = book.went_on
+    book.note_at_mark(ending)
+    if state is not None and went_on:
+        book.note(state)
+    if result.pending:
+        book.note(events.LabWarning(message=result.pending))
 
 
 def _unreached(case: AgentCase, book: TrialLog) -> list[events.FaultUnreached]:

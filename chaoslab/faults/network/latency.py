@@ -51,4 +51,6 @@ class Latency(Fault):
         least_s = min(self.delay_s, seen.deadline_s) - TIMER_SLACK_S
         if seen.duration_s < least_s or seen.error not in (None, "timed_out"):
             return None
+        if seen.duration_s < self.delay_s - TIMER_SLACK_S:
+            return f"given up after {duration(seen.duration_s)} of the {duration(self.delay_s)} that were armed"
         return f"took {duration(seen.duration_s)}, at least {duration(self.delay_s)} were armed"

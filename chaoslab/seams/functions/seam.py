@@ -20,7 +20,7 @@ from chaoslab.base.identity import request_id
 from chaoslab.base.jsonable import line_of
 from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import at_once
-from chaoslab.core.events import CANCELLED, REPLY_MAX, Event, own_words
+from chaoslab.core.events import CANCELLED, OPEN, REPLY_MAX, Event, own_words
 from chaoslab.core.exchange import Call, Failure, Reply
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Candidates, Decision, Plan
@@ -48,8 +48,11 @@ class _Noted:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         book, made = self.book, self.made
-        if error is not None and made.ok:
-            made.raised(error)
+        if error is not None:
+            if made.ok:
+                made.raised(error)
+            if book.over and made.error == CANCELLED:
+                made.error = OPEN
         if made.request is not None and not made.late:  # else its events are made as they are noted
             with self.numbering:
                 made.ended(book.requests)
@@ -310,7 +313,8 @@ class _Attempt(Attempt):
 
     def _finished(self, reply: Reply | None, failure: Failure | None) -> None:
         made, kind = self.made, failure.kind if failure else None
-        self.observed(reply, failure)
+        if reply or failure or not (self.book.answered and self.book.over):  # else nobody has seen an end of it
+            self.observed(reply, failure)
         own = isinstance(reply, Returned)
         right = reply.ok if isinstance(reply, Returned) else reply is not None and reply.status < 400
         made.ok = right and not self.left

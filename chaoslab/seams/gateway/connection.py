@@ -143,7 +143,7 @@ class Connection:
         attempt = self._gateway.asked(self._route, request, self)
         if attempt is None:
             return False
-        self._gateway.under_way.add(id(attempt))
+        self._gateway.under_way[id(attempt)] = attempt
         return self._ended(attempt, head, large=large)
 
     def _ended(self, attempt: ServiceAttempt, head: Head, *, large: bool) -> bool:

@@ -244,7 +244,7 @@ class Loop:
                 self._drop(client)
                 return
             attempt = PassedAttempt(shared.seam, book, head.name, request, self._note, wanted)
-        shared.under_way.add(id(attempt))
+        shared.under_way[id(attempt)] = attempt
         client.held = held[head.size :]
         client.exchange = exchange = _Exchange(client, attempt, head)
         self._begun.append(exchange)

@@ -39,8 +39,8 @@ class Gateway:
     tell: Tell | None = None
     loop: Loop | None = None
     secrets: set[str] = field(default_factory=set)
-    under_way: set[int] = field(default_factory=set)
-    """The exchanges that are not over."""
+    under_way: dict[int, ServiceAttempt] = field(default_factory=dict)
+    """The exchanges that are not over, by the attempt's id."""
     calm: Condition = field(default_factory=Condition)
 
     def settle(self, grace_s: float) -> None:
@@ -48,9 +48,13 @@ class Gateway:
         with self.calm:
             self.calm.wait_for(lambda: not self.under_way, grace_s)
 
-    def end(self, grace_s: float) -> None:
-        """Ends the trial, once all exchanges are over or the time is."""
-        self.settle(grace_s)
+    def acting(self) -> list[str]:
+        """The requests that may have an effect yet: their services have not answered, whether their clients wait or
+        not. As in "crm 1.1 POST /refunds"."""
+        return [f"{a.name} {a.call.request}.{a.call.attempt} {a.tool}" for a in [*self.under_way.values()] if a.may_act]
+
+    def end(self) -> None:
+        """Ends the trial."""
         with self.lock:
             self.seam.end()
 
@@ -63,7 +67,8 @@ class Gateway:
 
     def over(self, attempts: Iterable[int]) -> None:
         """Takes the end of exchanges that were under way."""
-        self.under_way.difference_update(attempts)
+        for attempt in attempts:
+            self.under_way.pop(attempt, None)
         with self.calm:
             self.calm.notify_all()
 

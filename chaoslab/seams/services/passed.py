@@ -47,7 +47,7 @@ class PassedAttempt(ServiceAttempt):
     events that it would have as a `ServiceAttempt`. `tell` takes the two that each attempt has."""
 
     of_model, chat, hit, over = False, None, False, False
-    via, sent, reply, waited_s = "service", None, None, None
+    via, sent, reply, waited_s, acted = "service", None, None, None, False
     _stopped, _broken_by, _packed = False, None, True
 
     def __init__(

@@ -7,6 +7,7 @@ of that by the world (`Line`, `Seen`). A request that no fault hits is answered 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain as chain_of
 from math import inf, isinf
@@ -39,6 +40,8 @@ from chaoslab.seams.services.outages import Current, Outages
 from chaoslab.seams.services.refusals import Refusals, refuses
 from chaoslab.wire.body import BODY_MAX
 
+MODELS_MAX = 100
+"""The most requests to models in one trial, by default."""
 ERRORS = {429: ErrorReply(429, {"error": "Too Many Requests"}, {"Retry-After": "1"})}
 
 
@@ -70,15 +73,23 @@ class ServiceSeam:
         self.spent = Spent(price=price)
         self.book: TrialLog | None = None
         self.memory = TrialMemory(plan, "")
+        self.models_max, self.models_asked = MODELS_MAX, 0
+        self.runaway: Callable[[str], object] = lambda _: None
+        """Ends the trial, whose agent has asked models more than `models_max` times; the argument says so."""
         self.asked_of: set[str] = set()
         self.open: dict[int, ServiceAttempt] = {}
         """The attempts whose clients have not ended them."""
         self.settle: Callable[[], object] = lambda: None
         """Waits until replies that were sent are noted; in virtual time they are."""
+        self.acting: Callable[[], list[str]] = list
+        """The requests at a gateway that may have an effect yet."""
+        self.lapsed: list[ServiceAttempt] = []
+        """The attempts whose answer a fault keeps for ever, and whose clients waited for `timeout_s`."""
         self.outages = Outages(clock)
         self.refusals = Refusals(
             plan, self.outages, timeout_s=timeout_s, clock=clock, connected=lambda name: self.asked_of.add(name)
         )
+        self._warned = False
         self._reach: dict[tuple[str, bool], Candidates] = {}
 
     def begin(self, book: TrialLog, memory: TrialMemory, *, spent_usd: float = 0.0) -> None:
@@ -86,7 +97,8 @@ class ServiceSeam:
         run's spending before it."""
         self.book, self.memory = book, memory
         self.spent = Spent(cost_usd=spent_usd, price=self.price)
-        self.asked_of, self.open = set(), {}
+        self.asked_of, self.open, self.models_asked = set(), {}, 0
+        self.lapsed.clear()
         self.refusals.begin(book, memory)
         self._mcp_listed.clear()
         self.outages.clear()
@@ -99,9 +111,27 @@ class ServiceSeam:
         self.refusals.end()
         self.book = None
 
+    def silent(self) -> list[str]:
+        """Lines about the requests that have no answer yet."""
+        last = [each for each in self.lapsed if each.asked.attempts == each.call.attempt]
+        return [
+            f"{each.name} has not answered {each.tool} ({each.call.request}.{each.call.attempt})"
+            for each in (*last, *self.open.values())
+        ]
+
     def asked(self, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
         """The attempt that a request to a service is; None outside of a trial."""
         return None if self.book is None else ServiceAttempt(self, self.book, name, request, line)
+
+    def asked_model(self, name: str) -> None:
+        """Counts a request to a model, tells at the half of what one trial may make, and ends it beyond."""
+        self.models_asked += 1
+        if self.models_asked == self.models_max // 2 and not self._warned:
+            self._warned = True
+            said = f"{name} was asked {self.models_asked} times in one trial: it ends as hung after {self.models_max}"
+            print(f"chaoslab: {said} (model_calls_max)", file=sys.stderr, flush=True)
+        if self.models_asked > self.models_max:
+            self.runaway(f"{name} is asked again and again ({self.models_max} requests to models in one trial)")
 
     def never_hits(self, name: str) -> bool:
         """True if nothing in the plan can hit a request to the service, and nothing else is noted of one than that it
@@ -151,7 +181,7 @@ class ServiceAttempt(Attempt):
         self.value = request.meaning()
         host = seam.models.get(name)
         self.of_model, self.chat = host is not None, ModelRequest.of(host, request)
-        self.over = False
+        self.over = self.acted = False
         self.waited_s: float | None = None
         self.reply: Served | None = None
         self._fields: Fields = ()
@@ -166,6 +196,8 @@ class ServiceAttempt(Attempt):
         book.calls += 1
         seam.asked_of.add(name)
         number, attempt = self.asked.number, self.asked.begin(began_s)
+        if self.chat is not None:
+            seam.asked_model(name)
         held = seam.outages.held(name)
         reach, decisions = seam.reach(name, chat=self.chat is not None), Decisions()
         if held is not None:
@@ -366,6 +398,7 @@ class ServiceAttempt(Attempt):
             raise Failure("timed_out")
         if isinf(delay_s):
             self.line.lapse()
+            self.seam.lapsed.append(self)
             raise Failure("timed_out")
 
     def note(self, event: Event) -> None:
@@ -378,6 +411,7 @@ class ServiceAttempt(Attempt):
     ) -> None:
         """Notes what the application did, by its own words or by the request's method and the reply's status. `body`:
         that of the reply, as far as it is known: a tool of MCP that failed says so in it."""
+        self.acted = True
         said = next((text for name, text in fields if name.lower() == EFFECT.lower()), None)
         done: Sequence[tuple[str, Mapping[str, Any]]] = ()
         if said is not None:
@@ -427,9 +461,18 @@ class ServiceAttempt(Attempt):
             length = {name.lower(): value for name, value in reply.headers.items()}.get("content-length")
             if length == str(len(self.reply.raw)):  # which stands for the body here
                 reply = Served(reply.status, reply.fields, self.reply.raw)
+        if error == "timed_out" and self.waited_s is not None:  # it kept the connection, and never came back to it
+            duration_s = self.waited_s
         silence_s = seen.streamed.silence_s if seen.streamed is not None else duration_s
         deadline_s = silence_s if error == "timed_out" else self.seam.timeout_s
-        self._finish(error, deadline_s, reply, seen.bytes, whole=whole, streamed=seen.streamed)
+        self._finish(
+            error, deadline_s, reply, seen.bytes, whole=whole, duration_s=duration_s, streamed=seen.streamed
+        )  # fmt: skip
+
+    @property
+    def may_act(self) -> bool:
+        """True while the service has not answered, so that what it does is not noted, if it may do anything."""
+        return not self.acted and not self.of_model and self.request.method not in SAFE
 
     def changed(self) -> bool:
         """True if a fault has changed the exchange."""
@@ -445,7 +488,7 @@ class ServiceAttempt(Attempt):
         if self.waited_s is not None:
             self._finish("timed_out", self.waited_s, None, 0, duration_s=self.waited_s)
         else:
-            self._finish(events.CANCELLED, self.seam.timeout_s, None, 0)
+            self._finish(events.OPEN, self.seam.timeout_s, None, 0)
 
     def _finish(
         self,
@@ -464,7 +507,7 @@ class ServiceAttempt(Attempt):
         if duration_s is None:
             duration_s = self.seam.clock.monotonic() - self.began_s
         status = reply.status if reply is not None else None
-        if error != events.CANCELLED:
+        if error not in (events.CANCELLED, events.OPEN):
             self.judged(
                 Observation(
                     duration_s=round(duration_s, 6),

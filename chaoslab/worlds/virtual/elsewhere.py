@@ -47,6 +47,8 @@ CACHES = {
     "huggingface.co": "load them once before into the folder of HF_HOME, and set HF_HUB_OFFLINE=1",
 }
 """Host → the way to do without it: the variable to set, and the cache to fill before the trial."""
+EXPORT_PORTS = (4317, 4318)
+"""The ports on this computer to which OpenTelemetry exports."""
 SENTRY = ".ingest.sentry.io", ".ingest.us.sentry.io", ".ingest.de.sentry.io"
 """The ends of the hosts of Sentry, which has one for each customer."""
 
@@ -94,6 +96,15 @@ class Elsewhere:
             raise Unsupported(f"a connection to {host}:{port}", "give its stand-in with services={…}")
         self._spared(host)
         return OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
+
+    def nobody(self, host: str, port: int) -> Unsupported | None:
+        """The error for an address of this computer at which nobody will have listened; None if that may be so."""
+        if self._unreachable:
+            self._hosts.setdefault(f"{host}:{port}", f"{host}:{port} could not be reached: no service has this address")
+            return None
+        if port in EXPORT_PORTS and _asked_by(("opentelemetry",)):
+            return None
+        return Unsupported(f"a connection to {host}:{port}", f"give its stand-in with services={{'{host}:{port}': …}}")
 
     def _spared(self, host: str) -> bool:
         """True if the host is unreachable rather than refused. Keeps a warning of it."""

@@ -31,7 +31,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._clock_resolution = 1e-9
         self._selector = self  # BaseEventLoop waits in it
         self._waiter: Waiter | None = None
-        self._tasks_named = itertools.count(1)
+        self._tasks_named, self._named = itertools.count(1), 0
         self._futures, self._tasks = itertools.count(1), itertools.count(1)
         self._servers: list[VirtualServer] = []
         self._signals: dict[int, Any] = {}
@@ -110,6 +110,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
         held: Any = self
         return not (held._ready or held._scheduled or held._asyncgens) and held._default_executor is None
 
+    def is_alone(self) -> bool:
+        """True if the running task is the only one, and nothing else is scheduled."""
+        held: Any = self
+        due = any(not handle._cancelled for handle in (*held._ready, *held._scheduled))
+        return not due and (
+            self._named == 1 or len(asyncio.all_tasks(self)) == 1
+        )  # the latter goes through all there are
+
     async def _shut_down(self) -> None:
         await self.shutdown_asyncgens()
         await self.shutdown_default_executor()
@@ -125,7 +133,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self, coro: Coroutine[Any, Any, Any], *, name: Any = None, **kwargs: Any
     ) -> asyncio.Task[Any]:
         """Makes a task; each loop numbers its tasks from one, since asyncio's number depends on the process's past."""
-        number = next(self._tasks_named)
+        number = self._named = next(self._tasks_named)
         name = f"Task-{number}" if name is None else name
         if self._task_factory is not None:  # type: ignore[attr-defined]
             return super().create_task(coro, name=name, **kwargs)

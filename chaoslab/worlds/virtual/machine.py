@@ -15,7 +15,7 @@ import threading
 from _thread import get_ident
 from asyncio import _get_running_loop, _set_running_loop
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from sys import exception as under_way
 from sys import get_asyncgen_hooks, set_asyncgen_hooks
@@ -179,6 +179,12 @@ class Machine:
         self.thread_names, self.pool_names = itertools.count(1), itertools.count()
         self.steps = Steps(self, calls_max)
         self.looks_left = 0
+        self._quiet: Callable[[], object] | None = None
+        self.pending: list[str] = []
+        """The waits that would still have ended when the bound of `when_quiet` was reached, as lines; first those that
+        began before it was called, and services at work."""
+        self.pending_since = 0
+        """Their number."""
         self.stopping, self._last_moves = False, 0
         self.left_behind = False
         """True if one of its threads would not end."""
@@ -386,22 +392,62 @@ class Machine:
                 call, args = ready.popleft()
                 call(*args)
             elif timers:
-                when, _, timer = heapq.heappop(timers)
+                due = when, _, timer = heapq.heappop(timers)
                 if timer.cancelled:
                     continue
-                if when > self.deadline:
-                    allowed, self.now = self.deadline - STARTS_S, self.deadline
+                if when <= self.deadline:
+                    self.now = max(self.now, when)
+                    timer.call(*timer.args)
+                    continue
+                heapq.heappush(timers, due)
+                allowed, self.now = self.deadline - STARTS_S, self.deadline
+                if not self._told_quiet():
                     raise Hung(f"not over after {allowed:g} s of virtual time", self.waiting())
-                self.now = max(self.now, when)
-                timer.call(*timer.args)
-            else:
+            elif not self._told_quiet():
                 raise Hung("nothing is ready and nothing is due: it would wait for ever", self.waiting())
 
-    def waiting(self, *, but: greenlet | None = None) -> list[str]:
-        """The wait of each thread, as one line or several."""
+    def is_quiet(self) -> bool:
+        """True if nothing but the calling thread has anything to do, now or later."""
+        while self._timers and self._timers[0][2].cancelled:
+            heapq.heappop(self._timers)
+        return not (self.ready or self._timers)
+
+    def when_quiet(self, told: Callable[[], object], *, within_s: float) -> None:
+        """Calls `told` when nothing is due any more, or after that time, whatever the deadline was. Then the deadline
+        is the old one, or this moment if that is over."""
+        deadline, self.deadline = self.deadline, self.now + within_s
+        since = next(self._order)
+
+        def over() -> None:
+            self._keep_pending(since)
+            self.deadline = max(deadline, self.now)
+            told()
+
+        self._quiet = over
+
+    def _told_quiet(self) -> bool:
+        """Tells who waits for it that the world is quiet; False if nobody does."""
+        told, self._quiet = self._quiet, None
+        if told is not None:
+            told()
+        return told is not None
+
+    def _keep_pending(self, since: int) -> None:
+        """Keeps the waits of the threads that go on at a later moment. `since`: the first number of a new timer."""
+        old, new = set[greenlet](), set[greenlet]()
+        for _, number, timer in self._timers:
+            waiter = getattr(timer.call, "__self__", None)
+            if isinstance(waiter, Waiter) and not timer.cancelled:
+                at_work = waiter.strand.served is not None
+                (old if number < since or at_work else new).add(waiter.strand)
+        first = self.waiting(old)
+        self.pending, self.pending_since = [*first, *self.waiting(new - old)], len(first)
+
+    def waiting(self, of: Collection[greenlet] | None = None, *, but: greenlet | None = None) -> list[str]:
+        """The wait of each thread, or of some, as one line or several."""
         lines: list[str] = []
         for strand in self._strands.values():
-            if strand is but:
+            if strand is but or (of is not None and strand not in of):
                 continue
             what = strand.waits_for
             if isinstance(what, str) or callable(what):

@@ -228,6 +228,8 @@ class Network:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self._listeners: dict[Address, Accept] = {}
+        self.heard: set[Address] = set()
+        """The addresses at which somebody has listened, even if nobody does now."""
         self._names: dict[str, str] = {"localhost": "127.0.0.1"}
         self._ports = itertools.count(32768)
         self.apps: dict[Address, Any] = {}
@@ -252,11 +254,13 @@ class Network:
         if address in self._listeners:
             raise OSError(errno.EADDRINUSE, f"{os.strerror(errno.EADDRINUSE)}: {self.named(address)}")
         self._listeners[address] = accept
+        self.heard.add(address)
         return address
 
     def listens_like(self, other: Network) -> None:
         """Listens as another network does, whose listeners belong to none. To set them up takes longer."""
         self._listeners.update(other._listeners)
+        self.heard |= other.heard
         self.apps.update(other.apps)
         self.prompt |= other.prompt
 

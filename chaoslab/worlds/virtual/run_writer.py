@@ -1,4 +1,5 @@
-"""Writes a run from its trials as if they had run one after the other: each begins at the end of the one before it."""
+"""Writes a run from its trials as if they had run one after the other: each begins at the end of the one before it,
+with all that came after its answer."""
 
 from __future__ import annotations
 
@@ -29,11 +30,13 @@ class RunWriter:
     def add(self, kept: Iterable[BufferedEvent], *, seconds: float, ok: bool) -> None:
         """Writes a trial; each log gets all of its events or none."""
         by_writer: dict[str, list[BufferedEvent]] = {}
+        ended = seconds
         for entry in kept:
+            ended = max(ended, entry.t)
             by_writer.setdefault(entry.writer, []).append(entry)
         for writer, entries in by_writer.items():
             self._log(writer).copy(entries, began=self._began, after_s=self.seconds)
-        self.seconds += seconds
+        self.seconds += ended
         self._trials += 1
         self._succeeded += ok
 

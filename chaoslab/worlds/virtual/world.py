@@ -6,10 +6,13 @@ import asyncio
 import socket
 import sys
 from asyncio import _get_running_loop, _set_running_loop
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
+
+from greenlet import getcurrent
 
 from chaoslab.base.clock import skew
 from chaoslab.base.dice import Dice
@@ -17,13 +20,16 @@ from chaoslab.seams.functions.seam import CALLS_MAX
 from chaoslab.worlds.virtual.context import ProcessEnded, Unsupported, within
 from chaoslab.worlds.virtual.elsewhere import Elsewhere
 from chaoslab.worlds.virtual.loop import VirtualLoop
-from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine
+from chaoslab.worlds.virtual.loop import settle as resolve
+from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine, Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, Address, Network
 from chaoslab.worlds.virtual.patches import kept_locks
 from chaoslab.worlds.virtual.sockets import Sockets
 
 T = TypeVar("T")
 DEADLINE_S = 3600.0
+FIRST = "the agent"
+"""The name of the first thread."""
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -47,6 +53,11 @@ class World:
         self.elsewhere = elsewhere or Elsewhere("refuse", ())
         self.ended_by: Unsupported | ProcessEnded | None = None
         """The first thing that the program did and no trial goes on after."""
+        self._unheard: dict[Address, Unsupported | None] | None = None if elsewhere is None else {}
+        """The addresses of this computer that were asked for, and at which nobody had listened, with what is raised if
+        nobody will; None if it may be unreachable. None if all of them may be."""
+        self._settling = FIRST
+        """The beginning of the line about the wait for quiet."""
         self.default_timeout_s: float | None = None
         self._seed = names[0]
         self.dice = Dice(*names)
@@ -118,6 +129,10 @@ class World:
             error = self.elsewhere.address(host, port)
             self._one_trip(host)
             raise error
+        if self._unheard is not None and (found, port) not in (*self.network.heard, *self._unheard):
+            before = self.ended_by
+            self._unheard[found, port] = self.elsewhere.nobody(host, port)
+            self.ended_by = before  # somebody may listen there yet
         return found, port
 
     @property
@@ -128,6 +143,10 @@ class World:
     def pace(self, function: str) -> int:
         """The number of calls that the running thread may make until it must ask again, this one included."""
         return self.machine.steps.calls.grant(f"calls {function}", "calls")
+
+    def runaway(self, why: str) -> None:
+        """Ends an endless trial from a thread that answers it."""
+        self.machine.end_soon(why, but=getcurrent())
 
     def entered(self) -> AbstractContextManager[None]:
         """A context in which this thread of the process is in the world, and uses its clocks and its chance."""
@@ -166,7 +185,7 @@ class World:
             with self.entered(), _own_asyncio():
                 try:
                     try:
-                        self.machine.run(first, name="the agent")
+                        self.machine.run(first, name=FIRST)
                     finally:
                         over()
                     self._close()
@@ -179,6 +198,30 @@ class World:
         if failed:
             raise failed[0]
         return outcome[0]
+
+    def settle(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:  # noqa: ARG002 - the machine knows
+        """Lets everything else go on until nothing is due any more, or for so long; for the first thread."""
+        machine = self.machine
+        if not machine.is_quiet():
+            waiter = Waiter(machine)
+            machine.when_quiet(waiter.wake, within_s=within_s)
+            waiter.park(self._settling)
+
+    async def settle_async(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:  # noqa: ARG002
+        """The same for the first thread's own loop, whose tasks go on too."""
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        task = asyncio.current_task()
+        if task is not None and not (self.machine.is_quiet() and loop.is_alone()):
+            self._settling, done = f"{FIRST}: {task.get_name()} ", loop.create_future()
+            self.machine.when_quiet(partial(loop.tell, resolve, done, None, None), within_s=within_s)
+            await done
+
+    def pending(self, busy: Callable[[], Sequence[str]]) -> list[str]:
+        found = self.machine.pending
+        if found and not busy():
+            found = found[: self.machine.pending_since]
+        return [line for line in found if not line.startswith(self._settling)]
 
     def aside(self, work: Callable[[], None]) -> None:
         """Runs the work on a thread of its own until it ends, or would never end. It takes none of the trial's time."""
@@ -196,8 +239,11 @@ class World:
         self.machine.now = over
 
     def _raise_end(self, cause: Exception | None) -> None:
-        """Raises what ended the trial, even if the program swallowed it."""
-        if found := self.ended_by or self.machine.foreign:
+        """Raises what ended the trial, even if the program swallowed it: such as an address of this computer at which
+        nobody has listened in this world, so that the program's own backend was meant."""
+        asked = (self._unheard or {}).items()
+        unheard = (error for address, error in asked if error is not None and address not in self.network.heard)
+        if found := self.ended_by or self.machine.foreign or next(unheard, None):
             raise found from cause
 
     def run_async(self, work: Callable[[], Coroutine[Any, Any, T]], *, over: Callable[[], object] = lambda: None) -> T:
