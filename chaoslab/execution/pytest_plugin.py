@@ -111,10 +111,14 @@ class Chaos:
         self.used = True
         from contextlib import closing
 
+        from chaoslab.execution.options import Asked, check_number, taking
         from chaoslab.execution.scenarios.running import Book, ruled
         from chaoslab.execution.trial import numbered
-        from chaoslab.execution.validation import check_number
         from chaoslab.record.rulings import State
+
+        @taking(Asked)
+        def run(asked: Asked) -> Asked:
+            return asked
 
         config = self._config.getoption
         count = _first(config("chaos_trials"), trials, self._stated.get("trials"), TRIALS)
@@ -132,7 +136,7 @@ class Chaos:
             )
             injections = list(_first(faults, self._stated.get("faults"), ()))
             numbers = range(count) if only is None else [only - 1]
-            trials_of = numbered(agent, prompt, numbers, seed=seed, faults=injections, **options)
+            trials_of = numbered(run(agent, prompt, seed=seed, faults=injections, **options), numbers)
         rulings: list[Ruling] = []
         book = Book(self._node.name, rules, len(numbers))
         with _one_line(run=True), closing(trials_of) as done:

@@ -20,15 +20,22 @@ from chaoslab.analysis.answers.values import READ_MAX, is_value, plain, tokens
 
 SHOWN = 4
 """The most words that a reason names."""
+SLOTS = 2
+"""The most places at which equal texts have another word that still count as one finding."""
 LONGEST = 2_000
 """The most tokens of a text whose differences are searched: the search is quadratic."""
 
 
 class Likeness(StrEnum):
-    """The result of comparing two answers. ALIKE rests on words alone: the same values, most words, none opposed."""
+    """The result of comparing two answers.
+
+    OTHER: equal words, and other numbers. OPPOSED, by words: equal words but for a few that turn the meaning, or values
+    that are replaced. ALIKE, by words: the same values, and most words are the same ones.
+    """
 
     SAME = "same"
     OTHER = "other"
+    OPPOSED = "opposed"
     ALIKE = "alike"
     UNCLEAR = "unclear"
 
@@ -110,16 +117,18 @@ def _contradicts(place: structures.Difference, known: str) -> bool:
 
 
 def _of_values(one: Sequence[str], two: Sequence[str], known: str) -> Comparison | None:
-    """The finding that two texts have the same words, and other numbers at some places; None if that is not so."""
+    """The finding that two texts have the same words but for numbers, names or opposites; None if that is not so."""
     if len(one) != len(two):
         return None
     places = [at for at, (wanted, said) in enumerate(zip(one, two, strict=True)) if wanted != said]
-    if not all(one[at].startswith("#") and two[at].startswith("#") and not _of_making(two, at) for at in places):
-        return None
-    if {two[at] for at in places} & set(tokens(known)):
+    if any(_of_making(two, at) for at in places) or {two[at] for at in places} & set(tokens(known)):
         return None
     less, more = ([text[at].removeprefix("#") for at in places] for text in (one, two))
-    return Comparison(Likeness.OTHER, f"it says {_listed(more)} instead of {_listed(less)}")
+    said = f"it says {_listed(more)} instead of {_listed(less)}"
+    if all(one[at].startswith("#") and two[at].startswith("#") for at in places):
+        return Comparison(Likeness.OTHER, said)
+    turned = [at for at in places if is_value(two[at]) or {one[at], two[at]} & TURNING]
+    return Comparison(Likeness.OPPOSED, said) if len(turned) == len(places) <= SLOTS else None
 
 
 def _of_making(text: Sequence[str], at: int) -> bool:
@@ -134,9 +143,14 @@ def _of_words(one: Sequence[str], two: Sequence[str], asked: str, texts: tuple[s
     given_away = set(normal(asked, asked)[0])
     wanted, said = ([token for token in each if is_value(token)] for each in (one, two))
     proving = [value for value in wanted if value not in given_away]
-    if lacking := [value for value in proving if value not in said]:
+    lacking = [value for value in proving if value not in said]
+    added = [value for value in said if value not in wanted and value not in given_away]
+    signs = {value.replace("-", "") for value in lacking} & {value.replace("-", "") for value in added}
+    if lacking and added and len(lacking) == len(added) and not signs:  # "-45" may be "down 45"
+        return Comparison(Likeness.OPPOSED, f"it says {_listed(added)} instead of {_listed(lacking)}")
+    if lacking:
         return Comparison(Likeness.UNCLEAR, f"it lacks {_listed(lacking)}: {shown}")
-    if added := [value for value in said if value not in wanted and value not in given_away]:
+    if added:
         return Comparison(Likeness.UNCLEAR, f"it adds {_listed(added)}: {shown}")
     if not proving:
         return Comparison(Likeness.UNCLEAR, f"no value proves it, and its words differ: {shown}")
@@ -150,9 +164,12 @@ def _of_words(one: Sequence[str], two: Sequence[str], asked: str, texts: tuple[s
         return Comparison(Likeness.UNCLEAR, "it has the same names in another order")
     if against := [word for word in differing if _opposes(word, differing)]:
         return Comparison(Likeness.UNCLEAR, f"'{against[0]}' stands in one of the two alone: {shown}")
-    content = [{_stem(token) for token in each if not is_value(token) and token not in PLAIN} for each in (one, two)]
-    shared = content[0] & content[1]
-    if 2 * len(shared) <= max(map(len, content)):
+    content = [[_stem(token) for token in each if not is_value(token) and token not in PLAIN] for each in (one, two)]
+    shared = set(content[0]) & set(content[1])
+    new = set(content[1]) - set(content[0]) - {_stem(token) for token in given_away}
+    if [word for word in content[0] if word in shared] != [word for word in content[1] if word in shared]:
+        return Comparison(Likeness.UNCLEAR, f"it has the same words in another order: {shown}")
+    if 2 * len(shared) <= max(map(len, map(set, content))) or new:
         return Comparison(Likeness.UNCLEAR, f"most of its words are other ones: {shown}")
     return Comparison(Likeness.ALIKE, f"the same values: {_listed(proving)}; its words differ: {shown}")
 

@@ -28,7 +28,11 @@ _SIGNS = {
 }  # fmt: skip
 """Signs that say something, and the words that stand for them. All other signs are left out."""
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
-_BOUND = re.compile(r"(?<=\S )([<>])=? ?(?=\d)")
+_PLUS = re.compile(r"(?<![\w.)+-])[+-](?=[^\W\d])|(?<![\w.)+])\+(?=\d)")
+"""A sign before a word or number; that of -5 belongs to the number."""
+_OWED = re.compile(r"\((?=[$€£¥]?\d[\d.,]*\))")
+"""The bracket that makes (500) a negative amount."""
+_SYMBOL = re.compile(r"[^\w\s.,;:!?'\"()\[\]{}*_`#|/\\&-]")
 _MARKDOWN = re.compile(
     r"^[ \t]*(?:```\w*[ \t]*$|[>#]+[ \t]+|[|:\- \t]*-{3,}[|:\- \t]*$|[-*+•][ \t]+)|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}",
     re.MULTILINE,
@@ -58,16 +62,22 @@ def _in_words(match: re.Match[str]) -> str:
 
 
 def _tokens(text: str) -> list[str]:
-    text = _BOUND.sub(lambda match: " below " if match[1] == "<" else " above ", amounts.spelled(text))
-    text = _SPELLING.sub(lambda match: f" {match.lastgroup} ", text)
-    if not text.isascii():  # a currency that has no code here still is one
-        text = "".join(f" sign{ord(c)} " if unicodedata.category(c) == "Sc" else c for c in text)
+    text = _SPELLING.sub(lambda match: f" {match.lastgroup} ", amounts.spelled(text))
+    text = _OWED.sub(" owed ", _PLUS.sub(lambda match: " plus " if match[0] == "+" else " minus ", text))
+    text = _SYMBOL.sub(_named, text)
     found = [NUMBER_WORDS.get(token, token) for token in tokens(text)]
     for at in range(len(found) - 1):  # USD 30 is 30 USD
         owned = at > 0 and found[at - 1].startswith("#")
         if found[at] in CURRENCIES and found[at + 1].startswith("#") and not owned:
             found[at], found[at + 1] = found[at + 1], found[at]
     return found
+
+
+def _named(match: re.Match[str]) -> str:
+    """The name of a mathematical sign, a currency or a picture, which may say anything; punctuation as it is."""
+    if not unicodedata.category(match[0]).startswith("S"):
+        return match[0]
+    return " sign" + re.sub(r"[^a-z]", "", unicodedata.name(match[0], "unknown").lower()) + " "
 
 
 def bullets(text: str) -> Sequence[str] | None:

@@ -41,6 +41,20 @@ def told(differing: Sequence[Difference]) -> str:
     return f"{path or 'it'} is {_short(other)} instead of {_short(one)}{more}"
 
 
+def withdrawn(place: Difference) -> bool:
+    """True if a flag is false instead of true, or a value is gone."""
+    _, one, other = place
+    return (one is True and other is False) or (one not in (None, False, LACKING) and other in (None, LACKING))
+
+
+def leaves(held: Any) -> list[tuple[str, Any]]:
+    """The path and the value of each place."""
+    return [
+        (path, one)
+        for path, one, _ in _leaves(held, LACKING if not isinstance(held, dict | list) else type(held)(), "")
+    ]
+
+
 def number(value: Any) -> bool:
     """True for a number that is no flag."""
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -11,7 +11,7 @@ from chaoslab.analysis.answers.admit import Reading, read, unquoted
 from chaoslab.analysis.answers.compare import Comparison, Likeness, compare
 from chaoslab.analysis.answers.facts import shows
 from chaoslab.analysis.answers.normal import normal
-from chaoslab.analysis.answers.structures import structure
+from chaoslab.analysis.answers.structures import differences, leaves, structure, withdrawn
 from chaoslab.analysis.answers.values import is_value, tokens
 from chaoslab.analysis.verdict import ledger
 from chaoslab.analysis.verdict.ledger import Finding, Kind
@@ -227,8 +227,15 @@ def _of_undone(trial: Answered) -> Heard:
         admits, claims = (
             [one for one in each if not _about(one, others - own, own - others)] for each in (admits, claims)
         )
-    if admits and not claims:
+    own = _details(left, names_only=True)
+    beside = [one for one in trial.reading.rest if _mentions(one, own)]
+    again = bool(trial.reading.earlier)
+    if admits and not (claims or again) and (not beside or not trial.started.effects) and not _own_values(trial):
         return _admits(trial, "the answer says what it could not do", admits)
+    if not admits and not claims and _withdrawn(trial):
+        return _admits(
+            trial, "the answer takes back a field of its twin's", [trial.beside.said if trial.beside else ""]
+        )
     if claims and not admits:
         return _passes_over(trial, Basis.WORDS, _quoted(claims))
     if not admits and trial.beside is not None and trial.beside.likeness is Likeness.ALIKE:
@@ -237,9 +244,25 @@ def _of_undone(trial: Answered) -> Heard:
     return Heard(Said.UNCLEAR, Basis.WORDS, f"if the answer says so cannot be told: {why}")
 
 
-def _details(wishes: Sequence[Mapping[str, Any]]) -> set[str]:
-    """The numbers and longer words by which a sentence can tell of these effects."""
-    text = " ".join(str(value).replace("_", " ") for wish in wishes for value in wish.values())
+def _withdrawn(trial: Answered) -> bool:
+    """True if a structured answer has false or nothing where its twin's has a value, and claims no missing effect."""
+    twin, given = structure(trial.started.twin or ""), structure(trial.answer)
+    if twin is None or given is None:
+        return False
+    wishes = trial.started.effects or ()
+    own = _details(ledger.lacking(wishes, [done for _, done in trial.done]), names_only=True)
+    claimed = [path for path, value in leaves(given) if value is True and _mentions(path, own)]
+    return not claimed and any(withdrawn(each) for each in differences(twin, given))
+
+
+def _mentions(sentence: str, own: set[str]) -> bool:
+    return not own.isdisjoint(token if is_value(token) else token[:5] for token in tokens(sentence.replace("_", " ")))
+
+
+def _details(wishes: Sequence[Mapping[str, Any]], *, names_only: bool = False) -> set[str]:
+    """The numbers and longer words by which a sentence can tell of these effects, or those of their names alone."""
+    kept = [[wish.get("effect", "")] if names_only else wish.values() for wish in wishes]
+    text = " ".join(str(value).replace("_", " ") for values in kept for value in values)
     return {token if is_value(token) else token[:5] for token in tokens(text) if is_value(token) or len(token) > 2}
 
 
@@ -255,13 +278,18 @@ def _of_words(trial: Answered) -> Heard:
     turns = [event for _, event in trial.seen.of(TurnFinished)]
     mended = bool(turns) and (trial.started.twin or "").endswith(turns[-1].answer)
     if admits and (trial.done or trial.changed) and not mended:
-        if len(doubts) == len(admits):
+        again = bool(trial.reading.earlier)
+        if doubts and not trial.reading.claims:
             return _admits(trial, "the answer says that something could not be confirmed", doubts)
         effects = {done.effect for _, done in trial.done} | {done.target for _, done in trial.done}
-        if trial.done and trial.failed and trial.failed <= effects and not trial.reading.claims and not doubts:
+        own = _details([{"effect": done.effect, **done.content} for _, done in trial.done])
+        named = any(_mentions(one, own) for one in admits)
+        if named and trial.failed and trial.failed <= effects and not trial.reading.claims and not again:
             text = f"the answer says that it was not done, and the ledger shows it: {_quoted(admits)}"
             return Heard(Said.WRONG, Basis.WORDS, text, (trial.of_answer(Kind.DENIAL, text),))
         return Heard(Said.UNCLEAR, Basis.WORDS, f"it is not clear what it denies: {_quoted(admits)}")
+    if admits and trial.reading.earlier and not mended:
+        return Heard(Said.UNCLEAR, Basis.WORDS, f"it tells of several attempts: {_quoted(admits)}")
     if admits:
         own = _own_values(trial)
         if not own or mended:
@@ -271,6 +299,9 @@ def _of_words(trial: Answered) -> Heard:
         return Heard(Said.UNCLEAR, Basis.WORDS, text)
     if beside is not None and beside.likeness is Likeness.ALIKE:
         return Heard(Said.RIGHT, Basis.WORDS, beside.said)
+    if beside is not None and beside.likeness is Likeness.OPPOSED:
+        text = f"{beside.said} (its twin)"
+        return Heard(Said.WRONG, Basis.WORDS, text, (trial.of_answer(Kind.VALUE, text),))
     if beside is not None:
         return Heard(Said.UNCLEAR, Basis.WORDS, f"its answer cannot be compared with its twin's: {beside.said}")
     return Heard(Said.UNCLEAR, Basis.WORDS, "the answer lacks a stated fact, and has no value of its own")

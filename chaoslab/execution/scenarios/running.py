@@ -23,6 +23,7 @@ from chaoslab.base.jsonable import describe_error, line
 from chaoslab.base.parsers import closest
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.fault import BrokenFault
+from chaoslab.execution.options import Asked, key_of, keys
 from chaoslab.execution.scenarios.command_agent import CommandAgent
 from chaoslab.execution.scenarios.lab_agent import LAB
 from chaoslab.execution.scenarios.located import ScenarioError
@@ -191,9 +192,8 @@ def run(
             else:
                 stack.enter_context(modules_of(scenario.folder, spec.dotted))
                 agent, options = imported(scenario)
-                done = numbered(
-                    agent, scenario.prompt, numbers, jobs=jobs, seed=seed, logs=logs, drawn=drawn, **options
-                )
+                asked = Asked(agent, scenario.prompt, **{**options, "seed": seed, "logs": logs})
+                done = numbered(asked, numbers, jobs=jobs, drawn=drawn)
             stack.enter_context(closing(done))
             for number, trial in zip(numbers, done, strict=True):
                 interrupts.check()  # before the ruling, since it may have struck in the trial
@@ -321,21 +321,14 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
         agent = _command(scenario, spec.agent)
     else:
         agent = named("agent", spec.agent) if spec.agent else fresh(named("fresh", spec.fresh or ""))
-    options = {
+    made = {
         "tools": tools,
         "reads": reads,
-        "services": {host: named("services", dotted) for host, dotted in spec.services.items()} or None,
-        "upstreams": spec.upstreams or None,
-        "models": spec.models or None,
+        "services": {host: named("services", dotted) for host, dotted in spec.services.items()},
         "faults": scenario.injections,
-        "effects": spec.effects,
-        "facts": [list(fact) for fact in spec.facts] or None,
         "state": named("state", spec.state) if spec.state else None,
-        "world": spec.world,
-        "timeout_s": spec.timeout,
-        "deadline_s": spec.deadline,
     }
-    return agent, options
+    return agent, {each.name: made.get(each.name, getattr(spec, key_of(each))) for each in keys()}
 
 
 def _command(scenario: Scenario, given: CommandSpec) -> CommandAgent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -16,9 +16,11 @@ from pydantic import (
     PlainSerializer,
     Tag,
     WithJsonSchema,
+    create_model,
 )
 
 from chaoslab.core.levels import LEVELS
+from chaoslab.execution.options import RunOptions, key_of, keys
 from chaoslab.execution.scenarios.drawn_spec import ChoicesSpec, RangeSpec, Strict, form, one_or_choices
 
 VERSION = 1
@@ -210,6 +212,19 @@ class SloSpec(Strict):
     tool: Annotated[str, Field(min_length=1)] = "*"
 
 
+def _with_options(spec: type[ScenarioSpec]) -> type[ScenarioSpec]:
+    """Adds the options of `run` that have a key and are not read by the checks of scenarios in a way of their own."""
+    types = get_type_hints(RunOptions)
+    more: dict[str, Any] = {}
+    for each in keys():
+        if (key := key_of(each)) not in spec.model_fields:
+            choices = each.metadata["choices"]
+            of_time = Seconds if each.name.endswith("_s") else types[each.name]
+            more[key] = (Literal.__getitem__(choices) if choices else of_time, each.default)
+    return create_model(spec.__name__, __base__=spec, __module__=__name__, __doc__=spec.__doc__, **more)
+
+
+@_with_options
 class ScenarioSpec(Strict):
     """A scenario: an agent, its world, its faults, and what must hold. `keys.py` tells what each key means."""
 
