@@ -23,6 +23,7 @@ from chaoslab.base.jsonable import describe_error, line
 from chaoslab.base.parsers import closest
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.fault import BrokenFault
+from chaoslab.execution.asking import ask
 from chaoslab.execution.options import Asked, key_of, keys
 from chaoslab.execution.scenarios.command_agent import CommandAgent
 from chaoslab.execution.scenarios.lab_agent import LAB
@@ -256,7 +257,7 @@ def missing(rules: Rules, trial: Trial, opinions: list[Opinion]) -> Iterator[Mis
     """
     twin = trial.twin.history if trial.twin is not None else None
     for turn, assertions in ((None, rules.expect), *rules.by_turn.items()):
-        seen = Seen(trial.history, trial.key, trial.verdict, twin, turn, opinions)
+        seen = Seen(trial.history, trial.key, trial.verdict, twin, turn, opinions, ask)
         for assertion in assertions:
             if miss := assertion.check(seen):
                 yield Missed(assertion, miss, turn, events_of(trial.history, miss.lines))
