@@ -26,12 +26,14 @@ from chaoslab.execution.agents.case import AgentResult
 from chaoslab.execution.agents.run import AgentSpec
 from chaoslab.execution.checked import checked
 from chaoslab.execution.drawn import Drawn, DrawnRun
+from chaoslab.execution.judging import Judge, judged
 from chaoslab.execution.options import Asked, AskedMany, check_number, taking
 from chaoslab.execution.pipeline import results, written
 from chaoslab.execution.spec import RunSpec, TrialSpec
 from chaoslab.execution.workers import executor
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
+from chaoslab.record.spoken import Reply
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +60,8 @@ class Trial:
     _result: Any
     """Its result with `history` and `warnings`: an `AgentResult`, or that of the lab's agent."""
     folder: Path | None = None
+    opinion: Reply | None = None
+    """The opinion of `judge` on its answer, and what it cost; None if it was not asked."""
 
     @property
     def seed(self) -> int:
@@ -240,7 +244,8 @@ def numbered(
     """The same for the trials with these numbers, from 0: each is as it is among all others. `drawn`: the plan of a
     trial by its number, in place of the faults."""
     spec, wants_twin, logs = checked(asked)
-    trials = _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn)
+    judge = Judge.of(asked.judge)
+    trials = judged(_trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn), judge)
     _begun.add(trials)
     return trials
 

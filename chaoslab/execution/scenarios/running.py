@@ -24,6 +24,7 @@ from chaoslab.base.parsers import closest
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.fault import BrokenFault
 from chaoslab.execution.asking import ask
+from chaoslab.execution.judging import Judge, judged
 from chaoslab.execution.options import Asked, key_of, keys
 from chaoslab.execution.scenarios.command_agent import CommandAgent
 from chaoslab.execution.scenarios.lab_agent import LAB
@@ -189,7 +190,8 @@ def run(
     try:
         with ExitStack() as stack:
             if spec.agent == LAB:
-                done = _of_the_lab(scenario, numbers, seed=seed, jobs=jobs, logs=logs)
+                stack.enter_context(modules_of(scenario.folder, [*filter(None, [spec.judge_named])]))
+                done = judged(_of_the_lab(scenario, numbers, seed=seed, jobs=jobs, logs=logs), _judge(scenario))
             else:
                 stack.enter_context(modules_of(scenario.folder, spec.dotted))
                 agent, options = imported(scenario)
@@ -328,8 +330,15 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
         "services": {host: named("services", dotted) for host, dotted in spec.services.items()},
         "faults": scenario.injections,
         "state": named("state", spec.state) if spec.state else None,
+        "judge": named("judge", spec.judge_named) if spec.judge_named else spec.judge,
     }
     return agent, {each.name: made.get(each.name, getattr(spec, key_of(each))) for each in keys()}
+
+
+def _judge(scenario: Scenario) -> Judge | None:
+    """The judge of the lab's own agent."""
+    named = scenario.spec.judge_named
+    return Judge.of(_imported(scenario, "judge", named) if named else scenario.spec.judge)
 
 
 def _command(scenario: Scenario, given: CommandSpec) -> CommandAgent:

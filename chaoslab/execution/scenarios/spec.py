@@ -239,6 +239,7 @@ class ScenarioSpec(Strict):
     upstreams: dict[str, Text] = Field(default_factory=dict)
     models: list[str] = Field(default_factory=list)
     state: Dotted | None = None
+    judge: Annotated[str, Field(pattern=rf"^model$|{DOTTED}")] | None = None
     prompt: Text | None = None
     turns: list[Turn] = Field(default_factory=list, max_length=1000)
     user: list[AnswerSpec] = Field(default_factory=list, max_length=100)
@@ -262,9 +263,14 @@ class ScenarioSpec(Strict):
     deadline: Seconds = 3600.0
 
     @property
+    def judge_named(self) -> str | None:
+        """The name of the function that is the judge, if one is."""
+        return None if self.judge == "model" else self.judge
+
+    @property
     def dotted(self) -> list[str]:
         """All names of the form module:name."""
-        one = (self.agent if isinstance(self.agent, str) else None, self.fresh, self.state)
+        one = (self.agent if isinstance(self.agent, str) else None, self.fresh, self.state, self.judge_named)
         return [*filter(None, one), *self.tools, *self.reads, *self.services.values()]
 
 
