@@ -66,12 +66,15 @@ class ModelJudge(Judge):
     def __init__(self, model: Model) -> None:
         self.name, self._model = model.name, model
         self._silent = 0
+        self.requests = 0
+        """The requests that were made."""
 
     def reply(self, question: Question) -> Reply:
         asked = messages(question)
         if self._silent >= SILENT_MAX:
             text = f"it was not asked, since the judge at {self._model.url} gave no reply {SILENT_MAX} times"
             return self._made(question, error=text)
+        self.requests += 1
         try:
             words = self._model.ask(asked)
         except Unjudged as error:

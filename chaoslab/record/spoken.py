@@ -86,12 +86,13 @@ class Trust:
 
 @dataclass(frozen=True)
 class Spoken:
-    """Labels by trial, and replies by the hash of their question. `trusted`: the model agreed with the labels as often
-    as the user asked for. `disputed`: the trials whose labels disagree; their label is "unclear"."""
+    """Labels by trial, and replies by the hash of their question. `trusted`: the model that agreed with the labels as
+    often as the user asked for; empty if none did. `disputed`: the trials whose labels disagree; their label is
+    "unclear"."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     opinions: Mapping[str, Opinion] = field(default_factory=dict)
-    trusted: bool = False
+    trusted: str = ""
     disputed: Collection[str] = ()
 
     def __bool__(self) -> bool:
@@ -158,18 +159,12 @@ class Kept:
         if not self.labels and not self.replies:
             return SILENT
         labels = {trial: {each.said for each in found} for trial, found in self.by_trial(run).items()}
-        models = {reply.model for reply in self.replies.values()}
         trust = self.trust
-        trusted = (
-            trust is not None
-            and trust.low > trust.certain_above
-            and models == {trust.model}
-            and trust.given == self.given(run)
-        )
+        holds = trust is not None and trust.low > trust.certain_above and trust.given == self.given(run)
         return Spoken(
             {trial: next(iter(said)) if len(said) == 1 else UNCLEAR for trial, said in labels.items()},
             self.replies,
-            trusted,
+            trust.model if trust is not None and holds else "",
             frozenset(trial for trial, said in labels.items() if len(said) > 1),
         )
 

@@ -139,7 +139,7 @@ def heard(trial: Answered) -> Heard:
     if trial.spoken and (opinion := trial.spoken.opinion(trial.trial, trial.question)):
         text = f"the model {cut(opinion.model, QUOTED)} says of the answer: {opinion.said}"
         text = f"no opinion of its answer: {cut(opinion.error, QUOTED)}" if opinion.error else text
-        return Heard(Said(opinion.said), Basis.JUDGE, text, trusted=trial.spoken.trusted)
+        return Heard(Said(opinion.said), Basis.JUDGE, text, trusted=opinion.model == (trial.spoken.trusted or None))
     return _of_undone(trial) if trial.lost else _of_words(trial)
 
 

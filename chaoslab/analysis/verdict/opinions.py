@@ -54,30 +54,27 @@ class Questions(Spoken):
 def questions(history: History) -> dict[str, Question]:
     """The question of each trial whose verdict words would decide, whatever was said of it before."""
     asked = Questions()
-    found = _judged(history, asked)
-    return {trial: asked.by_trial[trial] for trial in found if trial in asked.by_trial and _of_words(found[trial])}
+    found = as_if(history, asked)
+    return {trial: question for trial, question in asked.by_trial.items() if found[trial].basis is Basis.WORDS}
 
 
-def _of_words(verdict: Verdict) -> bool:
-    return verdict.basis is Basis.WORDS
+def labelled(history: History) -> dict[str, Verdict]:
+    """The verdicts that a label would decide, by trial, as they are."""
+    if_labelled = as_if(history, Spoken(dict.fromkeys(history.trials, str(Said.WRONG))))
+    return {trial: verdict for trial, verdict in verdicts(history).items() if if_labelled[trial].basis is Basis.LABEL}
 
 
 def undecided(history: History) -> dict[str, Verdict]:
-    """The verdicts that are unknown or uncertain and that a label would decide, by trial."""
-    labelled = _judged(history, Spoken(dict.fromkeys(history.trials, str(Said.WRONG))))
+    """Those that are unknown or uncertain."""
     return {
         trial: verdict
-        for trial, verdict in verdicts(history).items()
-        if (verdict.outcome in UNJUDGED or not verdict.certain) and labelled[trial].basis is Basis.LABEL
+        for trial, verdict in labelled(history).items()
+        if verdict.outcome in UNJUDGED or not verdict.certain
     }
 
 
 def as_if(history: History, spoken: Spoken) -> dict[str, Verdict]:
     """The verdicts if this had been said of the answers."""
-    return _judged(history, spoken)
-
-
-def _judged(history: History, spoken: Spoken) -> dict[str, Verdict]:
     before = history.spoken
     history.spoken = spoken
     try:
