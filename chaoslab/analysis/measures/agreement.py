@@ -43,9 +43,9 @@ class Agreement:
             return None
         size, uniform = len(self.pairs), Dice(0, "kappa", len(self.pairs)).stream().random
         drawn = (kappa([self.pairs[int(uniform() * size)] for _ in self.pairs]) for _ in range(RESAMPLES))
-        found = sorted(each for each in drawn if each is not None)
-        cut = round(len(found) * (1 - CONFIDENCE) / 2)
-        return Estimate(value, Interval(found[cut], found[-cut - 1]) if found else Interval(-1.0, 1.0))
+        found = sorted(1.0 if each is None else each for each in drawn)  # where it is not defined, all are equal
+        cut = round(RESAMPLES * (1 - CONFIDENCE) / 2)
+        return Estimate(value, Interval(found[cut], found[-cut - 1]))
 
     @property
     def table(self) -> Mapping[Pair, int]:
