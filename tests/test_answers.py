@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-
-from chaoslab.analysis.answers.compare import compare
-from chaoslab.analysis.answers.facts import shows
-from chaoslab.analysis.answers.compare import Likeness
 from chaoslab.analysis.denial import denies
+
 from chaoslab.analysis.answers.admit import admits
+from chaoslab.analysis.answers.compare import Likeness, compare
+from chaoslab.analysis.answers.facts import shows
 
 
 @pytest.mark.parametrize(

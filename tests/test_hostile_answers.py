@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 
 import pytest
+from chaoslab.analysis.stance import admissions, clauses
 
 from chaoslab.analysis import elsewhere, labels, reported
 from chaoslab.analysis.answers import compare as answers
-from chaoslab.analysis.stance import admissions, clauses
 from chaoslab.analysis.answers.values import READ_MAX
 
 TWIN = (

@@ -252,7 +252,7 @@ def test_a_scenario_names_its_judge(
     scenario = {
         "chaoslab": 1, "name": "refund", "agent": "mine:agent", "tools": ["mine:refund"], "prompt": "Refund 17.",
         "faults": [{"fault": "refused", "target": "refund"}], "trials": 2, "judge": who,
-        "accept": ["degraded"],
+        "accept": ["degraded"], "count_words": True,
     }  # fmt: skip
     (tmp_path / "a.chaos.json").write_text(json.dumps(scenario))
     main(["test", "a.chaos.json", "--no-logs", "--json"])

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.analysis.answers.compare import compare
+from chaoslab.analysis.answers.compare import Likeness, compare
 from chaoslab.analysis.answers.facts import shows
-from chaoslab.analysis.answers.compare import Likeness
 
 SAME, OTHER, UNCLEAR = Likeness.SAME, Likeness.OTHER, Likeness.UNCLEAR
 

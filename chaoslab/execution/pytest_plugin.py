@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TRIALS = 10
 """The trials of `chaos.run` if neither it nor the mark says how many."""
-OF_MARK = ("faults", "trials", "seed", "expect", "accept", "pass_rate")
+OF_MARK = ("faults", "trials", "seed", "expect", "accept", "pass_rate", "count_words")
 SUFFIXES = (".chaos.yaml", ".chaos.yml", ".chaos.json", ".chaos.toml")
 MARK = (
     "chaos(faults=[…], trials=10, seed=1, expect=[…], accept=[…], pass_rate=1.0): what `chaos.run` of this test does "
@@ -99,6 +99,7 @@ class Chaos:
         expect: Iterable[Assertion | str | dict[str, Any]] | None = None,
         accept: Sequence[str] | None = None,
         pass_rate: float | None = None,
+        count_words: bool | None = None,
         **options: Any,
     ) -> list[Trial]:
         """Runs the trials and returns them, or fails the test with the story of the first that does not end well.
@@ -106,10 +107,12 @@ class Chaos:
         `faults`, `trials`, `seed`: as in `chaoslab.run_many`; the command line's `--chaos-seed` and `--chaos-trials`
         count first, then these, then the mark's. `expect`: assertions (`chaoslab.expect`), or their names. `accept`:
         the outcomes that are well, correct and degraded by default. `pass_rate`: the least share of trials that must
-        end well. `options`: all others of `chaoslab.run`.
+        end well. `count_words`: a verdict that rests on words counts like a certain one. `options`: all others of
+        `chaoslab.run`.
         """
         self.used = True
         from contextlib import closing
+        from dataclasses import replace
 
         from chaoslab.execution.options import Asked, check_number, taking
         from chaoslab.execution.scenarios.running import Book, ruled
@@ -134,6 +137,7 @@ class Chaos:
             rules = _rules(
                 _first(expect, self._stated.get("expect"), ()), _first(accept, self._stated.get("accept"), None)
             )
+            rules = replace(rules, count_words=bool(_first(count_words, self._stated.get("count_words"), False)))
             injections = list(_first(faults, self._stated.get("faults"), ()))
             numbers = range(count) if only is None else [only - 1]
             trials_of = numbered(run(agent, prompt, seed=seed, faults=injections, **options), numbers)

@@ -22,41 +22,50 @@ _DONE = (
 )
 _ADMISSIONS = (
     rf"\b(?:could|can|has|have|had|did|would|will) ?{NOT} (?!only|just|need|have to|hesitate|worry|retry|repeat)\w+",
-    rf"(?:\b(?:am|was|were|is|are|do|does)|'m) ?{NOT} (?:\w+ )?(?:be |been |being |yet )*(?:{_DONE}|\w+ed\b|work|know|have)",
+    rf"(?:\b(?:am|was|were|is|are|do|does)|'m) ?{NOT} (?:\w+ )?(?:be |been |being |yet )*(?:{_DONE}|\w+ed\b"
+    rf"|work|know|have)",
     r"\bcannot (?!only|just)\w+",
     r"\b(?:unable|failed) to\b|\b(?:failed|fails|unsuccessful|unsuccessfully)\b|\bfailure\b",
     r"\bwithout (?:any )?success\b|\bin vain\b|\bno luck\b|\bg[ai]ve up\b|\bwent wrong\b|\bto no avail\b",
     r"\b(?:is|are|was|were|remains?|remained|still) (?:\w+ )?(?:unavailable|unreachable|down|offline|outstanding|undone"
     r"|incomplete|pending|unconfirmed|unverified|unpaid|unsent|uncertain|unclear|unknown|missing)\b",
-    r"^\W*(?:\w+\W+){0,3}(?:unavailable|unconfirmed|unverified|incomplete|undone|not completed|not done|not confirmed)\W*$",
+    r"^\W*(?:\w+\W+){0,3}(?:unavailable|unconfirmed|unverified|incomplete|undone|not completed|not done"
+    r"|not confirmed)\W*$",
     r"\b(?:may|might|could) (?:or may not |already |possibly |well )?have\b|\bmay or may not\b|\bit is possible that\b",
     r"\bno (?:\w+ )?(?:reply|response|answer|confirmation|data|reading|result|value|figure)s?\b",
     r"\bnothing (?:was|has been|is|went|came|could)\b|\bnot sure\b|\b(?:un|not )certain\b|\bcan(?:not|'t) tell\b",
     r"\bdon't know\b|\bdo not know\b|\bwhether or not\b|\bunknown whether\b|\bunclear (?:whether|if)\b",
-    r"\b(?:was|were|been|got|is) (?:\w+ )?(?:refused|rejected|denied|declined|blocked|dropped|lost|interrupted|aborted)\b",
+    r"\b(?:was|were|been|got|is) (?:\w+ )?(?:refused|rejected|denied|declined|blocked|dropped|lost"
+    r"|interrupted|aborted)\b",
     r"\b(?:timed|times) out\b|\btime-?out\b|\bcrashed\b",
 )
 _DOUBTS = (
     r"\b(?:may|might|could) (?:or may not |already |possibly |well )?have\b|\bmay or may not\b|\bit is possible that\b"
     r"|\bnot sure\b|\b(?:un|not )certain\b|\bunconfirmed\b|\bunverified\b|\bunclear\b|\bunknown\b|\bpending\b"
-    r"|(?:\bnot|n't|\bcannot|\bunable to|\bnever|\bfailed to) (?:be )?(?:\w+ )?(?:confirm|verif|tell|say|know|check|determin|sure)"
+    r"|(?:\bnot|n't|\bcannot|\bunable to|\bnever|\bfailed to) (?:be )?(?:\w+ )?(?:confirm|verif|tell|say|know"
+    r"|check|determin|sure)"
     r"|\bno (?:\w+ )?confirmation\b|\bwhether\b"
 )
 _CLAIMS = (
     r"\bsuccess(?:ful|fully)?\b|\bsucceeded\b|\bwent through\b|\b(?:is|are|was|were|been|it's|that's|all) (?:now )?"
     r"(?:done|set|complete|completed|made|confirmed|processed|placed|booked|executed|in place|taken care of)\b"
-    r"|^\W*(?:done|completed?|confirmed|all set|all done|finished|ok)\b|\bstatus\W+(?:ok|done|complete|completed|success)\b"
+    r"|^\W*(?:done|completed?|confirmed|all set|all done|finished|ok)\b|\bstatus\W+(?:ok|done|complete"
+    r"|completed|success)\b"
 )
 _NO_TROUBLE = (
-    r"\b(?:no|without|zero|0|none|not any|free of)(?: \w+){0,2} (?:errors?|failures?|problems?|issues?|trouble|retr(?:y|ies)"
+    r"\b(?:no|without|zero|0|none|not any|free of)(?: \w+){0,2} (?:errors?|failures?|problems?|issues?"
+    r"|trouble|retr(?:y|ies)"
     r"|incidents?|complications?|delays?)\b|\bnot only\b|\b(?:do|did|does)(?: not|n't) (?:need|have) to\b"
     r"|\bnothing (?:else|further|more)\b|\bno (?:further|additional|other|more)\b"
 )
 """Phrases that name a trouble and tell of none. They are left out before a sentence is read."""
 _EARLIER = (
-    r"\b(?:first|initial|initially|at first|earlier|previous|one|1st) (?:\w+ ){0,2}(?:attempt|try|request|call|time|one)\b"
-    r"|\binitially\b|\bat first\b|\bafter (?:a|one|two|\d+|several|some)? ?(?:\w+ )?(?:retry|retries|failures?|attempts?)\b"
-    r"|\bfor a moment\b|\bbriefly\b|\bbrief\b|\battempt 1\b|\b(?:recovered|despite)\b|\bthen (?:it )?worked\b|\bretr(?:y|ied|ying)\b|\bon the second\b"
+    r"\b(?:first|initial|initially|at first|earlier|previous|one|1st) (?:\w+ ){0,2}(?:attempt|try|request"
+    r"|call|time|one)\b"
+    r"|\binitially\b|\bat first\b|\bafter (?:a|one|two|\d+|several|some)? ?(?:\w+ )?(?:retry|retries"
+    r"|failures?|attempts?)\b"
+    r"|\bfor a moment\b|\bbriefly\b|\bbrief\b|\battempt 1\b|\b(?:recovered|despite)\b|\bthen (?:it )?worked\b"
+    r"|\bretr(?:y|ied|ying)\b|\bon the second\b"
 )
 """Sentences about an attempt that was not the last: they neither admit nor claim."""
 _IF = r"\b(?:if|should|in case|unless|once|when)\b.{0,40}\b(?:fails?|happens?|wrong|not|n't|error)\b|\?\s*$"
@@ -91,7 +100,8 @@ class Reading:
 @lru_cache(maxsize=256)
 def read(answer: str, deeds: tuple[str, ...] = (), twin: str = "") -> Reading:
     """The sentences of an answer. `deeds`: the names of effects, such as "refund_order": the past of their verbs claims
-    them. `twin`: the answer without faults, whose sentences admit nothing. A structured answer, and one of more than 20,000 characters, has no sentences."""
+    them. `twin`: the answer without faults, whose sentences admit nothing. A structured answer, and one of more
+    than 20,000 characters, has no sentences."""
     if len(answer) > READ_MAX or structure(answer) is not None:
         return Reading()
     past = _past(deeds)

@@ -29,8 +29,8 @@ LONGEST = 2_000
 class Likeness(StrEnum):
     """The result of comparing two answers.
 
-    OTHER: equal words, and other numbers. OPPOSED, by words: equal words but for a few that turn the meaning, or values
-    that are replaced. ALIKE, by words: the same values, and most words are the same ones.
+    OTHER: equal words, and other numbers. OPPOSED, by words: equal words but for a few that turn the meaning.
+    ALIKE, by words: the same values, and most words are the same ones.
     """
 
     SAME = "same"
@@ -145,9 +145,6 @@ def _of_words(one: Sequence[str], two: Sequence[str], asked: str, texts: tuple[s
     proving = [value for value in wanted if value not in given_away]
     lacking = [value for value in proving if value not in said]
     added = [value for value in said if value not in wanted and value not in given_away]
-    signs = {value.replace("-", "") for value in lacking} & {value.replace("-", "") for value in added}
-    if lacking and added and len(lacking) == len(added) and not signs:  # "-45" may be "down 45"
-        return Comparison(Likeness.OPPOSED, f"it says {_listed(added)} instead of {_listed(lacking)}")
     if lacking:
         return Comparison(Likeness.UNCLEAR, f"it lacks {_listed(lacking)}: {shown}")
     if added:
@@ -201,8 +198,10 @@ def _differing(one: Sequence[str], two: Sequence[str]) -> str:
     """The words that differ, as part of a line."""
     steps = SequenceMatcher(None, one, two, autojunk=False).get_opcodes()
     parts = [(one[a:b], two[c:d]) for step, a, b, c, d in steps if step != "equal"]
-    told = [f"'{_short(new)}'" + (f" instead of '{_short(old)}'" if old else " added") if new else f"without '{_short(old)}'"
-            for old, new in parts]  # fmt: skip
+    told = []
+    for old, new in parts:
+        instead = f" instead of '{_short(old)}'" if old else " added"
+        told.append(f"'{_short(new)}'{instead}" if new else f"without '{_short(old)}'")
     more = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
     return ", ".join(told[:SHOWN]) + more
 
@@ -238,17 +237,24 @@ PLAIN = IDLE | _words(
 TURNING = _words(
     "no not never none nothing nobody neither nor without except unless cannot hardly barely"
     " before after on off up down in out over under above below more less most least first last second third half twice"
-    " double triple once one dozen hundred thousand million single both all any some few many only again still yet already"
-    " open closed opened close enabled disabled active inactive on-time late early earlier later true false yes right wrong"
+    " double triple once one dozen hundred thousand million single both all any some few many only again"
+    " still yet already"
+    " open closed opened close enabled disabled active inactive on-time late early earlier later true"
+    " false yes right wrong"
     " correct incorrect valid invalid available free busy full empty present absent included excluded with paid due"
     " approved accepted granted allowed rejected refused denied declined forbidden passed failed pass fail success"
     " succeeded error errors failure won lost win lose gain loss profit increase increased decrease decreased rise rose"
-    " fall fell grew shrank higher lower high low hot cold warm cool dry wet rain sunny cloudy snow clear positive negative"
-    " plus minus debit credit buy sell bought sold sent received sender recipient start end begin started ended finished"
-    " arrive depart arrival departure arrives departs north south east west left top bottom inside outside min max minimum"
+    " fall fell grew shrank higher lower high low hot cold warm cool dry wet rain sunny cloudy snow clear"
+    " positive negative"
+    " plus minus debit credit buy sell bought sold sent received sender recipient start end begin started"
+    " ended finished"
+    " arrive depart arrival departure arrives departs north south east west left top bottom inside outside"
+    " min max minimum"
     " maximum oldest newest old new cheap expensive cheapest shortest longest short long same different safe unsafe"
-    " could may might maybe perhaps possibly probably unknown unclear uncertain unconfirmed pending stale cached outdated"
-    " today tomorrow yesterday monday tuesday wednesday thursday friday saturday sunday am pm morning evening night noon"
+    " could may might maybe perhaps possibly probably unknown unclear uncertain unconfirmed pending stale"
+    " cached outdated"
+    " today tomorrow yesterday monday tuesday wednesday thursday friday saturday sunday am pm morning"
+    " evening night noon"
     " c f kmh mph ms km cm mm m mi ft kg g lb oz l ml gal s min h d w percent degrees questionmark warning ok"
     " cancelled canceled confirmed booked refunded charged shipped delivered returned deleted created removed added"
     " atleast atmost plusminus about"

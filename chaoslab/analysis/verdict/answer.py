@@ -128,7 +128,7 @@ def heard(trial: Answered) -> Heard:
     if label := trial.spoken.labels.get(trial.trial):
         apart = trial.trial in trial.spoken.disputed
         text = "the labels of the answer disagree" if apart else f"a person says of the answer: {label}"
-        return Heard(Said(label), Basis.LABEL, text)
+        return _told(trial, Said(label), Basis.LABEL, text)
     if read_ := trial.seen.first(AnswerRead):
         return _by_says(trial, read_[1])
     found = _certain(trial)
@@ -139,7 +139,8 @@ def heard(trial: Answered) -> Heard:
     if trial.spoken and (opinion := trial.spoken.opinion(trial.trial, trial.question)):
         text = f"the model {cut(opinion.model, QUOTED)} says of the answer: {opinion.said}"
         text = f"no opinion of its answer: {cut(opinion.error, QUOTED)}" if opinion.error else text
-        return Heard(Said(opinion.said), Basis.JUDGE, text, trusted=opinion.model == (trial.spoken.trusted or None))
+        told = _told(trial, Said(opinion.said), Basis.JUDGE, text)
+        return told._replace(trusted=opinion.model == (trial.spoken.trusted or None))
     return _of_undone(trial) if trial.lost else _of_words(trial)
 
 
@@ -150,9 +151,14 @@ def _by_says(trial: Answered, event: AnswerRead) -> Heard:
     left = ledger.lacking(trial.started.effects or (), [done for _, done in trial.done])
     missing = [str(wish.get("effect")) for wish in left]
     said, text = by_says(event.says, event.twin, asked, missing, undone=bool(trial.lost))
+    return _told(trial, said, Basis.SAYS, text)
+
+
+def _told(trial: Answered, said: Said, basis: Basis, text: str) -> Heard:
+    """What somebody or something says of the answer."""
     kinds = {Said.WRONG: Kind.VALUE, Said.PASSES_OVER: Kind.ADMISSION, Said.ADMITS: Kind.ADMISSION}
     findings = (trial.of_answer(kinds[said], text),) if said in kinds else ()
-    return Heard(said, Basis.SAYS, text, findings)
+    return Heard(said, basis, text, findings)
 
 
 def _certain(trial: Answered) -> Heard | None:

@@ -240,6 +240,7 @@ class ScenarioSpec(Strict):
     models: list[str] = Field(default_factory=list)
     state: Dotted | None = None
     judge: Annotated[str, Field(pattern=rf"^model$|{DOTTED}")] | None = None
+    says: Dotted | dict[str, Any] | None = None
     prompt: Text | None = None
     turns: list[Turn] = Field(default_factory=list, max_length=1000)
     user: list[AnswerSpec] = Field(default_factory=list, max_length=100)
@@ -255,6 +256,7 @@ class ScenarioSpec(Strict):
     effects: list[dict[str, Any]] | None = None
     facts: list[Texts] = Field(default_factory=list)
     accept: list[OutcomeName] = Field(default=["correct", "degraded"], min_length=1)
+    count_words: bool = False
     pass_rate: Annotated[float, Field(ge=0, le=1)] = 1.0
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 1
     trials: Annotated[int, Field(ge=1, le=1_000_000)] = 10
@@ -270,7 +272,8 @@ class ScenarioSpec(Strict):
     @property
     def dotted(self) -> list[str]:
         """All names of the form module:name."""
-        one = (self.agent if isinstance(self.agent, str) else None, self.fresh, self.state, self.judge_named)
+        says = self.says if isinstance(self.says, str) else None
+        one = (self.agent if isinstance(self.agent, str) else None, self.fresh, self.state, says, self.judge_named)
         return [*filter(None, one), *self.tools, *self.reads, *self.services.values()]
 
 
