@@ -261,7 +261,13 @@ def test_a_scenario_names_its_judge(
     assert bool(judge.asked) == (who == "model")
 
 
-@pytest.mark.parametrize(("who", "why"), [("gpt", "judge is 'gpt': it should be module:name, as in shop.agent:answer, or model"), ("mine:gone", "mine:gone cannot be imported")])
+@pytest.mark.parametrize(
+    ("who", "why"),
+    [
+        ("gpt", "judge is 'gpt': it should be module:name, as in shop.agent:answer, or model"),
+        ("mine:gone", "mine:gone cannot be imported"),
+    ],
+)
 def test_a_scenario_with_a_judge_that_is_none_is_one_line(
     who: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
