@@ -207,6 +207,21 @@ def test_a_function_may_be_the_judge() -> None:
     assert len(asked) == 3
 
 
+def test_an_answer_that_lacks_a_stated_fact_is_asked_about_too() -> None:
+    asked: list[Question] = []
+
+    def mine(question: Question) -> str:
+        asked.append(question)
+        return "right"
+
+    def answer(_: str) -> str:
+        return "It is twelve, with code 77."
+
+    trial = lab.run(answer, "What time is it?", facts=[["12", "noon"]], judge=mine)
+    assert (trial.verdict.name, trial.verdict.basis) == ("≈ correct", Basis.JUDGE)
+    assert (asked[0].reference, asked[0].answer) == ("12", "It is twelve, with code 77.")
+
+
 @pytest.mark.parametrize(
     ("mine", "why"),
     [
