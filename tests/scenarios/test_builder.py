@@ -54,7 +54,7 @@ OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "accept": st.just(["correct", "harm"]), "pass_rate": st.floats(0, 1),
     "seed": st.integers(0, 2**63 - 1), "trials": st.integers(1, 1000), "world": st.just("local"), "timeout": seconds,
     "deadline": st.sampled_from(["2h", 3600]), "isolate": st.just("fork"), "elsewhere": st.just("unreachable"),
-    "calls_max": st.integers(1, 100),
+    "calls_max": st.integers(1, 100), "judge": st.just("model") | dotted,
     "budget": st.just({"calls": 7, "seconds": "2min", "mode": "soft"}),
     "slo": st.lists(st.sampled_from([{"share": 0.99}, {"share": 0.5, "within": "2s", "tool": "ref*"}]), max_size=2),
     "variants": st.just([{"name": "calm", "faults": []}, {"name": "other", "seed": 2, "timeout": 3}])
