@@ -106,6 +106,8 @@ def said(data: dict[str, Any]) -> Any:
         made = made.service(host, app, model=host in data.get("models", []))
     if "state" in data:
         made = made.state(data["state"])
+    if "judge" in data:
+        made = made.judge(data["judge"])
     for turn in data.get("turns", [data["prompt"]] if "prompt" in data else []):
         one: dict[str, Any] = {"say": turn} if isinstance(turn, str) else dict(turn)
         made = made.reply(one.pop("reply"), **one) if "reply" in one else made.ask(one.pop("say"), **one)
