@@ -136,6 +136,8 @@ def _rounded(exact: Amount, other: Amount) -> bool:
 
 
 def _with(text: str, changed: Sequence[tuple[Amount, str]]) -> str:
-    for each, instead in reversed(changed):
-        text = f"{text[: each.start]}{instead}{text[each.end :]}"
-    return text
+    parts, at = [], 0
+    for each, instead in changed:
+        parts += [text[at : each.start], instead]
+        at = each.end
+    return "".join([*parts, text[at:]])

@@ -29,7 +29,8 @@ _SIGNS = {
 """Signs and the words that stand for them."""
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
 _RELATIONS = {
-    "to": r"(?<=\d)(?: ?– ?|-| - )(?=\d)", "slash": r"(?<=\d) ?/ ?(?=\d)", "not": r"n['’]t\b|!=", "can not": r"\bcannot\b",
+    "to": r"(?<=\d)(?: ?– ?|-| - )(?=\d)", "slash": r"(?<=\d) ?/ ?(?=\d)", "not": r"n['’]t\b"
+    "|!=", "can not": r"\bcannot\b",
     "atmost": r"<=", "atleast": r">=", "below": r"<(?=\s?\d)", "above": r">(?=\s?\d)", "arrow": r"(?<![-=])[-=]+>|→", "back": r"<-|←",
     "plus": r"(?<![\w.)+-])\+(?=\w)|(?<=\w)\+(?!\w)", "sharp": r"(?<=[^\W_])#(?!\w)",
     "minus": r"(?<![\w.)+-])-(?=[^\W\d])|(?<=[^\W\d_])-(?=[\s.,;:!?)]|$)",
@@ -42,7 +43,7 @@ _MUTE = frozenset("™®©¦🎉✨👋´¨`^") | {chr(code) for code in range(0
 """Signs that say nothing, with the lines of boxes."""
 _SYMBOL = re.compile(r"[^\w\s.,;:!?'\"()\[\]{}*_`#|/\\&-]")
 _MARKDOWN = re.compile(
-    r"^[ \t]*(?:```\w*[ \t]*$|#+[ \t]+|>+[ \t]+(?!\d)|[|:\- \t]*-{3,}[|:\- \t]*$|[-*+•‣◦▪][ \t]+)"
+    r"^[ \t]*+(?:```\w*[ \t]*$|#+[ \t]+|>+[ \t]+(?!\d)|(?=[|: \t]*---)[|:\- \t]++$|[-*+•‣◦▪][ \t]+)"
     r"|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}",
     re.MULTILINE,
 )
