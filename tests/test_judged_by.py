@@ -14,6 +14,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.assertions import Seen
 from chaoslab.analysis.opinion import Unjudged
+from chaoslab.execution.asking import ask
 from chaoslab.execution.scenarios.running import Book, Rules, ruled
 from chaoslab.record.rulings import State
 
@@ -112,7 +113,7 @@ def test_a_judge_that_is_not_there_is_named(url: str, why: str, monkeypatch: pyt
 
 def test_no_answer_is_a_miss_and_nobody_is_asked(judge: type[Judge]) -> None:
     done = lab.run(lambda _: 1 / 0, "x", twin=False, facts=["1"])
-    found = STATED.check(Seen(done.history, done.key, done.verdict))
+    found = STATED.check(Seen(done.history, done.key, done.verdict, ask=ask))
     assert found is not None
     assert found.text == "there is no answer"
     assert judge.asked == []
@@ -132,4 +133,10 @@ def test_it_raises_where_no_ruling_is_made(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delenv("JUDGE_URL", raising=False)
     done = trial()
     with pytest.raises(Unjudged, match="needs JUDGE_URL"):
+        STATED.check(Seen(done.history, done.key, done.verdict, ask=ask))
+
+
+def test_an_assertion_asks_nobody_by_itself() -> None:
+    done = trial()
+    with pytest.raises(Unjudged, match="nobody can be asked here"):
         STATED.check(Seen(done.history, done.key, done.verdict))

@@ -28,13 +28,26 @@ from chaoslab.record.runs import Run
 from chaoslab.seams import adapters
 from chaoslab.seams.services.refusals import check as check_services
 
-IN_OTHER_FORM = frozenset({"faults", "logs", *(each.name for each in fields(AgentCase))})
+IN_OTHER_FORM = frozenset({"faults", "judge", "logs", *(each.name for each in fields(AgentCase))})
 """The options that a run holds in another form, or not at all."""
 NAMED = frozenset({"seed", "timeout_s", "deadline_s", "facts", "effects", "world", "calls_max", "elsewhere", "ignore",
                    "raises", "faults"})  # fmt: skip
 """The options that the run's name holds in a place of their own."""
 NOT_NAMED = frozenset(
-    {"tools", "reads", "services", "upstreams", "models", "isolate", "logs", "state", "twin", "anyway", "real_limit_s"}
+    {
+        "tools",
+        "reads",
+        "services",
+        "upstreams",
+        "models",
+        "isolate",
+        "judge",
+        "logs",
+        "state",
+        "twin",
+        "anyway",
+        "real_limit_s",
+    }
 )
 """The options that do not change the run's name: their names do, or nothing does. All others do."""
 

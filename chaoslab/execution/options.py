@@ -194,6 +194,13 @@ class RunOptions:
         "the twin's is harm; if the place is as it was before, something was not done.", group=RESULT,
         key="A function, as module:name, that returns the state of the agent's world; it is compared with the twin's.",
     )  # fmt: skip
+    judge: str | Callable[[Any], str] | None = option(
+        None, 'who is asked about an answer of which nothing but its words would tell: "model", the one that JUDGE_URL '
+        "and JUDGE_MODEL name in the environment, or a function from a question (`prompt`, `answer`, `undone`, "
+        '`reference`, `done`) to "right", "wrong", "admits it", "passes over it" or "unclear". A verdict by it is '
+        "uncertain until `chaoslab judge --certain-above` finds that it agrees with labels.", group=RESULT,
+        key="Who is asked about answers of which only words would tell: model, or a function as module:name.",
+    )  # fmt: skip
     says: Any = option(
         None, "the reading of an answer, in place of words: a function from the answer to a dict of values, or "
         'patterns, as in {"refund": {"done": "refunded", "undone": "could not|failed"}, "total": r"total is (\\d+)"}. '

@@ -33,12 +33,14 @@ from chaoslab.execution.agents.trial_record import STOPPED
 from chaoslab.execution.checked import checked
 from chaoslab.execution.drawn import Drawn, DrawnRun
 from chaoslab.execution.forked import children
+from chaoslab.execution.judging import Judge, judged
 from chaoslab.execution.options import Asked, AskedMany, check_number, taking
 from chaoslab.execution.pipeline import results, written
 from chaoslab.execution.spec import Executor, RunSpec, TrialSpec
 from chaoslab.execution.workers import executor
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
+from chaoslab.record.spoken import Reply
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,6 +67,8 @@ class Trial:
     _result: Any
     """Its result with `history` and `warnings`: an `AgentResult`, or that of the lab's agent."""
     folder: Path | None = None
+    opinion: Reply | None = None
+    """The opinion of `judge` on its answer, and what it cost; None if it was not asked."""
 
     @property
     def seed(self) -> int:
@@ -263,7 +267,8 @@ def numbered(
         WorkerLost: `apart`, and the process that does a trial ended.
     """
     spec, wants_twin, logs = checked(asked)
-    trials = _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn, apart=apart)
+    judge = Judge.of(asked.judge)
+    trials = judged(_trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn, apart=apart), judge)
     _begun.add(trials)
     return trials
 

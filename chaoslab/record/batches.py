@@ -16,7 +16,7 @@ from chaoslab.record.held import is_written
 from chaoslab.record.history import A_, E_, History, Place, cut_of, place_in_time, unread
 from chaoslab.record.lines import Record, kind_of, log_files, records_of, whole
 from chaoslab.record.rulings import Rulings
-from chaoslab.record.spoken import SILENT
+from chaoslab.record.spoken import SILENT, Kept, Spoken
 
 BATCH = 1024
 """The fewest events of a batch, but for the last: few enough to stay in a processor's own cache (1 MiB)."""
@@ -43,13 +43,14 @@ class Batch(History):
     for most records and for their events (`lines.records_of`)."""
 
     def __init__(
-        self, lines: Sequence[Record], by_kind: dict[type[Event], list[Record]], *, plain: bool, running: bool
-    ) -> None:
+        self, lines: Sequence[Record], by_kind: dict[type[Event], list[Record]], *, plain: bool, running: bool,
+        spoken: Spoken,
+    ) -> None:  # fmt: skip
         """`lines`: records, and what stands for them. `by_kind`: the same, by the kind of the event. `plain`: none is a
-        record. `running`: as in `History`."""
+        record. `running`, `spoken`: as in `History`."""
         self.lines, self._of_kind, self._plain = lines, by_kind, plain
         self.cut_lines, self.unknown, self.notes, self.rulings = {}, frozenset(), (), None
-        self.running, self.spoken = running, SILENT
+        self.running, self.spoken = running, spoken
 
     @cached_property
     def records(self) -> list[Record]:  # type: ignore[override]
@@ -89,6 +90,9 @@ class Batches:
     def __init__(self, folder: Path, *, least: int = BATCH) -> None:
         self._folder, self._least = folder, least
         self._cut: dict[str, list[int]] = {}
+        self._run = ""
+        self._kept, self._spoken = Kept(), SILENT
+        self._trials: set[str] = set()
         self.running = False
         """As in `History`."""
 
@@ -103,8 +107,9 @@ class Batches:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        found = {**self._cut, **cut_of(self.rulings)}
-        return tuple(unread(name, numbers) for name, numbers in sorted(found.items()))
+        found = {**self._cut, **cut_of(self.rulings), **self._kept.cut}
+        cut = (unread(name, numbers) for name, numbers in sorted(found.items()))
+        return (*cut, *self._kept.told(self._run, self._trials))
 
     def __iter__(self) -> Iterator[Batch]:
         """The batches.
@@ -118,6 +123,7 @@ class Batches:
             raise FileNotFoundError(f"no logs in {self._folder}")
         self._cut.clear()
         self.running = is_written(self._folder)
+        self._run, self._kept = "", Kept.read(self._folder)
         writers = [chain.from_iterable(self._records(path)) for path in paths]
         return self._whole(writers[0] if len(writers) == 1 else merge(*writers, key=place_in_time))
 
@@ -173,7 +179,13 @@ class Batches:
         else:
             for line in lines:
                 by_kind.setdefault(kind_of(line), []).append(line)
-        return Batch(lines, by_kind, plain=plain, running=self.running)
+        batch = Batch(lines, by_kind, plain=plain, running=self.running, spoken=self._spoken)
+        if not self._run:
+            self._run = batch.run
+            batch.spoken = self._spoken = self._kept.spoken(self._run)
+        if self._kept.labels:
+            self._trials.update(batch.trials)
+        return batch
 
 
 def _ordered(records: Sequence[Record]) -> bool:

@@ -28,7 +28,7 @@ from chaoslab.record.held import is_written
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
 from chaoslab.record.rulings import FILE as RULINGS
 from chaoslab.record.rulings import Rulings
-from chaoslab.record.spoken import SILENT, Spoken
+from chaoslab.record.spoken import SILENT, Kept, Spoken
 
 E_ = TypeVar("E_", bound=Event)
 A_ = TypeVar("A_", bound=AttemptEvent)
@@ -49,8 +49,7 @@ class History:
     `cut_lines`: the numbers of the unreadable lines, by file name. `unknown`: the kinds that another lab's log has no
     place for, so their absence says nothing. `notes`: lines for the user on how the log was read. `rulings`: of the
     scenario that ran it, if one did. `running`: the process that writes its main log lived when it was read.
-    `spoken`: what people and models said
-    of its answers.
+    `spoken`: what people and models said of its answers.
     """
 
     def __init__(
@@ -113,7 +112,11 @@ class History:
                         records.append(record)
                     elif line.strip():
                         cut.setdefault(path.name, []).append(number)
-            return cls(records, cut={**cut, **cut_of(rulings)}, rulings=rulings, running=running)
+            kept = Kept.read(folder)
+            history = cls(records, cut={**cut, **cut_of(rulings), **kept.cut}, rulings=rulings, running=running)
+            history.spoken = kept.spoken(history.run)
+            history.notes += kept.told(history.run, history.trials)
+            return history
 
     @staticmethod
     def follow(folder: Path, *, clock: Clock = system) -> Iterator[Record]:

@@ -55,6 +55,19 @@ def read(name: str, *, logs: Path = LOGS) -> History:
     raise LookupError(f"the logs of '{name}' tell of no run: neither this lab nor the first one wrote them")
 
 
+def of_this_lab(name: str, *, logs: Path = LOGS) -> tuple[Path, History]:
+    """The folder and the history of a run of this lab.
+
+    Raises:
+        LookupError: as `read`, or the first lab wrote it.
+    """
+    folder = find(name, logs=logs)
+    history = read(str(folder), logs=logs)
+    if history.unknown:
+        raise LookupError(f"'{name}' is a run of the first lab, which says too little to judge its answers")
+    return folder, history
+
+
 def report(name: str, *, logs: Path = LOGS) -> RunReport:
     """The report on the run that `read` finds by this name. A log of this lab is read once and not held as a whole.
 

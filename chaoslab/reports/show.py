@@ -120,8 +120,8 @@ def _selected(
     for record in history.records:
         records.setdefault(record.trial, []).append(record)
     judged = {
-        start.trial or "": judge(History(records[start.trial], running=history.running), start.trial or "")
-        for start, _ in starts
+        trial: judge(History(records[trial], running=history.running, spoken=history.spoken), trial)
+        for trial in (start.trial or "" for start, _ in starts)
     }
     wanted = [pair for pair in starts if outcomes is None or judged[pair[0].trial or ""].outcome in outcomes]
     return wanted, records, judged

@@ -54,7 +54,7 @@ OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "accept": st.just(["correct", "harm"]), "pass_rate": st.floats(0, 1),
     "seed": st.integers(0, 2**63 - 1), "trials": st.integers(1, 1000), "world": st.just("local"), "timeout": seconds,
     "deadline": st.sampled_from(["2h", 3600]), "isolate": st.just("fork"), "elsewhere": st.just("unreachable"),
-    "calls_max": st.integers(1, 100),
+    "calls_max": st.integers(1, 100), "judge": st.just("model") | dotted,
     "budget": st.just({"calls": 7, "seconds": "2min", "mode": "soft"}),
     "slo": st.lists(st.sampled_from([{"share": 0.99}, {"share": 0.5, "within": "2s", "tool": "ref*"}]), max_size=2),
     "variants": st.just([{"name": "calm", "faults": []}, {"name": "other", "seed": 2, "timeout": 3}])
@@ -106,6 +106,8 @@ def said(data: dict[str, Any]) -> Any:
         made = made.service(host, app, model=host in data.get("models", []))
     if "state" in data:
         made = made.state(data["state"])
+    if "judge" in data:
+        made = made.judge(data["judge"])
     for turn in data.get("turns", [data["prompt"]] if "prompt" in data else []):
         one: dict[str, Any] = {"say": turn} if isinstance(turn, str) else dict(turn)
         made = made.reply(one.pop("reply"), **one) if "reply" in one else made.ask(one.pop("say"), **one)

@@ -9,7 +9,7 @@ from functools import cached_property
 from types import UnionType
 from typing import Any, ClassVar, TypeVar, Union, get_origin, get_type_hints
 
-from chaoslab.analysis.opinion import Opinion
+from chaoslab.analysis.opinion import Ask, Opinion, nobody
 from chaoslab.analysis.verdict.ledger import few
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.registry import broken, did_you_mean, names
@@ -78,6 +78,8 @@ class Seen:
     turn: int | None = None
     opinions: list[Opinion] = field(default_factory=list, compare=False)
     """The opinions that assertions asked for, in their order."""
+    ask: Ask = field(default=nobody, compare=False)
+    """Asks the model of the environment; an assertion itself does no input or output."""
 
     def of(self, kind: type[E_]) -> Iterator[tuple[Record, E_]]:
         """The events of one kind in time order; with a `turn`, of attempts in that turn only."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chaoslab.analysis.assertions import Assertion, Miss, Seen
-from chaoslab.analysis.opinion import ask
+from chaoslab.analysis.opinion import opinion
 from chaoslab.core.events import PromptStarted, TurnStarted
 
 
@@ -20,9 +20,9 @@ class JudgedBy(Assertion):
     def check(self, seen: Seen) -> Miss | None:
         if seen.answer is None:
             return Miss("there is no answer")
-        opinion = ask(self.statement, _prompt(seen), seen.answer)
-        seen.opinions.append(opinion)
-        return None if opinion.holds else seen.of_answer(f"the judge {opinion.model} says no: {opinion.why}")
+        found = opinion(seen.ask, self.statement, _prompt(seen), seen.answer)
+        seen.opinions.append(found)
+        return None if found.holds else seen.of_answer(f"the judge {found.model} says no: {found.why}")
 
 
 def _prompt(seen: Seen) -> str:

@@ -19,7 +19,7 @@ from chaoslab.analysis.verdict.says import by_says
 from chaoslab.analysis.verdict.seen import Seen, line
 from chaoslab.analysis.verdict.table import Basis, Said, World
 from chaoslab.base.identity import digest
-from chaoslab.base.jsonable import brief
+from chaoslab.base.jsonable import brief, cut
 from chaoslab.core.events import AnswerRead, CallFinished, EndState, PromptFinished, PromptStarted, TurnFinished
 from chaoslab.record.lines import Record
 from chaoslab.record.spoken import Spoken
@@ -41,17 +41,19 @@ class Heard(NamedTuple):
 @dataclass(frozen=True)
 class Question:
     """The question about an answer that only words could decide. `undone`: what was left undone: does the answer say
-    so? `reference`: if nothing was, the right answer: has the given one the same facts? Equal ones are asked once."""
+    so? `reference`: if nothing was, the right answer: has the given one the same facts? `done`: the effects that there
+    were. Equal ones are asked once."""
 
     prompt: str
     answer: str
     undone: tuple[str, ...]
     reference: str | None
+    done: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """The hash under which the reply to it is kept."""
-        return digest([self.prompt, self.answer, [*self.undone], self.reference])
+        return digest([self.prompt, self.answer, [*self.undone], self.reference, [*self.done]])
 
 
 @dataclass
@@ -79,8 +81,15 @@ class Answered:
     @property
     def question(self) -> Question:
         """The question that words would answer."""
-        undone = tuple(finding.text for finding in self.lost)
-        return Question(self.started.prompt, self.answer, undone, None if undone else self.started.twin)
+        started, done = self.started, [effect for _, effect in self.done]
+        if self.lost:
+            left = [brief(wish, QUOTED) for wish in ledger.lacking(started.effects or (), done)]
+            of_state = [finding.text.removeprefix("missing: ") for finding in self.lost if finding.lines]
+            return Question(started.prompt, self.answer, (*left, *of_state), None)
+        facts = "; ".join(fact[0] for fact in started.facts if fact)
+        reference = facts or None if started.twin is None else started.twin
+        told = tuple(brief({"effect": each.effect, **each.content}, QUOTED) for each in done)
+        return Question(started.prompt, self.answer, (), reference, told)
 
     @cached_property
     def beside(self) -> Comparison | None:
@@ -117,18 +126,24 @@ class Answered:
 def heard(trial: Answered) -> Heard:
     """What the answer of a trial said, and on what that rests."""
     if label := trial.spoken.labels.get(trial.trial):
-        return Heard(Said(label), Basis.LABEL, f"a person says of the answer: {label}")
+        apart = trial.trial in trial.spoken.disputed
+        text = "the labels of the answer disagree" if apart else f"a person says of the answer: {label}"
+        return _told(trial, Said(label), Basis.LABEL, text)
     read_ = trial.seen.first(AnswerRead)
     if read_ and (by := _by_says(trial, read_[1])):
         return by
     found = _certain(trial)
+    if found is not None and found.basis is not Basis.WORDS:
+        return found
+    if trial.world is World.HARM and not trial.lost and found is None:
+        return Heard(Said.UNCLEAR, Basis.LEDGER, "")
+    if trial.spoken and (opinion := trial.spoken.opinion(trial.trial, trial.question)):
+        text = f"the model {cut(opinion.model, QUOTED)} says of the answer: {opinion.said}"
+        text = f"no opinion of its answer: {cut(opinion.error, QUOTED)}" if opinion.error else text
+        told = _told(trial, Said(opinion.said), Basis.JUDGE, text)
+        return told._replace(trusted=opinion.model == (trial.spoken.trusted or None))
     if found is not None:
         return found
-    if trial.world is World.HARM and not trial.lost:
-        return Heard(Said.UNCLEAR, Basis.LEDGER, "")
-    if opinion := trial.spoken.opinions.get(trial.question.key):
-        text = f"the model {opinion.model} says of the answer: {opinion.said}"
-        return Heard(Said(opinion.said), Basis.JUDGE, text, trusted=trial.spoken.trusted)
     return _of_undone(trial) if trial.lost else _of_words(trial)
 
 
@@ -145,9 +160,14 @@ def _by_says(trial: Answered, event: AnswerRead) -> Heard | None:
     beside = trial.beside
     if said is Said.RIGHT and beside is not None and beside.likeness is not Likeness.SAME and not beside.kept:
         return None  # what it does not read may be another
+    return _told(trial, said, Basis.SAYS, text)
+
+
+def _told(trial: Answered, said: Said, basis: Basis, text: str) -> Heard:
+    """What somebody or something says of the answer."""
     kinds = {Said.WRONG: Kind.VALUE, Said.PASSES_OVER: Kind.ADMISSION, Said.ADMITS: Kind.ADMISSION}
     findings = (trial.of_answer(kinds[said], text),) if said in kinds else ()
-    return Heard(said, Basis.SAYS, text, findings)
+    return Heard(said, basis, text, findings)
 
 
 def _certain(trial: Answered) -> Heard | None:

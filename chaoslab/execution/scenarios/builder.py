@@ -68,6 +68,10 @@ class ScenarioBuilder:
         """The function that returns the state of the agent's world, or its "module:name"."""
         return self._named("state", read)
 
+    def judge(self, who: Any) -> Self:
+        """Who is asked about answers of which only words would tell: "model", or a function or its "module:name"."""
+        return self._named("judge", who)
+
     def ask(self, say: str, *, after: Time | None = None, expect: Sequence[Any] = ()) -> Self:
         """The user's words. A second call adds a turn. `after`: the time that passes before it, in seconds or as in
         "2h". `expect`: assertions about this turn."""

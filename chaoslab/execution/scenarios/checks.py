@@ -174,6 +174,7 @@ class Checks:
             (("agent",), spec.agent if spec.agent != LAB else None),
             (("fresh",), spec.fresh),
             (("state",), spec.state),
+            (("judge",), spec.judge_named),
             *((("services", host), dotted) for host, dotted in spec.services.items()),
         ):
             if isinstance(dotted, str):

@@ -21,7 +21,7 @@ TARGETS = (*SERVICES, MODEL)
 """The services that its faults may hit."""
 TWIN = "same_as_twin"
 HAS_ITS_OWN = "it has tools and services of its own"
-OF_THE_LAB = ("faults", "seed", "world", "timeout", "deadline", "effects", "facts")
+OF_THE_LAB = ("faults", "seed", "world", "timeout", "deadline", "effects", "facts", "judge")
 """The options that a scenario with the lab's agent may have. It has none of the others."""
 NOT_OF_THE_LAB = {
     "state": "its services tell their effects; state effects or facts",

@@ -25,6 +25,8 @@ from chaoslab.base.parsers import closest
 from chaoslab.base.registry import BrokenPlugin
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.fault import BrokenFault
+from chaoslab.execution.asking import ask
+from chaoslab.execution.judging import Judge, judged
 from chaoslab.execution.options import Asked, key_of, keys
 from chaoslab.execution.scenarios.command_agent import CommandAgent
 from chaoslab.execution.scenarios.lab_agent import LAB
@@ -194,7 +196,9 @@ def run(
     try:
         with ExitStack() as stack:
             if spec.agent == LAB:
-                done = _of_the_lab(scenario, numbers, seed=seed, jobs=jobs, logs=logs, apart=apart)
+                stack.enter_context(modules_of(scenario.folder, [*filter(None, [spec.judge_named])]))
+                of_lab = _of_the_lab(scenario, numbers, seed=seed, jobs=jobs, logs=logs, apart=apart)
+                done = judged(of_lab, _judge(scenario))
             else:
                 stack.enter_context(modules_of(scenario.folder, spec.dotted))
                 agent, options = imported(scenario)
@@ -264,7 +268,7 @@ def missing(rules: Rules, trial: Trial, opinions: list[Opinion]) -> Iterator[Mis
     """
     twin = trial.twin.history if trial.twin is not None else None
     for turn, assertions in ((None, rules.expect), *rules.by_turn.items()):
-        seen = Seen(trial.history, trial.key, trial.verdict, twin, turn, opinions)
+        seen = Seen(trial.history, trial.key, trial.verdict, twin, turn, opinions, ask)
         for assertion in assertions:
             if miss := _miss(assertion, seen):
                 yield Missed(assertion, miss, turn, events_of(trial.history, miss.lines))
@@ -348,9 +352,16 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
         "services": {host: named("services", dotted) for host, dotted in spec.services.items()},
         "faults": scenario.injections,
         "state": named("state", spec.state) if spec.state else None,
+        "judge": named("judge", spec.judge_named) if spec.judge_named else spec.judge,
         "says": named("says", spec.says) if isinstance(spec.says, str) else spec.says,
     }
     return agent, {each.name: made.get(each.name, getattr(spec, key_of(each))) for each in keys()}
+
+
+def _judge(scenario: Scenario) -> Judge | None:
+    """The judge of the lab's own agent."""
+    named = scenario.spec.judge_named
+    return Judge.of(_imported(scenario, "judge", named) if named else scenario.spec.judge)
 
 
 def _command(scenario: Scenario, given: CommandSpec) -> CommandAgent:

@@ -240,6 +240,7 @@ class ScenarioSpec(Strict):
     upstreams: dict[str, Text] = Field(default_factory=dict)
     models: list[str] = Field(default_factory=list)
     state: Dotted | None = None
+    judge: Annotated[str, Field(pattern=rf"^model$|{DOTTED}")] | None = None
     says: Dotted | dict[str, Any] | None = None
     prompt: Text | None = None
     turns: list[Turn] = Field(default_factory=list, max_length=1000)
@@ -266,10 +267,15 @@ class ScenarioSpec(Strict):
     real_limit: Seconds = REAL_LIMIT_S
 
     @property
+    def judge_named(self) -> str | None:
+        """The name of the function that is the judge, if one is."""
+        return None if self.judge == "model" else self.judge
+
+    @property
     def dotted(self) -> list[str]:
         """All names of the form module:name."""
         says = self.says if isinstance(self.says, str) else None
-        one = (self.agent if isinstance(self.agent, str) else None, self.fresh, self.state, says)
+        one = (self.agent if isinstance(self.agent, str) else None, self.fresh, self.state, says, self.judge_named)
         return [*filter(None, one), *self.tools, *self.reads, *self.services.values()]
 
 

@@ -48,6 +48,7 @@ def _right(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> str:
         case "string_pattern_mismatch":
             pattern = str(context.get("pattern"))
             own = ", or lab for the lab's own" if pattern.startswith("^lab") else ""
+            own = ", or model" if pattern.startswith("^model") else own
             return f"module:name, as in shop.agent:answer{own}" if ":" in pattern else "a short name"
         case "greater_than_equal":
             return f"{context['ge']:.15g} or more"

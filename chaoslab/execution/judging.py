@@ -1,0 +1,175 @@
+"""Has a model, or a user's function, answer the questions about answers that only words would decide.
+
+Each question is asked once. The replies are kept beside the run's log, so that reports go without the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.analysis.opinion import SAID as SHOWN
+from chaoslab.analysis.opinion import Unjudged
+from chaoslab.analysis.verdict.answer import Question
+from chaoslab.analysis.verdict.opinions import messages, questions, said
+from chaoslab.base.jsonable import describe_error, line, shown
+from chaoslab.execution.asking import Model, Words
+from chaoslab.record.history import History
+from chaoslab.record.spoken import OPINIONS, SAID, UNCLEAR, Kept, Reply, Spoken, keep
+
+if TYPE_CHECKING:
+    from chaoslab.execution.trial import Trial
+
+MODEL = "model"
+"""The value of `judge=` that stands for the model of the environment."""
+SILENT_MAX = 3
+"""The questions in a row without a reply after which a model is not asked any more."""
+
+
+class Judge:
+    """Who is asked. `name`: for the reports."""
+
+    name: str
+
+    def reply(self, question: Question) -> Reply:
+        """The reply, or the reason why there is none, as its `error`. It raises nothing."""
+        raise NotImplementedError
+
+    @staticmethod
+    def of(given: Any) -> Judge | None:
+        """The judge that `judge=` stands for; None for None.
+
+        Raises:
+            ValueError, TypeError: it is none, or the environment does not name the model.
+        """
+        if given is None or isinstance(given, Judge):
+            return given
+        if given == MODEL:
+            try:
+                return ModelJudge(Model.named("judge='model'"))
+            except Unjudged as error:
+                raise ValueError(str(error)) from None
+        if not callable(given):
+            raise TypeError(
+                f"judge is {shown(given)}: it should be 'model', or a function from a question to one of "
+                f"{', '.join(map(repr, SAID))}"
+            )
+        return FunctionJudge(given)
+
+
+class ModelJudge(Judge):
+    """A model behind HTTP."""
+
+    def __init__(self, model: Model) -> None:
+        self.name, self._model = model.name, model
+        self._silent = 0
+        self.requests = 0
+        """The requests that were made."""
+
+    def reply(self, question: Question) -> Reply:
+        asked = messages(question)
+        if self._silent >= SILENT_MAX:
+            text = f"it was not asked, since the judge at {self._model.url} gave no reply {SILENT_MAX} times"
+            return self._made(question, error=text)
+        self.requests += 1
+        try:
+            words = self._model.ask(asked)
+        except Unjudged as error:
+            self._silent += 1
+            return self._made(question, error=str(error))
+        self._silent = 0
+        found = said(question, words.text)
+        if found is not None:
+            return self._made(question, words, str(found))
+        return self._made(question, words, error=f"the judge answered off the form: {line(words.text, SHOWN)}")
+
+    def _made(self, question: Question, words: Words | None = None, said: str = UNCLEAR, error: str = "") -> Reply:
+        if words is None:
+            return Reply(said, self.name, error, key=question.key)
+        return Reply(
+            said, self.name, error, key=question.key, messages=messages(question), reply=words.text,
+            tokens_in=words.tokens_in, tokens_out=words.tokens_out, cost_usd=words.cost_usd,
+        )  # fmt: skip
+
+
+@dataclass
+class FunctionJudge(Judge):
+    """A user's function from a `Question` to what the answer says, such as "right" or "admits it"."""
+
+    function: Callable[[Question], Any]
+
+    def __post_init__(self) -> None:
+        self.name = line(getattr(self.function, "__name__", type(self.function).__name__), SHOWN)
+
+    def reply(self, question: Question) -> Reply:
+        try:
+            found = self.function(question)
+        except Exception as error:  # noqa: BLE001 - it is the user's code
+            return Reply(UNCLEAR, self.name, line(f"judge= raised {describe_error(error)}", SHOWN), key=question.key)
+        if not isinstance(found, str) or found not in SAID:
+            text = f"judge= gave {shown(found)}: it should be one of {', '.join(SAID)}"
+            return Reply(UNCLEAR, self.name, text, key=question.key)
+        return Reply(str(found), self.name, key=question.key)
+
+
+def answered(reply: Reply | None, model: str = "") -> bool:
+    """True if a question need not be asked again: its reply is there, of this model if one is named."""
+    return reply is not None and bool(reply.reply or not reply.error) and model in ("", reply.model)
+
+
+def judged(trials: Generator[Trial, None, None], judge: Judge | None) -> Generator[Trial, None, None]:
+    """The trials, each with the judge's opinion of its answer if words would decide its verdict."""
+    if judge is None:
+        yield from trials
+        return
+    known: dict[str, Reply] = {}
+    with closing(trials):
+        for trial in trials:
+            for question in questions(trial.history).values():
+                reply = known.get(question.key)
+                if reply is None or not answered(reply):
+                    reply = known[question.key] = judge.reply(question)
+                    if trial.folder is not None:
+                        keep(trial.folder, OPINIONS, **vars(reply))
+                trial.history.spoken = Spoken(opinions={question.key: reply})
+                trial.opinion = reply
+            yield trial
+
+
+@dataclass
+class Wanted:
+    """The questions of a run that was read, and the replies that were kept. `model`: the model of which a reply is
+    wanted; empty for any."""
+
+    folder: Path
+    asked: Mapping[str, Question]
+    replies: dict[str, Reply]
+    model: str = ""
+
+    @classmethod
+    def of(cls, history: History, folder: Path, model: str = "") -> Wanted:
+        return cls(folder, questions(history), dict(Kept.read(folder).replies), model)
+
+    @property
+    def there(self) -> dict[str, Question]:
+        """All questions, by their hash."""
+        return {question.key: question for question in self.asked.values()}
+
+    @property
+    def open(self) -> dict[str, Question]:
+        """The questions to ask, by their hash."""
+        return {key: each for key, each in self.there.items() if not answered(self.replies.get(key), self.model)}
+
+    def ask(self, judge: Judge) -> Iterator[Reply]:
+        """Asks the open questions one by one. Each reply is kept before it is given.
+
+        Raises:
+            OSError: it cannot be kept.
+        """
+        for key, question in self.open.items():
+            reply = self.replies[key] = judge.reply(question)
+            keep(self.folder, OPINIONS, **vars(reply))
+            yield reply
