@@ -58,7 +58,7 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
     from chaoslab.base.clock import system
     from chaoslab.base.interrupts import Interrupts
     from chaoslab.config import settings
-    from chaoslab.config.topology import Ports
+    from chaoslab.config.topology import WRITERS, Ports
     from chaoslab.record.runs import Run
     from chaoslab.worlds.local import Local, PortTaken, WorldError, brought_up, free_ports
     from chaoslab.worlds.stopping import Stopper
@@ -72,7 +72,7 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
         _check_state()
         ports = free_ports(chosen.base_port, system)
         _check_state()
-        run = Run.create(LOGS, now=chosen.now)
+        run = Run.create(LOGS, now=chosen.now, writers=WRITERS)
     except (settings.SettingError, WorldError, OSError) as error:
         return refuse(error)
     if chosen.base_port is None and ports != Ports():
@@ -147,6 +147,7 @@ def _latest() -> Path:
 
 def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:  # noqa: ARG001
     from chaoslab.config import settings
+    from chaoslab.config.topology import WRITERS
     from chaoslab.record.runs import Run
 
     try:
@@ -155,7 +156,7 @@ def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int: 
             asked = _check(chosen)
             _check_stated(chosen, asked)
             spec = spec_of(chosen, asked)
-        run = Run.create(LOGS, now=spec.now, name=spec.name)
+        run = Run.create(LOGS, now=spec.now, name=spec.name, writers=WRITERS)
     except (settings.SettingError, OSError) as error:
         return refuse(error)
     run.make_latest()
@@ -505,7 +506,7 @@ def _ruled(gate: Gate | None, report: RunReport | None, code: int) -> int:
     if report is None:
         print("gate FAILED: the run has left no logs here", file=sys.stderr, flush=True)
         return GATE_FAILED
-    ruling = rule(gate, report.verdicts, judgeable=report.judgeable, untried=report.untried)
+    ruling = rule(gate, report.verdicts, judgeable=report.judgeable, untried=report.untried, lost=report.lost)
     print(ruling.line, file=sys.stdout if ruling.passed else sys.stderr, flush=True)
     return 0 if ruling.passed else GATE_FAILED
 

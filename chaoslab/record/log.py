@@ -91,6 +91,11 @@ class Log:
             self._write("".join(lines).encode("utf-8", "surrogatepass"))
             self._seq += len(lines)
 
+    @property
+    def lines(self) -> int:
+        """The number of lines in the file."""
+        return self._seq
+
     def hide(self, secrets: Iterable[str]) -> None:
         """Masks these too in every line from now on."""
         with self._lock:

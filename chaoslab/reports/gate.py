@@ -58,10 +58,15 @@ def outcomes(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def rule(gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool, untried: Sequence[str] = ()) -> Ruling:
+def rule(
+    gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool, untried: Sequence[str] = (), lost: int = 0
+) -> Ruling:
     """Compares a run's verdicts with the requirements. `judgeable`: something was stated about right answers.
-    `untried`: the plan's injections, if none of them had an attempt that it could hit."""
+    `untried`: the plan's injections, if none of them had an attempt that it could hit. `lost`: the number of trials
+    whose lines are lost."""
     parts = []
+    if lost:
+        parts.append(Ruling(False, f"the log has lost {lost} of its trials"))
     if untried:
         parts.append(Ruling(False, f"no attempt was made that a fault could hit, so none was tried: {_named(untried)}"))
     if broken := [trial for trial, verdict in judged.items() if verdict.broken]:
