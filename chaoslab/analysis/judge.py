@@ -101,10 +101,12 @@ def judge(history: History, trial: str) -> Verdict:
             seen.by_kind[kind] = found
     if not seen.of(PromptStarted):
         raise LookupError(f"no trial is called '{trial}'; there are {', '.join(history.trials[:8]) or 'none'}")
-    return _judged(seen, running=history.running)
+    return _judged(seen, running=history.running, torn=history.torn.get(trial, ""))
 
 
-def _judged(seen: Seen, *, running: bool) -> Verdict:
+def _judged(seen: Seen, *, running: bool, torn: str) -> Verdict:
+    if torn:  # what is missing may be anything, so nothing that is there proves anything
+        return _ended(Outcome.UNFINISHED, (), Finding(Kind.NO_ANSWER, f"its log is not whole: {torn}"))
     return guarded(
         lambda: _judge(seen, running=running),
         lambda why: Verdict(Outcome.UNKNOWN, f"it could not be judged ({why})", broken=True),
@@ -191,7 +193,8 @@ def verdicts(history: History) -> dict[str, Verdict]:
                 seen.by_kind[kind].append(pair)
             else:
                 seen.by_kind[kind] = [pair]
-    return {trial: _judged(seen, running=history.running) for trial, seen in trials.items()}
+    running, torn = history.running, history.torn
+    return {trial: _judged(seen, running=running, torn=torn.get(trial, "")) for trial, seen in trials.items()}
 
 
 def judgeable(history: History) -> bool:
