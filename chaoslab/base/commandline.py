@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from chaoslab.base import parsers
+from chaoslab.base.terminal import clean
 
 RUN_HELP = (
     "a run: its name or the beginning of it, its folder, latest, or latest~1 for the one before (default: latest)"
@@ -43,7 +44,7 @@ def refuse(error: Exception, *, code: int = 2) -> int:
     if isinstance(error, OSError) and error.args:
         said = f"{error.filename}: {error.strerror}" if error.filename else error.args[-1]
     with contextlib.suppress(OSError):
-        print(said, file=sys.stderr)
+        print(clean(str(said)), file=sys.stderr)
     return code
 
 
@@ -90,9 +91,15 @@ def _stream(stream: TextIO | None) -> TextIO:
 
 
 class _Stream(io.TextIOWrapper):
-    """A text stream whose reader may go: `chaoslab show | head -1` ends as if all had been read."""
+    """A text stream whose reader may go: `chaoslab show | head -1` ends as if all had been read. All that is written is
+    cleaned (`terminal.clean`), since most of it has foreign words in it."""
 
     def write(self, text: str) -> int:
+        self.write_own(clean(text))
+        return len(text)
+
+    def write_own(self, text: str) -> int:
+        """Writes the lab's own text, which may steer the terminal."""
         try:
             return super().write(text)
         except BrokenPipeError:
@@ -110,6 +117,17 @@ class _Stream(io.TextIOWrapper):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self.fileno())
         os.close(nowhere)
+
+
+class Steering:
+    """A stream for the lab's own text, which may steer the terminal."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.write: Callable[[str], int] = stream.write_own if isinstance(stream, _Stream) else stream.write
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 NEAREST = "chaoslab.nearest"

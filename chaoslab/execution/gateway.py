@@ -19,6 +19,7 @@ from typing import Any
 from chaoslab.base.clock import iso, system
 from chaoslab.base.identity import nth
 from chaoslab.base.registry import did_you_mean
+from chaoslab.config.settings import name_secrets
 from chaoslab.core import events
 from chaoslab.core.events import Event
 from chaoslab.core.fault import load, trait
@@ -72,8 +73,11 @@ class LiveLog(TrialLog):
         self.note(noted.event(part, self.requests, round(now_s - self.origin, 6)))
         return now_s
 
+    def hide(self, secrets: Iterable[str]) -> None:
+        self.log.hide(secrets)
+
     def tell(self, texts: Sequence[str]) -> None:
-        """Writes events down, each as the text of `encode_event`."""
+        """Writes events down, each as the text of `Log.masked`."""
         self.log.write_all(texts, trial=self.key)
 
 
@@ -277,7 +281,7 @@ def gateway(
         listening(routes, seam, port=port, ports=ports, timeout_s=timeout_s) as (address, shared),
         live(plan, logs=logs, settings=settings, prompt=started, secrets=secrets) as book,
     ):
-        shared.hide, shared.tell = book.log.hide, book.tell
+        shared.tell = book.tell
         seam.begin(book, TrialMemory(plan, book.key))
         shared.loop = loop = Loop(shared, book.tell)
         loop.start()
@@ -302,6 +306,7 @@ def live(
     Raises:
         OSError: it cannot be written.
     """
+    name_secrets()
     now = iso(system.utc())
     run = Run.create(logs, now=now)
     with run.log("info", secrets=secrets) as log:

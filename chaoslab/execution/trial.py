@@ -25,7 +25,8 @@ from chaoslab.base.clock import iso
 from chaoslab.base.durations import duration
 from chaoslab.base.identity import digest
 from chaoslab.base.jsonable import describe_error, line, to_jsonable
-from chaoslab.config.settings import DEFAULT_NOW
+from chaoslab.base.terminal import clean
+from chaoslab.config.settings import DEFAULT_NOW, name_secrets
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.events import CallStarted, EndState, Event, PromptFinished
 from chaoslab.core.inject import check
@@ -119,7 +120,8 @@ class Trial:
         """The whole trial, line by line, with the verdict and the warnings."""
         from chaoslab.reports import show
 
-        return "".join([show.render(self.history), *(f"warning: {warning}\n" for warning in self.warnings)])
+        warnings = (f"warning: {warning}\n" for warning in self.warnings)
+        return clean("".join([show.render(self.history), *warnings]))
 
     def __bool__(self) -> NoReturn:
         raise TypeError("a Trial is neither true nor false: ask trial.ok, or trial.outcome")
@@ -385,6 +387,7 @@ def _trials(
             twin, spec = _compared(spec)
         book = folder = None
         if logs is not None:
+            name_secrets()
             place = Run.create(logs, now=spec.now, name=spec.name)
             place.make_latest()
             folder = place.folder

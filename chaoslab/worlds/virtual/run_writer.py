@@ -9,7 +9,7 @@ from pathlib import Path
 
 from chaoslab.core.events import Event, RunFinished, RunStarted
 from chaoslab.record.held import MAIN
-from chaoslab.record.log import BufferedEvent, Log
+from chaoslab.record.log import BufferedEvent, Log, masked
 
 
 class RunWriter:
@@ -52,7 +52,9 @@ class RunWriter:
         )
 
     def _note(self, event: Event) -> None:
-        self._log(MAIN).copy([BufferedEvent.of(MAIN, 0.0, None, event)], began=self._began, after_s=self.seconds)
+        self._log(MAIN).copy(
+            masked([BufferedEvent.of(MAIN, 0.0, None, event)]), began=self._began, after_s=self.seconds
+        )
 
     def _log(self, writer: str) -> Log:
         if writer not in self._logs:
