@@ -131,7 +131,7 @@ def counted(folder: Path) -> dict[str, int]:
 
 def _last_of(path: Path) -> Record | None:
     """The last record of a log; None if its last line is none."""
-    with path.open("rb") as log:
+    with files.opened(path) as log:
         log.seek(max(0, path.stat().st_size - TAIL))
         lines = log.read().splitlines()
     return parse_line(lines[-1]) if lines else None

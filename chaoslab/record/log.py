@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from chaoslab.base.clock import Clock, iso, later, system
+from chaoslab.base.files import opened
 from chaoslab.base.json_text import speller
 from chaoslab.base.secrets import Masker, plain, printed
 from chaoslab.core.events import AttemptEvent, Event
@@ -302,8 +303,9 @@ def _mend(path: Path) -> int:
     """Ends a line that a killed writer left cut. Returns the number of lines in the file."""
     if not path.exists():
         return 0
-    data = path.read_bytes()
+    with opened(path) as file:
+        data = file.read()
     if data and not data.endswith(b"\n"):
-        with path.open("ab") as file:
-            file.write(b"\n")
+        with path.open("ab") as end:
+            end.write(b"\n")
     return data.count(b"\n") + (1 if data and not data.endswith(b"\n") else 0)

@@ -139,8 +139,8 @@ def names(logs: Path) -> dict[str, list[Path]]:
     folders = (path for path in logs.glob("*") if not path.is_symlink() and (path / "run.json").is_file())
     for folder in sorted(folders, key=_age):
         try:
-            name = json.loads((folder / "run.json").read_bytes())["name"]
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):  # it is no run that could be named
+            name = files.json_of(folder / "run.json")["name"]
+        except (ValueError, TypeError, KeyError):  # it is no run that could be named
             continue
         if isinstance(name, str):
             found.setdefault(name, []).append(folder)
