@@ -28,7 +28,6 @@ ROOTS = {path for path in FILES if path.is_relative_to("chaoslab/execution")}
 VIRTUAL = Path("chaoslab/worlds/virtual")
 OF_VIRTUAL = {"greenlet", "time_machine"}
 READERS = {
-    Path("chaoslab/base/files.py"): "the reader",
     Path("chaoslab/execution/mcp_proxy.py"): "its standard input",
     Path("chaoslab/execution/scenarios/new_project.py"): "the package's own file",
     Path("chaoslab/record/provenance.py"): "the package's own files",
@@ -89,11 +88,8 @@ def reads_files(module: ast.Module) -> Iterator[int]:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else _word(node.func)
             modes = [a.value for a in [*node.args, *(k.value for k in node.keywords)] if isinstance(a, ast.Constant)]
             texts = [mode for mode in modes if isinstance(mode, str)]
-            opens = name == "open" and (
-                isinstance(node.func, ast.Name)
-                or (not node.args and not node.keywords)
-                or any(set(t) <= set("rbt") for t in texts)
-            )
+            bare = isinstance(node.func, ast.Name) or not (node.args or node.keywords)
+            opens = name == "open" and (bare or any(set(text) <= set("rbt") for text in texts))
             writes = any(set(text) & set("wax+") and set(text) <= set("rwabxt+") for text in texts)
             if name in ("read_text", "read_bytes") or (opens and not writes):
                 yield node.lineno
