@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import codecs
 import contextlib
+import errno
 import io
 import os
 import sys
@@ -25,6 +26,15 @@ FORMAT = 1
 GATE_FAILED, LAB_DOWN, INTERRUPTED = 1, 3, 130
 """Exit codes of a command that runs a lab, beside 0 and 2. 1: the run came to its end but does not meet --min-correct
 or --fail-on."""
+
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The errors of a full disk, which is nothing that the user typed."""
+
+
+def code_for(error: OSError) -> int:
+    """The exit code of a command that could not write what was asked for."""
+    return LAB_DOWN if error.errno in NO_ROOM else 2
 
 
 def interrupted() -> int:

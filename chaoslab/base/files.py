@@ -43,7 +43,7 @@ def replacing(path: Path) -> Iterator[Path]:
         yield part
         part.replace(path)
     except OSError as error:
-        if str(error.filename) == str(part):
+        if error.filename is None or str(error.filename) == str(part):  # a write names no file
             error.filename, error.filename2 = str(path), None
         raise
     finally:

@@ -14,7 +14,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base import extras
-from chaoslab.base.commandline import GATE_FAILED, LAB_DOWN, interrupted, refuse
+from chaoslab.base.commandline import GATE_FAILED, LAB_DOWN, code_for, interrupted, refuse
 from chaoslab.base.interrupts import heard_outside_imports
 
 if TYPE_CHECKING:
@@ -412,9 +412,9 @@ def _leave(
         print()
     latest = folder.resolve() == _latest()
     print(f"logs    {folder}/{f'  (also {LOGS}/latest)' if latest else ''}")
-    whole = _written(history, report, folder, code)
-    if not _drawn(report, folder) or not whole:
-        return code or 2
+    unwritten = _written(history, report, folder, code)
+    if failed := max(unwritten, _drawn(report, folder)):
+        return code or failed
     if not summarized:
         return code
     met = (trial for trial in report.trials if trial in report.met)
@@ -426,17 +426,17 @@ def _leave(
     return code
 
 
-def _drawn(report: RunReport, folder: Path) -> bool:
-    """Draws the run's charts into its folder, and into CHARTS for the latest run; returns True if all were written."""
+def _drawn(report: RunReport, folder: Path) -> int:
+    """Draws the run's charts into its folder, and into CHARTS for the latest run; returns the exit code."""
     from chaoslab.reports import charts
 
     try:
         pictures = charts.rendered(charts.draw(report))
     except ModuleNotFoundError as error:
         print(f"no charts: {charts.missing(error)}", file=sys.stderr)
-        return False
+        return 2
     places = charts.places(folder / "charts", out=CHARTS, logs=LOGS)
-    paths, complaints = charts.put(pictures, places)
+    paths, complaints, failed = charts.put(pictures, places)
     first, *others = dict.fromkeys(f"{path.parent}/" for path in paths) or [""]
     said = "".join(f"  (also {other})" for other in others)
     if complaints and first == f"{CHARTS}/":  # a full disk was already reported when the run was written
@@ -446,13 +446,12 @@ def _drawn(report: RunReport, folder: Path) -> bool:
             print(complaint, file=sys.stderr)
     if first:
         print(f"charts  {first}{said}")
-    return not complaints
+    return failed
 
 
-def _written(history: History, report: RunReport, folder: Path, code: int) -> bool:
-    """Writes the run's report beside its logs; False if it cannot be written, which the run has said already if its
-    `code` is not 0. Without the package that it needs, a line
-    names that, and the run ends well."""
+def _written(history: History, report: RunReport, folder: Path, code: int) -> int:
+    """Writes the run's report beside its logs; returns the exit code. That it cannot be written the run has said
+    already if its own `code` is not 0. Without the package that it needs, a line names that, and the run ends well."""
     from chaoslab.reports import formats
     from chaoslab.reports.contents import Contents
 
@@ -462,13 +461,13 @@ def _written(history: History, report: RunReport, folder: Path, code: int) -> bo
         )
     except formats.Missing as error:
         print(f"no report: {error}", file=sys.stderr)
-        return True
+        return 0
     except OSError as error:
         why = f"cannot write {folder / 'report.html'}: {error.strerror or error}"
         print(f"report  {why}" if code else why, file=sys.stdout if code else sys.stderr)
-        return False
+        return code_for(error)
     print(f"report  {paths[0]}")
-    return True
+    return 0
 
 
 def _report(folder: Path) -> RunReport | None:

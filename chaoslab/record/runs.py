@@ -45,8 +45,8 @@ class Run:
         cls, logs: Path, *, now: str, name: str = "", writers: Sequence[str] = (MAIN,), clock: Clock = system
     ) -> Run:
         """Makes a new folder, named by the wall clock. A run with a `name` is not of real time: it begins at `now`, and
-        its files do not show the wall clock. Each of the `writers` gets its log, so that one that is missing later is
-        known to be lost.
+        its files do not show the wall clock. Each of the `writers` but the main one gets its log, so that one that is
+        missing later is known to be lost.
 
         Raises:
             OSError: a file is in the way; its `filename` names it.
@@ -70,7 +70,7 @@ class Run:
         else:
             run = cls(folder, logs / folder, clock.monotonic(), now)
             started = iso(clock.utc())
-        for writer in writers:
+        for writer in (each for each in writers if each != MAIN):
             (run.folder / f"{writer}.log").touch()
         run._save(started=started, writers=writers)
         return run

@@ -240,8 +240,9 @@ class Local:
                 raise WorldError(f"toxiproxy cannot hold the proxies' ports: {error}") from None
 
     def _check_port(self, words: str) -> None:
-        """Raises PortTaken if a part's last output names a port of the lab."""
-        named = _LISTEN.search(words)
+        """Raises PortTaken if a part's last output says that a port of the lab is in use. It may not have got one for
+        another reason, such as a limit of open files."""
+        named = _LISTEN.search(words) if "in use" in words else None
         for name, port in self.ports.all().items() if named else ():
             if named and str(port) == named["port"]:
                 raise PortTaken(_in_use(name, port, self.ports))
