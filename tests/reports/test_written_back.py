@@ -30,7 +30,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run whose answer ends in one half of a surrogate pair."""
     monkeypatch.chdir(tmp_path)
-    with Log(tmp_path / "half", "info", run="half", origin=0.0) as log:
+    with Log(tmp_path / "logs" / "half", "info", run="half", origin=0.0) as log:
         log.write(RunStarted(seed=1, settings={}, plan={}, prompts=1, now="2026-06-01T09:00:00Z", model="any"))
         log.write(PromptStarted(prompt_index=1, prompt=HALF), trial="p1.r1")
         log.write(
@@ -38,7 +38,7 @@ def half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             trial="p1.r1",
         )
         log.write(RunFinished(received=1, processed=1, succeeded=1, duration_s=1.0))
-    return tmp_path / "half"
+    return tmp_path / "logs" / "half"
 
 
 def test_half_a_sign_is_loaded_and_written_as_a_table(half: Path) -> None:
@@ -58,7 +58,7 @@ def test_every_reader_reads_half_a_sign(half: Path, words: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "chaoslab", *words, *where],
         capture_output=True,
-        cwd=half.parent,
+        cwd=half.parent.parent,
         timeout=120,
         check=False,
     )
@@ -96,11 +96,10 @@ def test_a_full_disk_is_told_with_its_file_and_is_the_lab_s_failure(
 ) -> None:
     with small_disk(run, kib=1024):
         ballast = run / "ballast"
-        with ballast.open("wb") as file:
+        with ballast.open("wb", buffering=0) as file:
             while True:
                 try:
                     file.write(b"x" * 512)
-                    file.flush()
                 except OSError:
                     break
         assert main(["report", str(run), "--format", kind]) == 3
