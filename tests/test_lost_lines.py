@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import chaoslab as lab
-from chaoslab.analysis.judge import Outcome, judge
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.cli import main
 from chaoslab.config.topology import WRITERS
 from chaoslab.record.history import History

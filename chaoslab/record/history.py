@@ -33,6 +33,7 @@ from chaoslab.record.held import is_written
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
 from chaoslab.record.rulings import FILE as RULINGS
 from chaoslab.record.rulings import Rulings
+from chaoslab.record.spoken import SILENT, Spoken
 
 E_ = TypeVar("E_", bound=Event)
 A_ = TypeVar("A_", bound=AttemptEvent)
@@ -52,8 +53,8 @@ class History:
 
     `cut_lines`: the numbers of the unreadable lines, by file name. `unknown`: the kinds that another lab's log has no
     place for, so their absence says nothing. `notes`: lines for the user on how the log was read. `rulings`: of the
-    scenario that ran it, if one did. `running`: the process that writes its main log lived when it was read. `gaps`:
-    the lines that its logs have lost.
+    scenario that ran it, if one did. `running`: the process that writes its main log lived when it was read.
+    `spoken`: what people and models said of its answers. `gaps`: the lines that its logs have lost.
     """
 
     gaps: Sequence[Gap] = ()
@@ -70,13 +71,14 @@ class History:
         ordered: bool = False,
         rulings: Rulings | None = None,
         running: bool = False,
+        spoken: Spoken = SILENT,
         gaps: Sequence[Gap] = (),
     ) -> None:
         """Merges the records. `ordered`: they are in order already."""
         self.records = list(records) if ordered else sorted(records, key=place_in_time)
         self.cut_lines = {name: tuple(numbers) for name, numbers in (cut or {}).items()}
         self.unknown = frozenset(unknown)
-        self.rulings, self.running, self.gaps = rulings, running, gaps
+        self.rulings, self.running, self.spoken, self.gaps = rulings, running, spoken, gaps
         self.notes = (*notes, *notes_of(self.cut_lines, gaps))
 
     def __iter__(self) -> Iterator[Record]:
