@@ -301,3 +301,14 @@ def test_a_basic_password_is_known_decoded() -> None:
 def test_a_terminal_gets_no_sign_that_steers_it() -> None:
     assert clean("a\x1b]0;title\x07 b\u202ec\x9b31m\r\tü\n") == "a?]0;title? b?c?31m?\tü\n"
     assert clean("key sk-abcdefghijklmnop1234") == "key ***"
+
+
+def test_neither_a_story_nor_a_command_prints_foreign_signs_that_steer(tmp_path: Path) -> None:
+    def fails(_: str) -> str:
+        raise RuntimeError("\x1b]0;title\x07 \u202etxt.exe")
+
+    (trial,) = lab.run_many(fails, "go", trials=1, logs=tmp_path / "logs")
+    said = trial.story() + ran("show", folder=tmp_path) + ran("summary", folder=tmp_path)
+    printed = said.replace(written(tmp_path), "")
+    assert "]0;title" in printed
+    assert not {"\x1b", "\x07", "\u202e"} & set(printed)

@@ -215,7 +215,7 @@ class Masker:
         return found[0][: found.start(1) - found.start()] + MASK
 
     def _by_place(self, text: str) -> str:
-        pieces, done = [], 0
+        pieces, done = list[str](), 0
         for found in _NAME.finditer(text):
             if found.start() < done or not is_secret(found[2], body=True):
                 continue
@@ -299,7 +299,7 @@ def _as_ascii(text: str) -> str:
 def _without(text: str, head: str, spellings: Sequence[str]) -> str:
     """The text without these spellings, which begin alike, and without the beginning of one that was cut: a word that
     begins as one does stays. So does the name of a field."""
-    pieces, done, place = [], 0, text.find(head)
+    pieces, done, place = list[str](), 0, text.find(head)
     while place >= 0:
         end = max(_common(text, place, spelt) for spelt in spellings)
         whole = any(text.startswith(spelt, place) for spelt in spellings)
