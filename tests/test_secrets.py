@@ -307,7 +307,7 @@ def test_neither_a_story_nor_a_command_prints_foreign_signs_that_steer(tmp_path:
     def fails(_: str) -> str:
         raise RuntimeError("\x1b]0;title\x07 \u202etxt.exe")
 
-    (trial,) = lab.run_many(fails, "go", trials=1, logs=tmp_path / "logs")
+    (trial,) = lab.run_many(fails, "go", trials=1, logs=tmp_path / "logs", anyway=True)
     said = trial.story() + ran("show", folder=tmp_path) + ran("summary", folder=tmp_path)
     printed = said.replace(written(tmp_path), "")
     assert "]0;title" in printed
