@@ -106,7 +106,7 @@ def of_headers(fields: Iterable[tuple[str, str]]) -> set[str]:
             pairs = [part.partition("=")[2].strip().strip('"') for part in value.split(";")]
             found.update(pairs[:1] if bare.startswith("set") else pairs)
             continue
-        found.update((value, rest, value.rpartition(" ")[2]))
+        found.update((rest or value, value.rpartition(" ")[2]))
         found.update(said for key, said in _ASSIGNED.findall(rest) if is_secret(key))
         if scheme.lower() == "basic":
             try:
