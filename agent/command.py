@@ -24,7 +24,7 @@ from chaoslab.base.interrupts import Interrupts
 from chaoslab.config import settings
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError, Settings
-from chaoslab.config.topology import BASE_PORT, MODEL, Ports
+from chaoslab.config.topology import BASE_PORT, MODEL, WRITERS, Ports
 from chaoslab.core.events import RunStarted
 from chaoslab.core.fault import BrokenFault
 from chaoslab.model.prices import cost_usd
@@ -51,7 +51,11 @@ def run(options: argparse.Namespace, hosts: Mapping[str, str | None]) -> int:
         asked = prompts.load(file)
         config = configuration.load(options.config or configuration.FILE, **hosts)
         model.check(chosen, options.settings)
-        begun = Run.open(options.logs, options.run) if options.run else Run.create(options.logs, now=chosen.now)
+        begun = (
+            Run.open(options.logs, options.run)
+            if options.run
+            else Run.create(options.logs, now=chosen.now, writers=WRITERS)
+        )
     except (SettingError, LookupError) as error:
         print(error.args[0], file=sys.stderr)
         return 2

@@ -8,6 +8,8 @@ import os
 import sys
 from pathlib import Path
 
+from chaoslab.base.commandline import Steering
+from chaoslab.base.terminal import clean
 from chaoslab.record.follow import Follower
 from chaoslab.reports.live import Watched
 
@@ -47,14 +49,19 @@ class Live:
 
     async def watch(self, interval_s: float) -> None:
         """Updates the line until cancelled."""
+        from rich.console import Console
         from rich.live import Live as Screen
         from rich.text import Text
 
         watched = Watched()
-        with Follower(self._folder) as follower, Screen(Text(""), auto_refresh=False, transient=True) as screen:
+        console = Console(file=Steering(sys.stdout))  # type: ignore[arg-type]  # it has all that a stream has
+        with (
+            Follower(self._folder) as follower,
+            Screen(Text(""), console=console, auto_refresh=False, transient=True) as screen,
+        ):
             while True:
                 watched.take(follower.new())
-                screen.update(Text(watched.now(max(20, screen.console.width - 1))), refresh=True)
+                screen.update(Text(clean(watched.now(max(20, screen.console.width - 1)))), refresh=True)
                 await asyncio.sleep(interval_s)
 
 

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import httpx
 
 from chaoslab.base.registry import did_you_mean
+from chaoslab.base.secrets import printed
 from chaoslab.config.settings import GROQ_URL, SettingError, Settings, origin
 
 ANSWER_S = 10.0
@@ -29,6 +30,7 @@ def check(chosen: Settings, given: Iterable[str] = ()) -> None:
     if not url:
         return
     key = chosen.groq_api_key
+    printed.hide((key,))
     with httpx.Client(
         timeout=ANSWER_S,
         trust_env=False,
@@ -40,8 +42,6 @@ def check(chosen: Settings, given: Iterable[str] = ()) -> None:
             reply = client.get(f"{models}/{quote(chosen.model_name, safe='/')}")
             refused = _refusal(reply)
             said = str(refused.get("message") or reply.reason_phrase)[:200]
-            if key:
-                said = said.replace(key, "***")
             if reply.status_code in (401, 403):
                 blamed = (
                     f"GROQ_API_KEY ({origin('GROQ_API_KEY', given)}) is refused by"

@@ -18,6 +18,7 @@ from chaoslab.base.identity import TrialId, nth
 from chaoslab.config.settings import Settings
 from chaoslab.core import events
 from chaoslab.core.conversation import Conversation, Talk
+from chaoslab.record.gaps import counted
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
 from chaoslab.seams.http.seam import HttpSeam
@@ -80,6 +81,7 @@ class Session:
                 succeeded=done.succeeded,
                 duration_s=seconds,
                 reason=reason,
+                lines=counted(self.run_of.folder),
             )
         )
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from chaoslab.base.clock import Clock, system
+from chaoslab.base.files import opened
 from chaoslab.base.identity import TrialId
 from chaoslab.core.events import Effect, Event, LabWarning
 from chaoslab.core.service_spec import ServiceSpec
@@ -261,7 +262,7 @@ def _alone(path: Path) -> Iterator[BinaryIO]:
     A missing log reads as empty; the next write reports that it is missing.
     """
     try:
-        log: BinaryIO = path.open("rb")
+        log: BinaryIO = opened(path)
     except OSError:
         log = io.BytesIO()
     with log:

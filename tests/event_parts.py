@@ -25,6 +25,7 @@ SAMPLES: dict[str, Any] = {
     "Any": {"city": "Zürich"},
     "list[Any]": [{"prompt": "one"}],
     "dict[str, str]": {"log": "2"},
+    "dict[str, Count]": {"manager": 1},
     "dict[str, Any]": {"a": [1, None]},
     "list[str]": ["wire", "errors"],
     "list[list[str]]": [["20", "twenty"]],

@@ -27,6 +27,17 @@ ROOTS = {path for path in FILES if path.is_relative_to("chaoslab/execution")}
 """The files that put a run together, and so choose its world."""
 VIRTUAL = Path("chaoslab/worlds/virtual")
 OF_VIRTUAL = {"greenlet", "time_machine"}
+READERS = {
+    Path("chaoslab/execution/mcp_proxy.py"): "its standard input",
+    Path("chaoslab/execution/scenarios/new_project.py"): "the package's own file",
+    Path("chaoslab/record/provenance.py"): "the package's own files",
+    Path("chaoslab/reports/fault_pages.py"): "the package's own files",
+    Path("chaoslab/reports/formats/html/__init__.py"): "the package's own files",
+    Path("chaoslab/wire/server/metrics.py"): "/proc",
+    Path("flask_tools/movies.py"): "the package's own file",
+    Path("flask_tools/service_module.py"): "the package's own files",
+}
+"""The files that read others themselves, and which."""
 ENVIRONMENT = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
 
 
@@ -37,6 +48,7 @@ class Seen:
     environment: list[int]
     virtual: list[int]
     called: set[str]
+    reads: list[int]
     at_once: set[str]
     at_all: set[str]
     modules_at_once: set[str | None]
@@ -53,6 +65,7 @@ def see(tree: ast.Module) -> Seen:
         list(reads_environment(tree)),
         list(asks_for_virtual(tree)),
         {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)},
+        list(reads_files(tree)),
         set(loads_at_once(tree)),
         loads_at_all(tree),
         {node.module for node in tree.body if isinstance(node, ast.ImportFrom)},
@@ -66,6 +79,20 @@ def reads_environment(module: ast.Module) -> Iterator[int]:
                 yield node.lineno
         elif isinstance(node, ast.ImportFrom) and node.module == "os" and ENVIRONMENT & {n.name for n in node.names}:
             yield node.lineno
+
+
+def reads_files(module: ast.Module) -> Iterator[int]:
+    """The lines that read a file in a way that may hang on a pipe, fill the memory or give what is no UTF-8."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else _word(node.func)
+            modes = [a.value for a in [*node.args, *(k.value for k in node.keywords)] if isinstance(a, ast.Constant)]
+            texts = [mode for mode in modes if isinstance(mode, str)]
+            bare = isinstance(node.func, ast.Name) or not (node.args or node.keywords)
+            opens = name == "open" and (bare or any(set(text) <= set("rbt") for text in texts))
+            writes = any(set(text) & set("wax+") and set(text) <= set("rwabxt+") for text in texts)
+            if name in ("read_text", "read_bytes") or (opens and not writes):
+                yield node.lineno
 
 
 def loads_at_once(module: ast.Module) -> Iterator[str]:
@@ -116,6 +143,23 @@ def _word(node: ast.AST) -> str:
 
 def test_only_settings_reads_the_environment() -> None:
     assert [path for path, one in seen().items() if one.environment] == [Path("chaoslab/config/settings.py")]
+
+
+def test_only_the_reader_of_files_reads_files() -> None:
+    assert {path: seen()[path].reads for path in FILES if seen()[path].reads and path not in READERS} == {}
+    assert [path for path in READERS if not seen()[path].reads] == []
+
+
+@pytest.mark.parametrize(
+    "source", ["open(path)", "path.open()", "path.open('rb')", "open(p, encoding='utf-8')", "p.read_text()"]
+)
+def test_a_reading_of_a_file_would_be_seen(source: str) -> None:
+    assert list(reads_files(ast.parse(source))) == [1]
+
+
+@pytest.mark.parametrize("source", ["open(path, 'wb')", "path.open('ab', buffering=0)", "Run.open(logs, name)"])
+def test_a_writing_is_no_reading(source: str) -> None:
+    assert list(reads_files(ast.parse(source))) == []
 
 
 def test_no_module_loads_a_heavy_library_before_it_is_used() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import codecs
 import contextlib
+import errno
 import io
 import os
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from chaoslab.base import parsers
+from chaoslab.base.terminal import clean
 
 RUN_HELP = (
     "a run: its name or the beginning of it, its folder, latest, or latest~1 for the one before (default: latest)"
@@ -23,6 +25,15 @@ FORMAT = 1
 """The version of the JSON that commands print. An addition does not change it."""
 GATE_FAILED, LAB_DOWN, PROVES_NOTHING, INTERRUPTED = 1, 3, 4, 130
 """Exit codes of a command that runs trials, beside 0 and 2; `cli.main` describes them."""
+
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The errors of a full disk, which is nothing that the user typed."""
+
+
+def code_for(error: OSError) -> int:
+    """The exit code of a command that could not write what was asked for."""
+    return LAB_DOWN if error.errno in NO_ROOM else 2
 
 
 def interrupted() -> int:
@@ -42,7 +53,7 @@ def refuse(error: Exception, *, code: int = 2) -> int:
     if isinstance(error, OSError) and error.args:
         said = f"{error.filename}: {error.strerror}" if error.filename else error.args[-1]
     with contextlib.suppress(OSError):
-        print(said, file=sys.stderr)
+        print(clean(str(said)), file=sys.stderr)
     return code
 
 
@@ -89,9 +100,15 @@ def _stream(stream: TextIO | None) -> TextIO:
 
 
 class _Stream(io.TextIOWrapper):
-    """A text stream whose reader may go: `chaoslab show | head -1` ends as if all had been read."""
+    """A text stream whose reader may go: `chaoslab show | head -1` ends as if all had been read. All that is written is
+    cleaned (`terminal.clean`), since most of it has foreign words in it."""
 
     def write(self, text: str) -> int:
+        self.write_own(clean(text))
+        return len(text)
+
+    def write_own(self, text: str) -> int:
+        """Writes the lab's own text, which may steer the terminal."""
         try:
             return super().write(text)
         except BrokenPipeError:
@@ -109,6 +126,17 @@ class _Stream(io.TextIOWrapper):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self.fileno())
         os.close(nowhere)
+
+
+class Steering:
+    """A stream for the lab's own text, which may steer the terminal."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.write: Callable[[str], int] = stream.write_own if isinstance(stream, _Stream) else stream.write
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 NEAREST = "chaoslab.nearest"

@@ -43,7 +43,7 @@ def replacing(path: Path) -> Iterator[Path]:
         yield part
         part.replace(path)
     except OSError as error:
-        if str(error.filename) == str(part):
+        if error.filename is None or str(error.filename) == str(part):  # a write names no file
             error.filename, error.filename2 = str(path), None
         raise
     finally:
@@ -93,22 +93,36 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
     if "\0" in str(path):
         raise Unreadable("cannot be read: its name has a NUL character in it")
     try:
-        _check_kind(path.stat().st_mode)
-        # If it has become a pipe since, opening must not wait for its other end.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-            _check_kind(os.fstat(file.fileno()).st_mode)
+        with opened(path) as file:
             yield file
     except OSError as error:
         why = (error.strerror or str(error)).removesuffix(".")
         raise Unreadable(f"cannot be read: {why}", missing=isinstance(error, FileNotFoundError)) from None
 
 
-def _check_kind(mode: int) -> None:
+def opened(path: Path) -> BinaryIO:
+    """A regular file, open for reading.
+
+    Raises:
+        OSError: it is no regular file, or the system cannot read it.
+    """
+    _check_kind(path, path.stat().st_mode)
+    # If it has become a pipe since, opening must not wait for its other end.
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
+    try:
+        _check_kind(path, os.fstat(file.fileno()).st_mode)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def _check_kind(path: Path, mode: int) -> None:
     if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(mode):
         kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
-        raise Unreadable(f"cannot be read: it is {kind}, and only regular files are read")
+        raise OSError(errno.EINVAL, f"it is {kind}, and only regular files are read", str(path))
 
 
 def text_of(path: Path) -> str:
@@ -133,7 +147,15 @@ def json_of(path: Path) -> Any:
         Unreadable: as `text_of`, or it is no JSON, or has a name twice in an object, NaN or Infinity, a number beyond
             1.8e308, half a surrogate pair, or more than `DEPTH_MAX` levels.
     """
-    text = text_of(path)
+    return json_in(text_of(path))
+
+
+def json_in(text: str) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        Unreadable: as `json_of`.
+    """
     try:
         value = json.loads(text, parse_int=_whole)
     except json.JSONDecodeError as error:

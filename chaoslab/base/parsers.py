@@ -151,6 +151,14 @@ def names(text: str) -> tuple[str, ...]:
     return names
 
 
+def fields(text: str) -> tuple[str, ...]:
+    """Names of fields with commas, each maybe after a minus."""
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not all(re.fullmatch(r"-?[A-Za-z][\w.-]*", name) for name in found):
+        raise ValueError("names of fields with commas, each after a minus if it is spared: x-shop-pass,-csrf_token")
+    return found
+
+
 def key(text: str) -> str:
     if not re.fullmatch(r"[!-~]+", text):
         raise ValueError("a key: letters, digits and signs without blanks")

@@ -7,7 +7,6 @@ loaded.
 from __future__ import annotations
 
 import argparse
-import errno
 import os
 import signal
 import sys
@@ -17,7 +16,7 @@ from typing import Protocol, cast
 
 from chaoslab import __version__
 from chaoslab.base import extras
-from chaoslab.base.commandline import Help, Parser, interrupted, open_streams, refuse
+from chaoslab.base.commandline import LAB_DOWN, NO_ROOM, Help, Parser, interrupted, open_streams, refuse
 
 COMMANDS = (
     "lab", "run", "replay", "runs", "follow", "show", "summary", "label", "judge", "report", "charts", "settings",
@@ -93,10 +92,11 @@ def _ended(work: Callable[[], int]) -> int:
     except extras.Incomplete as error:
         return refuse(error)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename:
+        if error.errno not in NO_ROOM or error.filename:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes the rest once more at exit
-        return refuse(OSError(error.errno, f"what this command prints cannot be written ({error.strerror}): make room"))
+        said = f"what this command prints cannot be written ({error.strerror}): make room"
+        return refuse(OSError(error.errno, said), code=LAB_DOWN)
 
 
 def _not_understood(options: argparse.Namespace, given: Sequence[str], unknown: Sequence[str]) -> str:

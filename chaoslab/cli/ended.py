@@ -47,5 +47,7 @@ def check_place(option: str, path: Path | None) -> None:
         raise ScenarioError(f"{option} {path}: this is a folder; name a file in it")
     if not path.parent.is_dir():
         raise ScenarioError(f"{option} {path}: there is no folder {path.parent}")
+    if path.suffix == ".log" or path.name in ("run.json", "rulings.jsonl"):
+        raise ScenarioError(f"{option} {path}: this name is one of a run's own files: name another")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ScenarioError(f"{option} {path}: nothing can be written there: make it writable, or name another place")

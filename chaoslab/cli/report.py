@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chaoslab.base import extras
-from chaoslab.base.commandline import RUN_HELP, filled, refuse
+from chaoslab.base.commandline import RUN_HELP, code_for, filled, refuse
 
 HELP = "a run's report: HTML, JSON, JUnit, Markdown, CSV, Parquet, charts; without --format as `chaoslab lab` leaves it"
 EXAMPLE = "chaoslab report latest --format html --open"
@@ -112,7 +112,7 @@ def _write(name: str, options: argparse.Namespace, *, alone: bool) -> int:
             paths = _put(texts, options.out, own, alone=alone)
         except OSError as error:
             where = error.filename2 or error.filename or options.out
-            return refuse(LookupError(f"cannot write {where}: {error.strerror or error}"))
+            return refuse(LookupError(f"cannot write {where}: {error.strerror or error}"), code=code_for(error))
     print(*paths, sep="\n")
     return _shown(paths[0], 0) if options.open else 0
 
@@ -127,7 +127,8 @@ def _tables(name: str, options: argparse.Namespace, *, alone: bool) -> int:
     try:
         print(*parquet.write(places.read(name), folder), sep="\n")
     except OSError as error:
-        return refuse(LookupError(f"cannot write {error.filename or folder}: {error.strerror or error}"))
+        said = f"cannot write {error.filename or folder}: {error.strerror or error}"
+        return refuse(LookupError(said), code=code_for(error))
     return 0
 
 
@@ -160,7 +161,8 @@ def _compare(names: Sequence[str], options: argparse.Namespace) -> int:
         try:
             path = formats.write({file: made}, folder)[0]
         except OSError as error:
-            return refuse(LookupError(f"cannot write {folder / file}: {error.strerror or error}"))
+            said = f"cannot write {folder / file}: {error.strerror or error}"
+            return refuse(LookupError(said), code=code_for(error))
     if options.format:
         print(path)
     else:

@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from chaoslab.base import parsers
+from chaoslab.base.secrets import printed
 from chaoslab.config.settings import Settings, as_text, load, origin
 
 _CREDENTIALS = re.compile(r"(?<=//)[^/@?#]*@|(?<=\?)[^#]*")
@@ -76,5 +77,5 @@ def as_settings(given: Sequence[str], unknown: Iterable[str]) -> str:
         if not equals:
             after = given[given.index(option) + 1 :][:1]
             value = after[0] if after and not after[0].startswith("-") else ""
-        found.append(f"{name}={'…' if table[name].metadata['secret'] or not value else value[:60]}")
+        found.append(f"{name}={'…' if table[name].metadata['secret'] or not value else printed.mask(value)[:60]}")
     return " ".join(found)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from chaoslab.base import parsers
+from chaoslab.base import parsers, secrets
 from chaoslab.base.files import Unreadable, text_of
 
 DEFAULT_NOW = "2026-06-01T09:00:00Z"
@@ -219,6 +219,14 @@ class Settings:
     translator_url: str = _setting("", parsers.url, "That server's address. There is no default.")
     translator_key: str = _setting("", str, "Its key, if it wants one.", secret=True)
 
+    secret_names: tuple[str, ...] = _setting(
+        (),
+        parsers.fields,
+        "Further names of headers and fields whose values are masked in logs and in print; a name after a minus is "
+        "spared.",
+        group="Secrets",
+    )
+
     toxiproxy_url: str = _setting(
         "", parsers.url, "A Toxiproxy server to use. Empty: the embedded one.", group="Where things are"
     )
@@ -248,7 +256,7 @@ class Settings:
             try:
                 found[table[name].name] = table[name].metadata["parse"](text.strip())
             except ValueError as error:
-                shown = "" if table[name].metadata["secret"] else text.strip()[:60]
+                shown = "" if table[name].metadata["secret"] else secrets.printed.mask(text.strip())[:60]
                 raise SettingError(f"{name}={shown}{at} should be {error}") from None
         return replace(self, **found)
 
@@ -343,7 +351,20 @@ def load(
     # make passes its command line in the environment too. An error must name the command line as the origin.
     known = {f.name.upper() for f in fields(Settings) if not given.get(f.name.upper(), "").strip()}
     settings = settings.override({k: v for k, v in environment.items() if k in known}, where="environment")
-    return settings.override(given, where="command line")
+    settings = settings.override(given, where="command line")
+    secrets.set_names(settings.secret_names)
+    return settings
+
+
+def name_secrets() -> None:
+    """Takes SECRET_NAMES from the environment, for a process that loads no settings.
+
+    Raises:
+        SettingError: as `load`.
+    """
+    secrets.set_names(
+        Settings().override({"SECRET_NAMES": read_variable("SECRET_NAMES")}, where="environment").secret_names
+    )
 
 
 def origin(

@@ -17,6 +17,8 @@ SERVICES: dict[str, int] = {
     "messaging": 5,
     "translator": 6,
 }
+WRITERS = ("info", "agent", "manager", *SERVICES)
+"""The parts of the lab that have a log in each run."""
 MODEL = "model"
 MODEL_OFFSET = 7
 REFUSED_OFFSET = 99

@@ -573,10 +573,11 @@ class PromptFinished(Event):
 @fixed(frozen=True, kw_only=True)
 class RunFinished(Event):
     """The run ends. `reason` is done, interrupted, lab_down or broken. A count of -1 is not known (another lab's
-    log)."""
+    log). `lines`: the number of lines that each other writer has written at least."""
 
     received: Count
     processed: Count
     succeeded: Count
     duration_s: Seconds
     reason: str = "done"
+    lines: dict[str, Count] = field(default_factory=dict)

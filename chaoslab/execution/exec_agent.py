@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
 from chaoslab.base.commandline import PROVES_NOTHING
+from chaoslab.base.files import Unreadable, json_in
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import inherited
 from chaoslab.core import events
@@ -77,9 +77,9 @@ def stated(text: str | None) -> list[dict[str, Any]] | None:
     if text is None:
         return None
     try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"--effects is no JSON: {error}") from None
+        value = json_in(text)
+    except Unreadable as error:
+        raise ValueError(f"--effects {error}") from None
     like = '[{"effect": "POST /refunds", "order": 17}]'
     if not isinstance(value, list) or not all(isinstance(each, dict) and "effect" in each for each in value):
         raise ValueError(f"--effects should be a list, as in {like}")

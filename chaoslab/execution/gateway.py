@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -18,10 +17,12 @@ from typing import Any
 
 from chaoslab.analysis.measures.idle import not_met
 from chaoslab.analysis.verdict.table import Verdict
+from chaoslab.base import files
 from chaoslab.base.clock import iso, system
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import line as shortened
 from chaoslab.base.registry import did_you_mean
+from chaoslab.config.settings import name_secrets
 from chaoslab.core import events
 from chaoslab.core.events import Event
 from chaoslab.core.fault import load, trait
@@ -81,8 +82,11 @@ class LiveLog(TrialLog):
         self.note(noted.event(part, self.requests, round(now_s - self.origin, 6)))
         return now_s
 
+    def hide(self, secrets: Iterable[str]) -> None:
+        self.log.hide(secrets)
+
     def tell(self, texts: Sequence[str]) -> None:
-        """Writes events down, each as the text of `encode_event`."""
+        """Writes events down, each as the text of `Log.masked`."""
         self.log.write_all(texts, trial=self.key)
 
 
@@ -160,6 +164,10 @@ def warn_of_unreached(routes: Mapping[str, Route]) -> None:
             print(f"warning: {error.args[0]}", file=sys.stderr, flush=True)
 
 
+_PLAN = ("seed", "faults")
+"""The keys of a plan's file."""
+
+
 def plan_of(faults: Sequence[str], file: Path | None, seed: int | None, routes: Mapping[str, Route] | None) -> Plan:
     """The plan from `--fault` options, a file, or both. A fault is "name:route", or JSON as in
     {"fault": "latency", "target": "crm", "delay_s": 2}; a file holds a list of such objects, or {"seed": …, "faults":
@@ -172,6 +180,8 @@ def plan_of(faults: Sequence[str], file: Path | None, seed: int | None, routes: 
     if file is not None:
         read = _of_file(file)
         if isinstance(read, Mapping):
+            if unknown := [name for name in read if name not in _PLAN]:
+                raise LookupError(f"{file} has no key '{unknown[0][:60]}': {did_you_mean(unknown[0], _PLAN)}")
             seed = read.get("seed") if seed is None else seed
             read = read.get("faults", [])
         if not isinstance(read, list):
@@ -242,9 +252,9 @@ def check_command(words: Sequence[str]) -> None:
 def _of_text(text: str) -> Any:
     if text.lstrip().startswith("{"):
         try:
-            return json.loads(text)
-        except ValueError as error:
-            raise ValueError(f"--fault {text[:60]} is no JSON: {error}") from None
+            return files.json_in(text)
+        except files.Unreadable as error:
+            raise ValueError(f"--fault {text[:60]} {error}") from None
     fault, colon, target = text.partition(":")
     if not colon or not target:
         raise ValueError(f"--fault {text[:60]} should be a fault and a route, as in lost_reply:crm, or JSON")
@@ -253,9 +263,9 @@ def _of_text(text: str) -> Any:
 
 def _of_file(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is no JSON: {error}") from None
+        return files.json_of(path)
+    except files.Unreadable as error:
+        raise ValueError(f"{path} {error}") from None
 
 
 def _injection(where: str, given: Any) -> Injection:
@@ -314,7 +324,7 @@ def gateway(
         listening(routes, seam, port=port, ports=ports, timeout_s=timeout_s) as (address, shared),
         live(plan, logs=logs, settings=settings, prompt=started, secrets=secrets) as book,
     ):
-        shared.hide, shared.tell = book.log.hide, book.tell
+        shared.tell = book.tell
         seam.begin(book, TrialMemory(plan, book.key))
         shared.loop = loop = Loop(shared, book.tell)
         loop.start()
@@ -339,6 +349,7 @@ def live(
     Raises:
         OSError: it cannot be written.
     """
+    name_secrets()
     now = iso(system.utc())
     run = Run.create(logs, now=now)
     with run.log("info", secrets=secrets) as log:

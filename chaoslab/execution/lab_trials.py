@@ -13,6 +13,7 @@ from typing import Any
 from chaoslab.agent.prompts import Prompt, as_data
 from chaoslab.base.identity import digest
 from chaoslab.config.settings import Settings
+from chaoslab.config.topology import WRITERS
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.events import PromptAttempt, PromptFinished
 from chaoslab.core.plan import Injection, Plan
@@ -70,7 +71,7 @@ def lab_trials(
     with ExitStack() as stack:
         book = folder = None
         if logs is not None:
-            place = Run.create(logs, now=spec.now, name=spec.name)
+            place = Run.create(logs, now=spec.now, name=spec.name, writers=WRITERS)
             place.make_latest()
             folder = place.folder
             book = stack.enter_context(written(run, len(numbers), folder))

@@ -14,7 +14,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base import extras
-from chaoslab.base.commandline import GATE_FAILED, LAB_DOWN, interrupted, refuse
+from chaoslab.base.commandline import GATE_FAILED, LAB_DOWN, code_for, interrupted, refuse
 from chaoslab.base.interrupts import heard_outside_imports
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
     from chaoslab.base.clock import system
     from chaoslab.base.interrupts import Interrupts
     from chaoslab.config import settings
-    from chaoslab.config.topology import Ports
+    from chaoslab.config.topology import WRITERS, Ports
     from chaoslab.record.runs import Run
     from chaoslab.worlds.local import Local, PortTaken, WorldError, brought_up, free_ports
     from chaoslab.worlds.stopping import Stopper
@@ -72,7 +72,7 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
         _check_state()
         ports = free_ports(chosen.base_port, system)
         _check_state()
-        run = Run.create(LOGS, now=chosen.now)
+        run = Run.create(LOGS, now=chosen.now, writers=WRITERS)
     except (settings.SettingError, WorldError, OSError) as error:
         return refuse(error)
     if chosen.base_port is None and ports != Ports():
@@ -147,6 +147,7 @@ def _latest() -> Path:
 
 def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:  # noqa: ARG001
     from chaoslab.config import settings
+    from chaoslab.config.topology import WRITERS
     from chaoslab.record.runs import Run
 
     try:
@@ -155,7 +156,7 @@ def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int: 
             asked = _check(chosen)
             _check_stated(chosen, asked)
             spec = spec_of(chosen, asked)
-        run = Run.create(LOGS, now=spec.now, name=spec.name)
+        run = Run.create(LOGS, now=spec.now, name=spec.name, writers=WRITERS)
     except (settings.SettingError, OSError) as error:
         return refuse(error)
     run.make_latest()
@@ -414,9 +415,9 @@ def _leave(
         print()
     latest = folder.resolve() == _latest()
     print(f"logs    {folder}/{f'  (also {LOGS}/latest)' if latest else ''}")
-    whole = _written(history, report, folder, code)
-    if not _drawn(report, folder) or not whole:
-        return code or 2
+    unwritten = _written(history, report, folder, code)
+    if failed := max(unwritten, _drawn(report, folder)):
+        return code or failed
     if not summarized:
         return code
     met = (trial for trial in report.trials if trial in report.met)
@@ -428,17 +429,17 @@ def _leave(
     return code
 
 
-def _drawn(report: RunReport, folder: Path) -> bool:
-    """Draws the run's charts into its folder, and into CHARTS for the latest run; returns True if all were written."""
+def _drawn(report: RunReport, folder: Path) -> int:
+    """Draws the run's charts into its folder, and into CHARTS for the latest run; returns the exit code."""
     from chaoslab.reports import charts
 
     try:
         pictures = charts.rendered(charts.draw(report))
     except ModuleNotFoundError as error:
         print(f"no charts: {charts.missing(error)}", file=sys.stderr)
-        return False
+        return 2
     places = charts.places(folder / "charts", out=CHARTS, logs=LOGS)
-    paths, complaints = charts.put(pictures, places)
+    paths, complaints, failed = charts.put(pictures, places)
     first, *others = dict.fromkeys(f"{path.parent}/" for path in paths) or [""]
     said = "".join(f"  (also {other})" for other in others)
     if complaints and first == f"{CHARTS}/":  # a full disk was already reported when the run was written
@@ -448,13 +449,12 @@ def _drawn(report: RunReport, folder: Path) -> bool:
             print(complaint, file=sys.stderr)
     if first:
         print(f"charts  {first}{said}")
-    return not complaints
+    return failed
 
 
-def _written(history: History, report: RunReport, folder: Path, code: int) -> bool:
-    """Writes the run's report beside its logs; False if it cannot be written, which the run has said already if its
-    `code` is not 0. Without the package that it needs, a line
-    names that, and the run ends well."""
+def _written(history: History, report: RunReport, folder: Path, code: int) -> int:
+    """Writes the run's report beside its logs; returns the exit code. That it cannot be written the run has said
+    already if its own `code` is not 0. Without the package that it needs, a line names that, and the run ends well."""
     from chaoslab.reports import formats
     from chaoslab.reports.contents import Contents
 
@@ -464,13 +464,13 @@ def _written(history: History, report: RunReport, folder: Path, code: int) -> bo
         )
     except formats.Missing as error:
         print(f"no report: {error}", file=sys.stderr)
-        return True
+        return 0
     except OSError as error:
         why = f"cannot write {folder / 'report.html'}: {error.strerror or error}"
         print(f"report  {why}" if code else why, file=sys.stdout if code else sys.stderr)
-        return False
+        return code_for(error)
     print(f"report  {paths[0]}")
-    return True
+    return 0
 
 
 def _report(folder: Path) -> RunReport | None:
@@ -508,7 +508,9 @@ def _ruled(gate: Gate | None, report: RunReport | None, code: int, unmet: Sequen
     if report is None:
         print("gate FAILED: the run has left no logs here", file=sys.stderr, flush=True)
         return GATE_FAILED
-    ruling = rule(gate, report.verdicts, judgeable=report.judgeable, untried=report.untried, unmet=unmet)
+    ruling = rule(
+        gate, report.verdicts, judgeable=report.judgeable, untried=report.untried, unmet=unmet, lost=report.lost
+    )
     if gate.given or not ruling.passed:
         print(ruling.line, file=sys.stdout if ruling.passed else sys.stderr, flush=True)
     return ruling.code

@@ -16,6 +16,7 @@ from chaoslab.config.settings import Settings
 from chaoslab.config.topology import MODEL
 from chaoslab.core.events import VERSION, CallFinished, PromptFinished, Replied, RunStarted, Usage, ValuesDrawn
 from chaoslab.core.plan import Plan
+from chaoslab.record.gaps import of_logs
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
 from chaoslab.record.rulings import Rulings
@@ -133,7 +134,8 @@ def read(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
         raise LookupError(places.unreadable(folder, error)) from None
     records = [line.record for lines in files.values() for line in lines if line.record]
     cut = {name: [line.number for line in lines if line.cut] for name, lines in files.items()}
-    history = History(records, cut={name: numbers for name, numbers in cut.items() if numbers})
+    gaps = of_logs(folder, {name: [line.record for line in lines if line.record] for name, lines in files.items()}, cut)
+    history = History(records, cut={name: numbers for name, numbers in cut.items() if numbers}, gaps=gaps)
     begun = next(((record, event) for record, event in history.of(RunStarted)), None)
     if begun is None:
         if records:

@@ -24,6 +24,8 @@ from chaoslab.analysis.verdict.unread import unread
 from chaoslab.base.durations import duration
 from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import describe_error, line
+from chaoslab.base.terminal import clean
+from chaoslab.config.settings import name_secrets
 from chaoslab.core.events import AnswerRead, CallFinished, CallStarted, EndState, Event, PromptFinished
 from chaoslab.core.plan import Plan
 from chaoslab.execution.agents.calling import readable
@@ -117,7 +119,8 @@ class Trial:
         """The whole trial, line by line, with the verdict and the warnings."""
         from chaoslab.reports import show
 
-        return "".join([show.render(self.history), *(f"warning: {warning}\n" for warning in self.warnings)])
+        warnings = (f"warning: {warning}\n" for warning in self.warnings)
+        return clean("".join([show.render(self.history), *warnings]))
 
     def __bool__(self) -> NoReturn:
         raise TypeError("a Trial is neither true nor false: ask trial.ok, or trial.outcome")
@@ -298,6 +301,7 @@ def _trials(
             twin, spec = _compared(spec, alone)
         book = folder = None
         if logs is not None:
+            name_secrets()
             place = Run.create(logs, now=spec.now, name=spec.name)
             place.make_latest()
             folder = place.folder

@@ -50,7 +50,7 @@ from chaoslab.model import endpoint
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.record.log import BufferedEvent, MemoryLog
+from chaoslab.record.log import BufferedEvent, MemoryLog, masked
 from chaoslab.record.runs import Run
 from chaoslab.seams.functions.seam import CALLS_MAX
 from chaoslab.seams.http.seam import HttpSeam
@@ -244,7 +244,7 @@ class Lab:
             with world.entered():
                 session.hung(trial, prompt, str(error), began_s=STARTS_S, began=not spec.stopped)
         seconds = round(world.machine.now - STARTS_S, 6)
-        kept, told = self._kept[:], self._events[:]
+        kept, told = masked(self._kept), self._events[:]
         self._kept.clear()
         self._events.clear()
         self._done += 1

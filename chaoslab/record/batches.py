@@ -6,14 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from heapq import merge
-from itertools import chain, pairwise
+from itertools import chain
+from math import inf
 from operator import attrgetter
 from pathlib import Path
 from typing import cast
 
 from chaoslab.core.events import AttemptEvent, Effect, Event, PromptFinished, PromptStarted
+from chaoslab.record.gaps import Gap, at_end, between, ends_of, missing
 from chaoslab.record.held import is_written
-from chaoslab.record.history import A_, E_, History, Place, cut_of, place_in_time, unread
+from chaoslab.record.history import A_, E_, History, Place, cut_of, notes_of, place_in_time
 from chaoslab.record.lines import Record, kind_of, log_files, records_of, whole
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.spoken import SILENT, Kept, Spoken
@@ -44,13 +46,13 @@ class Batch(History):
 
     def __init__(
         self, lines: Sequence[Record], by_kind: dict[type[Event], list[Record]], *, plain: bool, running: bool,
-        spoken: Spoken,
+        spoken: Spoken, gaps: Sequence[Gap], until: float,
     ) -> None:  # fmt: skip
         """`lines`: records, and what stands for them. `by_kind`: the same, by the kind of the event. `plain`: none is a
-        record. `running`, `spoken`: as in `History`."""
+        record. The others are as in `History`."""
         self.lines, self._of_kind, self._plain = lines, by_kind, plain
         self.cut_lines, self.unknown, self.notes, self.rulings = {}, frozenset(), (), None
-        self.running, self.spoken = running, spoken
+        self.running, self.gaps, self.until, self.spoken = running, gaps, until, spoken
 
     @cached_property
     def records(self) -> list[Record]:  # type: ignore[override]
@@ -93,6 +95,7 @@ class Batches:
         self._run = ""
         self._kept, self._spoken = Kept(), SILENT
         self._trials: set[str] = set()
+        self._gaps: list[Gap] = []
         self.running = False
         """As in `History`."""
 
@@ -108,8 +111,7 @@ class Batches:
     @property
     def notes(self) -> tuple[str, ...]:
         found = {**self._cut, **cut_of(self.rulings), **self._kept.cut}
-        cut = (unread(name, numbers) for name, numbers in sorted(found.items()))
-        return (*cut, *self._kept.told(self._run, self._trials))
+        return (*notes_of(found, self._gaps), *self._kept.told(self._run, self._trials))
 
     def __iter__(self) -> Iterator[Batch]:
         """The batches.
@@ -122,20 +124,23 @@ class Batches:
         if not paths:
             raise FileNotFoundError(f"no logs in {self._folder}")
         self._cut.clear()
-        self.running = is_written(self._folder)
+        self.running, ends = is_written(self._folder), ends_of(self._folder)
         self._run, self._kept = "", Kept.read(self._folder)
-        writers = [chain.from_iterable(self._records(path)) for path in paths]
+        self._gaps = missing(ends, [path.name for path in paths])
+        writers = [chain.from_iterable(self._records(path, ends.get(path.name, 0))) for path in paths]
         return self._whole(writers[0] if len(writers) == 1 else merge(*writers, key=place_in_time))
 
-    def _records(self, path: Path) -> Iterator[Sequence[Record]]:
-        """The records of one log, which are in order, in lists."""
+    def _records(self, path: Path, least: int) -> Iterator[Sequence[Record]]:
+        """The records of one log, which are in order, in lists. `least`: as in `gaps.of_log`."""
         before: Record | None = None
         for records in records_of(path, cut=lambda number: self._cut.setdefault(path.name, []).append(number)):
             if records:
                 if not _ordered(records if before is None else [before, *records]):
-                    raise Unordered(f"{path.name}: a line is earlier than the one before")
+                    raise Unordered(f"{path.name}: a line is earlier than the one before, or not of its writer")
+                self._gaps += between(path.name, before, records)
                 before = records[-1]
                 yield records
+        self._gaps += at_end(path.name, before, least=least, cut=self._cut.get(path.name, ()))
 
     def _whole(self, records: Iterable[Record]) -> Iterator[Batch]:
         """The records, cut where no trial is under way."""
@@ -156,7 +161,7 @@ class Batches:
                 else:
                     if kind is PromptStarted:
                         if len(batch) >= self._least and not under_way:
-                            yield self._batch(batch, by_class)
+                            yield self._batch(batch, by_class, until=record.t)
                             past |= here
                             batch, by_class, here = [], defaultdict(list), set()
                         under_way.add(trial)
@@ -169,9 +174,9 @@ class Batches:
                     last = trial
             batch.append(record)
             by_class[of].append(record)
-        yield self._batch(batch, by_class)
+        yield self._batch(batch, by_class, until=inf)
 
-    def _batch(self, lines: Sequence[Record], by_class: dict[type, list[Record]]) -> Batch:
+    def _batch(self, lines: Sequence[Record], by_class: dict[type, list[Record]], *, until: float) -> Batch:
         plain = Record not in by_class
         by_kind: dict[type[Event], list[Record]] = {}
         if plain:
@@ -179,7 +184,9 @@ class Batches:
         else:
             for line in lines:
                 by_kind.setdefault(kind_of(line), []).append(line)
-        batch = Batch(lines, by_kind, plain=plain, running=self.running, spoken=self._spoken)
+        batch = Batch(
+            lines, by_kind, plain=plain, running=self.running, spoken=self._spoken, gaps=self._gaps, until=until
+        )
         if not self._run:
             self._run = batch.run
             batch.spoken = self._spoken = self._kept.spoken(self._run)
@@ -189,11 +196,9 @@ class Batches:
 
 
 def _ordered(records: Sequence[Record]) -> bool:
-    """True if the records of one log are in the order of a history."""
-    times = [*map(_t, records)]
-    if times != sorted(times):
+    """True if the records of one log are in the order of a history, and numbered in that order by one writer."""
+    times, seqs = [*map(_t, records)], [*map(_seq, records)]
+    if times != sorted(times) or seqs != sorted(seqs):
         return False
-    seqs, writers = [*map(_seq, records)], [*map(_writer, records)]
-    if seqs == sorted(seqs) and writers.count(writers[0]) == len(writers):
-        return True
-    return all(one.t < other.t or place_in_time(one) <= place_in_time(other) for one, other in pairwise(records))
+    writers = [*map(_writer, records)]
+    return writers.count(writers[0]) == len(writers) and len({*seqs}) == len(seqs)

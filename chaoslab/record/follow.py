@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from chaoslab.base.clock import Clock, system
+from chaoslab.base.files import opened
 from chaoslab.core.events import RunFinished
 from chaoslab.record.held import can_tell, is_written
 from chaoslab.record.lines import LINE_MAX, Record, log_files, parse_line
@@ -43,7 +44,7 @@ class Follower:
     def _lines(self, path: Path) -> list[bytes]:
         file = self._files.get(path.name)
         if file is None:
-            file = self._files[path.name] = path.open("rb")
+            file = self._files[path.name] = opened(path)
         *whole, begun = (self._begun.get(path.name, b"") + file.read()).split(b"\n")
         self._begun[path.name] = begun[: LINE_MAX + 1]  # longer than any line that is read
         return whole

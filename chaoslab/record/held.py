@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from chaoslab.base.files import opened
+
 try:
     import fcntl
 except ImportError:  # no such locks on Windows
@@ -35,7 +37,7 @@ def is_written(folder: Path) -> bool:
     path = folder / f"{MAIN}.log"
     if fcntl is None or not path.is_file():  # a pipe would wait for its other end
         return False
-    with suppress(OSError), path.open("rb") as log:
+    with suppress(OSError), opened(path) as log:
         try:
             fcntl.flock(log, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
+from itertools import chain
+from math import inf
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from sys import intern
@@ -18,12 +20,14 @@ from chaoslab.core.events import (
     Event,
     Fallback,
     FaultWitnessed,
+    PromptFinished,
     PromptStarted,
     Retry,
     RunStarted,
     Usage,
 )
 from chaoslab.record.follow import follow
+from chaoslab.record.gaps import Gap, notes, of_logs, torn
 from chaoslab.record.held import is_written
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
 from chaoslab.record.rulings import FILE as RULINGS
@@ -49,8 +53,12 @@ class History:
     `cut_lines`: the numbers of the unreadable lines, by file name. `unknown`: the kinds that another lab's log has no
     place for, so their absence says nothing. `notes`: lines for the user on how the log was read. `rulings`: of the
     scenario that ran it, if one did. `running`: the process that writes its main log lived when it was read.
-    `spoken`: what people and models said of its answers.
+    `spoken`: what people and models said of its answers. `gaps`: the lines that its logs have lost.
     """
+
+    gaps: Sequence[Gap] = ()
+    until = inf
+    """The beginning of the first trial behind this history, in seconds since the run's start."""
 
     def __init__(
         self,
@@ -63,13 +71,14 @@ class History:
         rulings: Rulings | None = None,
         running: bool = False,
         spoken: Spoken = SILENT,
+        gaps: Sequence[Gap] = (),
     ) -> None:
         """Merges the records. `ordered`: they are in order already."""
         self.records = list(records) if ordered else sorted(records, key=place_in_time)
         self.cut_lines = {name: tuple(numbers) for name, numbers in (cut or {}).items()}
         self.unknown = frozenset(unknown)
-        self.rulings, self.running, self.spoken = rulings, running, spoken
-        self.notes = (*notes, *(unread(name, numbers) for name, numbers in sorted(self.cut_lines.items())))
+        self.rulings, self.running, self.spoken, self.gaps = rulings, running, spoken, gaps
+        self.notes = (*notes, *notes_of(self.cut_lines, gaps))
 
     def __iter__(self) -> Iterator[Record]:
         """The records in time order."""
@@ -101,19 +110,23 @@ class History:
         paths = log_files(folder)
         if not paths:
             raise FileNotFoundError(f"no logs in {folder}")
-        records: list[Record] = []
+        logs: dict[str, list[Record]] = {}
         cut: dict[str, list[int]] = {}
         rulings, running = Rulings.read(folder), is_written(folder)
         with no_garbage():
             for path in paths:
+                own = logs[path.name] = []
                 for number, line in enumerate(lines_of(path), 1):
                     record = parse_line(line)
                     if record is not None:
-                        records.append(record)
+                        own.append(record)
                     elif line.strip():
                         cut.setdefault(path.name, []).append(number)
-            kept = Kept.read(folder)
-            history = cls(records, cut={**cut, **cut_of(rulings), **kept.cut}, rulings=rulings, running=running)
+            kept, records = Kept.read(folder), chain.from_iterable(logs.values())
+            gaps = of_logs(folder, logs, cut)
+            history = cls(
+                records, cut={**cut, **cut_of(rulings), **kept.cut}, rulings=rulings, running=running, gaps=gaps
+            )
             history.spoken = kept.spoken(history.run)
             history.notes += kept.told(history.run, history.trials)
             return history
@@ -193,6 +206,19 @@ class History:
         return [end for end in self.placed(CallFinished) if end[1].error or not end[1].ok]
 
     @cached_property
+    def torn(self) -> Mapping[str, str]:
+        """The trials that may have lost lines, each with the first gap in words. What happened in them is not known."""
+        if not self.gaps:
+            return {}
+        ended = {record.trial for record, _ in self.of(PromptFinished)}
+        spans: dict[str, tuple[float, float]] = {}
+        for record in self.records:
+            if record.trial is not None:
+                begin, _ = spans.get(record.trial, (record.t, record.t))
+                spans[record.trial] = begin, record.t if record.trial in ended else inf
+        return torn(self.gaps, spans, until=self.until)
+
+    @cached_property
     def given_up(self) -> frozenset[Place]:
         """The attempts that their own agent gave up, or that the end of their trial cut, and that met no fault before:
         the loser of two hedged requests, or what was under way in a group of tasks that ended. They neither failed nor
@@ -235,6 +261,11 @@ def place_in_time(record: Record) -> tuple[float, str, int]:
 def cut_of(rulings: Rulings | None) -> dict[str, Sequence[int]]:
     """The numbers of the unreadable lines of rulings, by file name."""
     return {RULINGS: rulings.cut_lines} if rulings is not None and rulings.cut_lines else {}
+
+
+def notes_of(cut: Mapping[str, Sequence[int]], gaps: Sequence[Gap]) -> list[str]:
+    """The notes on the lines that could not be read, by file name, and on those that are lost."""
+    return [*(unread(name, numbers) for name, numbers in sorted(cut.items())), *notes(gaps, cut)]
 
 
 def unread(name: str, numbers: Sequence[int]) -> str:

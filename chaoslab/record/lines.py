@@ -10,6 +10,7 @@ from pathlib import Path
 from sys import intern
 from typing import Annotated, Any, BinaryIO
 
+from chaoslab.base.files import opened
 from chaoslab.base.shapes import DEPTH_MAX, Shape, Within, deeper
 from chaoslab.core.events import LASTS_MAX_S, Count, Event
 from chaoslab.record.typed_lines import TypedLines, brackets
@@ -44,7 +45,7 @@ def lines_of(path: Path) -> Iterator[bytes]:
     Raises:
         OSError: the file cannot be read.
     """
-    with path.open("rb") as file:
+    with opened(path) as file:
         yield from _lines_in(file)
 
 
@@ -98,7 +99,7 @@ def records_of(path: Path, *, cut: Callable[[int], None]) -> Iterator[list[Recor
         OSError: the file cannot be read.
     """
     number = 0
-    with path.open("rb") as file:
+    with opened(path) as file:
         while True:
             begin = file.tell()
             lines = file.read(CHUNK)

@@ -8,24 +8,21 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from chaoslab.base.boundary import Through
 from chaoslab.base.clock import Clock, iso, later, system
+from chaoslab.base.files import opened
 from chaoslab.base.json_text import speller
+from chaoslab.base.secrets import Masker, plain, printed
 from chaoslab.core.events import AttemptEvent, Event
 from chaoslab.record.held import MAIN, hold
 from chaoslab.record.lines import Record, record_of
-
-MASK = "***"
-SECRET_MIN = 8
-"""The fewest characters of a secret, or of its beginning in a text that was cut, that are masked. Fewer may stand in
-any text."""
 
 
 class LogLost(Through):
@@ -41,12 +38,11 @@ class Log:
     Safe to share between threads.
     """
 
-    _secret: re.Pattern[str] | None = None
-
     def __init__(
         self, folder: Path, writer: str, *, run: str, origin: float, clock: Clock = system, secrets: Sequence[str] = ()
     ) -> None:
-        """Opens the log. `origin` is the monotonic time at which the run began. `secrets` are masked in every line.
+        """Opens the log. `origin` is the monotonic time at which the run began. `secrets` are masked in every line, as
+        are those that stand in it.
 
         Raises:
             OSError: the file cannot be opened.
@@ -54,8 +50,8 @@ class Log:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / f"{writer}.log"
         self._run, self._writer, self._origin, self._clock = run, writer, origin, clock
-        self._secrets = set(secrets)
-        self._secret = _any_of(secrets)
+        self._masker = Masker()
+        self.hide(secrets)
         self._seq = _mend(self.path)
         self._file = self.path.open("ab", buffering=0)
         if writer == MAIN:
@@ -73,12 +69,13 @@ class Log:
         """
         with self._lock:
             ts, t = iso(self._clock.utc()), round(self._clock.monotonic() - self._origin, 6)
-            line = spell(ts, t, self._run, trial, self._writer, self._seq + 1, self._masked(encode_event(event)))
+            line = spell(ts, t, self._run, trial, self._writer, self._seq + 1, self.masked(event))
             self._write(line)
             self._seq += 1
 
     def write_all(self, texts: Sequence[str], *, trial: str | None = None) -> None:
-        """Appends events, each the text of `encode_event`, at one moment; all of them or none.
+        """Appends events, each the text of `encode_event`, at one moment; all of them or none. Only those that are
+        `Telling` are searched for secrets that are not known yet.
 
         Raises:
             LogLost: as `write`.
@@ -86,19 +83,29 @@ class Log:
         with self._lock:
             ts, t = iso(self._clock.utc()), round(self._clock.monotonic() - self._origin, 6)
             envelope = json.dumps({"ts": ts, "t": t, "run": self._run, "trial": trial, "writer": self._writer})[:-1]
-            numbered = enumerate(map(self._masked, texts), self._seq + 1)
+            numbered = enumerate(map(self._without_secrets, texts), self._seq + 1)
             lines = [f'{envelope}, "seq": {seq}, {text}\n' for seq, text in numbered]
             self._write("".join(lines).encode("utf-8", "surrogatepass"))
             self._seq += len(lines)
 
-    def hide(self, secrets: Iterable[str]) -> None:
-        """Masks these too in every line from now on."""
-        with self._lock:
-            self._secrets = {*self._secrets, *secrets}
-            self._secret = _any_of(self._secrets)
+    @property
+    def lines(self) -> int:
+        """The number of lines in the file."""
+        return self._seq
 
-    def _masked(self, text: str) -> str:
-        return text if self._secret is None else self._secret.sub(MASK, text)
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Masks these too in every line from now on, and in what this process prints."""
+        found = {*secrets}
+        self._masker.hide(found)
+        printed.hide(found)
+
+    def _without_secrets(self, text: str) -> str:
+        return self._masker.mask(text) if isinstance(text, Telling) else self._masker.again(text)
+
+    def masked(self, event: Event) -> str:
+        """The text of `encode_event` without secrets."""
+        text = encode_event(event)
+        return self._masker.again(text) if plain(vars(event).values()) else self._masker.mask(text)
 
     def copy(self, kept: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
         """Writes buffered events, moved by `after_s` seconds, into a run that began at `began`; all of them or none.
@@ -148,18 +155,34 @@ class Log:
 _KIND = len('"kind": "')
 
 
+class Telling(str):
+    """The text of an event that has a sign of a secret in it."""
+
+    __slots__ = ()
+
+
 class BufferedEvent(NamedTuple):
     """An event that waits to be written. `t`: seconds since its trial began. `text`: the text of `encode_event`, or the
-    event itself if its fields hold moments, which move with it."""
+    event itself if its fields hold moments, which move with it. `plain`: it has no sign of a secret in it."""
 
     writer: str
     t: float
     trial: str | None
     text: str | Event
+    plain: bool
 
     @classmethod
     def of(cls, writer: str, t: float, trial: str | None, event: Event) -> BufferedEvent:
-        return cls(writer, t, trial, event if event.moves else encode_event(event))
+        text = event if event.moves else encode_event(event)
+        return cls(writer, t, trial, text, plain(vars(event).values()))
+
+    def with_text(self, change: Callable[[str], str]) -> BufferedEvent:
+        """The same with its texts changed."""
+        text = self.text
+        if isinstance(text, str):
+            return self._replace(text=change(text))
+        texts = {name: change(value) for name, value in vars(text).items() if type(value) is str}
+        return self._replace(text=replace(text, **texts))  # type: ignore[type-var]  # events are dataclasses
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -191,6 +214,14 @@ class BufferedEvent(NamedTuple):
     def is_a(self, kind: type[Event]) -> bool:
         """Tells if the event is of that kind."""
         return self.kind == kind.kind
+
+
+def masked(kept: list[BufferedEvent], secrets: Iterable[str] = ()) -> list[BufferedEvent]:
+    """The events of a trial without the secrets of any of them, so that they are the same whatever ran before it.
+    `secrets`: further ones."""
+    masker = Masker(secrets)
+    found = [entry if entry.plain else entry.with_text(masker.mask) for entry in kept]
+    return [entry.with_text(masker.again) for entry in found] if masker.known else found
 
 
 class MemoryLog(Log):
@@ -272,24 +303,13 @@ REMEDIES = {
 }
 
 
-def _any_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
-    """A pattern of each secret, also of the beginning of one that was cut off."""
-    spelt = [json.dumps(secret, ensure_ascii=False)[1:-1] for secret in secrets if len(secret) >= SECRET_MIN]
-    parts = [
-        re.escape(secret[:SECRET_MIN])
-        + "".join(f"(?:{re.escape(c)}" for c in secret[SECRET_MIN:])
-        + ")?" * len(secret[SECRET_MIN:])
-        for secret in spelt
-    ]
-    return re.compile("|".join(parts)) if parts else None
-
-
 def _mend(path: Path) -> int:
     """Ends a line that a killed writer left cut. Returns the number of lines in the file."""
     if not path.exists():
         return 0
-    data = path.read_bytes()
+    with opened(path) as file:
+        data = file.read()
     if data and not data.endswith(b"\n"):
-        with path.open("ab") as file:
-            file.write(b"\n")
+        with path.open("ab") as end:
+            end.write(b"\n")
     return data.count(b"\n") + (1 if data and not data.endswith(b"\n") else 0)

@@ -18,6 +18,7 @@ from chaoslab.base.clock import Clock, iso, system
 from chaoslab.base.identity import ALONE
 from chaoslab.base.shapes import Shape, Within
 from chaoslab.core.events import LASTS_MAX_S, Moment
+from chaoslab.record.held import MAIN
 from chaoslab.record.log import Log
 
 NAME_MAX = 64
@@ -40,9 +41,12 @@ class Run:
         return Log(self.folder, writer, run=self.name, origin=self.origin, clock=clock, secrets=secrets)
 
     @classmethod
-    def create(cls, logs: Path, *, now: str, name: str = "", clock: Clock = system) -> Run:
+    def create(
+        cls, logs: Path, *, now: str, name: str = "", writers: Sequence[str] = (MAIN,), clock: Clock = system
+    ) -> Run:
         """Makes a new folder, named by the wall clock. A run with a `name` is not of real time: it begins at `now`, and
-        its files do not show the wall clock.
+        its files do not show the wall clock. Each of the `writers` but the main one gets its log, so that one that is
+        missing later is known to be lost.
 
         Raises:
             OSError: a file is in the way; its `filename` names it.
@@ -62,10 +66,13 @@ class Run:
             raise FileExistsError(f"{logs / stem} and 998 more exist already")
         if name:
             run = cls(name, logs / folder, 0.0, now)
-            run._save(started=now)
+            started = now
         else:
             run = cls(folder, logs / folder, clock.monotonic(), now)
-            run._save(started=iso(clock.utc()))
+            started = iso(clock.utc())
+        for writer in (each for each in writers if each != MAIN):
+            (run.folder / f"{writer}.log").touch()
+        run._save(started=started, writers=writers)
         return run
 
     @staticmethod
@@ -116,8 +123,8 @@ class Run:
         run._save(started=iso(clock.utc()))
         return run
 
-    def _save(self, *, started: str) -> None:
-        data = {"name": self.name, "origin": self.origin, "now": self.now, "started": started}
+    def _save(self, *, started: str, writers: Sequence[str] = ()) -> None:
+        data = {"name": self.name, "origin": self.origin, "now": self.now, "started": started, "writers": [*writers]}
         # `alone` is made on demand, maybe by two threads or processes at once: each writes a file of its own.
         with files.replacing(self.folder / "run.json") as part:
             part.write_text(json.dumps(data, indent=2) + "\n")
@@ -132,8 +139,8 @@ def names(logs: Path) -> dict[str, list[Path]]:
     folders = (path for path in logs.glob("*") if not path.is_symlink() and (path / "run.json").is_file())
     for folder in sorted(folders, key=_age):
         try:
-            name = json.loads((folder / "run.json").read_bytes())["name"]
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):  # it is no run that could be named
+            name = files.json_of(folder / "run.json")["name"]
+        except (ValueError, TypeError, KeyError):  # it is no run that could be named
             continue
         if isinstance(name, str):
             found.setdefault(name, []).append(folder)

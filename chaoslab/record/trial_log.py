@@ -12,7 +12,7 @@ from chaoslab.base.identity import Requests, TrialId
 from chaoslab.core.events import Event, TurnStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.record.log import BufferedEvent
+from chaoslab.record.log import BufferedEvent, masked
 
 WRITER = "info"
 E = TypeVar("E", bound=Event)
@@ -34,6 +34,8 @@ class TrialLog:
         self.calls = 0
         self.served: set[str] = set()
         """The tools of MCP servers whose effects were noted where they are served."""
+        self.secrets: set[str] = set()
+        """The credentials that its requests carry, which no line may show."""
         self._now = clock.monotonic
         self.origin = self._now()
         self._lines: list[tuple[float, Any, str]] = []
@@ -42,6 +44,10 @@ class TrialLog:
         self._mark: tuple[int, float] | None = None
         self._history: History | None = None
         self._sent = b""  # both, pickled by another process, until they are read
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Takes credentials of a request or a reply."""
+        self.secrets.update(secrets)
 
     def note(self, noted: Event) -> None:
         self._lines.append((self._now(), noted, ""))
@@ -118,8 +124,8 @@ class TrialLog:
 
     @property
     def kept(self) -> list[BufferedEvent]:
-        """The events of `history`, as a run's folder takes them."""
-        return [BufferedEvent.of(r.writer, r.t, r.trial, r.event) for r in self.history.records]
+        """The events of `history`, as a run's folder takes them, without secrets."""
+        return masked([BufferedEvent.of(r.writer, r.t, r.trial, r.event) for r in self.history.records], self.secrets)
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for another process, which cannot note more. Most logs are never read there, so they stay
@@ -130,6 +136,7 @@ class TrialLog:
             "key": self.key,
             "began": self.began,
             "calls": self.calls,
+            "secrets": self.secrets,
             "origin": self.origin,
             "_sent": sent,
         }

@@ -185,8 +185,13 @@ def _frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
     made = list(rows)
     columns = COLUMNS[name]
-    data = {each.name: pd.array([row.get(each.name) for row in made], dtype=each.dtype) for each in columns}
+    data = {each.name: pd.array([_whole(row.get(each.name)) for row in made], dtype=each.dtype) for each in columns}
     return pd.DataFrame(data, columns=[each.name for each in columns])
+
+
+def _whole(value: Any) -> Any:
+    """A value of a cell; a text with half a surrogate pair in it, which no table holds, has its escape instead."""
+    return value.encode("utf-8", "backslashreplace").decode() if type(value) is str and not value.isascii() else value
 
 
 def _trials(history: History, *, usage: bool) -> Iterator[dict[str, Any]]:

@@ -77,10 +77,11 @@ def rule(
     judgeable: bool,
     untried: Sequence[str] = (),
     unmet: Sequence[str] = (),
+    lost: int = 0,
 ) -> Ruling:
     """Compares a run's verdicts with the requirements. `judgeable`: something was stated about right answers.
     `untried`: the plan's injections, if none of them had an attempt that it could hit. `unmet`: lines about those that
-    had to hit and hit nothing."""
+    had to hit and hit nothing. `lost`: the number of trials whose lines are lost."""
     nothing = []
     if untried:
         nothing.append(f"no attempt was made that a fault could hit, so none was tried: {_named(untried)}")
@@ -88,7 +89,7 @@ def rule(
         nothing.append("; ".join(unmet))
     if judged and all(verdict.outcome is Outcome.INVALID for verdict in judged.values()):
         nothing.append(f"no trial proves anything: {next(iter(judged.values())).why}")
-    parts = []
+    parts = [Ruling(False, f"the log has lost {lost} of its trials")] if lost else []
     if broken := [trial for trial, verdict in judged.items() if verdict.broken]:
         parts.append(Ruling(False, f"{len(broken)} could not be judged: {_named(broken)} ({judged[broken[0]].why})"))
     if gate.min_correct is not None:

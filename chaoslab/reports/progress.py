@@ -8,7 +8,9 @@ from collections import Counter
 
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import Clock, system
+from chaoslab.base.commandline import Steering
 from chaoslab.base.durations import duration, span
+from chaoslab.base.terminal import clean
 from chaoslab.reports.trials import counted
 
 LIVE_S, PLAIN_S = 0.1, 5.0
@@ -57,7 +59,7 @@ class Progress:
 
     def _show(self, line: str) -> None:
         if self._live:
-            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{clean(line)}", end="", file=Steering(sys.stderr), flush=True)
         elif line:
             print(line, file=sys.stderr, flush=True)
 

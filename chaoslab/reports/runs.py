@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -21,6 +21,7 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.jsonable import line
 from chaoslab.core.events import Event, FaultWitnessed, RunFinished, RunStarted
 from chaoslab.record import runs
+from chaoslab.record.gaps import ends_of, missing
 from chaoslab.record.held import is_written
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
@@ -35,6 +36,7 @@ BEGINNING = 100
 NAME_WIDTH = 30
 KINDS: tuple[type[Event], ...] = (RunStarted, RunFinished, *JUDGED)
 _SAYS = re.compile(b'"kind": ?"(?:%s)"' % "|".join(kind.kind for kind in KINDS).encode())
+_SEQ = re.compile(rb'"seq": ?(\d{1,18})')
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,10 @@ def _read(folder: Path, began: datetime) -> RunLine:
     running = is_written(folder)
     large = sum(path.stat().st_size for path in files) > COUNTED_MAX
     try:
-        history = History(_records(files, BEGINNING if large else None), running=running)
+        if large or _numbered(folder, files):
+            history = History(_records(files, BEGINNING if large else None), running=running)
+        else:
+            history = History.read(folder)
         if history.first(RunStarted) is None:
             if large:
                 return RunLine(folder, began, trouble="cannot be read: it is large, and does not tell how it began")
@@ -132,6 +137,21 @@ def _read(folder: Path, began: datetime) -> RunLine:
         sum(1 for _ in history.of(FaultWitnessed)) if history.has(FaultWitnessed) and not large else None,
         end.reason if end else "still running" if running else "" if large else "not finished",
     )
+
+
+def _numbered(folder: Path, files: Sequence[Path]) -> bool:
+    """True if no line of these logs is lost: each has its number, and none is missing at the end."""
+    ends = ends_of(folder)
+    if missing(ends, [path.name for path in files]):
+        return False
+    for path in files:
+        count = 0
+        for count, text in enumerate(lines_of(path), 1):
+            if (seq := _SEQ.search(text)) is None or int(seq[1]) != count:
+                return False
+        if count < ends.get(path.name, 0):
+            return False
+    return True
 
 
 def _records(files: Iterable[Path], beginning: int | None) -> Iterator[Record]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
+from chaoslab.base.files import opened
+
 BEGINNING = b"SQLite format 3\0"
 OWN_NAME = "state.db"
 """The usual name. A file of this name is the lab's, and is made anew if something wrote over it."""
@@ -24,7 +26,7 @@ def check(path: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(path.parent)) from None
     if path.name == OWN_NAME or not path.exists():
         return
-    with path.open("rb") as file:
+    with opened(path) as file:
         begins = file.read(len(BEGINNING))
     if begins and begins != BEGINNING:
         raise FileExistsError(errno.EEXIST, "this is no state of the lab: name another file", str(path))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from chaoslab.base.clock import Clock
 from chaoslab.base.commandline import INTERRUPTED, LAB_DOWN
+from chaoslab.base.files import opened
 from chaoslab.config.settings import without_keys_of_tools
 from chaoslab.config.topology import BASE_PORT, MODEL, SERVICES, Ports
 from chaoslab.worlds.stopping import LOOK_S, Stopper
@@ -47,7 +48,10 @@ class Part:
 
     @property
     def lines(self) -> list[str]:
-        return self.words.read_text(errors="replace").strip().splitlines() if self.words.exists() else []
+        if not self.words.exists():
+            return []
+        with opened(self.words) as file:
+            return file.read().decode("utf-8", "replace").strip().splitlines()
 
     @property
     def is_ready(self) -> bool:
@@ -236,8 +240,9 @@ class Local:
                 raise WorldError(f"toxiproxy cannot hold the proxies' ports: {error}") from None
 
     def _check_port(self, words: str) -> None:
-        """Raises PortTaken if a part's last output names a port of the lab."""
-        named = _LISTEN.search(words)
+        """Raises PortTaken if a part's last output says that a port of the lab is in use. It may not have got one for
+        another reason, such as a limit of open files."""
+        named = _LISTEN.search(words) if "in use" in words else None
         for name, port in self.ports.all().items() if named else ():
             if named and str(port) == named["port"]:
                 raise PortTaken(_in_use(name, port, self.ports))

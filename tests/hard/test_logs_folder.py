@@ -480,7 +480,7 @@ def test_pictures_that_do_not_fit_leave_the_earlier_ones_whole(
         ballast = fill(out)
         with ballast.open("ab") as file:
             file.truncate(ballast.stat().st_size - 40 * 1024)  # room for one or two, not for all
-        assert charts.main([str(folder)], out=out) == 2
+        assert charts.main([str(folder)], out=out) == 3
         words = capsys.readouterr().err
         ballast.unlink()
         assert {path.name: path.read_bytes() for path in out.iterdir()} == before
@@ -499,7 +499,7 @@ def test_figures_that_cannot_be_printed_are_said_in_one_line(tmp_path: Path) -> 
             env={key: value for key, value in environment().items() if key != "PYTHONUNBUFFERED"},
             check=False,
         )
-    assert ended.returncode == 2
+    assert ended.returncode == 3
     assert ended.stderr == "what this command prints cannot be written (No space left on device): make room\n"
 
 
@@ -510,8 +510,8 @@ def test_a_lab_whose_pictures_do_not_fit_has_its_figures_all_the_same(
     folder = told(tmp_path)
     (tmp_path / "charts").mkdir()
     with small_disk(tmp_path / "charts", kib=8):
-        assert [leave(folder, code) for code in (0, 3)] == [2, 3]
+        assert [leave(folder, code) for code in (0, 3)] == [3, 3]
         assert list((tmp_path / "charts").iterdir()) == []
     out, words = capsys.readouterr()
-    assert words == "cannot draw into charts: No space left on device\n" * 2
+    assert words == "cannot draw into charts/amplification.png: No space left on device\n" * 2
     assert out.count("trials: 1\n") == 2

@@ -121,7 +121,13 @@ class FakeRun:
         self.info.write(started)
         good = sum(self._trial(number) for number in range(1, self.prompts + 1))
         self.info.write(
-            RunFinished(received=self.prompts, processed=self.prompts, succeeded=good, duration_s=self.clock.now_s)
+            RunFinished(
+                received=self.prompts,
+                processed=self.prompts,
+                succeeded=good,
+                duration_s=self.clock.now_s,
+                lines={"manager": self.manager.lines, "messaging": self.service.lines},
+            )
         )
 
     def _trial(self, number: int) -> bool:

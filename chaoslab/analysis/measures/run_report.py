@@ -119,6 +119,11 @@ class RunReport:
         return {trial: str(verdict.outcome) for trial, verdict in self.verdicts.items()}
 
     @property
+    def lost(self) -> int:
+        """The number of trials that ended and of which the log has not even the beginning."""
+        return max(0, self.finished.processed - len(self.trials)) if self.finished is not None else 0
+
+    @property
     def untried(self) -> list[str]:
         """The injections that no attempt was for, if there was none for any; else nothing."""
         found = self.delivered.value.by_injection if self.knows_faults else ()

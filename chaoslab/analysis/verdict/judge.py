@@ -87,7 +87,10 @@ def _judged(seen: Seen, history: History) -> Verdict:
 
 
 def _judge(seen: Seen, history: History) -> Verdict:
-    _, started = seen.of(PromptStarted)[0]
+    record, started = seen.of(PromptStarted)[0]
+    if torn := history.torn.get(record.trial or ""):  # what is missing may be anything, so nothing here is a proof
+        why = f"its log is not whole: {torn}"
+        return _ended(Outcome.UNFINISHED, World.MAY, (), (), Finding(Kind.NO_ANSWER, why))
     finished = seen.first(PromptFinished)
     done = ledger.done(seen.of(Effect))
     rules = ledger.Rules.of(started)

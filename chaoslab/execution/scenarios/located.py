@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from chaoslab.base.files import opened
+
 if TYPE_CHECKING:
     import yaml
 
@@ -69,7 +71,7 @@ def read(path: Path) -> Located:
     try:
         if path.is_dir():
             raise ScenarioError(f"{shown}: this is a folder; name a file in it")
-        with path.open("rb") as file:
+        with opened(path) as file:
             raw = file.read(BYTES_MAX + 1)
     except OSError as error:
         raise ScenarioError(f"{shown}: it cannot be read: {error.strerror or error}") from None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from chaoslab.base import files
 from chaoslab.base.parsers import closest
 
 BYTES_MAX = 1024 * 1024
@@ -137,7 +138,7 @@ def _parsed(path: Path, changed_ns: int, size: int) -> Source | None:  # noqa: A
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(path.read_bytes(), str(path.name))
+            tree = ast.parse(files.read(path), str(path.name))
     except (ValueError, RecursionError, MemoryError):
         return None
     nodes = list(ast.walk(tree))

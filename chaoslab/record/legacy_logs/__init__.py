@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from chaoslab.base.files import opened
 from chaoslab.record.history import History
 from chaoslab.record.legacy_logs.runs import apart
 from chaoslab.record.legacy_logs.scan import scan
@@ -39,4 +40,5 @@ def read(folder: Path, *, number: int | None = None) -> History | None:
 
 
 def _text(path: Path) -> str:
-    return path.read_bytes().decode("utf-8-sig", "replace")
+    with opened(path) as file:
+        return file.read().decode("utf-8-sig", "replace")

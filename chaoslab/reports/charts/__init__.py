@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.base.commandline import code_for
 from chaoslab.base.files import replacing
 from chaoslab.base.interrupts import heard_outside_imports
 from chaoslab.reports.charts.series import lines, said, toxic_prob
@@ -164,21 +165,23 @@ def places(own: Path, *, out: Path, logs: Path) -> list[Path]:
     return [own, out] if latest.exists() and latest.resolve() == own.parent.resolve() else [own]
 
 
-def put(pictures: Mapping[str, bytes], folders: Sequence[Path]) -> tuple[list[Path], list[str]]:
-    """Writes the pictures into each folder; returns the paths, and a line for each folder that cannot be written."""
-    paths, complaints = [], []
+def put(pictures: Mapping[str, bytes], folders: Sequence[Path]) -> tuple[list[Path], list[str], int]:
+    """Writes the pictures into each folder; returns the paths, a line for each folder that cannot be written, and the
+    exit code."""
+    paths, complaints, code = [], [], 0
     for folder in folders:
         try:
             paths += write(pictures, folder)
         except OSError as error:
             where = error.filename2 or error.filename or folder
             complaints.append(f"cannot draw into {where}: {error.strerror or error}")
-    return paths, complaints
+            code = max(code, code_for(error))
+    return paths, complaints, code
 
 
 def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOGS) -> int:
-    """Draws the named runs, by default the latest; several are drawn over each other. Returns 0, or 2 with one line on
-    the error."""
+    """Draws the named runs, by default the latest; several are drawn over each other. Returns 0, or with one line
+    on the error 2, or 3 if the disk is full."""
     names = names or [LATEST]
     try:
         runs = [(name, RunReport.of(read(name, logs=logs))) for name in names]
@@ -196,7 +199,7 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
         return 2
     alone = len(runs) == 1 and not out
     folders = places(charts_of(names[0], logs=logs), out=OUT, logs=logs) if alone else [out or OUT]
-    paths, complaints = put(pictures, folders)
+    paths, complaints, code = put(pictures, folders)
     for name, note in ((name, note) for name, report in runs for note in report.notes):
         print(f"note: {f'{name}: ' if len(runs) > 1 else ''}{note}", file=sys.stderr)
     for line in [
@@ -206,7 +209,7 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
         print(line, file=sys.stderr)
     if paths:
         print(*paths, sep="\n")
-    return 2 if complaints else 0
+    return code
 
 
 def missing(error: ModuleNotFoundError) -> str:

@@ -127,6 +127,8 @@ def verdict(report: RunReport) -> tuple[str, Tone]:
     left = f"; {all_ - judged} could not be judged" if judged < all_ else ""
     honest = f", {degraded} of them degraded, and said so" if degraded else ""
     well = f"ll of {count(judged, 'judged trial')} ended well{honest}{left}"
+    if report.lost:
+        return f"{count(report.lost, 'trial')} {_was(report.lost)} lost from the log: a{well}", Tone.OPEN
     if report.finished is None and report.started is not None:
         return f"{'The run still goes on' if report.running else 'The run did not end'}: a{well}", Tone.OPEN
     reason = report.finished.reason if report.finished else "done"

@@ -3,14 +3,18 @@ text by its name."""
 
 from __future__ import annotations
 
+import errno
 import pkgutil
 from importlib import import_module
 from pathlib import Path
 
-from chaoslab.base.files import replacing
+from chaoslab.base.files import opened, replacing
 from chaoslab.reports.contents import Contents
 
 HTML = "html"
+BEGINNING = 16
+"""The bytes by which a report is known, but for Markdown: that begins with a heading of its own."""
+HEADING = b"## "
 
 
 class Missing(ValueError):
@@ -62,8 +66,24 @@ def put(text: str, path: Path) -> Path:
     """Writes a file as a whole, in UTF-8.
 
     Raises:
-        OSError: it could not be written; an earlier one is then unchanged.
+        OSError: it could not be written, or what is there is no report of this format; it is then unchanged.
     """
+    data = text.encode("utf-8", "backslashreplace")
+    check_replaceable(path, data)
     with replacing(path) as part:
-        part.write_bytes(text.encode("utf-8", "backslashreplace"))
+        part.write_bytes(data)
     return path
+
+
+def check_replaceable(path: Path, data: bytes) -> None:
+    """Checks that a file is not there, is empty, or begins as what shall take its place.
+
+    Raises:
+        FileExistsError: it is something else.
+    """
+    if not path.is_file():
+        return
+    with opened(path) as file:
+        begins = file.read(BEGINNING)
+    if begins and begins != data[: len(begins)] and not (begins.startswith(HEADING) and data.startswith(HEADING)):
+        raise FileExistsError(errno.EEXIST, "what is there is no report of this format: name another file", str(path))

@@ -10,7 +10,7 @@ from itertools import chain
 from threading import Thread
 
 from chaoslab.core.exchange import Failure
-from chaoslab.seams.gateway.requests import Request, refusal, secrets_of, split
+from chaoslab.seams.gateway.requests import refusal, split
 from chaoslab.seams.gateway.routes import unknown
 from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.gateway.upstream import Broken, Said, Upstream, readable
@@ -136,10 +136,9 @@ class Connection:
         body, rest = self._read(framing)
         large = rest is not None
         fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in head.fields]
-        request = Request(method, path, fields, b"" if large else body)
+        request = HttpRequest(method, path, fields, b"" if large else body)
         self._body, self._length = (chain((body,), rest), framing) if rest is not None else ((body,), len(body))
         self._lapsed = False
-        self._gateway.passed(secrets_of(head, path))
         attempt = self._gateway.asked(self._route, request, self)
         if attempt is None:
             return False

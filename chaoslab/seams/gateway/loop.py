@@ -236,13 +236,13 @@ class Loop:
         if len(held) < head.size:
             return
         shared = self._shared
-        if head.secrets:
-            shared.passed(head.secrets)
         request, wanted = head.request(held[len(head.text) : head.size])
         with shared.lock:
             if (book := shared.seam.book) is None:
                 self._drop(client)
                 return
+            if head.secrets:
+                book.hide(head.secrets)
             attempt = PassedAttempt(shared.seam, book, head.name, request, self._note, wanted)
         shared.under_way[id(attempt)] = attempt
         client.held = held[head.size :]

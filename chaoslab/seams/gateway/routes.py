@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from chaoslab.base.registry import did_you_mean
+from chaoslab.base.secrets import printed
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 PORTS = {"http": 80, "https": 443}
@@ -40,6 +41,7 @@ def route(text: str) -> Route:
     Raises:
         ValueError: it is none; the message says what it should be.
     """
+    text = printed.mask(text) if "@" in text else text
     name, equals, url = text.partition("=")
     like = "as in crm=http://127.0.0.1:9000"
     if not equals:

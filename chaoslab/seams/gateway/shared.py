@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Condition, Lock
 from typing import Protocol
 
-from chaoslab.seams.gateway.requests import Request
 from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.services.line import Line
+from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.passed import PassedAttempt, Tell
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
 
@@ -26,19 +26,17 @@ class Loop(Protocol):
 @dataclass
 class Gateway:
     """The parts that all connections share: routes by name, and the seam. `lock` is held where attempts are numbered
-    and noted. `timeout_s` bounds each silence of a service. `hide` is told of each new secret that passes, such as a
-    key. `tell` writes events down; without it, each exchange has a thread, as without a `loop`."""
+    and noted. `timeout_s` bounds each silence of a service. `tell` writes events down; without it, each exchange has a
+    thread, as without a `loop`."""
 
     routes: Mapping[str, Route]
     seam: ServiceSeam
     lock: Lock
     timeout_s: float
-    hide: Callable[[set[str]], object] = lambda secrets: None  # noqa: ARG005
     addresses: dict[str, str] = field(default_factory=dict)
     """The addresses of routes that have a port of their own."""
     tell: Tell | None = None
     loop: Loop | None = None
-    secrets: set[str] = field(default_factory=set)
     under_way: dict[int, ServiceAttempt] = field(default_factory=dict)
     """The exchanges that are not over, by the attempt's id."""
     calm: Condition = field(default_factory=Condition)
@@ -58,13 +56,6 @@ class Gateway:
         with self.lock:
             self.seam.end()
 
-    def passed(self, secrets: set[str]) -> None:
-        """Takes the secrets of a request."""
-        if new := secrets - self.secrets:
-            with self.lock:
-                self.secrets.update(new)
-                self.hide(new)
-
     def over(self, attempts: Iterable[int]) -> None:
         """Takes the end of exchanges that were under way."""
         for attempt in attempts:
@@ -76,7 +67,7 @@ class Gateway:
         """True if no fault can hit the exchanges of a route, and nobody has to read what is said in them."""
         return self.tell is not None and self.routes[name].scheme == "http" and self.seam.never_hits(name)
 
-    def asked(self, name: str, request: Request, line: Line) -> ServiceAttempt | None:
+    def asked(self, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
         """The attempt that a request is; None outside of a trial."""
         with self.lock:
             book = self.seam.book

@@ -9,9 +9,10 @@ from __future__ import annotations
 from functools import cached_property
 
 from chaoslab.core.stream import EVENT_STREAM
-from chaoslab.seams.gateway.requests import CREDENTIALS, Request, refusal, secrets_of, split
+from chaoslab.seams.gateway.requests import refusal, split
 from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.gateway.upstream import head_for
+from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.passed import Wanted
 from chaoslab.wire.http1 import (
     BODILESS,
@@ -64,16 +65,16 @@ class RequestHead:
         self.text, self.head, self.size = text, head, len(text) + int(length)
         self.name, path = split(target, only)
         fields = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in head.fields]
-        self._bodiless = Request(method, path, fields, b"")
-        self.secrets = secrets_of(head, path) if "?" in path or not CREDENTIALS.isdisjoint(said) else set[str]()
+        self._bodiless = HttpRequest(method, path, fields, b"")
+        self.secrets = self._bodiless.secrets
         self._sent: tuple[Route, bytes] | None = None
 
-    def request(self, body: bytes) -> tuple[Request, Wanted]:
+    def request(self, body: bytes) -> tuple[HttpRequest, Wanted]:
         """The request with this body."""
         if not body:
             return self._bodiless, self._wanted
         bare = self._bodiless
-        request = Request(bare.method, bare.target, bare.headers, body)
+        request = HttpRequest(bare.method, bare.target, bare.headers, body)
         return request, Wanted(request)
 
     @cached_property

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from chaoslab.base.identity import canonical
 from chaoslab.base.json_text import value_of
+from chaoslab.base.secrets import MASK, is_secret, of_headers, of_query
 from chaoslab.base.values import fixed
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.stream import EVENT_STREAM
@@ -62,8 +63,15 @@ class HttpRequest:
 
     def meaning(self) -> dict[str, Any]:
         """The arguments: the fields of the body, which is a JSON object or a form, and `query`, unless the body has a
-        field of this name. Any other body is the field `body`."""
-        return {**({"query": _fields_of(self.query)} if self.query else {}), **self._content()[1]}
+        field of this name. Any other body is the field `body`. The credentials of a query are no part of it."""
+        query = {name: MASK if is_secret(name) else value for name, value in _fields_of(self.query).items()}
+        return {**({"query": query} if query else {}), **self._content()[1]}
+
+    @property
+    def secrets(self) -> set[str]:
+        """The credentials in its headers and its query."""
+        found = of_headers((key.decode("latin-1"), value.decode("latin-1")) for key, value in self.headers)
+        return found | of_query(self.query) if self.query else found
 
     def intent(self, meaning: Mapping[str, Any]) -> str:
         """The meaning as text, to tell if another request wants the same. Of a body that is very large, or nested very
@@ -89,7 +97,10 @@ class HttpRequest:
         """The request with other arguments."""
         fields, query, (kind, was) = dict(value), self.query, self._content()
         if query and "query" not in was:
-            query = urlencode(fields.pop("query", {}), doseq=True)
+            own, changed = _fields_of(query), fields.pop("query", {})
+            if isinstance(changed, dict):
+                changed = {name: own.get(name, each) if each == MASK else each for name, each in changed.items()}
+            query = urlencode(changed, doseq=True)
         if kind == "form":
             body = urlencode(fields, doseq=True).encode()
         else:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import Any
 
 from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import line_of, to_jsonable
+from chaoslab.base.secrets import is_secret, of_headers, plain
 from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Call, Observation
+from chaoslab.record.log import Telling
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import client_retry
 from chaoslab.seams.services import mcp
@@ -31,14 +33,15 @@ _spelt, _quoted = json.JSONEncoder(ensure_ascii=False).encode, json.encoder.enco
 class Wanted:
     """A request's meaning, in the forms in which attempts at it are noted."""
 
-    __slots__ = ("intent", "shown", "tool", "value")
+    __slots__ = ("intent", "plain", "shown", "tool", "value")
 
     def __init__(self, request: HttpRequest) -> None:
         self.tool = f"{request.method} {request.path}"
-        plain = not request.body and "?" not in request.target
-        self.value = _NOTHING if plain else request.meaning()
-        self.intent = _NOTHING_WANTED if plain else request.intent(self.value)
-        shown = "{}" if plain else _spelt(to_jsonable(self.value))
+        bare = not request.body and "?" not in request.target
+        self.value = _NOTHING if bare else request.meaning()
+        self.intent = _NOTHING_WANTED if bare else request.intent(self.value)
+        shown = "{}" if bare else _spelt(to_jsonable(self.value))
+        self.plain = plain((self.tool, self.value))
         self.shown = f'"tool": {_quoted(self.tool)}, "arguments": {shown}}}'
 
 
@@ -65,6 +68,7 @@ class PassedAttempt(ServiceAttempt):
         self.began_s = self.clock.monotonic()
         if wanted is None:
             wanted = Wanted(request)
+            book.hide(request.secrets)
         self.tool, self.value = wanted.tool, wanted.value
         safe = request.method in SAFE
         self.asked = asked = seam.request(name, wanted.tool, wanted.intent, safe=safe, now_s=self.began_s)
@@ -77,7 +81,8 @@ class PassedAttempt(ServiceAttempt):
         )
         again = client_retry.stated(request.header(client_retry.HEADER.encode())) if self._attempt > 1 else None
         shown = wanted.shown if again is None else f'{wanted.shown[:-1]}, "client_retry": {again}}}'
-        tell((f'"kind": "call_started", {self._at}{shown}',))
+        text = f'"kind": "call_started", {self._at}{shown}'
+        tell((text if wanted.plain else Telling(text),))
         seam.open[id(self)] = self
 
     @cached_property
@@ -86,9 +91,11 @@ class PassedAttempt(ServiceAttempt):
         asked, key = self.asked, self.book.key
         return Call(self.name, self.tool, key, asked.number, self._attempt, asked.id, self.value, turn=self._turn)
 
-    def answered(self, status: int, fields: Fields, said: Container[str], body: bytes) -> None:
+    def answered(self, status: int, fields: Fields, said: Collection[str], body: bytes) -> None:
         """Notes that the service has answered, before its client is. `said`: the names of `fields` in lower case."""
         self._packed = "content-encoding" in said
+        if any(map(is_secret, said)):
+            self.book.hide(of_headers(fields))
         if mcp.lists(self.value):
             self.seam.lists_tools(self.name, body)
         if self.request.method not in SAFE or _EFFECT in said:
@@ -98,8 +105,8 @@ class PassedAttempt(ServiceAttempt):
         if self.over:
             return
         answer = seen.answer
-        plain = answer is not None and answer[0] < 400 and seen.error is None and seen.streamed is None
-        if answer is None or not plain or self._packed:
+        well = answer is not None and answer[0] < 400 and seen.error is None and seen.streamed is None
+        if answer is None or not well or self._packed:
             super().ended(seen)
             return
         status, _, body = answer
@@ -108,11 +115,13 @@ class PassedAttempt(ServiceAttempt):
         del self.seam.open[id(self)]
         self.book.requests.answered(self.asked)
         took_s = round(self.clock.monotonic() - self.began_s, 6)
-        self.tell((
+        reply = line_of(body, REPLY_MAX)
+        text = (
             f'"kind": "call_finished", {self._at}"tool": {_quoted(self.tool)}, "ok": true, "duration_s": {took_s}, '
             f'"status": {status}, "error": null, "bytes": {seen.bytes}, "via": "{self.via}", '
-            f'"rolled": [], "replayed": false, "reply": {_quoted(line_of(body, REPLY_MAX))}}}',
-        ))  # fmt: skip
+            f'"rolled": [], "replayed": false, "reply": {_quoted(reply)}}}'
+        )
+        self.tell((text if plain((reply, self.tool)) else Telling(text),))
 
     def changed(self) -> bool:
         """False: no fault can hit it."""

@@ -16,6 +16,7 @@ from typing import Any
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import Request
 from chaoslab.base.jsonable import line, line_of, to_jsonable
+from chaoslab.base.secrets import of_headers
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import ActiveFault, at_once
@@ -179,6 +180,7 @@ class ServiceAttempt(Attempt):
         began_s = seam.clock.monotonic() - line.trip_s
         self.tool = f"{request.method} {request.path}"
         self.value = request.meaning()
+        book.hide(request.secrets)
         host = seam.models.get(name)
         self.of_model, self.chat = host is not None, ModelRequest.of(host, request)
         self.over = self.acted = False
@@ -412,6 +414,7 @@ class ServiceAttempt(Attempt):
         """Notes what the application did, by its own words or by the request's method and the reply's status. `body`:
         that of the reply, as far as it is known: a tool of MCP that failed says so in it."""
         self.acted = True
+        self.book.hide(of_headers(fields))
         said = next((text for name, text in fields if name.lower() == EFFECT.lower()), None)
         done: Sequence[tuple[str, Mapping[str, Any]]] = ()
         if said is not None:

@@ -9,7 +9,8 @@ from datetime import datetime
 from pathlib import Path
 
 from chaoslab.core.events import Event, RunFinished, RunStarted
-from chaoslab.record.log import BufferedEvent, Log
+from chaoslab.record.held import MAIN
+from chaoslab.record.log import BufferedEvent, Log, masked
 
 
 class RunWriter:
@@ -28,13 +29,14 @@ class RunWriter:
         self._note(started)
 
     def add(self, kept: Iterable[BufferedEvent], *, seconds: float, ok: bool) -> None:
-        """Writes a trial; each log gets all of its events or none."""
+        """Writes a trial; each log gets all of its events or none, and the main log only after the others."""
         by_writer: dict[str, list[BufferedEvent]] = {}
         ended = seconds
         for entry in kept:
             ended = max(ended, entry.t)
             by_writer.setdefault(entry.writer, []).append(entry)
-        for writer, entries in by_writer.items():
+        # The main log last: a trial that it has begun has the lines of all others, wherever the lab was killed.
+        for writer, entries in sorted(by_writer.items(), key=lambda each: each[0] == MAIN):
             self._log(writer).copy(entries, began=self._began, after_s=self.seconds)
         self.seconds += ended
         self._trials += 1
@@ -48,11 +50,14 @@ class RunWriter:
                 succeeded=self._succeeded,
                 duration_s=round(self.seconds, 6),
                 reason=reason,
+                lines={writer: log.lines for writer, log in self._logs.items() if writer != MAIN},
             )
         )
 
     def _note(self, event: Event) -> None:
-        self._log("info").copy([BufferedEvent.of("info", 0.0, None, event)], began=self._began, after_s=self.seconds)
+        self._log(MAIN).copy(
+            masked([BufferedEvent.of(MAIN, 0.0, None, event)]), began=self._began, after_s=self.seconds
+        )
 
     def _log(self, writer: str) -> Log:
         if writer not in self._logs:

@@ -1,0 +1,325 @@
+"""Masks credentials in what is written down or printed.
+
+A value in a credential place is a secret: a header, a field of a query or of a body whose name is one of `is_secret`, a
+cookie, a name and password before an address's host. So is a token of a known form. Each is masked where it stands, and
+wherever it comes again, as it is, in percent encoding, in base64 and as JSON, also where only its beginning was kept.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+from urllib.parse import parse_qsl, quote, quote_plus, unquote
+
+MASK = "***"
+LEAST = 8
+"""The fewest characters of a secret, or of its beginning in a text that was cut, that are looked for elsewhere. Fewer
+may stand in any text."""
+ENDINGS = (
+    "password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "apikey", "accesskey", "privatekey",
+    "secretkey", "sharedkey", "accountkey", "subscriptionkey", "functionskey", "applicationkey", "signingkey",
+    "encryptionkey", "authkey", "licensekey", "clientkey", "sessionkey", "signature", "credential", "credentials",
+    "authorization", "cookie", "cookies", "jwt", "otp", "sessionid", "assertion", "codeverifier", "connectionstring",
+)  # fmt: skip
+"""A name is one of a secret if it ends so, in small letters and without the signs between its words."""
+WHOLE = frozenset({"auth", "pin", "pass", "bearer", "sig", "sid"})
+"""Names of secrets that are so as a whole."""
+OUTSIDE = WHOLE | {"key", "session"}
+"""The same for headers and for fields of a query or a form: in a body they may be anything."""
+SPARED = frozenset({"nexttoken", "pagetoken", "nextpagetoken", "continuationtoken", "synctoken", "stoptoken"})
+"""Names that end like those of secrets and are none."""
+_HINTS = (
+    "pass", "pwd", "secret", "token", "key", "signature", '"sig', "sig=", "auth", "cred", "cookie", "jwt", "otp",
+    "sess", '"sid', "sid=", '"pin', "pin=", "assertion", "verifier", "connection", "bearer", "basic ", "://",
+)  # fmt: skip
+_FORMS = {
+    "sk-": r"sk-[A-Za-z0-9_-]{16,}",
+    "sk_": r"sk_(?:live|test)_[A-Za-z0-9]{10,}",
+    "rk_": r"rk_(?:live|test)_[A-Za-z0-9]{10,}",
+    "gsk_": r"gsk_[A-Za-z0-9]{20,}",
+    "gh": r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}",
+    "glpat-": r"glpat-[A-Za-z0-9_-]{16,}",
+    "AKIA": r"AKIA[0-9A-Z]{16}",
+    "ASIA": r"ASIA[0-9A-Z]{16}",
+    "AIza": r"AIza[0-9A-Za-z_-]{30,}",
+    "ya29.": r"ya29\.[0-9A-Za-z_-]{16,}",
+    "xox": r"xox[abeoprs]-[A-Za-z0-9-]{10,}",
+    "eyJ": r"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?",
+    "hf_": r"hf_[A-Za-z0-9]{20,}",
+    "npm_": r"npm_[A-Za-z0-9]{20,}",
+    "pypi-": r"pypi-[A-Za-z0-9_-]{20,}",
+    "SG.": r"SG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+    "-----BEGIN": r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
+}
+"""Tokens of known forms, by their beginning."""
+_TOKEN = {head: re.compile(rf"(?<![A-Za-z0-9_])(?:{form})") for head, form in _FORMS.items()}
+_NAME = re.compile(r'(\\*)"([^"\\]{2,64})\1"\s*:\s*')
+_ASSIGNED = re.compile(r"([A-Za-z][\w.-]{1,63})=([^\s&;,\"'\\<>#]+)")
+_SCHEME = re.compile(r"\b(?:Bearer|Basic)\s+(?=[^\s]*[\d=])([A-Za-z0-9._~+/=-]{6,})", re.IGNORECASE)
+_USER = re.compile(r"(?<=://)[^/@?#\s\"'\\<>]+@")
+_NUMBER, _TEXT = re.compile(r"-?\d[\d.]*"), re.compile(r'(\\*)"')
+_ENDS = ('"', "\\", "…", "...", "*")
+"""What stands behind the beginning of a secret that was cut."""
+_names: dict[str, frozenset[str]] = {"added": frozenset(), "spared": frozenset(), "hints": frozenset(_HINTS)}
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower()).rstrip("0123456789").removeprefix("x")
+
+
+def set_names(names: Iterable[str]) -> None:
+    """Adds names of secrets for this process; a name after a minus is spared."""
+    given = [*names]
+    _names["added"] = frozenset(_bare(name) for name in given if not name.startswith("-"))
+    _names["hints"] = frozenset({*_HINTS, *(name.lower() for name in given if not name.startswith("-"))})
+    _names["spared"] = frozenset(_bare(name) for name in given if name.startswith("-"))
+    is_secret.cache_clear()
+    _plain_texts.clear()
+
+
+@lru_cache(maxsize=4096)
+def is_secret(name: str, *, body: bool = False) -> bool:
+    """True if a value of this name is a secret. `body`: it is a field of a body, and none of a query or a header."""
+    bare = _bare(name)
+    if bare in _names["added"]:
+        return True
+    if bare in SPARED or bare in _names["spared"]:
+        return False
+    return bare.endswith(ENDINGS) or bare in (WHOLE if body else OUTSIDE)
+
+
+def of_headers(fields: Iterable[tuple[str, str]]) -> set[str]:
+    """The secrets in the headers of a request or a reply: the whole value, without the words before it, each cookie,
+    and the password of a decoded Basic one."""
+    found: set[str] = set()
+    for name, value in fields:
+        if not is_secret(name):
+            continue
+        scheme, _, rest = value.partition(" ")
+        bare = _bare(name)
+        if bare.endswith("cookie"):
+            pairs = [part.partition("=")[2].strip().strip('"') for part in value.split(";")]
+            found.update(pairs[:1] if bare.startswith("set") else pairs)
+            continue
+        found.update((rest or value, value.rpartition(" ")[2]))
+        found.update(said for key, said in _ASSIGNED.findall(rest) if is_secret(key))
+        if scheme.lower() == "basic":
+            try:
+                pair = base64.b64decode(rest).decode()
+            except (ValueError, binascii.Error):
+                continue
+            found.update((pair, pair.partition(":")[2]))
+    return {value for value in found if len(value) >= LEAST}
+
+
+def of_query(query: str) -> set[str]:
+    """The secrets in a query."""
+    return {value for name, value in parse_qsl(query) if len(value) >= LEAST and is_secret(name)}
+
+
+_plain_texts: set[str] = set()
+"""Texts without any sign of a secret: most texts of a log recur."""
+_TEXTS_MAX, _TEXT_MAX = 8192, 2048
+
+
+def plain(values: Iterable[Any]) -> bool:
+    """True if there is no sign of a secret in JSON values: `Masker.mask` would change nothing in their texts."""
+    for value in values:
+        kind = type(value)
+        if kind is str:
+            if value not in _plain_texts and not _looked_at(value):
+                return False
+        elif kind is dict:
+            if not plain(value) or not plain(value.values()) or any(is_secret(str(n), body=True) for n in value):
+                return False
+        elif (kind is list or kind is tuple) and not plain(value):
+            return False
+    return True
+
+
+def _looked_at(text: str) -> bool:
+    low = text.lower()
+    if any(hint in low for hint in _names["hints"]) or any(head in text for head in _TOKEN):
+        return False
+    if len(text) <= _TEXT_MAX:
+        if len(_plain_texts) >= _TEXTS_MAX:
+            _plain_texts.clear()
+        _plain_texts.add(text)
+    return True
+
+
+class Masker:
+    """Masks the secrets that it knows and those that it finds, which it knows from then on."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self.known: set[str] = set()
+        self._spelt: dict[str, list[str]] = {}
+        """The spellings of all secrets, by their beginnings."""
+        self.hide(secrets)
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Masks these too from now on."""
+        new = {each for each in secrets if len(each) >= LEAST and each not in self.known and each.strip("*")}
+        if new:
+            self.known |= new
+            spelt = {head: [*spellings] for head, spellings in self._spelt.items()}
+            for each in sorted(new):
+                for one in _spellings(each):
+                    spelt.setdefault(one[:LEAST], []).append(one)
+            self._spelt = spelt  # at once: another thread may be masking
+
+    def mask(self, text: str) -> str:
+        """The text, which may be JSON, without its secrets."""
+        low = text.lower()
+        if any(hint in low for hint in _names["hints"]):
+            text = self._by_place(text)
+        for head, form in _TOKEN.items():
+            if head in text:
+                text = form.sub(self._form, text)
+        return self.again(text)
+
+    def again(self, text: str) -> str:
+        """The text without the secrets that are known."""
+        for head, spellings in self._spelt.items():
+            if head in text:
+                text = _without(text, head, spellings)
+        return text
+
+    def texts(self, texts: Sequence[str]) -> list[str]:
+        """Each text without any secret of any of them, also of a later one."""
+        found = [self.mask(text) for text in texts]
+        return [self.again(text) for text in found] if self.known else found
+
+    def _form(self, found: re.Match[str]) -> str:
+        self.hide((found[0],))
+        return MASK
+
+    def _user(self, found: re.Match[str]) -> str:
+        pair = unquote(found[0][:-1])
+        self.hide((found[0][:-1], pair, pair.partition(":")[2]))
+        return f"{MASK}@"
+
+    def _assigned(self, found: re.Match[str]) -> str:
+        if not is_secret(found[1]):
+            return found[0]
+        self.hide((found[2], unquote(found[2])))
+        return f"{found[1]}={MASK}"
+
+    def _scheme(self, found: re.Match[str]) -> str:
+        self.hide(of_headers([("authorization", found[0])]))
+        return found[0][: found.start(1) - found.start()] + MASK
+
+    def _by_place(self, text: str) -> str:
+        pieces, done = list[str](), 0
+        for found in _NAME.finditer(text):
+            if found.start() < done or not is_secret(found[2], body=True):
+                continue
+            for begin, end in _values(text, found.end(), found[1]):
+                value = text[begin:end]
+                if value and value != MASK:
+                    self.hide(_read(value, found[1]))
+                    number = _NUMBER.fullmatch(value) and text[begin - 1] != '"'
+                    pieces += (text[done:begin], f'{found[1]}"{MASK}{found[1]}"' if number else MASK)
+                    done = end
+        text = "".join([*pieces, text[done:]])
+        if "://" in text:
+            text = _USER.sub(self._user, text)
+        if "=" in text:
+            text = _ASSIGNED.sub(self._assigned, text)
+        return _SCHEME.sub(self._scheme, text)
+
+
+def _values(text: str, begin: int, level: str) -> list[tuple[int, int]]:
+    """The places of the values behind a name: one text or number, or those of a list. `level`: the backslashes before
+    each quote."""
+    quoted = f'{level}"'
+    if text.startswith("[", begin):
+        end = text.find("]", begin)
+        end, found, begin = len(text) if end < 0 else end, list[tuple[int, int]](), begin + 1
+        while (begin := text.find(quoted, begin, end)) >= 0:
+            found.append((begin + len(quoted), last := _end(text, begin + len(quoted), level)))
+            begin = last + len(quoted)
+        return found
+    if text.startswith(quoted, begin):
+        begin += len(quoted)
+        return [(begin, _end(text, begin, level))]
+    number = _NUMBER.match(text, begin)
+    return [number.span()] if number else []
+
+
+def _end(text: str, begin: int, level: str) -> int:
+    """The end of a JSON text that begins here: before a quote with as many backslashes, or else the text's own."""
+    for found in _TEXT.finditer(text, begin):
+        many = len(found[1])
+        if many == len(level) or many < len(level) or (many - len(level)) % (2 * len(level) + 2) == 0:
+            return found.end() - 1 - min(many, len(level))
+    return len(text)
+
+
+def _read(value: str, level: str) -> set[str]:
+    """A value as it stands in JSON, and what it means. `level`: as in `_values`."""
+    found, depth = {value}, len(level).bit_length() + 1
+    try:
+        for _ in range(depth):
+            value = json.loads(f'"{value}"')
+            found.add(value)
+    except ValueError:
+        pass
+    return {*found, *map(unquote, found)}
+
+
+def _spellings(secret: str) -> list[str]:
+    """The spellings of a secret in a line of a log: as it is, in percent encoding, in base64 at each place, and as JSON
+    in JSON."""
+    data = secret.encode("utf-8", "surrogatepass")
+    found = [secret, quote(data, safe=""), quote(data), quote_plus(data), quote(data, safe="").lower()]
+    for before in range(3):
+        whole = base64.b64encode(b"\0" * before + data).decode()
+        inner = whole[(before * 8 + 5) // 6 : (before + len(data)) * 8 // 6]
+        found += (inner, inner.replace("+", "-").replace("/", "_"))
+    for spell in (_as_json, _as_ascii):
+        once = spell(secret)
+        found += (once, spell(once), spell(spell(once)))
+    return [each for each in dict.fromkeys(found) if len(each) >= LEAST]
+
+
+def _as_json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _as_ascii(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+def _without(text: str, head: str, spellings: Sequence[str]) -> str:
+    """The text without these spellings, which begin alike, and without the beginning of one that was cut: a word that
+    begins as one does stays. So does the name of a field."""
+    pieces, done, place = list[str](), 0, text.find(head)
+    while place >= 0:
+        end = max(_common(text, place, spelt) for spelt in spellings)
+        whole = any(text.startswith(spelt, place) for spelt in spellings)
+        cut = not head.isalpha() or end == len(text) or text.startswith(_ENDS, end)
+        if (whole or cut) and not (text.startswith('":', end) and text[place - 1 : place] == '"'):
+            pieces += (text[done:place], MASK)
+            done = end
+        place = text.find(head, max(end, place + 1))
+    return "".join([*pieces, text[done:]]) if pieces else text
+
+
+def _common(text: str, place: int, spelt: str) -> int:
+    """The end of what a text has of a spelling from this place on."""
+    if text.startswith(spelt, place):
+        return place + len(spelt)
+    end = place + LEAST
+    while end < len(text) and end - place < len(spelt) and text[end] == spelt[end - place]:
+        end += 1
+    return end
+
+
+printed = Masker()
+"""The masker of all that this process prints."""

@@ -1,0 +1,170 @@
+"""Lines that the logs of a run have lost, and the trials that this touches.
+
+Each writer numbers its lines from 1 (`seq`). A number that is missing or stands twice, an end before the last line that
+`run_finished` counts, and a log of `run.json` that is not there are gaps. A lost line was written between the lines
+around it, so any trial whose time covers that may have had it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from chaoslab.base import files
+from chaoslab.core.events import PromptStarted, RunFinished
+from chaoslab.record.held import MAIN
+from chaoslab.record.lines import Record, kind_of, log_files, parse_line
+
+TAIL = 1 << 17
+"""The bytes at the end of a log in which its last line is sought."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """One gap of a log. `first`, `last`: the numbers of the lines; `last` is 0 if the whole log is missing. `since`,
+    `until`: seconds since the run's start between which they were written. `beside`: the trials of the lines around
+    them. `double`: they stand twice."""
+
+    log: str
+    first: int
+    last: int
+    since: float = -inf
+    until: float = inf
+    beside: tuple[str | None, ...] = ()
+    double: bool = False
+
+    @property
+    def told(self) -> str:
+        """The gap in words, as in "line 41 of messaging.log is lost"."""
+        if not self.last:
+            return f"{self.log} is lost"
+        one = self.first == self.last
+        lines = f"line {self.first}" if one else f"lines {self.first} to {self.last}"
+        return f"{lines} of {self.log} {'is' if one else 'are'} {'there twice' if self.double else 'lost'}"
+
+
+_place, _seq = attrgetter("log", "first"), attrgetter("seq")
+
+
+def of_logs(folder: Path, logs: Mapping[str, Sequence[Record]], cut: Mapping[str, Sequence[int]]) -> list[Gap]:
+    """The gaps of a run, whatever the order of its records. `logs`: the records of each log, by its file's name. `cut`:
+    the numbers of the lines that could not be read."""
+    ends = ends_of(folder)
+    found = missing(ends, logs)
+    for name, records in logs.items():
+        found += of_log(name, records, least=ends.get(name, 0), cut=cut.get(name, ()))
+    return found
+
+
+def of_log(log: str, records: Sequence[Record], *, least: int = 0, cut: Sequence[int] = ()) -> list[Gap]:
+    """The gaps of one log, whatever the order of its records. `least`: the number of lines that it had at the run's
+    end. `cut`: the numbers of its lines that could not be read."""
+    writers: dict[str, list[Record]] = {}
+    for record in records:
+        writers.setdefault(record.writer, []).append(record)
+    found: list[Gap] = []
+    for each in writers.values():
+        each.sort(key=_seq)
+        found += between(log, None, each)
+    return found + at_end(log, records[-1] if len(writers) == 1 else None, least=least, cut=cut)
+
+
+def between(log: str, before: Record | None, records: Sequence[Record]) -> list[Gap]:
+    """The gaps between records of one writer, sorted by number. `before`: the record before them."""
+    first = before.seq + 1 if before is not None else 1
+    if [*map(_seq, records)] == [*range(first, first + len(records))]:
+        return []
+    found = []
+    for record in records:
+        seq, since, trial = (before.seq, before.t, before.trial) if before is not None else (0, -inf, None)
+        if record.seq == seq:
+            found.append(Gap(log, seq, seq, record.t, record.t, (record.trial,), double=True))
+        elif record.seq > seq + 1:
+            # What was written before a trial began is no line of it.
+            beside = (trial,) if kind_of(record) is PromptStarted else (trial, record.trial)
+            found.append(Gap(log, seq + 1, record.seq - 1, since, record.t, beside))
+        before = record
+    return found
+
+
+def at_end(log: str, last: Record | None, *, least: int, cut: Sequence[int]) -> list[Gap]:
+    """The gap behind the last record of a log; the other arguments are those of `of_log`."""
+    if last is not None and kind_of(last) is RunFinished:
+        return []
+    seq, since, beside = (last.seq, last.t, (last.trial,)) if last is not None else (0, -inf, ())
+    end = max(least, cut[-1] if cut else 0)
+    return [Gap(log, seq + 1, end, since, inf, beside)] if end > seq else []
+
+
+def ends_of(folder: Path) -> dict[str, int]:
+    """The number of lines that each log has at least, by its file's name; 0 if that is not known, for the logs that
+    `run.json` names. The main log's own is not among them: its end is the run's."""
+    found: dict[str, int] = {}
+    try:
+        run = files.json_of(folder / "run.json")
+        named: Any = run.get("writers") if isinstance(run, dict) else None
+    except files.Unreadable:
+        named = None
+    if isinstance(named, list):
+        found = {f"{writer}.log": 0 for writer in named if isinstance(writer, str) and "/" not in writer}
+    path = folder / f"{MAIN}.log"
+    end = _last_of(path) if path.is_file() else None
+    if end is not None and isinstance(end.event, RunFinished):
+        found |= {f"{writer}.log": lines for writer, lines in end.event.lines.items()}
+    return found
+
+
+def counted(folder: Path) -> dict[str, int]:
+    """The number of lines that each writer of a run but its main one has written so far.
+
+    Raises:
+        OSError: a log cannot be read.
+    """
+    last = {path.stem: _last_of(path) for path in log_files(folder) if path.stem != MAIN}
+    return {writer: record.seq for writer, record in last.items() if record is not None}
+
+
+def _last_of(path: Path) -> Record | None:
+    """The last record of a log; None if its last line is none."""
+    with files.opened(path) as log:
+        log.seek(max(0, path.stat().st_size - TAIL))
+        lines = log.read().splitlines()
+    return parse_line(lines[-1]) if lines else None
+
+
+def missing(ends: Mapping[str, int], there: Iterable[str]) -> list[Gap]:
+    """The logs that are not there. `ends`: as in `ends_of`; `there`: the names of those that are."""
+    return [Gap(name, 1, 0) for name in sorted({*ends}.difference(there))]
+
+
+def torn(gaps: Sequence[Gap], spans: Mapping[str, tuple[float, float]], *, until: float = inf) -> dict[str, str]:
+    """The trials that gaps touch, each with a gap in words. `spans`: the times of the first and the last record of each
+    trial, the latter infinite if it has no end. What is written for a trial after its end, such as a late effect, comes
+    before the next one begins. `until`: the beginning of the first trial that is not among them."""
+    gaps = sorted(gaps, key=_place)
+    begins = sorted({begin for begin, _ in spans.values()} | {until})
+    found: dict[str, str] = {}
+    for trial, (begin, end) in spans.items():
+        later = bisect_left(begins, end)
+        over = begins[later] if later < len(begins) else inf
+        for gap in gaps:
+            if trial in gap.beside or (begin < gap.until and gap.since < over):
+                found.setdefault(trial, gap.told)
+    return found
+
+
+def notes(found: Sequence[Gap], cut: Mapping[str, Sequence[int]]) -> list[str]:
+    """A note for each gap, but for those whose lines are all there and could not be read. `cut`: their numbers, by
+    file name."""
+    return [
+        gap.told
+        for gap in sorted(found, key=_place)
+        if not gap.last
+        or gap.double
+        or sum(gap.first <= number <= gap.last for number in cut.get(gap.log, ())) <= gap.last - gap.first
+    ]
