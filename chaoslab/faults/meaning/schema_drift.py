@@ -30,6 +30,7 @@ class SchemaDrift(ChangedReply):
 
     kind: Literal["", "renamed", "nested", "retyped", "wrapped"] = ""
     point: float = -1.0
+    breaks_form = True
     bounds: ClassVar = {"point": (-1, 1)}
     example = '"schema_drift", "get_order", kind="renamed", chance=0.2'
     source = "https://github.com/basicmachines-co/basic-memory/issues/638"

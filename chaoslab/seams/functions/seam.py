@@ -26,7 +26,7 @@ from chaoslab.core.plan import Candidates, Decision, Plan
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions.call_record import CallRecord, Spelt, kept
 from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors
-from chaoslab.seams.functions.wrapped import Returned, WrappedFunction
+from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
 
 CALLS_MAX = 10_000
 """The most calls in a row, by default, that an agent may make while no virtual time passes."""
@@ -194,7 +194,7 @@ class Wrapping:
         hidden: frozenset[str],
         *,
         errors: NativeErrors = PYTHON,
-        returned: type[Returned] = Returned,
+        returned: Form = Returned,
         served: bool = False,
     ) -> Callable[..., Any]:
         """The stand-in of a function. `real` does what it did before; `hidden` are the parameters that its framework

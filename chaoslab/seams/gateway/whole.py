@@ -12,7 +12,7 @@ from chaoslab.core.stream import EVENT_STREAM
 from chaoslab.seams.gateway.requests import CREDENTIALS, Request, refusal, secrets_of, split
 from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.gateway.upstream import head_for
-from chaoslab.seams.services.passed import Wanted
+from chaoslab.seams.services.wanted import Wanted
 from chaoslab.wire.http1 import (
     BODILESS,
     HOP_BY_HOP,
