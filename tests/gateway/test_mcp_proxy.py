@@ -200,6 +200,16 @@ def test_the_half_line_of_a_dying_server_spoils_no_error(tmp_path: Path) -> None
         assert proxy.wait(30) == 3
 
 
+def test_the_list_of_tools_may_be_a_target(tmp_path: Path) -> None:
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    with between(tmp_path, '{"fault": "tool_list", "target": "tools/list", "how": "renamed", "point": 0}') as there:
+        there.client(listing)
+        there.server(result={"tools": [{"name": "refund"}], "nextCursor": "2"})
+        eventually(lambda: bool(there.told))
+        assert there.told[0]["result"] == {"tools": [{"name": "refund_v2"}], "nextCursor": "2"}
+        assert there.end == (True, None, False, ["tool_list"])
+
+
 @pytest.mark.parametrize("how", ["cancels", "leaves"])
 @pytest.mark.parametrize("fault", ["lost_reply:refund", '{"fault": "latency", "target": "refund", "delay_s": 19}'])
 def test_a_fault_that_holds_an_answer_back_is_met_when_its_client_goes(how: str, fault: str, tmp_path: Path) -> None:
