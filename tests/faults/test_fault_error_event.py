@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import chaoslab as lab
@@ -12,7 +14,7 @@ from tests.faults.answer_parts import FORMATS, pipes_over, retold, streamed
 from tests.faults.fault_parts import Target, meet
 from tests.seams.stream_parts import Timetable, drawn_over, events, read
 
-SAYS = {
+SAYS: dict[str, dict[str, Any]] = {
     "chat": {"error": {"type": "server_error"}},
     "responses": {"type": "error", "code": "server_error", "sequence_number": 2},
     "anthropic": {"type": "error", "error": {"type": "overloaded_error"}},
@@ -59,18 +61,18 @@ def test_an_sdk_raises_it(host: str) -> None:
     import openai
 
     def chat(_: str) -> str:
-        asked: list[dict[str, str]] = [{"role": "user", "content": "What is 17 * 3?"}]
+        asked: Any = [{"role": "user", "content": "What is 17 * 3?"}]
         words = ""
         try:
             if host == "api.openai.com":
-                chunks = openai.OpenAI(api_key="none").chat.completions.create(
-                    model="gpt-5", messages=asked, stream=True  # type: ignore[arg-type]
+                chunks: Any = openai.OpenAI(api_key="none").chat.completions.create(
+                    model="gpt-5", messages=asked, stream=True
                 )  # fmt: skip
                 for chunk in chunks:
                     words += chunk.choices[0].delta.content or ""
             else:
                 client = anthropic.Anthropic(api_key="none")
-                with client.messages.stream(model="claude", max_tokens=99, messages=asked) as told:  # type: ignore[arg-type]
+                with client.messages.stream(model="claude", max_tokens=99, messages=asked) as told:
                     words = told.get_final_text()
         except (openai.APIError, anthropic.APIError) as error:
             return f"{type(error).__name__}: {error}"

@@ -63,7 +63,7 @@ def test_a_quota_is_no_rate_and_states_no_time() -> None:
 
 
 @pytest.mark.parametrize(("params", "waited"), [({"told": "date"}, (6, 8)), ({"told": "milliseconds"}, (6, 6))])
-def test_an_sdk_waits_as_long_as_it_is_told_in_each_form(params: dict[str, str], waited: tuple[int, int]) -> None:
+def test_an_sdk_waits_as_long_as_it_is_told_in_each_form(params: dict[str, Any], waited: tuple[int, int]) -> None:
     def chat(_: str) -> str:
         from openai import OpenAI
 

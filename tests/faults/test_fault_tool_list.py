@@ -100,4 +100,4 @@ def test_it_is_refused_at_a_function_and_at_a_model() -> None:
         ("api.openai.com", {"services": {"api.openai.com": lab.offline_model()}}),
     ):
         with pytest.raises(ValueError, match="an MCP server's list of tools"):
-            lab.run(lambda _: "done", "x", faults=[lab.inject("tool_list", fault)], **world)  # type: ignore[arg-type]
+            lab.run(lambda _: "done", "x", faults=[lab.inject("tool_list", fault)], **world)
