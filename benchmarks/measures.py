@@ -96,8 +96,8 @@ def read(folder: Path) -> str:
 
 def report(folder: Path) -> str:
     """Makes every section of the report."""
-    from chaoslab.analysis.run_report import RunReport
-    from chaoslab.analysis.section import Section
+    from chaoslab.analysis.measures.run_report import RunReport
+    from chaoslab.analysis.measures.section import Section
 
     found = RunReport.read(folder)
     sections = {f.name: getattr(found, f.name) for f in fields(found)}

@@ -8,8 +8,8 @@ from __future__ import annotations
 TYPE_CHECKING = False  # typing's own would have to be imported, which costs more than all the rest
 
 if TYPE_CHECKING:
-    from chaoslab.analysis.assertion import expect
-    from chaoslab.analysis.judge import Outcome
+    from chaoslab.analysis.assertions import expect
+    from chaoslab.analysis.verdict.table import Outcome
     from chaoslab.core.conversation import turn, turns
     from chaoslab.core.inject import inject
     from chaoslab.core.levels import level
@@ -35,11 +35,11 @@ __all__ = [
 _PLACES = {
     "Injection": "core.plan",
     "NothingHit": "execution.trial",
-    "Outcome": "analysis.judge",
+    "Outcome": "analysis.verdict.table",
     "ToolError": "seams.functions.native_errors",
     "Trial": "execution.trial",
     "call": "model.script",
-    "expect": "analysis.assertion",
+    "expect": "analysis.assertions",
     "frame": "reports.frames",
     "fresh": "execution.agents.functions",
     "inject": "core.inject",

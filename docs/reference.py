@@ -19,7 +19,7 @@ from typing import Any, get_args, get_type_hints
 
 import chaoslab as lab
 from chaoslab import cli
-from chaoslab.analysis import assertion
+from chaoslab.analysis import assertions as assertion
 from chaoslab.base import registry
 from chaoslab.base.commandline import Parser
 from chaoslab.config.settings import table

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.clock import system
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import Ports

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.analysis.judge import Outcome, judge
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.table import Outcome
 from tests.test_judge import TRIAL, finished, history, started
 from tests.test_labels import judged
 

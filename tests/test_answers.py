@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-
-from chaoslab.analysis.answers import compare, shows
 from chaoslab.analysis.denial import denies
-from chaoslab.analysis.likeness import Likeness
-from chaoslab.analysis.stance import admits
+
+from chaoslab.analysis.answers.admit import admits
+from chaoslab.analysis.answers.compare import Likeness, compare
+from chaoslab.analysis.answers.facts import shows
 
 
 @pytest.mark.parametrize(

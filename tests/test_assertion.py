@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.assertion import Assertion, Miss, Seen, load
+from chaoslab.analysis.assertions import Assertion, Miss, Seen, load
 from chaoslab.base.registry import names
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.assertion import Seen, stated
+from chaoslab.analysis.assertions import Seen, stated
 from chaoslab.base.registry import names
 
 BOOK: dict[str, Any] = {}

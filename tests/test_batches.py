@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaoslab.analysis import run_report
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures import run_report
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History
 from chaoslab.reports import summary

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chaoslab import __version__
-from chaoslab.analysis.delivery import Cell, Delivered
+from chaoslab.analysis.measures.delivery import Cell, Delivered
 from chaoslab.cli import COMMANDS, _parser, main
 from chaoslab.config.settings import Settings
 from chaoslab.core.events import PromptFinished, PromptStarted, RunStarted

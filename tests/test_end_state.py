@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import chaoslab as lab
-from chaoslab.analysis import end_state
-from chaoslab.analysis.ledger import Kind
+from chaoslab.analysis.verdict import end_state
+from chaoslab.analysis.verdict.ledger import Kind
 
 LINE = ("info", 7)
 JSON = st.recursive(

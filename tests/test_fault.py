@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.errors import errors
 from chaoslab.analysis.measures.mttr import Ending, incidents
+from chaoslab.analysis.verdict import traits
 from chaoslab.base.dice import Dice
 from chaoslab.base.registry import BrokenPlugin
 from chaoslab.cli import main

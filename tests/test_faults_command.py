@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis.delivery import Cell, Delivered
+from chaoslab.analysis.measures.delivery import Cell, Delivered
 from chaoslab.base import registry
 from chaoslab.base.registry import names
 from chaoslab.cli import main

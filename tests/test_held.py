@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.cli import main
 from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record.history import History

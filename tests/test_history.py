@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.shapes import DEPTH_MAX
 from chaoslab.cli import main
 from chaoslab.config import settings

@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 
 import pytest
-
-from chaoslab.analysis import answers, elsewhere, labels, reported
 from chaoslab.analysis.stance import admissions, clauses
-from chaoslab.analysis.stance.clauses import READ_MAX
+
+from chaoslab.analysis import elsewhere, labels, reported
+from chaoslab.analysis.answers import compare as answers
+from chaoslab.analysis.answers.values import READ_MAX
 
 TWIN = (
     "Refunded order 17 with 30 EUR at 16:45. The test passed with 80 points. It is 1.08 dollars per euro; total: 500."

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.judge import Outcome, judge, judgeable, verdicts
+from chaoslab.analysis.verdict.judge import judge, judgeable, verdicts
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import (
     AttemptRef,
     CallDisturbed,

@@ -6,9 +6,11 @@ import importlib
 
 import pytest
 
-from chaoslab.analysis import opposites, values
-from chaoslab.analysis.answers import compare
-from chaoslab.analysis.judge import Outcome, judge
+from chaoslab.analysis import opposites
+from chaoslab.analysis.answers import values
+from chaoslab.analysis.answers.compare import compare
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.table import Outcome
 from tests.test_judge import TRIAL, compared, finished, history
 
 CLAUSES = importlib.import_module("chaoslab.analysis.stance.clauses")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.assertion import Seen
+from chaoslab.analysis.assertions import Seen
 from chaoslab.analysis.opinion import Unjudged
 from chaoslab.execution.scenarios.running import Book, Rules, ruled
 from chaoslab.record.rulings import State

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaoslab.analysis import run_report
-from chaoslab.analysis.judge import judge, verdicts
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures import run_report
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.judge import judge, verdicts
 from chaoslab.base.shapes import DEPTH_MAX
 from chaoslab.core.events import Event
 from chaoslab.record.batches import Batches, Unordered

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.analysis.answers import compare, shows
-from chaoslab.analysis.likeness import Likeness
+from chaoslab.analysis.answers.compare import Likeness, compare
+from chaoslab.analysis.answers.facts import shows
 
 SAME, OTHER, UNCLEAR = Likeness.SAME, Likeness.OTHER, Likeness.UNCLEAR
 

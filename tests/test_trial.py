@@ -23,7 +23,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import StructuredTool
 
 import chaoslab as lab
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import CallStarted
 from chaoslab.execution.workers import WorkerLost
 from chaoslab.reports import show, summary

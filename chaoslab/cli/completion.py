@@ -175,7 +175,7 @@ def _scenarios(word: str) -> Iterator[str]:
 
 
 def _outcomes(_: str) -> Sequence[str]:
-    from chaoslab.analysis.judge import Outcome
+    from chaoslab.analysis.verdict.table import Outcome
 
     return [str(each) for each in Outcome]
 

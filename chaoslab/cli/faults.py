@@ -73,7 +73,7 @@ def _check(options: argparse.Namespace, names: list[str]) -> int:
     from chaoslab.base import extras
 
     extras.check("chaoslab faults check", "virtual")
-    from chaoslab.analysis.delivery import Delivered
+    from chaoslab.analysis.measures.delivery import Delivered
     from chaoslab.execution import delivery
     from chaoslab.execution.workers import executor
     from chaoslab.reports import fault_check

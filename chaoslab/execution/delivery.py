@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.analysis.delivery import Cell, Delivered
+from chaoslab.analysis.measures.delivery import Cell, Delivered
 from chaoslab.base.garbage import frozen
 from chaoslab.base.registry import names
 from chaoslab.core.events import CallFinished, Event, FaultEvent, FaultInjected, FaultScheduled, FaultWitnessed

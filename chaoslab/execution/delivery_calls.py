@@ -15,11 +15,12 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import Any
 
-from chaoslab.analysis.delivery import Cell
+from chaoslab.analysis.measures.delivery import Cell
 from chaoslab.base.clock import system
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.core.fault import load, trait
 from chaoslab.core.plan import Injection
+from chaoslab.execution.options import Asked
 from chaoslab.execution.trial import Trial, numbered
 from chaoslab.model.app import Answered
 from chaoslab.model.formats.common import Format
@@ -50,10 +51,11 @@ TIMED = frozenset({"clock_skew"})
 
 
 def _trial(agent: Callable[[str], str], cell: Cell, fault: Injection, **world: Any) -> Trial:
-    (trial,) = numbered(
-        agent, "check", range(1), faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S,
-        deadline_s=SECONDS_MAX, calls_max=10**9, **world,
+    asked = Asked(
+        agent, "check", faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S, deadline_s=SECONDS_MAX,
+        calls_max=10**9, **world,
     )  # fmt: skip
+    (trial,) = numbered(asked, range(1))
     return trial
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
-from chaoslab.analysis.judge import Outcome, judge
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import inherited

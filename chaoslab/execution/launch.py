@@ -18,7 +18,7 @@ from chaoslab.base.commandline import GATE_FAILED, LAB_DOWN, interrupted, refuse
 from chaoslab.base.interrupts import heard_outside_imports
 
 if TYPE_CHECKING:
-    from chaoslab.analysis.run_report import RunReport
+    from chaoslab.analysis.measures.run_report import RunReport
     from chaoslab.config.settings import Settings
     from chaoslab.execution.virtual_lab import LabSpec
     from chaoslab.record.history import History
@@ -398,7 +398,7 @@ def _leave(
         return refuse(error, code=code or 2)
     if history is None:
         return _ruled(gate, None, code)
-    from chaoslab.analysis.run_report import RunReport
+    from chaoslab.analysis.measures.run_report import RunReport
     from chaoslab.reports import summary
     from chaoslab.reports.trials import worst
 
@@ -472,7 +472,7 @@ def _written(history: History, report: RunReport, folder: Path, code: int) -> bo
 
 def _report(folder: Path) -> RunReport | None:
     """The report of the run in the folder; None if the run never began."""
-    from chaoslab.analysis.run_report import RunReport
+    from chaoslab.analysis.measures.run_report import RunReport
 
     try:
         report = RunReport.read(folder)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 if TYPE_CHECKING:
-    from chaoslab.analysis.assertion import Assertion
+    from chaoslab.analysis.assertions import Assertion
     from chaoslab.core.plan import Injection
     from chaoslab.execution.scenarios.running import Rules, Ruling
     from chaoslab.execution.scenarios.scenario import Scenario
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TRIALS = 10
 """The trials of `chaos.run` if neither it nor the mark says how many."""
-OF_MARK = ("faults", "trials", "seed", "expect", "accept", "pass_rate")
+OF_MARK = ("faults", "trials", "seed", "expect", "accept", "pass_rate", "count_words")
 SUFFIXES = (".chaos.yaml", ".chaos.yml", ".chaos.json", ".chaos.toml")
 MARK = (
     "chaos(faults=[…], trials=10, seed=1, expect=[…], accept=[…], pass_rate=1.0): what `chaos.run` of this test does "
@@ -99,6 +99,7 @@ class Chaos:
         expect: Iterable[Assertion | str | dict[str, Any]] | None = None,
         accept: Sequence[str] | None = None,
         pass_rate: float | None = None,
+        count_words: bool | None = None,
         **options: Any,
     ) -> list[Trial]:
         """Runs the trials and returns them, or fails the test with the story of the first that does not end well.
@@ -106,15 +107,21 @@ class Chaos:
         `faults`, `trials`, `seed`: as in `chaoslab.run_many`; the command line's `--chaos-seed` and `--chaos-trials`
         count first, then these, then the mark's. `expect`: assertions (`chaoslab.expect`), or their names. `accept`:
         the outcomes that are well, correct and degraded by default. `pass_rate`: the least share of trials that must
-        end well. `options`: all others of `chaoslab.run`.
+        end well. `count_words`: a verdict that rests on words counts like a certain one. `options`: all others of
+        `chaoslab.run`.
         """
         self.used = True
         from contextlib import closing
+        from dataclasses import replace
 
+        from chaoslab.execution.options import Asked, check_number, taking
         from chaoslab.execution.scenarios.running import Book, ruled
         from chaoslab.execution.trial import numbered
-        from chaoslab.execution.validation import check_number
         from chaoslab.record.rulings import State
+
+        @taking(Asked)
+        def run(asked: Asked) -> Asked:
+            return asked
 
         config = self._config.getoption
         count = _first(config("chaos_trials"), trials, self._stated.get("trials"), TRIALS)
@@ -130,9 +137,10 @@ class Chaos:
             rules = _rules(
                 _first(expect, self._stated.get("expect"), ()), _first(accept, self._stated.get("accept"), None)
             )
+            rules = replace(rules, count_words=bool(_first(count_words, self._stated.get("count_words"), False)))
             injections = list(_first(faults, self._stated.get("faults"), ()))
             numbers = range(count) if only is None else [only - 1]
-            trials_of = numbered(agent, prompt, numbers, seed=seed, faults=injections, **options)
+            trials_of = numbered(run(agent, prompt, seed=seed, faults=injections, **options), numbers)
         rulings: list[Ruling] = []
         book = Book(self._node.name, rules, len(numbers))
         with _one_line(run=True), closing(trials_of) as done:
@@ -158,7 +166,7 @@ class Chaos:
         return [ruling.trial for ruling in rulings]
 
     def _fail(self, rulings: Sequence[Ruling], seed: int, head: str = "") -> NoReturn:
-        from chaoslab.analysis.ledger import events_of
+        from chaoslab.analysis.verdict.ledger import events_of
         from chaoslab.execution.scenarios.tell import story
         from chaoslab.record.rulings import State
 
@@ -199,8 +207,8 @@ def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> Rules:
     Raises:
         LookupError, ValueError, TypeError: an assertion or an outcome is none.
     """
-    from chaoslab.analysis.assertion import Assertion
-    from chaoslab.analysis.judge import Outcome
+    from chaoslab.analysis.assertions import Assertion
+    from chaoslab.analysis.verdict.table import Outcome
     from chaoslab.base.registry import did_you_mean
     from chaoslab.execution.scenarios.checks import of_data
     from chaoslab.execution.scenarios.running import Rules

@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.analysis import trace_diff
-from chaoslab.analysis.judge import judge
+from chaoslab.analysis.measures import trace_diff
+from chaoslab.analysis.verdict.judge import judge
 from chaoslab.core.events import CallFinished, PromptStarted, RunFinished
 from chaoslab.core.fault import BrokenFault
 from chaoslab.execution import recorded_run

@@ -3,48 +3,39 @@
 from __future__ import annotations
 
 import atexit
-import importlib.util
-import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakSet
 
-from chaoslab.analysis.answers import Twin, compare
-from chaoslab.analysis.idle import Idle, idle
-from chaoslab.analysis.judge import Outcome, Verdict, judge
-from chaoslab.analysis.ledger import effects_of
-from chaoslab.analysis.likeness import Likeness
+from chaoslab.analysis.answers.admit import admits
+from chaoslab.analysis.answers.compare import Likeness, Twin, compare
+from chaoslab.analysis.measures.idle import Idle, idle
 from chaoslab.analysis.measures.incidents import Incident, how_bad, incidents
-from chaoslab.base.clock import iso
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.ledger import effects_of, told_of
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.durations import duration
-from chaoslab.base.identity import digest
-from chaoslab.base.jsonable import describe_error, line, to_jsonable
-from chaoslab.config.settings import DEFAULT_NOW
-from chaoslab.core.conversation import Conversation
-from chaoslab.core.events import CallStarted, EndState, Event, PromptFinished
-from chaoslab.core.inject import check
-from chaoslab.core.plan import Injection, Plan
-from chaoslab.execution import validation
+from chaoslab.base.identity import canonical
+from chaoslab.base.jsonable import describe_error, line
+from chaoslab.core.events import AnswerRead, CallFinished, CallStarted, EndState, Event, PromptFinished
+from chaoslab.core.plan import Plan
+from chaoslab.execution.agents.calling import readable
 from chaoslab.execution.agents.case import AgentResult
-from chaoslab.execution.agents.functions import name_of
-from chaoslab.execution.agents.run import WORLDS, AgentSpec
+from chaoslab.execution.agents.run import AgentSpec
+from chaoslab.execution.checked import checked
 from chaoslab.execution.drawn import Drawn, DrawnRun
-from chaoslab.execution.gateway import check_clocks, check_refusing
+from chaoslab.execution.options import Asked, AskedMany, check_number, taking
 from chaoslab.execution.pipeline import results, written
 from chaoslab.execution.spec import RunSpec, TrialSpec
 from chaoslab.execution.workers import executor
-from chaoslab.model.formats import with_objects
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.seams import adapters
-from chaoslab.seams.functions.seam import CALLS_MAX
-from chaoslab.seams.services.refusals import check as check_services
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,112 +150,12 @@ class Trial:
         return line(f"Trial({self.key}, {self.outcome}: {self.why}", SHOWN - 1) + ")"
 
 
-class Options(TypedDict, total=False):
-    """The options of `run` and `run_many`; `run` explains them."""
-
-    tools: Sequence[Any] | None
-    reads: Sequence[Any] | None
-    faults: Sequence[Injection] | None
-    seed: int
-    world: str
-    timeout_s: float
-    deadline_s: float
-    calls_max: int
-    services: Mapping[str, Any] | None
-    elsewhere: str
-    upstreams: Mapping[str, str] | None
-    models: Sequence[str] | None
-    effects: Sequence[Mapping[str, Any]] | None
-    facts: Sequence[str | Sequence[str]] | None
-    twin: bool | None
-    logs: str | Path | None
-    ignore: Sequence[str] | None
-    raises: str | Mapping[str, Any] | None
-    isolate: str | None
-    state: Callable[[], Any] | None
-
-
-def run(
-    agent: Any,
-    prompt: Any,
-    *,
-    tools: Sequence[Any] | None = (),
-    reads: Sequence[Any] | None = (),
-    faults: Sequence[Injection] | None = (),
-    seed: int = 1,
-    world: str = "virtual",
-    timeout_s: float = 30.0,
-    deadline_s: float = 3600.0,
-    calls_max: int = CALLS_MAX,
-    services: Mapping[str, Any] | None = None,
-    elsewhere: str = "refuse",
-    upstreams: Mapping[str, str] | None = None,
-    models: Sequence[str] | None = None,
-    effects: Sequence[Mapping[str, Any]] | None = None,
-    facts: Sequence[str | Sequence[str]] | None = None,
-    twin: bool | None = None,
-    logs: str | Path | None = None,
-    ignore: Sequence[str] | None = None,
-    raises: str | Mapping[str, Any] | None = None,
-    isolate: str | None = None,
-    state: Callable[[], Any] | None = None,
-) -> Trial:
+@taking(Asked)
+def run(asked: Asked) -> Trial:
     """Runs one trial of an agent, and returns its result even if the agent fails. The agent's code is not edited: its
     functions are swapped during the trial.
 
-    The agent and its functions:
-
-        `agent`: a callable that takes the prompt and returns the answer, sync or async, or a LangChain Runnable. A
-            Runnable is called by `invoke`, or by `ainvoke` if a tool is async only.
-        `prompt`: what the agent is called with, or a conversation (`lab.turns`), whose turns it is called with.
-        `tools`: the functions that change the world. Each call of one is an effect.
-        `reads`: the functions that do not. Both lists take functions (sync or async), bound methods, objects that can
-            be called, tools of a framework that the lab knows (such as LangChain), and `mcp_tool`. Calls with the same
-            `idempotency_key` argument count as one effect.
-        `ignore`: names of parameters that are no arguments of a request, beside those that a framework fills in.
-        `raises`: the exceptions by which a tool's caller learns of a fault: "httpx", "httpx2", "requests", "aiohttp",
-            "urllib", or classes by kind ("timed_out", "refused", "reset", "closed", "unresolved", "untrusted",
-            "status"), or one of these for each tool by its name. By default they are Python's own, and `ToolError` for
-            a status.
-        `isolate`: "fork" runs each trial in a process of its own, a copy of this one, so that nothing of a trial is
-            left to the next.
-        `services`: applications by host name, served on the virtual network at http://<name> and https://<name>, or at
-            the port of a name such as "localhost:11434": WSGI, ASGI 3, or a function from a request (`method`, `path`,
-            `query`, `headers`, `json`, `text`, `body`) to a dict, a text, (status, body) or (status, body, headers).
-            Faults hit the requests to them, whatever client makes them. A request's tool is its method and path, as in
-            "POST /orders", and its arguments are the fields of its JSON or form and `query`. One with an unsafe method
-            and a reply of 2xx is an effect; those with one Idempotency-Key are one effect. A reply's header
-            `X-Lab-Effect` states other effects: "none", or JSON such as {"effect": "order_placed", "item": "tea"}.
-        `upstreams`: addresses of services by name, for world="local". They stand behind a gateway on loopback, and the
-            agent finds its address in the environment: `CRM_URL` for "crm", and for "model" (or "openai", "anthropic",
-            "groq", "gemini") the variables in which the providers' SDKs look. Faults hit the requests as at `services`.
-        `models`: the services that speak a model's API (OpenAI, Anthropic, Gemini). Their requests are no effects, and
-            their tokens and dollars are counted. Faults of the context hit them, and errors come in the provider's own
-            form. `lab.offline_model()`, `lab.scripted(…)` and `lab.recorded(…)` are known without being named.
-
-    The faults and the world:
-
-        `faults`: see `inject`.
-        `seed`: the seed of the faults' dice.
-        `world`: "virtual" (a clock that jumps; no real input or output) or "local" (this process, in real time).
-        `timeout_s`: the caller's timeout for an attempt that a fault delays. A client of a service has its own.
-        `deadline_s`: the longest duration of the trial, without the waits between turns. Real time is checked when a
-            function is called, so in the local world an agent that swallows SystemExit is not ended.
-        `elsewhere`: what becomes of a host that is no service: "refuse" ends the trial, "unreachable" is a name that is
-            not found, with a warning. The telemetry of some SDKs is unreachable in any case.
-        `calls_max`: the most calls, or requests to services, without a wait in virtual time. More count as an endless
-            loop.
-        `logs`: a folder for the run's logs, which `chaoslab show` and `summary` read.
-
-    The expected result:
-
-        `effects`: exactly the effects that should happen, as in `Trial.effects`, those of services too.
-        `facts`: texts, or lists of spellings, that the answer must show.
-        `state`: a function without parameters that returns the state of the agent's world, such as
-            the orders of a shop or the rows of a table. It is read before and after each trial, outside of faults. An
-            end state other than the twin's is harm; if the place is as it was before, something was not done.
-        `twin`: True compares the trial with a run of it without faults. By default that is so in the virtual world if
-            no `effects` are given.
+    The options are the fields of `chaoslab.execution.options.RunOptions`.
 
     The twin runs first. Its effects are the expected ones unless `effects` are given, and its answer unless `facts`
     are. An answer with other numbers, dates or names is wrong. An answer that cannot be compared by its words is
@@ -281,12 +172,7 @@ def run(
     Warns:
         NothingHit: a fault hit or changed nothing, as in `Trial.warnings`.
     """
-    (trial,) = numbered(
-        agent, prompt, range(1), tools=tools, reads=reads, faults=faults, seed=seed, world=world,
-        timeout_s=timeout_s, deadline_s=deadline_s, calls_max=calls_max, services=services, models=models,
-        elsewhere=elsewhere, effects=effects, facts=facts, twin=twin, logs=logs, ignore=ignore, raises=raises,
-        isolate=isolate, upstreams=upstreams, state=state,
-    )  # fmt: skip
+    (trial,) = numbered(asked, range(1))
     for said in idle(trial.history, trial.plan.injections):
         warnings.warn(said, NothingHit, stacklevel=3)
     return trial
@@ -296,7 +182,8 @@ class NothingHit(UserWarning):
     """A fault that had to hit has hit or changed nothing in any trial, such as one whose `tool=` fits no call."""
 
 
-def run_many(agent: Any, prompt: Any, *, trials: int, jobs: int = 1, **options: Unpack[Options]) -> Trials:
+@taking(AskedMany)
+def run_many(asked: AskedMany) -> Trials:
     """Runs `trials` trials of an agent, each when the iterator is advanced; `.frame()` makes one table of all. The
     options are those of `run`.
 
@@ -307,9 +194,9 @@ def run_many(agent: Any, prompt: Any, *, trials: int, jobs: int = 1, **options: 
         NotPicklable: a TypeError; this process has other threads, so workers cannot be forked, and an argument cannot
             be pickled.
     """
-    validation.check_number("trials", trials, whole=True)
-    validation.check_number("jobs", jobs, whole=True)
-    return Trials(_watched(numbered(agent, prompt, range(trials), jobs=jobs, **options)))
+    check_number("trials", asked.trials, whole=True)
+    check_number("jobs", asked.jobs, whole=True)
+    return Trials(_watched(numbered(asked, range(asked.trials), jobs=asked.jobs)))
 
 
 class Trials(Iterator[Trial]):
@@ -352,12 +239,11 @@ def _watched(trials: Generator[Trial, None, None]) -> Generator[Trial, None, Non
 
 
 def numbered(
-    agent: Any, prompt: Any, numbers: Sequence[int], *, jobs: int = 1,
-    drawn: Callable[[int], Drawn] | None = None, **options: Unpack[Options],
-) -> Generator[Trial, None, None]:  # fmt: skip
+    asked: Asked, numbers: Sequence[int], *, jobs: int = 1, drawn: Callable[[int], Drawn] | None = None
+) -> Generator[Trial, None, None]:
     """The same for the trials with these numbers, from 0: each is as it is among all others. `drawn`: the plan of a
     trial by its number, in place of the faults."""
-    spec, wants_twin, logs = _checked(agent, prompt, options)
+    spec, wants_twin, logs = checked(asked)
     trials = _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn)
     _begun.add(trials)
     return trials
@@ -402,20 +288,32 @@ def _trial(result: AgentResult, plan: Plan, twin: Trial | None, folder: Path | N
     return Trial(result.book.trial.key, result.answer, result.error, result.seconds, plan, twin, result, folder)
 
 
+class NoBaseline(ValueError):
+    """The trial without faults is nothing to compare with. The message is one line."""
+
+
 def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
-    """The twin without faults, and the spec with the twin's results in place of those not stated."""
+    """The twin without faults, and the spec with the twin's results in place of those not stated.
+
+    Raises:
+        NoBaseline: the twin is nothing to compare with, and the trials are not to run anyway.
+    """
     calm, first = Plan(spec.plan.seed), TrialSpec(0)
     with replace(spec, plan=calm).opened() as do:
         twin = _trial(do(first), calm, None)
-        again = _trial(do(first), calm, None) if spec.world == "virtual" else twin
+        again = _trial(do(first), calm, None) if spec.options.world == "virtual" else twin
     spec = replace(spec, called=twin._result.called)
     why = ""
+    if not spec.options.anyway and (why := no_baseline(twin, spec)):
+        raise NoBaseline(f"the trial without faults is no baseline: {why} (anyway=True runs the trials all the same)")
     if twin.said is None:
         why = f"it fails without faults too ({_failure(twin)})"
         return twin, replace(spec, incomparable=f"nothing to compare with, since {why}", notes=(_NO_TWIN.format(why),))
     effects = None if again.effects != twin.effects else [wish(effect) for effect in twin.effects]
     answer = None if again.said is None or compare(twin.said, again.said).likeness is not Likeness.SAME else twin.said
-    if answer is None:
+    if not readable(twin.answer):
+        answer, why = None, f"its answer, {_short(twin.said)}, cannot be read: return a text or a dict, or give says="
+    elif answer is None:
         why = (
             f"its answer is {_short(twin.said)} in one and {_short(again.said) if again.said else _failure(again)} "
             "in the other"
@@ -425,10 +323,16 @@ def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
     elif effects is None:
         why = f"it has {len(twin.effects)} effects in one and {len(again.effects)} in the other"
         why = "its effects differ" if len(twin.effects) == len(again.effects) else why
-    notes = (_LEAKS.format(why),) if why else ()
+    notes = ((_NO_ANSWER if not readable(twin.answer) else _LEAKS).format(why),) if why else ()
+    if not spec.facts and admits(twin.said):
+        notes = (*notes, f"the trial without faults seems to say that something failed: {_short(twin.said)}")
     facts_stated, effects_stated = bool(spec.facts), spec.effects is not None
     held = (facts_stated or answer is not None) and (effects_stated or effects is not None)
-    incomparable = "" if held else f"two runs without faults differ: {why}"
+    incomparable = "" if held else why if not readable(twin.answer) else f"two runs without faults differ: {why}"
+    if incomparable and readable(twin.answer) and not spec.options.anyway:
+        raise NoBaseline(
+            f"the trial without faults is no baseline: {_LEAKS.format(why)} (anyway=True runs the trials all the same)"
+        )
     return twin, replace(
         spec,
         effects=spec.effects if effects_stated else effects,
@@ -440,11 +344,31 @@ def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
         incomparable=incomparable,
         stated=facts_stated or effects_stated or answer is not None or effects is not None,
         notes=notes,
+        twin_says=next((event.says for _, event in twin.history.of(AnswerRead)), None),
         right_state=twin.end_state if twin.end_state == again.end_state else None,
     )
 
 
+def no_baseline(twin: Trial, spec: AgentSpec) -> str:
+    """The reason why a trial without faults is nothing to compare with; empty if there is none."""
+    if twin.said is None:
+        return f"it fails ({line(_failure(twin), SHOWN)})"
+    if error := next((event.error for _, event in twin.history.of(AnswerRead)), ""):
+        return f"says= cannot read its answer ({error})"
+    failed = next((event for _, event in twin.history.of(CallFinished) if not event.ok), None)
+    if failed is not None and not spec.facts and admits(twin.said):  # words alone would be a guess
+        return f"its call of {failed.tool or failed.target} fails, and its own answer says so: {_short(twin.said)}"
+    again = Counter(
+        canonical(effect) for effect in twin.effects if effect["effect"] not in (spec.options.idempotent or ())
+    )
+    twice = next((effect for effect in twin.effects if again[canonical(effect)] > 1), None)
+    if twice is not None and spec.effects is None:
+        return f"it repeats an effect: {told_of(twice['effect'], twice)}"
+    return ""
+
+
 _NO_TWIN = "nothing to compare with, since {}"
+_NO_ANSWER = "nothing to compare the answer with: {}"
 _LEAKS = (
     "two runs without faults differ: {}; something is kept from one trial to the next: "
     "give agent=lab.fresh(make), which makes the agent anew for each trial, or isolate='fork'"
@@ -463,101 +387,3 @@ def wish(effect: Mapping[str, Any]) -> dict[str, Any]:
     """The effect as one that must happen again. A list in it would be a choice of values, so it is wrapped in a
     list."""
     return {name: [value] if isinstance(value, list) else value for name, value in effect.items()}
-
-
-# Checks before anything is started.
-
-
-def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, Path | None]:
-    adapters.adapters.cache_clear()  # one may have been installed since the last run, in a notebook
-    tools, reads = (validation.functions(where, given.get(where)) for where in ("tools", "reads"))
-    faults = validation.a_list("faults", given.get("faults"), '[lab.inject("latency", "refund")]')
-    services, seed = validation.services(given.get("services")), given.get("seed", 1)
-    world, logs, twin = given.get("world", "virtual"), given.get("logs"), given.get("twin")
-    timeout_s, deadline_s = given.get("timeout_s", 30.0), given.get("deadline_s", 3600.0)
-    calls_max, elsewhere = given.get("calls_max", CALLS_MAX), given.get("elsewhere", "refuse")
-    _check_world(world, services)
-    validation.check_elsewhere(elsewhere, world)
-    validation.check_number("seed", seed, whole=True, least=0)
-    validation.check_number("timeout_s", timeout_s)
-    validation.check_number("deadline_s", deadline_s)
-    validation.check_number("calls_max", calls_max, whole=True)
-    if logs is not None and not isinstance(logs, str | os.PathLike):
-        raise TypeError(f"logs is {validation.shown(logs)}: it should be a folder, as in 'logs'")
-    if logs is not None and (not str(logs) or "\0" in str(logs)):
-        raise ValueError(f"logs is {validation.shown(logs)}: it should be a folder, as in 'logs'")
-    isolate = validation.isolated(given.get("isolate"))
-    upstreams = validation.upstreams(given.get("upstreams"), world, isolate=isolate)
-    there = {**services, **upstreams}
-    validation.agent(agent)
-    names = validation.names_of(tools, reads, there)
-    models = validation.models(given.get("models"), there)
-    functions = [name for name in names if name not in there]
-    turns, asked = 1, str(prompt)
-    if isinstance(prompt, Conversation):
-        turns, asked = prompt.most, repr(prompt)
-        deadline_s += prompt.waits_s
-    no_texts = [name for name in models if with_objects(name)]
-    checked = check(faults, names, turns=turns, models=models, functions=functions, objects=no_texts)
-    plan = Plan(seed, checked)
-    check_services(plan.injections, there)
-    validation.check_lost(plan.injections, services)
-    check_refusing(plan.injections, upstreams)
-    if world != "virtual":
-        check_clocks(plan.injections)
-    effects = None
-    if given.get("effects") is not None:
-        named = {name_of(function): function for function in tools}
-        effects = validation.effects(given.get("effects"), named, of_services=bool(there))
-    facts = validation.facts(given.get("facts"))
-    both = effects is not None and bool(facts)
-    if twin is not None and not isinstance(twin, bool):
-        raise TypeError(f"twin is {validation.shown(twin)}: it should be True, False or None")
-    if twin and both:
-        raise ValueError(
-            "twin=True compares with a run without faults, and effects and facts state all that is right: leave one "
-            "of them out"
-        )
-    ignore, raises = (validation.ignored(given.get("ignore"), [*tools, *reads]), given.get("raises"))
-    known = digest(
-        [
-            plan.to_json(), asked, names, timeout_s, deadline_s, facts, to_jsonable(effects), world, calls_max,
-            *([elsewhere] if elsewhere != "refuse" else ()),
-            *([sorted(ignore), to_jsonable(raises)] if ignore or raises else ()),
-        ]
-    )  # fmt: skip
-    state = validation.state(given.get("state"))
-    wants_twin = (effects is None and world == "virtual") if twin is None else twin
-    if state is not None and not wants_twin:
-        raise ValueError("state= is compared with a run without faults: it needs twin=True, which this run has not")
-    spec = AgentSpec(
-        agent, prompt, tools, reads, plan, f"py{seed}-{known}",
-        world, iso(datetime.fromisoformat(DEFAULT_NOW)), timeout_s, deadline_s, services, effects, facts,
-        stated=effects is not None or bool(facts),
-        calls_max=calls_max,
-        elsewhere=elsewhere,
-        models=models,
-        ignore=ignore,
-        isolate=isolate,
-        upstreams=upstreams,
-        raises=validation.raises(raises, [name_of(function) for function in (*tools, *reads)]),
-        state=state,
-    )  # fmt: skip
-    if logs is not None:
-        Run.prepare(Path(logs))
-    return spec, wants_twin, None if logs is None else Path(logs)
-
-
-def _check_world(world: str, services: Mapping[str, Any]) -> None:
-    if world == "compose":
-        raise ValueError(
-            "world='compose' is for the lab's own agent (chaoslab run --world compose): functions cannot be moved "
-            "into containers"
-        )
-    if world not in WORLDS:
-        raise ValueError(f"world is {world!r}: it should be 'virtual' (a clock that jumps) or 'local' (real time)")
-    if services and world != "virtual":
-        raise ValueError("services stand on the virtual network: they need world='virtual'")
-    for module in ("greenlet", "time_machine") if world == "virtual" else ():
-        if importlib.util.find_spec(module) is None:
-            raise ModuleNotFoundError("world='virtual' needs: pip install 'chaoslab[virtual]'")

@@ -11,7 +11,6 @@ from typing import Any, cast
 from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import shown as shown
 from chaoslab.base.jsonable import to_jsonable
-from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.phrases import a
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.plan import Injection
@@ -26,8 +25,6 @@ from chaoslab.seams.services.app import address_of, kind_of
 
 HOST = re.compile(r"[a-z0-9_][a-z0-9_.-]*(:[0-9]{1,5})?")
 """Host names, with or without a port, in lower case only, since clients fold a name before they look it up."""
-MOST = 2**63 - 1
-"""The largest whole number, as on the command line."""
 
 
 def a_list(where: str, value: Any, like: str) -> list[Any]:
@@ -177,6 +174,15 @@ def effects(value: Any, tools: Mapping[str, Any], *, of_services: bool = False) 
     return [{name: _stated(effect, value) for name, value in effect.items()} for effect in found]
 
 
+def check_effects(where: str, names: Iterable[Any], tools: Sequence[str], *, of_services: bool) -> None:
+    """Checks names of effects: those of tools, and requests such as "POST /orders" if there are services."""
+    for name in names:
+        if name not in tools and not (of_services and isinstance(name, str) and " /" in name):
+            raise LookupError(
+                f"{where} has {shown(name)}: no tool with effects is called so: {did_you_mean(str(name), tools)}"
+            )
+
+
 def _stated(effect: Any, value: Any) -> Any:
     """The value in the form of a call's arguments. A list is a choice of values; any other collection is one value."""
     told = [to_jsonable(one, depth=1) for one in (value if isinstance(value, list) else [value])]
@@ -220,14 +226,6 @@ def facts(value: Any) -> list[list[str]]:
     return found
 
 
-def check_number(name: str, value: Any, *, whole: bool = False, least: int = 1) -> None:
-    fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-    if not fits or not (least <= value <= MOST if whole else 0 < value <= SECONDS_MAX):
-        seconds = f"a number of seconds above 0, up to {SECONDS_MAX} (ten years)"
-        should = f"a whole number from {least} to {MOST}" if whole else seconds
-        raise ValueError(f"{name} is {shown(value)}: it should be {should}")
-
-
 def ignored(value: Any, functions: Sequence[Any]) -> frozenset[str]:
     """The parameters that are no arguments of a request."""
     known = sorted({name for function in functions for name in _all_parameters(function)})
@@ -249,8 +247,8 @@ def _all_parameters(tool: Any) -> list[str]:
     return found
 
 
-def raises(value: Any, names: Sequence[str]) -> Any:
-    """The exceptions by which the callers of the tools with these names learn of faults."""
+def raises(value: Any, names: Sequence[str]) -> None:
+    """Checks the exceptions by which the callers of the tools with these names learn of faults."""
     if isinstance(value, Mapping):
         kinds = (*native_errors.KINDS, native_errors.STATUS)
         for name in () if any(kind in value for kind in kinds) else value:
@@ -258,7 +256,6 @@ def raises(value: Any, names: Sequence[str]) -> Any:
                 raise LookupError(f"raises names {shown(name)}: {did_you_mean(str(name), [*names, *kinds])}")
     for name in names or [""]:
         native_errors.of_tool(value, name)
-    return value
 
 
 def isolated(value: Any) -> bool:

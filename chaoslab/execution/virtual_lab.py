@@ -19,9 +19,10 @@ from chaoslab.agent import config as configuration
 from chaoslab.agent.prompts import Prompt, as_data
 from chaoslab.agent.session import Progress, Session
 from chaoslab.agent.tools import Toolbox
-from chaoslab.analysis.answers import Twin
-from chaoslab.analysis.judge import Outcome, judge
-from chaoslab.analysis.seen import JUDGED
+from chaoslab.analysis.answers.compare import Twin
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.seen import JUDGED
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
 from chaoslab.base.garbage import frozen
 from chaoslab.base.identity import TrialId, nth

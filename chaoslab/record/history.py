@@ -29,6 +29,7 @@ from chaoslab.record.held import is_written
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
 from chaoslab.record.rulings import FILE as RULINGS
 from chaoslab.record.rulings import Rulings
+from chaoslab.record.spoken import SILENT, Spoken
 
 E_ = TypeVar("E_", bound=Event)
 A_ = TypeVar("A_", bound=AttemptEvent)
@@ -49,6 +50,8 @@ class History:
     `cut_lines`: the numbers of the unreadable lines, by file name. `unknown`: the kinds that another lab's log has no
     place for, so their absence says nothing. `notes`: lines for the user on how the log was read. `rulings`: of the
     scenario that ran it, if one did. `running`: the process that writes its main log lived when it was read.
+    `spoken`: what people and models said
+    of its answers.
     """
 
     def __init__(
@@ -61,12 +64,13 @@ class History:
         ordered: bool = False,
         rulings: Rulings | None = None,
         running: bool = False,
+        spoken: Spoken = SILENT,
     ) -> None:
         """Merges the records. `ordered`: they are in order already."""
         self.records = list(records) if ordered else sorted(records, key=place_in_time)
         self.cut_lines = {name: tuple(numbers) for name, numbers in (cut or {}).items()}
         self.unknown = frozenset(unknown)
-        self.rulings, self.running = rulings, running
+        self.rulings, self.running, self.spoken = rulings, running, spoken
         self.notes = (*notes, *(unread(name, numbers) for name, numbers in sorted(self.cut_lines.items())))
 
     def __iter__(self) -> Iterator[Record]:

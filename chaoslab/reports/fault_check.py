@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chaoslab.analysis.delivery import CONFIDENCE, Delivered
+from chaoslab.analysis.measures.delivery import CONFIDENCE, Delivered
 from chaoslab.core.fault import load, trait
 from chaoslab.reports.page import count, wrapped
 

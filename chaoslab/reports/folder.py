@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record import legacy_logs, runs

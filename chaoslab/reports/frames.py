@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from chaoslab.analysis.judge import Verdict, verdicts
+from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base import extras
 from chaoslab.core.events import (
     CallFinished,
@@ -52,6 +53,10 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("prompt_index", "Int64", "the prompt's number, from 1"),
         Column("prompt", "string", "the user's words"),
         Column("outcome", "string", "correct, degraded, wrong, false_success, harm, failed, hung, unknown, invalid …"),
+        Column("certain", "boolean", "false if the outcome rests on words, or on a model that is not trusted"),
+        Column("world", "string", "as asked, left undone, harm, may have been done, not stated"),
+        Column("said", "string", "right, wrong, admits it, passes over it, unclear, nothing"),
+        Column("basis", "string", "end, ledger, state, facts, values, same answer, says, label, judge, words"),
         Column("why", "string", "the reason for the outcome, in one line"),
         Column("harms", "Int64", "things wrong on the ledger or in the end state; missing if the log knows no effects"),
         Column("answer", "string", "the agent's answer; missing if it gave none, or an empty one"),
@@ -197,6 +202,10 @@ def _trials(history: History, *, usage: bool) -> Iterator[dict[str, Any]]:
             "prompt_index": started.prompt_index,
             "prompt": started.prompt,
             "outcome": str(verdict.outcome),
+            "certain": verdict.certain,
+            "world": str(verdict.world),
+            "said": str(verdict.said),
+            "basis": str(verdict.basis),
             "why": verdict.why,
             "harms": len(verdict.harm) if history.has(Effect) else None,
             "answer": end.answer or None if end is not None and end.status == "ok" else None,

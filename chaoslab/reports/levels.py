@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaoslab.analysis.measures.intervals import Rate, rate
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.levels import LEVELS, NAMED
 
 NEAR = 0.002

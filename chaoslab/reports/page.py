@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate
+from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.base.durations import between, duration
 from chaoslab.reports.text import apart
 

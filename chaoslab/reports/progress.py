@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
-from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.durations import duration, span
 from chaoslab.reports.trials import counted

@@ -14,9 +14,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from chaoslab.analysis.judge import Outcome, verdicts
-from chaoslab.analysis.measures.guard import guarded
-from chaoslab.analysis.seen import JUDGED
+from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.seen import JUDGED
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.jsonable import line
 from chaoslab.core.events import Event, FaultWitnessed, RunFinished, RunStarted
 from chaoslab.record import runs

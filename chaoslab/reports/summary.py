@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Mapping
 from shlex import quote
 
-from chaoslab.analysis.judge import Outcome, Verdict
 from chaoslab.analysis.measures.latency import latency
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.durations import duration
 from chaoslab.reports import summary_faults, summary_recovery
 from chaoslab.reports.contents.headline import verdict
@@ -81,6 +81,12 @@ def _trials(report: RunReport, cut: Cut) -> list[str]:
         lines.append("Nothing was stated about right answers, so none is called correct or wrong.")
     else:
         lines.append("Nothing was stated about right answers; the scenario ruled on them.")
+    lines += [
+        line
+        for said in (report.grounds.value.said, report.grounds.value.undecided)
+        if said
+        for line in wrapped(f"{said}.")
+    ]
     return lines + [line for outcome in SHORT for line in _examples(outcome, judged, cut)]
 
 

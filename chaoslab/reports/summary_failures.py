@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.measures.intervals import Rate
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.record.rulings import Rulings, State
 from chaoslab.reports.contents.failures import Way, command, ways
 from chaoslab.reports.contents.matrix import Cell, matrix

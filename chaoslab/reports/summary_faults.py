@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.measures.faults import FaultCount, InjectionCount
 from chaoslab.analysis.measures.impact import Impact
 from chaoslab.analysis.measures.intervals import Rate
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import difference, duration
 from chaoslab.reports.page import Cut, count, percent, section, wrapped
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from chaoslab.analysis.measures.incidents import HARMED
 from chaoslab.analysis.measures.intervals import Estimate
 from chaoslab.analysis.measures.mttr import Mttr, Recovery
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.durations import duration
 from chaoslab.reports.page import Cut, count, seconds, wrapped
 

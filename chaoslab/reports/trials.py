@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from chaoslab.analysis.judge import Outcome, Verdict
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.identity import nth
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import PromptStarted, RunStarted

@@ -15,7 +15,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from chaoslab.agent.prompts import Lookup, Prompt, at, dated, load
-from chaoslab.analysis.judge import Outcome, judge
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
 from chaoslab.base.identity import TrialId
 from chaoslab.config.topology import SERVICES

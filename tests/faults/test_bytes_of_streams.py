@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.judge import verdicts
+from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.core.events import FaultInjected, FaultWitnessed
 
 HOST = "api.openai.com"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis.judge import Outcome, verdicts
+from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import PromptFinished, RunFinished
 from chaoslab.record.history import History
 from tests import warm

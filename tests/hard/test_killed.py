@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis.judge import Outcome, verdicts
+from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import Ports

@@ -11,8 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from chaoslab.analysis.judge import Outcome, verdicts
 from chaoslab.analysis.measures import faults
+from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.identity import Requests, TrialId
 from chaoslab.core import events
 from chaoslab.core.exchange import Call, Observation

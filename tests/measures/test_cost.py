@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import chaoslab as lab
 from chaoslab.analysis.measures.cost import Costs, Spending, costs
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.usage import usage
-from chaoslab.analysis.run_report import RunReport
 from chaoslab.core.events import AttemptRef, CallStarted, Event, FaultWitnessed, PromptFinished, PromptStarted, Usage
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record

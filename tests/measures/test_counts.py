@@ -15,10 +15,10 @@ from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.analysis.measures.incidents import Ending, incidents
 from chaoslab.analysis.measures.latency import Attempts, attempts, latency
 from chaoslab.analysis.measures.quantiles import Quantiles, percentile
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.success import success
 from chaoslab.analysis.measures.throughput import WIDTHS_S, throughput
 from chaoslab.analysis.measures.usage import usage
-from chaoslab.analysis.run_report import RunReport
 from chaoslab.core.events import (
     UNTOLD_S,
     AttemptRef,

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis import run_report
-from chaoslab.analysis.measures import latency, quantiles
+from chaoslab.analysis.measures import latency, quantiles, run_report
 from chaoslab.analysis.measures.latency import Attempts, every_attempt
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import CallFinished
 from chaoslab.record.batches import Batches
 from chaoslab.record.history import History

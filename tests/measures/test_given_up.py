@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.assertion import Seen
+from chaoslab.analysis.assertions import Seen
 from chaoslab.analysis.assertions.backed_off import BackedOff
 from chaoslab.analysis.assertions.max_retries import MaxRetries
 from chaoslab.analysis.assertions.retried import Retried
@@ -26,7 +26,7 @@ from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.analysis.measures.incidents import Ending, incidents
 from chaoslab.analysis.measures.latency import attempts
 from chaoslab.analysis.measures.mttr import recovery
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.reports.contents import Contents

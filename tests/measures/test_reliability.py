@@ -18,7 +18,7 @@ from chaoslab.analysis.measures.reliability import (
     trials_for,
 )
 from chaoslab.analysis.measures.trials import Trials
-from chaoslab.analysis.standing import Standings
+from chaoslab.analysis.verdict.standing import Standings
 from chaoslab.record.history import History
 from chaoslab.record.rulings import State, TrialRuling
 from tests.measures.test_impact import OUTCOMES, history

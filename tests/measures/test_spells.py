@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
 
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.spells import Spell
-from chaoslab.analysis.run_report import RunReport
 from chaoslab.core.events import CallFinished, FaultWitnessed, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record

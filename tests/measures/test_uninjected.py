@@ -6,7 +6,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.measures import faults
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import CallFinished, Event, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record

@@ -14,12 +14,12 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis import run_report
+from chaoslab.analysis.measures import run_report
 from chaoslab.analysis.measures.amplification import amplification
 from chaoslab.analysis.measures.calls import calls
 from chaoslab.analysis.measures.incidents import Ending, Incident, incidents
 from chaoslab.analysis.measures.mttr import recovery
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import AttemptRef, CallFinished, CallStarted, Effect, Event, FaultWitnessed
 from chaoslab.record.batches import Batches
 from chaoslab.record.history import History

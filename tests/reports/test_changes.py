@@ -19,7 +19,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab import cli
-from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.record.history import History
 from chaoslab.reports.changes import Changes, Way
 from chaoslab.reports.changes.formats import FORMATS, text

@@ -21,11 +21,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from chaoslab.analysis.judge import Outcome, Verdict
 from chaoslab.analysis.measures.cost import Costs, Spending
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.measures.section import Section
 from chaoslab.analysis.measures.success import success
-from chaoslab.analysis.run_report import RunReport
-from chaoslab.analysis.section import Section
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import (
     UNTOLD,
     UNTOLD_S,

@@ -8,8 +8,8 @@ from fractions import Fraction
 from matplotlib.patches import Rectangle
 
 from chaoslab.analysis.measures.cost import Costs, Spending
-from chaoslab.analysis.run_report import RunReport
-from chaoslab.analysis.section import Section
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.measures.section import Section
 from chaoslab.record.history import History
 from chaoslab.reports.charts.cost_of_chaos import cost_of_chaos
 from chaoslab.reports.contents.parts import _amounts

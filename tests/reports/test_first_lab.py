@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaoslab.analysis.judge import verdicts
 from chaoslab.analysis.measures.latency import attempts
 from chaoslab.analysis.measures.mttr import Ending, incidents
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.cli import main
 from chaoslab.core.events import (
     CallFinished,

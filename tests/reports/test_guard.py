@@ -9,19 +9,19 @@ from collections.abc import Mapping
 import pytest
 from matplotlib.text import Text
 
-from chaoslab.analysis import judge as judging
-from chaoslab.analysis import run_report
-from chaoslab.analysis.judge import Outcome, judge, verdicts
-from chaoslab.analysis.measures import faults
+from chaoslab.analysis.measures import faults, run_report
 from chaoslab.analysis.measures.budgets import Limits
 from chaoslab.analysis.measures.calls import CallCount
-from chaoslab.analysis.measures.guard import Unknown
 from chaoslab.analysis.measures.mttr import Outages
 from chaoslab.analysis.measures.response import Ended
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.throughput import Ends
 from chaoslab.analysis.measures.usage import Bill
-from chaoslab.analysis.run_report import RunReport
-from chaoslab.analysis.seen import Seen
+from chaoslab.analysis.verdict import judge as judging
+from chaoslab.analysis.verdict.guard import Unknown
+from chaoslab.analysis.verdict.judge import judge, verdicts
+from chaoslab.analysis.verdict.seen import Seen
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import PromptStarted
 from chaoslab.record.history import History
 from chaoslab.reports import charts, show, summary

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
 from chaoslab.core.events import RunStarted
 from chaoslab.record.history import History

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.measures.section import Section
 from chaoslab.analysis.measures.success import success
-from chaoslab.analysis.run_report import RunReport
-from chaoslab.analysis.section import Section
 from chaoslab.core.events import RunStarted
 from chaoslab.core.levels import FAMILIES, LEVELS, level
 from chaoslab.record.history import History

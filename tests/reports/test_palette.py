@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.lines import Line2D
 
-from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base import registry
 from chaoslab.reports.charts import palette
 from chaoslab.reports.charts.marks import UNFILLED

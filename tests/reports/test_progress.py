@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration, span
 from chaoslab.reports.progress import LIVE_S, PLAIN_S, Progress
 

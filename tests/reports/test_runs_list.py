@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis.judge import verdicts
+from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.cli import main
 from chaoslab.core.events import FaultWitnessed, RunStarted
 from chaoslab.record.history import History

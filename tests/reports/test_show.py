@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import (
     REPLY_MAX,
     AttemptRef,

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.judge import Outcome, Verdict
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import (
     AttemptRef,
     Budget,

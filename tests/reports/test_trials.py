@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from chaoslab.analysis.judge import Outcome, Verdict
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record

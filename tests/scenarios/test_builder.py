@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import chaoslab as lab
-from chaoslab.analysis.assertion import Assertion
+from chaoslab.analysis.assertions import Assertion
 from chaoslab.execution.scenarios.load import load
 from chaoslab.execution.scenarios.located import ScenarioError, read
 from chaoslab.execution.scenarios.spec import ScenarioSpec
@@ -53,7 +53,8 @@ OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "facts": st.lists(texts | st.lists(texts, min_size=1, max_size=2), max_size=2),
     "accept": st.just(["correct", "harm"]), "pass_rate": st.floats(0, 1),
     "seed": st.integers(0, 2**63 - 1), "trials": st.integers(1, 1000), "world": st.just("local"), "timeout": seconds,
-    "deadline": st.sampled_from(["2h", 3600]),
+    "deadline": st.sampled_from(["2h", 3600]), "isolate": st.just("fork"), "elsewhere": st.just("unreachable"),
+    "calls_max": st.integers(1, 100),
     "budget": st.just({"calls": 7, "seconds": "2min", "mode": "soft"}),
     "slo": st.lists(st.sampled_from([{"share": 0.99}, {"share": 0.5, "within": "2s", "tool": "ref*"}]), max_size=2),
     "variants": st.just([{"name": "calm", "faults": []}, {"name": "other", "seed": 2, "timeout": 3}])
@@ -124,7 +125,7 @@ def said(data: dict[str, Any]) -> Any:
     if "effects" in data:
         made = made.effects(*data["effects"])
     by_key = {"facts", "accept", "chaoslab", "pass_rate", "seed", "trials", "world", "timeout", "deadline"}
-    by_key |= {"chaos_level", "families"}
+    by_key |= {"chaos_level", "families", "isolate", "elsewhere", "calls_max"}
     return made.set(**{key: value for key, value in data.items() if key in by_key})
 
 

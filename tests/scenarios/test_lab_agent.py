@@ -91,6 +91,7 @@ def test_its_services_are_foreseen() -> None:
     ("keys", "said"),
     [
         ({"reads": ["a:b"]}, "the agent is the lab's own: it has tools"),
+        ({"isolate": "fork"}, "the agent is the lab's own: that is for an agent of yours"),
         ({"state": "a:b"}, "the agent is the lab's own: its services tell their effects"),
         ({"world": "local"}, "leave world out, or use chaoslab lab WORLD=local"),
         ({"faults": [{"fault": "latency", "target": "weather", "on_turn": [2]}]}, "on_turn"),

@@ -234,6 +234,8 @@ CASES: list[tuple[str | bytes, str]] = [
     (runs("agent: {comand: [python]}"), "2:9: 'comand' is not known here: did you mean 'command'?"),
     (runs("agent: {command: [python, 3]}"), "it should be a text"),
     (runs("agent: {command: [python]}\nworld: virtual"), "3:8: a command runs in real time: world should be local, or left out"),
+    (runs("agent: {command: [python]}\nelsewhere: unreachable"), "3:1: a command is a process of its own: that is for an agent in"),
+    (runs("agent: a:b\nelsewhere: reach"), "3:12: elsewhere is 'reach': it should be refuse or unreachable"),
     (runs("agent: {command: [python]}\ntools: [a:b]"), "3:1: a command is a process of its own: its functions cannot be reached"),
     (runs("agent: {command: [python]}\nservices: {a.test: a:b}"), "3:1: a command is a process of its own: it asks real addresses, so give upstreams"),
     (runs("agent: {command: [python]}\nstate: a:b"), "3:1: a command is a process of its own: it is compared with a run without faults"),

@@ -8,7 +8,7 @@ import pytest
 import yaml  # noqa: F401  # pytester forgets what a test imports first, and yaml's classes must stay the same
 
 import chaoslab as lab
-from chaoslab.analysis.assertion import GROUP as ASSERTIONS
+from chaoslab.analysis.assertions import GROUP as ASSERTIONS
 from chaoslab.base.registry import bundled
 from chaoslab.base.registry import load as plugin
 from chaoslab.core.fault import GROUP as FAULTS

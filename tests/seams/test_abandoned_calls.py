@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.assertion import Seen
+from chaoslab.analysis.assertions import Seen
 from chaoslab.analysis.assertions.every_fault_witnessed import EveryFaultWitnessed
 from chaoslab.analysis.measures.faults import Unmet, unmet
 from chaoslab.core.events import FaultHealed, FaultWitnessed

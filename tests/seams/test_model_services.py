@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import Budget, CallFinished, CallStarted, Effect, FaultWitnessed, Usage
 from chaoslab.record.history import History
 from chaoslab.reports import summary

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis.judge import Outcome, judge
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import Settings, child_environment

@@ -1,1 +1,265 @@
-"""Assertions about a finished trial, one file each: `max_calls.py` is the assertion "max_calls"."""
+"""The base of assertions: a statement about a finished trial that holds, or is missed with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from types import UnionType
+from typing import Any, ClassVar, TypeVar, Union, get_origin, get_type_hints
+
+from chaoslab.analysis.opinion import Opinion
+from chaoslab.analysis.verdict.ledger import few
+from chaoslab.analysis.verdict.table import Verdict
+from chaoslab.base.registry import broken, did_you_mean, names
+from chaoslab.base.registry import load as load_plugin
+from chaoslab.core.events import AttemptEvent, CallFinished, CallStarted, Effect, Event, PromptFinished, TurnFinished
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
+
+GROUP = "analysis.assertions"
+NUMBER_MAX = 1e15
+"""The largest value of a parameter that has no bounds of its own."""
+E_ = TypeVar("E_", bound=Event)
+
+
+@dataclass(frozen=True)
+class Miss:
+    """The reason why an assertion does not hold.
+
+    `text`: the observation, in one line. `lines`: the lines of the log that show it, each as its writer and `seq`.
+    """
+
+    text: str
+    lines: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def at(cls, text: str, *records: Record) -> Miss:
+        return cls(text, tuple((record.writer, record.seq) for record in records))
+
+    @property
+    def where(self) -> str:
+        """The lines of the log, as in "info.log 4, 9"; empty if there are none."""
+        by_writer: dict[str, list[int]] = {}
+        for writer, seq in self.lines:
+            by_writer.setdefault(writer, []).append(seq)
+        return "; ".join(f"{writer}.log {few(seqs)}" for writer, seqs in by_writer.items())
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A finished trial, as assertions see it.
+
+    `history`: the events of this trial. `twin`: those of the trial without faults; None if there was none. `turn`: the
+    turn that is looked at; None for the whole trial.
+    """
+
+    history: History
+    trial: str
+    verdict: Verdict
+    twin: History | None = None
+    turn: int | None = None
+    opinions: list[Opinion] = field(default_factory=list, compare=False)
+    """The opinions that assertions asked for, in their order."""
+
+    def of(self, kind: type[E_]) -> Iterator[tuple[Record, E_]]:
+        """The events of one kind in time order; with a `turn`, of attempts in that turn only."""
+        for record, event in self.history.of(kind, trial=self.trial):
+            if self.turn is None or not isinstance(event, AttemptEvent) or event.at.turn == self.turn:
+                yield record, event
+
+    def started(self, tool: str = "*") -> list[tuple[Record, CallStarted]]:
+        """The attempts at calls of a tool, a target, or a pattern such as "get_*"."""
+        return [found for found in self.of(CallStarted) if named(found[1], tool)]
+
+    def finished(self, tool: str = "*") -> list[tuple[Record, CallFinished]]:
+        """The ends of attempts at calls of a tool, a target, or a pattern."""
+        return [found for found in self.of(CallFinished) if named(found[1], tool)]
+
+    def effects(self, effect: str = "*") -> list[tuple[Record, Effect]]:
+        """The effects of a name or a pattern; lines of one request are one effect."""
+        from chaoslab.analysis.verdict.ledger import done_in
+
+        return [found for found in done_in(self.history, self.trial) if fnmatchcase(found[1].effect, effect)]
+
+    def tries(self, tool: str = "*") -> list[tuple[Record, CallStarted, int]]:
+        """The attempts of `started` without those that were given up, each with its number among the others at its
+        request."""
+        return [(record, event, n) for record, event in self.started(tool) if (n := self._number(event))]
+
+    def ended(self, tool: str = "*") -> list[tuple[Record, CallFinished, int]]:
+        """The ends of `finished` without those that were given up, which neither failed nor succeeded, each with the
+        number of its attempt as in `tries`."""
+        return [(record, event, n) for record, event in self.finished(tool) if (n := self._number(event))]
+
+    def _number(self, event: CallStarted | CallFinished) -> int:
+        """The number of an attempt among those at its request that were not given up; 0 if it was."""
+        gone = self._given_up.get((event.target, event.request), ())
+        return 0 if event.attempt in gone else event.attempt - sum(each < event.attempt for each in gone)
+
+    @cached_property
+    def _given_up(self) -> Mapping[tuple[str, int], Sequence[int]]:
+        """The attempts that were given up, by target and request."""
+        found: dict[tuple[str, int], list[int]] = {}
+        for trial, target, request, attempt in self.history.given_up:
+            if trial == self.trial:
+                found.setdefault((target, request), []).append(attempt)
+        return found
+
+    @cached_property
+    def end(self) -> tuple[Record, PromptFinished] | None:
+        """The end of the trial; None if it did not end."""
+        return next(iter(self.history.of(PromptFinished, trial=self.trial)), None)
+
+    @property
+    def answered(self) -> tuple[Record, TurnFinished | PromptFinished] | None:
+        """The event with the agent's answer, of the turn if one is looked at; None if it gave none."""
+        if self.turn is not None:
+            turns = self.history.of(TurnFinished, trial=self.trial)
+            return next(((record, event) for record, event in turns if event.turn == self.turn), None)
+        return self.end if self.end is not None and self.end[1].status == "ok" else None
+
+    @property
+    def answer(self) -> str | None:
+        """The agent's answer, in the turn if one is looked at; None if it gave none."""
+        return None if self.answered is None else self.answered[1].answer
+
+    def of_answer(self, text: str) -> Miss:
+        """A miss that the answer's line shows."""
+        return Miss.at(text, *([self.answered[0]] if self.answered is not None else []))
+
+
+def named(event: CallStarted | CallFinished, pattern: str) -> bool:
+    """True if the event's tool or target has this name, or matches this pattern."""
+    return fnmatchcase(event.tool, pattern) or fnmatchcase(event.target, pattern)
+
+
+Bounds = Mapping[str, tuple[float, float]]
+"""The least and the greatest value of a parameter, by its name."""
+
+
+class Assertion:
+    """One statement about a trial; an instance holds its parameters. Subclasses are frozen dataclasses.
+
+    `bounds`: the least and the greatest value of a parameter, by name. `example`: its parameters in a scenario's file.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    bounds: ClassVar[Bounds] = {}
+    example: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        """Checks the types and bounds of the parameters.
+
+        Raises:
+            ValueError: one is wrong.
+        """
+        hints = get_type_hints(type(self))
+        for each in fields(self):
+            value, hint = getattr(self, each.name), hints[each.name]
+            if should := _should_be(hint, value, self.bounds.get(each.name, (0, NUMBER_MAX))):
+                raise ValueError(f"{each.name} of {self.name} is {value!r:.60}: it should be {should}")
+
+    def check(self, seen: Seen) -> Miss | None:
+        """The reason why it does not hold; None if it does."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        return type(self).__module__.rpartition(".")[2]
+
+    def __str__(self) -> str:
+        """The assertion as it was stated, without parameters that have their default."""
+        stated = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != f.default]
+        return f"{self.name}({', '.join(stated)})"
+
+
+def _should_be(hint: Any, value: Any, bounds: tuple[float, float]) -> str:
+    """The values that a parameter takes, in words; empty if this is one of them."""
+    if hint in (int, float):
+        low, high = bounds
+        a_number = f"a {'whole ' if hint is int else ''}number, {low:g} or more"
+        a_number = a_number if high >= NUMBER_MAX else f"{a_number} and at most {high:g}"
+        kinds = (int,) if hint is int else (int, float)
+        return "" if isinstance(value, kinds) and not isinstance(value, bool) and low <= value <= high else a_number
+    if hint is str:
+        return "" if isinstance(value, str) else "a text"
+    if hint is bool:
+        return "" if isinstance(value, bool) else "true or false"
+    if get_origin(hint) is Mapping:
+        return "" if isinstance(value, Mapping) else "a mapping"
+    texts = isinstance(value, list | tuple) and value and all(isinstance(each, str | int | float) for each in value)
+    if hint == Sequence[str]:
+        return "" if texts and all(isinstance(each, str) for each in value) else "a list of texts"
+    if get_origin(hint) in (Union, UnionType):
+        return "" if texts or (isinstance(value, str) and value) else "a text, or a list of them"
+    if get_origin(hint) is Sequence:
+        right = isinstance(value, list | tuple) and all(isinstance(each, Mapping) for each in value)
+        return "" if right else "a list of mappings"
+    return ""
+
+
+def load(name: str) -> type[Assertion]:
+    """The class of the assertion of this name.
+
+    Raises:
+        LookupError: there is no such assertion, or it cannot be used.
+    """
+    found = load_plugin(GROUP, name)
+    if not (isinstance(found, type) and is_dataclass(found) and issubclass(found, Assertion)):
+        raise broken(GROUP, name, "it is no dataclass that derives from chaoslab.analysis.assertions.Assertion")
+    return found
+
+
+def stated(name: str, params: Any) -> Assertion:
+    """The assertion of this name with parameters from plain data: a mapping, or the value of the first one.
+
+    Raises:
+        LookupError: there is no such assertion. ValueError: a parameter is missing, unknown or wrong.
+    """
+    found = load(name)
+    known = {each.name: each for each in fields(found)}
+    if not isinstance(params, Mapping) or (len(known) == 1 and _takes_a_mapping(found)):
+        if not known:
+            raise ValueError(f"{name} has no parameters")
+        params = {next(iter(known)): params}
+    for key in params:
+        if key not in known:
+            hint = did_you_mean(str(key), known) if known else "it has none"
+            raise ValueError(f"{name} has no parameter '{key!s:.60}': {hint}")
+    for each in known.values():
+        if each.name not in params and each.default is MISSING and each.default_factory is MISSING:
+            raise ValueError(f"{each.name} of {name} is missing, as in {name}: {found.example or each.name}")
+    return found(**params)
+
+
+def plain(given: Assertion) -> Any:
+    """The assertion as a scenario's file has it, so that `stated` makes it again."""
+    changed = {f.name: getattr(given, f.name) for f in fields(given) if getattr(given, f.name) != f.default}
+    if len(fields(given)) == 1 and changed and _takes_a_mapping(type(given)):
+        (changed,) = changed.values()
+    return {given.name: changed} if changed or not isinstance(changed, dict) else given.name
+
+
+def _takes_a_mapping(found: type[Assertion]) -> bool:
+    (only,) = fields(found)
+    return str(only.type).startswith(("Mapping", "Any"))
+
+
+class Expect:
+    """The assertions by name, for Python: `lab.expect.max_calls(5)`."""
+
+    def __getattr__(self, name: str) -> Callable[..., Assertion]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return load(name)
+        except LookupError as error:
+            raise AttributeError(str(error)) from None
+
+    def __dir__(self) -> list[str]:
+        return list(names(GROUP))
+
+
+expect = Expect()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab.analysis.assertion import Assertion, Miss, Seen
-from chaoslab.analysis.stance import admits
+from chaoslab.analysis.answers.admit import admits
+from chaoslab.analysis.assertions import Assertion, Miss, Seen
 from chaoslab.base.jsonable import line
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaoslab.analysis.answers import shows
-from chaoslab.analysis.assertion import Assertion, Miss, Seen
+from chaoslab.analysis.answers.facts import shows
+from chaoslab.analysis.assertions import Assertion, Miss, Seen
 from chaoslab.base.jsonable import line
 
 

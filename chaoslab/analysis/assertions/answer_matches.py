@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from chaoslab.analysis.assertion import Assertion, Miss, Seen
-from chaoslab.analysis.stance.clauses import READ_MAX
+from chaoslab.analysis.answers.values import READ_MAX
+from chaoslab.analysis.assertions import Assertion, Miss, Seen
 from chaoslab.base.jsonable import line
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from chaoslab.analysis.assertion import Assertion, Miss, Seen
+from chaoslab.analysis.assertions import Assertion, Miss, Seen
 from chaoslab.core.events import FaultWitnessed
 
 

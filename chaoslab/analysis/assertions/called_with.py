@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.analysis.assertion import Assertion, Miss, Seen
+from chaoslab.analysis.assertions import Assertion, Miss, Seen
 from chaoslab.base.jsonable import brief
 
 

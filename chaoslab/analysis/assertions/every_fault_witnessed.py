@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab.analysis.assertion import Assertion, Miss, Seen
-from chaoslab.analysis.spoilt import failed_in_outages
+from chaoslab.analysis.assertions import Assertion, Miss, Seen
+from chaoslab.analysis.verdict.spoilt import failed_in_outages
 from chaoslab.core.events import FaultHealed, FaultScheduled, FaultWitnessed
 
 

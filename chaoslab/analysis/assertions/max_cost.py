@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaoslab.analysis.assertion import Assertion, Bounds, Miss, Seen
+from chaoslab.analysis.assertions import Assertion, Bounds, Miss, Seen
 from chaoslab.core.events import Usage
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab.analysis.assertion import Assertion, Miss, Seen
-from chaoslab.analysis.ledger import how_often, told_of
+from chaoslab.analysis.assertions import Assertion, Miss, Seen
+from chaoslab.analysis.verdict.ledger import how_often, told_of
 from chaoslab.base.identity import IDEMPOTENCY_KEY, canonical
 from chaoslab.core.events import Effect
 from chaoslab.record.lines import Record

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab.analysis.assertion import Assertion, Miss, Seen
-from chaoslab.analysis.ledger import Kind
+from chaoslab.analysis.assertions import Assertion, Miss, Seen
+from chaoslab.analysis.verdict.ledger import Kind
 
 
 @dataclass(frozen=True)

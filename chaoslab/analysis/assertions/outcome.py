@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaoslab.analysis import judge
-from chaoslab.analysis.assertion import Assertion, Miss, Seen
+from chaoslab.analysis.assertions import Assertion, Miss, Seen
+from chaoslab.analysis.verdict import table
 from chaoslab.base.registry import did_you_mean
 
 
@@ -25,7 +25,7 @@ class Outcome(Assertion):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        known = [str(each) for each in judge.Outcome]
+        known = [str(each) for each in table.Outcome]
         for each in [self.outcomes] if isinstance(self.outcomes, str) else self.outcomes:
             if each not in known:
                 raise ValueError(f"no outcome is called '{each!s:.60}': {did_you_mean(str(each), known)}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import ClassVar
 
-from chaoslab.analysis.assertion import Assertion, Bounds, Miss, Seen
+from chaoslab.analysis.assertions import Assertion, Bounds, Miss, Seen
 from chaoslab.analysis.measures.incidents import HARMED, Ending, how_bad, incidents
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from chaoslab.analysis.answers import compare
-from chaoslab.analysis.assertion import Assertion, Miss, Seen
-from chaoslab.analysis.likeness import Likeness
+from chaoslab.analysis.answers.compare import Likeness, compare
+from chaoslab.analysis.assertions import Assertion, Miss, Seen
 from chaoslab.base.identity import canonical
 
 

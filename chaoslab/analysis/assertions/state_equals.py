@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.analysis.assertion import Assertion, Miss, Seen
+from chaoslab.analysis.assertions import Assertion, Miss, Seen
 from chaoslab.base.jsonable import brief
 from chaoslab.core.events import EndState
 

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
 
-from chaoslab.analysis.measures import traits
+from chaoslab.analysis.verdict import traits
 from chaoslab.core.events import UNTOLD, CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.core.fault import UNUSABLE
 from chaoslab.record.history import History, Place

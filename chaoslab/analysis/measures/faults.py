@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
-from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.intervals import plausible
+from chaoslab.analysis.verdict import traits
 from chaoslab.core.events import (
     CallDisturbed,
     CallFinished,

@@ -22,7 +22,7 @@ from statistics import fmean
 
 from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.analysis.measures.trials import Trial, Trials
-from chaoslab.analysis.standing import Standing, Standings
+from chaoslab.analysis.verdict.standing import Standing, Standings
 from chaoslab.record.history import History
 
 

@@ -52,11 +52,11 @@ from itertools import combinations
 from sys import intern
 from typing import NamedTuple
 
-from chaoslab.analysis.end_state import compare
-from chaoslab.analysis.ledger import Kind
-from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.intervals import Spell
 from chaoslab.analysis.measures.wishes import Wishes
+from chaoslab.analysis.verdict import traits
+from chaoslab.analysis.verdict.end_state import compare
+from chaoslab.analysis.verdict.ledger import Kind
 from chaoslab.core.events import (
     UNTOLD,
     CallFinished,

@@ -19,11 +19,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from chaoslab.analysis.judge import Verdict
-from chaoslab.analysis.ledger import Kind
 from chaoslab.analysis.measures.intervals import Interval, bootstrap_mean
-from chaoslab.analysis.measures.success import UNJUDGED
 from chaoslab.analysis.measures.trials import Beside, Trials
+from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.verdict.table import UNJUDGED, Verdict
 from chaoslab.core.events import FaultWitnessed, PromptStarted
 from chaoslab.record.history import History
 

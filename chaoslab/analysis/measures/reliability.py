@@ -25,7 +25,7 @@ from chaoslab.analysis.measures.consistency import Consistency
 from chaoslab.analysis.measures.intervals import Rate, clopper_pearson_low, rate
 from chaoslab.analysis.measures.mttr import Recovery
 from chaoslab.analysis.measures.trials import Beside, Trials
-from chaoslab.analysis.standing import Standing, Standings
+from chaoslab.analysis.verdict.standing import Standing, Standings
 from chaoslab.record.history import History
 
 OBJECTIVES = (0.9, 0.95, 0.99, 0.999)

@@ -9,8 +9,8 @@ from functools import cache
 from itertools import chain, groupby
 from typing import Any
 
-from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.latency import Attempt, every_attempt
+from chaoslab.analysis.verdict import traits
 from chaoslab.core.events import FaultWitnessed, RunStarted
 from chaoslab.record.history import History
 

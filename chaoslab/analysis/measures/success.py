@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from chaoslab.analysis.measures.intervals import Rate, rate
-
-UNJUDGED = ("unknown", "invalid", "unfinished")
+from chaoslab.analysis.verdict.table import UNJUDGED
 
 
 @dataclass(frozen=True)

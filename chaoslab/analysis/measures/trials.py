@@ -15,7 +15,7 @@ from operator import itemgetter
 from statistics import median
 from typing import NamedTuple, Protocol, TypeVar
 
-from chaoslab.analysis.measures.success import UNJUDGED
+from chaoslab.analysis.verdict.table import UNJUDGED
 from chaoslab.core.events import CallStarted, Effect, FaultWitnessed, PromptFinished, PromptStarted, Usage
 from chaoslab.record.history import History
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from chaoslab.analysis.answers import Twin
-from chaoslab.analysis.judge import Outcome, judge
+from chaoslab.analysis.answers.compare import Twin
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error
 from chaoslab.core import events
@@ -15,12 +16,12 @@ from chaoslab.core.conversation import Conversation
 from chaoslab.core.plan import Plan
 from chaoslab.execution.agents.functions import name_of
 from chaoslab.execution.drawn import Drawn
+from chaoslab.execution.options import RunOptions
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import portable
 from chaoslab.record.history import History
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams.functions.seam import CALLS_MAX
 from chaoslab.seams.gateway.routes import Route
 
 
@@ -82,9 +83,7 @@ class AgentCase:
     reads: Sequence[Any]
     plan: Plan
     name: str
-    world: str
     now: str
-    timeout_s: float
     deadline_s: float
     services: Mapping[str, Any]
     effects: Sequence[Mapping[str, Any]] | None = None
@@ -94,25 +93,20 @@ class AgentCase:
     incomparable: str = ""
     notes: tuple[str, ...] = field(default=())
     """Warnings that hold for each of its trials."""
-    calls_max: int = CALLS_MAX
-    elsewhere: str = "refuse"
-    """The fate of hosts that are no service: refuse or unreachable."""
+    options: RunOptions = field(default_factory=RunOptions)
+    """The options that have no form of their own here."""
     models: tuple[str, ...] = ()
     """The services that speak a model's API."""
     called: frozenset[str] | None = None
     """The names of the functions that the twin called, if there is a twin."""
     ignore: frozenset[str] = frozenset()
     """Parameters that are no arguments of a request."""
-    isolate: bool = False
-    """Each trial runs in a process of its own."""
     upstreams: Mapping[str, Route] = field(default_factory=dict)
     """Services behind a gateway, in the local world."""
-    raises: Any = None
-    """The exceptions by which the tools' callers learn of faults; see `native_errors.of_tool`."""
-    state: Callable[[], Any] | None = None
-    """The user's function that reads the world's state."""
     drawn: Mapping[str, Any] = field(default_factory=dict)
     """The values that were drawn for the only trial, by name."""
+    twin_says: Mapping[str, Any] | None = None
+    """The values that `says` reads in the twin's answer; None if there are none."""
     right_state: Any = None
     """The end state of the twin; None: nothing to compare with."""
 
@@ -142,11 +136,11 @@ class AgentCase:
         """The first event of the run. The log does not hold the agent's program, so the run cannot be replayed."""
         return events.RunStarted(
             seed=self.plan.seed,
-            settings={"TOOL_TIMEOUT_S": self.timeout_s, "DEADLINE_S": self.deadline_s},
+            settings={"TOOL_TIMEOUT_S": self.options.timeout_s, "DEADLINE_S": self.deadline_s},
             plan=self.plan.to_json(),
             prompts=trials,
             now=self.now,
             model=name_of(self.agent),
-            world=self.world,
+            world=self.options.world,
             code={"log": str(events.VERSION)},
         )

@@ -51,7 +51,7 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
         for event in opening(case):
             book.note(event)
     result = AgentResult(book, warnings=(*case.notes, *(UNHELD.format(name) for name in ready.unheld)))
-    states = _States(case.state, seam, services)
+    states = _States(case.options.state, seam, services)
     seam.begin(book)
     services.begin(book, seam.memory, spent_usd=spec.spent_usd)
     warned: list[str] = []
@@ -69,7 +69,7 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     result.warnings += tuple(dict.fromkeys(warned))
     result.warnings += (*place.warnings, *uncalled(case, result.called, ready.unheld))
     with place.entered():
-        if case.state is not None:
+        if case.options.state is not None:
             book.note(states.event())
         close(case, result, now)
     return result
@@ -109,7 +109,7 @@ def _ask(case: AgentCase, ready: Ready, place: Place, result: AgentResult, state
         result.seconds = round(system.monotonic() - book.origin, 6)
         ready.functions.book = None
         ready.services.end()
-        if case.state is not None:
+        if case.options.state is not None:
             place.aside(states.after)
 
     try:

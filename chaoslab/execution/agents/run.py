@@ -60,7 +60,7 @@ class AgentSpec(AgentCase):
                 "in processes"
             )
         try:
-            with {"virtual": self._virtual, "local": self._local}[self.world]():
+            with {"virtual": self._virtual, "local": self._local}[self.options.world]():
                 yield
         finally:
             _alone.release()
@@ -69,11 +69,15 @@ class AgentSpec(AgentCase):
     def opened(self) -> Iterator[Callable[[TrialSpec], AgentResult]]:
         """A context that gives a function which runs one of the trials in this process."""
         with ExitStack() as stack:
-            new, hung, exchanged = stack.enter_context({"virtual": self._virtual, "local": self._local}[self.world]())
-            seam = FunctionSeam(self.plan, timeout_s=self.timeout_s)
+            new, hung, exchanged = stack.enter_context(
+                {"virtual": self._virtual, "local": self._local}[self.options.world]()
+            )
+            seam = FunctionSeam(self.plan, timeout_s=self.options.timeout_s)
             models = {name: _model(self.services.get(name)) for name in self.models}
             reads = read_by_clients(self.reads)
-            services = ServiceSeam(self.plan, timeout_s=self.timeout_s, models=models, price=cost_usd, mcp_reads=reads)
+            services = ServiceSeam(
+                self.plan, timeout_s=self.options.timeout_s, models=models, price=cost_usd, mcp_reads=reads
+            )
             stack.enter_context(self._gateway(services))
             pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
             ask, of_coroutine = self._ask(self.agent)
@@ -86,7 +90,7 @@ class AgentSpec(AgentCase):
                 self._check_upstreams()
                 return run_trial(self, spec, ready)
 
-            yield in_child(do, self.named) if self.isolate else do
+            yield in_child(do, self.named) if self.options.isolate else do
 
     def _check_upstreams(self) -> None:
         """Checks that there are services to break: an agent that meets none is at most degraded, which proves nothing.
@@ -131,9 +135,13 @@ class AgentSpec(AgentCase):
 
         def new(seam: ServiceSeam) -> Place:
             models = [address_of(name)[0] for name in self.services if name in self.models]
-            elsewhere = Elsewhere(self.elsewhere, self.services, models)
+            elsewhere = Elsewhere(self.options.elsewhere, self.services, models)
             world = World(
-                self.plan.seed, now=now, deadline_s=self.deadline_s, calls_max=self.calls_max, elsewhere=elsewhere
+                self.plan.seed,
+                now=now,
+                deadline_s=self.deadline_s,
+                calls_max=self.options.calls_max,
+                elsewhere=elsewhere,
             )
             for name, app in self.services.items():
                 host, ports = address_of(name)
@@ -192,7 +200,7 @@ class AgentSpec(AgentCase):
         with ExitStack() as stack:
             for functions, effect in ((self.tools, True), (self.reads, False)):
                 for function in functions:
-                    errors = native_errors.of_tool(self.raises, name_of(function))
+                    errors = native_errors.of_tool(self.options.raises, name_of(function))
                     wrapping = Wrapping(seam, effect, self.ignore, errors)
                     made = partial(stand_in, wrapping, function)
                     if (adapter := adapters.of_tool(function)) is not None:

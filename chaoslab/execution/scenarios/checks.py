@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.analysis.assertion import Assertion, stated
+from chaoslab.analysis.assertions import Assertion, stated
 from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.conversation import Conversation, Turn, turn, turns
@@ -28,6 +28,7 @@ NOT_OF_A_COMMAND = {
     "reads": "its functions cannot be reached, so name the services that it asks in upstreams",
     "services": "it asks real addresses, so give upstreams",
     "state": "it is compared with a run without faults, which real time has none of; state effects or facts",
+    **dict.fromkeys(("isolate", "elsewhere", "calls_max"), "that is for an agent in virtual time"),
     "turns": "it is started for one prompt and keeps nothing; give prompt",
     "user": "it is started for one prompt and keeps nothing; give prompt",
 }
@@ -129,7 +130,7 @@ class Checks:
     def _real_time(self) -> None:
         """Checks what only real time has: upstreams, and a command as the agent, which is a process of its own."""
         from chaoslab.execution.gateway import check_bases
-        from chaoslab.execution.scenarios.spec import CommandSpec
+        from chaoslab.execution.scenarios.spec import CommandSpec, ScenarioSpec
         from chaoslab.seams.gateway.routes import routes
 
         spec = self.spec
@@ -139,7 +140,7 @@ class Checks:
             if spec.world != "local":
                 self.say(("world",), "a command runs in real time: world should be local, or left out")
             for key in NOT_OF_A_COMMAND:
-                if getattr(spec, key):
+                if getattr(spec, key) != ScenarioSpec.model_fields[key].get_default(call_default_factory=True):
                     self.say((key,), f"a command is a process of its own: {NOT_OF_A_COMMAND[key]}", of_key=True)
         elif spec.upstreams and spec.world != "local" and self._sure("agent", "world"):
             self.say(("upstreams",), "upstreams are services of real time: say world: local", of_key=True)

@@ -4,39 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from chaoslab.execution.options import key_of, keys
+
 SCENARIO: Mapping[str, str] = {
+    **{key_of(each): each.metadata["key"] for each in keys()},
     "chaoslab": "The version of the format.",
     "name": "The scenario's name, by which -k and the reports know it.",
     "description": "What the scenario is for, in a sentence.",
     "agent": "The agent: its callable as module:name, {command: [program, argument …]}, or lab for the lab's own.",
     "fresh": "In place of agent: a function, as module:name, that makes a new agent for each trial.",
-    "tools": "The agent's functions with effects, each as module:name.",
-    "reads": "The agent's functions without effects, each as module:name.",
-    "services": "Applications (WSGI or ASGI) that the agent asks over HTTP, by host: {shop.test: shop:app}.",
-    "upstreams": "Services that answer in real time behind a gateway, by name: {crm: http://127.0.0.1:9000}.",
-    "models": "The names of the services and upstreams that speak a model's API.",
-    "state": "A function, as module:name, that returns the state of the agent's world; it is compared with the twin's.",
     "prompt": "The user's words.",
     "turns": "In place of prompt: the user's words, turn by turn. The turns share the agent's memory.",
     "user": "A scripted user, who answers the agent by pattern until none is found.",
     "turns_max": "The most turns of a conversation with a scripted user.",
     "operations": "In place of an agent: calls of tools and reads, made one after the other.",
-    "faults": "The faults, each with its target, its triggers and its parameters.",
     "chaos_level": "One number for many faults: a call fails with a chance of 0, 2.5, 5, 10 or 20 %.",
     "families": "The families of faults that chaos_level draws from; all that fit the targets by default.",
     "budget": "The limits of a trial.",
     "slo": "Objectives over the calls of all trials.",
     "variants": "The same scenario with other values: a list of named sets of keys, or lists of values by key.",
     "expect": "The assertions about each trial.",
-    "effects": "The effects of a right trial, in place of the twin's.",
-    "facts": "What the answer must say, in place of the twin's: texts, each with its other spellings.",
     "accept": "The outcomes that pass.",
+    "count_words": "true: a verdict that rests on words counts like a certain one; else it is open.",
     "pass_rate": "The least share of trials that must pass, from 0 to 1.",
-    "seed": "The seed of all dice.",
     "trials": "The number of trials.",
-    "world": "virtual: a clock that jumps, and no network; local: real time.",
-    "timeout": "The deadline of a call, in seconds or as a duration such as 90s, 5min or 2h.",
-    "deadline": "The deadline of a trial, in seconds or as a duration such as 90s, 5min or 2h.",
 }
 PARTS: Mapping[str, Mapping[str, str]] = {
     "AnswerSpec": {

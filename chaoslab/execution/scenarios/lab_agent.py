@@ -10,6 +10,7 @@ from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core.fault import load, trait
 from chaoslab.core.inject import check as check_targets
 from chaoslab.core.plan import Injection
+from chaoslab.execution.options import key_of, keys
 
 if TYPE_CHECKING:
     from chaoslab.execution.scenarios.spec import ScenarioSpec
@@ -20,11 +21,13 @@ TARGETS = (*SERVICES, MODEL)
 """The services that its faults may hit."""
 TWIN = "same_as_twin"
 HAS_ITS_OWN = "it has tools and services of its own"
+OF_THE_LAB = ("faults", "seed", "world", "timeout", "deadline", "effects", "facts")
+"""The options that a scenario with the lab's agent may have. It has none of the others."""
 NOT_OF_THE_LAB = {
-    **dict.fromkeys(("tools", "reads", "services", "upstreams", "models"), HAS_ITS_OWN),
     "state": "its services tell their effects; state effects or facts",
+    **dict.fromkeys(("isolate", "elsewhere", "calls_max"), "that is for an agent of yours"),
 }
-"""The keys that a scenario with the lab's agent cannot have, and why."""
+"""The reason why not, if it is another than `HAS_ITS_OWN`."""
 Say = Callable[..., None]
 """Tells what is wrong: the path, and the text."""
 
@@ -34,9 +37,10 @@ def check(spec: ScenarioSpec, say: Say) -> None:
     if spec.world != "virtual":
         text = "each trial has a plan and a twin of its own, which the processes of the real lab have not"
         say(("world",), f"the agent is the lab's own: {text}; leave world out, or use chaoslab lab WORLD={spec.world}")
-    for key, why in NOT_OF_THE_LAB.items():
-        if getattr(spec, key):
-            say((key,), f"the agent is the lab's own: {why}", of_key=True)
+    for key in map(key_of, keys()):
+        given = getattr(spec, key) != type(spec).model_fields[key].get_default(call_default_factory=True)
+        if given and key not in OF_THE_LAB:
+            say((key,), f"the agent is the lab's own: {NOT_OF_THE_LAB.get(key, HAS_ITS_OWN)}", of_key=True)
     for n, given in enumerate(spec.expect):
         if given == TWIN or (isinstance(given, Mapping) and TWIN in given):
             text = (

@@ -12,17 +12,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.analysis.assertion import Assertion, Miss, Seen
+from chaoslab.analysis.assertions import Assertion, Miss, Seen
 from chaoslab.analysis.assertions.slo import Slo
-from chaoslab.analysis.idle import Idle
-from chaoslab.analysis.judge import Outcome
-from chaoslab.analysis.ledger import events_of
+from chaoslab.analysis.measures.idle import Idle
 from chaoslab.analysis.opinion import Opinion, Unjudged
+from chaoslab.analysis.verdict.ledger import events_of
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base import extras, interrupts
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.base.parsers import closest
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.fault import BrokenFault
+from chaoslab.execution.options import Asked, key_of, keys
 from chaoslab.execution.scenarios.command_agent import CommandAgent
 from chaoslab.execution.scenarios.lab_agent import LAB
 from chaoslab.execution.scenarios.located import ScenarioError
@@ -43,11 +44,12 @@ WHY = 300
 @dataclass(frozen=True)
 class Rules:
     """The requirements on a trial. `accept`: the names of outcomes. `by_turn`: assertions about one turn, by its
-    number."""
+    number. `count_words`: a verdict that rests on words counts like a certain one, instead of as unknown."""
 
     accept: Sequence[str] = ("correct", "degraded")
     expect: Sequence[Assertion] = ()
     by_turn: Mapping[int, Sequence[Assertion]] = field(default_factory=dict)
+    count_words: bool = False
 
     @property
     def asked(self) -> list[str]:
@@ -179,7 +181,7 @@ def run(
     spec = scenario.spec
     count = spec.trials if trials is None else trials
     numbers = range(count) if only is None else [only - 1]
-    rules = Rules(spec.accept, scenario.expect, scenario.by_turn)
+    rules = Rules(spec.accept, scenario.expect, scenario.by_turn, spec.count_words)
     seed = spec.seed if seed is None else seed
     drawn = partial(scenario.drawn, seed) if scenario.spaces else None
     result = Result(scenario)
@@ -191,9 +193,8 @@ def run(
             else:
                 stack.enter_context(modules_of(scenario.folder, spec.dotted))
                 agent, options = imported(scenario)
-                done = numbered(
-                    agent, scenario.prompt, numbers, jobs=jobs, seed=seed, logs=logs, drawn=drawn, **options
-                )
+                asked = Asked(agent, scenario.prompt, **{**options, "seed": seed, "logs": logs})
+                done = numbered(asked, numbers, jobs=jobs, drawn=drawn)
             stack.enter_context(closing(done))
             for number, trial in zip(numbers, done, strict=True):
                 interrupts.check()  # before the ruling, since it may have struck in the trial
@@ -239,11 +240,12 @@ def ruled(rules: Rules, number: int, trial: Trial) -> Ruling:
         missed = tuple(missing(rules, trial, opinions))
     except Unjudged as error:
         return Ruling(number, trial, State.INVALID, line(str(error), WHY), opinions=tuple(opinions))
-    unknown = verdict.outcome is Outcome.UNKNOWN and "unknown" not in rules.accept
+    guessed = not verdict.certain and not rules.count_words
+    unknown = (verdict.outcome is Outcome.UNKNOWN or guessed) and "unknown" not in rules.accept
     asserted = bool(rules.expect or rules.by_turn)
     why = ""
-    if str(verdict.outcome) not in rules.accept and not (unknown and asserted):
-        why = line(f"{verdict.outcome}: {verdict.why}", WHY)
+    if (str(verdict.outcome) not in rules.accept or guessed) and not (unknown and asserted):
+        why = line(f"{verdict.name}: {verdict.why}", WHY)
     state = State.FAILED if missed or (why and not unknown) else State.INVALID if why else State.PASSED
     return Ruling(number, trial, state, why, missed, tuple(opinions))
 
@@ -321,21 +323,15 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
         agent = _command(scenario, spec.agent)
     else:
         agent = named("agent", spec.agent) if spec.agent else fresh(named("fresh", spec.fresh or ""))
-    options = {
+    made = {
         "tools": tools,
         "reads": reads,
-        "services": {host: named("services", dotted) for host, dotted in spec.services.items()} or None,
-        "upstreams": spec.upstreams or None,
-        "models": spec.models or None,
+        "services": {host: named("services", dotted) for host, dotted in spec.services.items()},
         "faults": scenario.injections,
-        "effects": spec.effects,
-        "facts": [list(fact) for fact in spec.facts] or None,
         "state": named("state", spec.state) if spec.state else None,
-        "world": spec.world,
-        "timeout_s": spec.timeout,
-        "deadline_s": spec.deadline,
+        "says": named("says", spec.says) if isinstance(spec.says, str) else spec.says,
     }
-    return agent, options
+    return agent, {each.name: made.get(each.name, getattr(spec, key_of(each))) for each in keys()}
 
 
 def _command(scenario: Scenario, given: CommandSpec) -> CommandAgent:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.analysis.assertion import Assertion
+from chaoslab.analysis.assertions import Assertion
 from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.plan import Injection

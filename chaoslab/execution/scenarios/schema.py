@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from chaoslab.analysis.assertion import GROUP, load
+from chaoslab.analysis.assertions import GROUP, load
 from chaoslab.base.registry import names
 from chaoslab.core import triggers
 from chaoslab.execution.scenarios import keys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -16,9 +16,11 @@ from pydantic import (
     PlainSerializer,
     Tag,
     WithJsonSchema,
+    create_model,
 )
 
 from chaoslab.core.levels import LEVELS
+from chaoslab.execution.options import RunOptions, key_of, keys
 from chaoslab.execution.scenarios.drawn_spec import ChoicesSpec, RangeSpec, Strict, form, one_or_choices
 
 VERSION = 1
@@ -210,6 +212,19 @@ class SloSpec(Strict):
     tool: Annotated[str, Field(min_length=1)] = "*"
 
 
+def _with_options(spec: type[ScenarioSpec]) -> type[ScenarioSpec]:
+    """Adds the options of `run` that have a key and are not read by the checks of scenarios in a way of their own."""
+    types = get_type_hints(RunOptions)
+    more: dict[str, Any] = {}
+    for each in keys():
+        if (key := key_of(each)) not in spec.model_fields:
+            choices = each.metadata["choices"]
+            of_time = Seconds if each.name.endswith("_s") else types[each.name]
+            more[key] = (Literal.__getitem__(choices) if choices else of_time, each.default)
+    return create_model(spec.__name__, __base__=spec, __module__=__name__, __doc__=spec.__doc__, **more)
+
+
+@_with_options
 class ScenarioSpec(Strict):
     """A scenario: an agent, its world, its faults, and what must hold. `keys.py` tells what each key means."""
 
@@ -224,6 +239,7 @@ class ScenarioSpec(Strict):
     upstreams: dict[str, Text] = Field(default_factory=dict)
     models: list[str] = Field(default_factory=list)
     state: Dotted | None = None
+    says: Dotted | dict[str, Any] | None = None
     prompt: Text | None = None
     turns: list[Turn] = Field(default_factory=list, max_length=1000)
     user: list[AnswerSpec] = Field(default_factory=list, max_length=100)
@@ -239,6 +255,7 @@ class ScenarioSpec(Strict):
     effects: list[dict[str, Any]] | None = None
     facts: list[Texts] = Field(default_factory=list)
     accept: list[OutcomeName] = Field(default=["correct", "degraded"], min_length=1)
+    count_words: bool = False
     pass_rate: Annotated[float, Field(ge=0, le=1)] = 1.0
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 1
     trials: Annotated[int, Field(ge=1, le=1_000_000)] = 10
@@ -249,7 +266,8 @@ class ScenarioSpec(Strict):
     @property
     def dotted(self) -> list[str]:
         """All names of the form module:name."""
-        one = (self.agent if isinstance(self.agent, str) else None, self.fresh, self.state)
+        says = self.says if isinstance(self.says, str) else None
+        one = (self.agent if isinstance(self.agent, str) else None, self.fresh, self.state, says)
         return [*filter(None, one), *self.tools, *self.reads, *self.services.values()]
 
 

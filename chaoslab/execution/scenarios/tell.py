@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from chaoslab.analysis.idle import conditions
+from chaoslab.analysis.measures.idle import conditions
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.base.identity import nth
 from chaoslab.core.memory import TrialMemory

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from chaoslab.analysis.assertion import Assertion, load, plain
+from chaoslab.analysis.assertions import Assertion, load, plain
 from chaoslab.base.phrases import a
 from chaoslab.execution.scenarios.located import EXPONENT, SUFFIXES, ScenarioError
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.measures.paired import mcnemar
-from chaoslab.analysis.run_report import RunReport
-from chaoslab.analysis.standing import Standing
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.jsonable import shown
 from chaoslab.core.events import RunStarted
 from chaoslab.reports.changes.spending import Moved, moved

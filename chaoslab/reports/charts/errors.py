@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.errors import LAB, NOBODY
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.reports.charts.palette import FAILED, LONE, hatches, of_run
 from chaoslab.reports.charts.palette import LAB as LAB_COLOR
 from chaoslab.reports.charts.style import canvas, legend, nothing, short, shorts, unmet

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.quantiles import Quantiles
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.reports.charts.palette import CLEAN, MET
 from chaoslab.reports.charts.style import canvas, legend, nothing, scale, shorts, unmet
 

@@ -15,7 +15,7 @@ from chaoslab.reports.charts.style import counted, crowded, short, thin
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from chaoslab.analysis.run_report import RunReport
+    from chaoslab.analysis.measures.run_report import RunReport
 
 
 SIZES = {"*": 90, "X": 44, "P": 44, "x": 36, "+": 52, "1": 60, "2": 60, "3": 60}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures import mttr as measure
 from chaoslab.analysis.measures.mttr import Ending, Incident
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.durations import duration
 from chaoslab.reports.charts.palette import INK, OUTCOMES, SLATE, of_run
 from chaoslab.reports.charts.style import (

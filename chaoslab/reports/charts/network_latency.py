@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.reports.charts.marks import groups, said
 from chaoslab.reports.charts.palette import of_run
 from chaoslab.reports.charts.style import canvas, legend, nothing, scale, short, unmet

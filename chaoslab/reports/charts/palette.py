@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from chaoslab.analysis.run_report import RunReport
+    from chaoslab.analysis.measures.run_report import RunReport
 
 
 class Look(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.mttr import ENOUGH
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.reports.charts.palette import INK, SLATE
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing, unmet
 from chaoslab.reports.curve import curve

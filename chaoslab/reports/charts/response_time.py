@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.quantiles import percentile
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.durations import duration
 from chaoslab.reports.charts.marks import SIZES
 from chaoslab.reports.charts.palette import INK, OUTCOMES, SLATE

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.intervals import Estimate
 from chaoslab.analysis.measures.mttr import Incident, Recovery, recovery
-from chaoslab.analysis.measures.success import UNJUDGED, success
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.measures.success import success
+from chaoslab.analysis.verdict.table import UNJUDGED
 from chaoslab.reports.charts.palette import SLATE, series
 from chaoslab.reports.charts.series import AXIS, Series, toxic_prob
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.latency import Attempt
 from chaoslab.analysis.measures.quantiles import percentile
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.reports.charts.marks import groups
 from chaoslab.reports.charts.palette import INK
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, shorts, spread

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import quote
 
-from chaoslab.analysis.judge import Outcome
-from chaoslab.analysis.run_report import RunReport
-from chaoslab.analysis.standing import Standing
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import line
 from chaoslab.record.history import History

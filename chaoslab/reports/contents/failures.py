@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from shlex import quote
 
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.reports.page import alike
 
 

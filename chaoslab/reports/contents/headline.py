@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from chaoslab.analysis.judge import Outcome
-from chaoslab.analysis.ledger import Kind
 from chaoslab.analysis.measures.intervals import Rate, rate
-from chaoslab.analysis.run_report import RunReport
-from chaoslab.analysis.standing import Standing
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.record.rulings import Rulings, State
 from chaoslab.reports.contents.rows import Row
 from chaoslab.reports.page import count
@@ -21,6 +21,7 @@ HARMS = {
     Kind.DUPLICATE: "done more often than asked",
     Kind.PHANTOM: "done and never asked for",
     Kind.ALTERED: "done with other content",
+    Kind.ORDER: "done in the wrong order",
     Kind.STATE: "left in a wrong end state",
     Kind.LOST: "not done",
 }

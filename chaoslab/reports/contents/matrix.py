@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.measures.intervals import Rate
-from chaoslab.analysis.run_report import RunReport
-from chaoslab.analysis.standing import ENDED_WELL
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.standing import ENDED_WELL
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.reports.contents.outcomes import SEVERITY
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.reports.charts.palette import OUTCOMES
 from chaoslab.reports.trials import WORST_FIRST
 

@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from chaoslab.analysis.measures.amplification import LAYERS
 from chaoslab.analysis.measures.cost import Costs, Spending
-from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.impact import Impact
 from chaoslab.analysis.measures.incidents import HARMED
 from chaoslab.analysis.measures.intervals import Estimate, Rate
@@ -20,7 +19,8 @@ from chaoslab.analysis.measures.mttr import Recovery
 from chaoslab.analysis.measures.quantiles import EXACT, WITHIN
 from chaoslab.analysis.measures.recovery_quality import WEIGHTS
 from chaoslab.analysis.measures.reliability import WEIGHTS as RELIABILITY_WEIGHTS
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.base.durations import difference, duration, span
 from chaoslab.reports.page import count, percent, percents, seconds
 from chaoslab.reports.text import one_line

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaoslab.analysis.measures.cost import Costs
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.trials import NO_TIME
-from chaoslab.analysis.run_report import RunReport
 from chaoslab.base.durations import difference
 
 SEVERAL = "several at once"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from chaoslab.analysis.measures.guard import guarded
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.reports.svg import cost, latency, recovery, timeline
 from chaoslab.reports.svg.parts import Picture
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.reports.contents.spent import added, amount, apart
 from chaoslab.reports.page import count
 from chaoslab.reports.svg.parts import Picture, axis, el, linear, picture, share

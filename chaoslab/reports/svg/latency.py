@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.durations import duration
 from chaoslab.reports.svg.parts import Picture, axis, durations, el, picture, share
 from chaoslab.reports.text import apart, one_line

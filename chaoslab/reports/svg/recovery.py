@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.reports.curve import curve
 from chaoslab.reports.svg.parts import Picture, axis, el, linear, picture, share, stretched
 

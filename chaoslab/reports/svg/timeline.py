@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from chaoslab.analysis.measures.incidents import Ending, Incident
-from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.durations import duration
 from chaoslab.reports.page import count
 from chaoslab.reports.svg.parts import Picture, Scale, axis, el, linear, picture, share, stretched

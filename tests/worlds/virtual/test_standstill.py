@@ -28,7 +28,7 @@ import requests
 from greenlet import greenlet
 
 import chaoslab as lab
-from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import PromptAttempt, PromptFinished
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.virtual_lab import Lab

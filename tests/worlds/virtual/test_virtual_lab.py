@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.judge import Outcome, judge
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
 from chaoslab.core.events import CallFinished, PromptStarted
 from chaoslab.execution.spec import TrialSpec

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
 
-from chaoslab.analysis.judge import Outcome
-from chaoslab.analysis.ledger import Kind
-from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.intervals import Rate, rate
-from chaoslab.analysis.measures.traits import layer, unusable
-from chaoslab.analysis.run_report import RunReport
-from chaoslab.analysis.standing import Standing
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.analysis.verdict.traits import layer, unusable
 from chaoslab.base.identity import canonical
 from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
 from chaoslab.record.history import History

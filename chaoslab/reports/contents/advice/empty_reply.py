@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaoslab.analysis.measures.traits import leaves
+from chaoslab.analysis.verdict.traits import leaves
 from chaoslab.core.events import PromptAttempt
 from chaoslab.reports.contents.advice import Advice, Seen
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaoslab.analysis.ledger import Kind
+from chaoslab.analysis.verdict.ledger import Kind
 from chaoslab.reports.contents.advice import Advice, Seen, kinds
 
 

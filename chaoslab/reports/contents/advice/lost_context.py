@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaoslab.analysis.measures.traits import layer
+from chaoslab.analysis.verdict.traits import layer
 from chaoslab.reports.contents.advice import Advice, Seen
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from chaoslab.analysis.ledger import Kind
+from chaoslab.analysis.verdict.ledger import Kind
 from chaoslab.core.events import Effect
 from chaoslab.reports.contents.advice import Advice, Seen, kinds
 

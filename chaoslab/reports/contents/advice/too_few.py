@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaoslab.analysis.measures.intervals import rate
-from chaoslab.analysis.standing import Standing
+from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.reports.contents.advice import Advice, Seen
 
 POSSIBLE = 0.1

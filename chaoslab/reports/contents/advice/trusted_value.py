@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from chaoslab.analysis.ledger import Kind
-from chaoslab.analysis.measures.traits import leaves
+from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.verdict.traits import leaves
 from chaoslab.reports.contents.advice import Advice, Seen
 from chaoslab.reports.contents.rows import Row
 

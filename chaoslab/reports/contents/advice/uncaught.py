@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import PromptFinished
 from chaoslab.reports.contents.advice import Advice, Seen
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from chaoslab.analysis.judge import Outcome
-from chaoslab.analysis.ledger import Kind
+from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.reports.contents.advice import Advice, Seen, kinds
 
 

@@ -8,8 +8,8 @@ from hashlib import sha256
 from importlib.resources import files as resources
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.analysis.judge import Outcome
-from chaoslab.analysis.standing import Standing
+from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.matrix import State
 from chaoslab.reports.contents.outcomes import color, glyph, ink_on, word

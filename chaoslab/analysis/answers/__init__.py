@@ -1,0 +1,1 @@
+"""Reading answers: their values, their likeness, and what they admit."""

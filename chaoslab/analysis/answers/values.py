@@ -1,0 +1,113 @@
+"""The words and values of a text in one spelling, so that two texts can be compared token by token."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import date
+from decimal import Decimal
+from functools import lru_cache
+
+from chaoslab.analysis.answers.daytime import clock
+
+READ_MAX = 20_000
+"""The most characters of an answer that are read."""
+EXPONENT_MAX = 40
+"""The largest exponent of a number that is written out: 1e3 is 1000."""
+SHORT = 500
+"""The most characters of a text whose tokens are kept for the next time."""
+
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+"""Thai, Lao, Burmese, Khmer, kana and Han: scripts without spaces between words, so each sign is a token."""
+_TOKEN = re.compile(
+    rf"""
+    (?P<sign>[{_UNSPACED}])
+    | (?P<dotted>\d+(?:\.\d+){{2,}})                                           # 1.2.3 is a name, not a number
+    | (?P<number>(?:(?<![\w.)])-)?
+        (?:(?<!\d,)\d{{1,3}}(?:,\d{{3}})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|(?<![\w.])\.\d+)
+        (?:e[+-]?\d+)?)
+      (?=$|[\W_]|[^\W\d_]+(?:$|[\W_])|t\d)                                     # 12, 12km, 02T15 – but not 4f2a
+    | (?P<word>[^\W_]+(?:(?<=\d)\.\d+)*)
+    """,
+    re.VERBOSE,
+)
+_STAMP = re.compile(r"(?<=\d)t(?=\d\d:)")
+
+
+def plain(text: str) -> str:
+    """The text with folded case, no accents, single spaces, and one kind of minus and of apostrophe."""
+    return " ".join(folded(text).split())
+
+
+def folded(text: str) -> str:
+    """The text with folded case, no accents, and one kind of minus and of apostrophe."""
+    if text.isascii():  # nothing else is to be folded, and looking at each character takes long
+        return text.casefold()
+    bare = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
+    return bare.casefold().replace("−", "-").replace("’", "'")
+
+
+def tokens(text: str) -> list[str]:
+    """The words and numbers of a text in a canonical spelling; a number begins with #."""
+    return [*_kept(text)] if len(text) <= SHORT else _tokens(text)
+
+
+@lru_cache(maxsize=128)
+def _kept(text: str) -> tuple[str, ...]:
+    return tuple(_tokens(text))
+
+
+def _tokens(text: str) -> list[str]:
+    found = []
+    for match in _TOKEN.finditer(_STAMP.sub(" t ", clock(plain(text)))):
+        number = match["number"]
+        found.append(_canonical(number) if number else match[0])
+    return found
+
+
+def _canonical(number: str) -> str:
+    digits, _, exponent = number.replace(",", "").partition("e")
+    if exponent and (len(exponent) > 5 or abs(int(exponent)) > EXPONENT_MAX):
+        return f"#{digits}e{exponent}"
+    text = f"{Decimal(f'{digits}e{exponent or 0}'):f}"
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "#0" if text in ("-0", "") else f"#{text}"
+
+
+def is_value(token: str) -> bool:
+    """True for a number, and for a name with a digit in it, such as bk-17."""
+    return any(map(str.isdigit, token))
+
+
+# --- dates ---
+
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+_MONTH = "|".join(f"{name}|{name[:3]}" for name in _MONTHS)
+_DATE = re.compile(
+    rf"\b(?P<y>\d{{4}})-(?P<m>\d{{1,2}})-(?P<d>\d{{1,2}})(?:t(?=\d\d:)|(?!\d))"
+    rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<m2>{_MONTH})\.?,? (?P<y2>\d{{4}})\b"
+    rf"|\b(?P<m3>{_MONTH})\.? (?P<d3>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y3>\d{{4}})\b",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"\d{4}")
+"""A text without it has no date."""
+
+
+def in_iso(text: str) -> str:
+    """The text with its dates in ISO 8601."""
+    if not _YEAR.search(text):
+        return text
+    return _DATE.sub(lambda match: (_date(match) or match[0].rstrip("tT")) + " " * match[0].endswith(("t", "T")), text)
+
+
+def _date(match: re.Match[str]) -> str | None:
+    year, month, day = (match[n] or match[f"{n}2"] or match[f"{n}3"] for n in "ymd")
+    number = int(month) if month.isdecimal() else [name[:3] for name in _MONTHS].index(month[:3].casefold()) + 1
+    try:
+        return date(int(year), number, int(day)).isoformat()
+    except ValueError:
+        return None

@@ -1,0 +1,139 @@
+"""The measures of a run, as they take its events: in the order of time, in batches of whole trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from sys import intern
+from typing import Any, Generic, Protocol, TypeVar
+
+from chaoslab.analysis.measures.amplification import Sent
+from chaoslab.analysis.measures.budgets import Limits
+from chaoslab.analysis.measures.calls import CallCount
+from chaoslab.analysis.measures.coverage import Reached
+from chaoslab.analysis.measures.errors import Failed
+from chaoslab.analysis.measures.faults import Delivery, Disturbances, NotWitnessed, Uninjected
+from chaoslab.analysis.measures.latency import Attempts
+from chaoslab.analysis.measures.mttr import Outages
+from chaoslab.analysis.measures.recovery_quality import Recovered
+from chaoslab.analysis.measures.response import Ended
+from chaoslab.analysis.measures.section import Section
+from chaoslab.analysis.measures.spells import Spells
+from chaoslab.analysis.measures.throughput import Ends
+from chaoslab.analysis.measures.trials import Trials
+from chaoslab.analysis.measures.usage import Bill
+from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.table import Verdict
+from chaoslab.core.events import (
+    CallFinished,
+    Event,
+    FaultWitnessed,
+    LabWarning,
+    PromptStarted,
+    RunFinished,
+    RunStarted,
+)
+from chaoslab.record.history import IN_PROCESS, UNSEEN, History, of_functions
+
+
+class Takes(Protocol):
+    """A measure that takes batches: the history of each, and for some what was found out about it."""
+
+    def take(self, *given: Any, **more: Any) -> None: ...
+
+
+M = TypeVar("M", bound=Takes)
+T = TypeVar("T")
+
+
+class Taking(Generic[M]):
+    """A guard around a measure. Once it raises, it takes no more, and its sections are unknown."""
+
+    def __init__(self, measure: M) -> None:
+        self.measure, self.unknown = measure, ""
+
+    def take(self, history: History, *more: Any) -> None:
+        if not self.unknown:
+            self.unknown = guarded(lambda: self._take(history, *more), str)
+
+    def _take(self, history: History, *more: Any) -> str:
+        self.measure.take(history, *more)
+        return ""
+
+    def section(self, result: Callable[[M], T]) -> Section[T]:
+        """The result for what was taken."""
+        return Section(None, self.unknown) if self.unknown else Section.of(lambda: result(self.measure))
+
+
+@dataclass
+class Findings:
+    """The measures, and the facts about the run beside them. `unknown`: the kinds that its log has no place for."""
+
+    unknown: frozenset[type[Event]] = frozenset()
+    name: str = ""
+    started: RunStarted | None = None
+    finished: RunFinished | None = None
+    began_t: float | None = None
+    stated: bool = False
+    trials: list[str] = field(default_factory=list)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    warnings: list[tuple[str, str]] = field(default_factory=list)
+    met: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._kinds: set[type[Event]] = set()
+        self._in_process = False
+        self.rows = Taking(Trials())
+        self.delivery = Taking(Delivery())
+        self.coverage = Taking(Reached(self.delivery.measure))
+        self.not_met = Taking(NotWitnessed())
+        self.disturbances = Taking(Disturbances())
+        self.uninjected = Taking(Uninjected())
+        self.recovery = Taking(Outages())
+        self.calls = Taking(CallCount())
+        self.attempts = Taking(Attempts())
+        self.spells = Taking(Spells())
+        self.usage = Taking(Bill())
+        self.budgets = Taking(Limits())
+        self.throughput = Taking(Ends())
+        self.errors = Taking(Failed())
+        self.responses = Taking(Ended())
+        self.amplification = Taking(Sent())
+        self.quality = Taking(Recovered())
+        self._alone: tuple[Taking[Any], ...] = (
+            self.delivery, self.coverage, self.not_met, self.disturbances, self.uninjected, self.recovery, self.calls,
+            self.attempts, self.spells, self.usage, self.budgets, self.throughput, self.errors, self.responses,
+            self.amplification,
+        )  # fmt: skip
+
+    def take(self, history: History) -> None:
+        """Adds a batch, or a whole run."""
+        if not self.name:
+            self.name = history.run
+        self.started = self.started or history.first(RunStarted)
+        self.finished = self.finished or history.first(RunFinished)
+        self.running = history.running and self.finished is None
+        self._kinds |= history.kinds
+        self._in_process = self._in_process or any(e.via in IN_PROCESS for _, e in history.of(CallFinished))
+        if self.began_t is None:
+            self.began_t = next((record.t for record, _ in history.of(PromptStarted)), None)
+        self.stated = self.stated or any(event.stated for _, event in history.of(PromptStarted))
+        self.trials += history.trials
+        self.warnings += [(record.writer, event.message) for record, event in history.of(LabWarning)]
+        self.met.update(intern(record.trial) for record, _ in history.of(FaultWitnessed) if record.trial is not None)
+        judged = verdicts(history)
+        self.verdicts |= judged
+        self.rows.take(history, {trial: str(verdict.outcome) for trial, verdict in judged.items()})
+        self.quality.take(history, judged)
+        for measure in self._alone:
+            measure.take(history)
+
+    @property
+    def of_functions(self) -> bool:
+        """As `History.of_functions`."""
+        return self._in_process if self.started is None else of_functions(self.started)
+
+    def has(self, kind: type[Event]) -> bool:
+        """As `History.has`."""
+        return kind not in self.unknown and (kind not in UNSEEN or not self.of_functions or kind in self._kinds)

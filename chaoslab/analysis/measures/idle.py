@@ -1,0 +1,107 @@
+"""The injections of a plan that could have hit and hit nothing, such as one whose `tool=` fits no call, and those that
+found nothing to change in the calls that they hit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from chaoslab.analysis.verdict.traits import needs
+from chaoslab.base.jsonable import line
+from chaoslab.core.events import CallFinished, CallStarted, FaultArmed, FaultInjected, FaultScheduled, FaultWitnessed
+from chaoslab.core.plan import Injection
+from chaoslab.record.history import History
+
+ACTED = (FaultInjected, FaultArmed, FaultWitnessed)
+"""The events of a fault that acted, or whose lane says why it did not. One that hit a call which failed or met another
+fault has shown as much as it could."""
+SHOWN, NAME = 5, 60
+"""The most tools that are named, and the most characters of one."""
+
+
+class Idle:
+    """The injections that have hit nothing in the trials so far, or changed nothing.
+
+    One that is left to chance counts only while no attempt concerned it, since its dice may spare all others. So does
+    one that waits for another, or whose story decides itself. Of those that must hit a request by its number, only the
+    ones count that changed nothing: the verdict tells of the others.
+    """
+
+    def __init__(self) -> None:
+        self._left: dict[str, Injection] = {}
+        self._hits: Counter[str] = Counter()
+        self._done: set[str] = set()
+        self._tools: dict[str, dict[str, None]] = {}
+
+    def take(self, history: History, injections: Sequence[Injection]) -> None:
+        """Adds a trial with its injections."""
+        for each in injections:
+            if each.name not in self._done and each.may_hit:
+                self._left[each.name] = each
+        if not self._left:
+            return
+        ended = [event for _, event in history.of(CallFinished)]
+        concerned = {name for event in ended for name in event.rolled}
+        changed = {event.at for _, event in history.of(FaultInjected)}
+        unchanged = {event.at for event in ended if event.ok} - changed
+        hits = [event for _, event in history.of(FaultScheduled)]
+        acted = {event.injection for kind in ACTED for _, event in history.of(kind)}
+        acted |= {event.injection for event in hits if event.at not in unchanged}
+        self._hits.update(event.injection for event in hits)
+        for name, each in list(self._left.items()):
+            if name in acted or (name in concerned and _by_chance(each)):
+                self._done.add(name)
+                del self._left[name]
+        for name, each in self._left.items():
+            tools = self._tools.setdefault(name, {})
+            tools.update({event.tool: None for _, event in history.of(CallStarted) if each.covers(event.target)})
+
+    def told(self, *, called: bool = False) -> list[str]:
+        """A line for each of them. `called`: only those whose targets were called."""
+        return [
+            line(_told(each, self._tools.get(name, {}), self._hits[name]), 500)
+            for name, each in self._left.items()
+            if (self._tools.get(name) or not called) and (self._hits[name] or not each.certain)
+        ]
+
+
+def idle(history: History, injections: Sequence[Injection]) -> tuple[str, ...]:
+    """A line for each injection that hit or changed nothing in this trial, though its targets were called."""
+    found = Idle()
+    found.take(history, injections)
+    return tuple(found.told(called=True))
+
+
+def _by_chance(injection: Injection) -> bool:
+    return injection.chance < 1 or "after" in injection.triggers or injection.conditional
+
+
+def conditions(injection: Injection) -> str:
+    """The triggers of an injection but for its chance, as they were stated."""
+    stated = {name: trigger.value for name, trigger in injection.by_name.items() if name != "chance"}
+    values = {name: list(value) if isinstance(value, tuple) else value for name, value in stated.items()}
+    return ", ".join(f"{name}={value!r}" for name, value in values.items())
+
+
+def _told(injection: Injection, tools: Mapping[str, None], hits: int) -> str:
+    if hits:
+        wants = {needs(choice.fault) for choice in injection.choices}
+        why = f": it needs {wants.pop()}" if len(wants) == 1 and all(wants) else ""
+        return f"'{injection.name}' changed nothing in the {hits} call{'s' if hits > 1 else ''} that it hit{why}"
+    where = ", ".join(injection.targets)
+    if not tools:
+        return f"'{injection.name}' hit nothing: nothing called {where}"
+    named = [line(tool, NAME) for tool in tools]
+    alone = named == [where] and "tool" not in injection.triggers  # a function is the only tool of its target
+    were = f"no call to {where} was such" if alone else f"the calls to {where} were {_listed(named)}"
+    asks = conditions(injection)
+    if not asks:
+        return f"'{injection.name}' hit nothing{f' in the calls to {where}' if alone else f': {were}'}"
+    counts = f"; calls= counts all requests to {where}" if injection.calls and injection.triggers else ""
+    return f"'{injection.name}' hit nothing: it asks for {asks}, and {were}{counts}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = list(names)
+    more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
+    return ", ".join(shown[:SHOWN]) + more

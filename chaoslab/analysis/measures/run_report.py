@@ -1,0 +1,208 @@
+"""A run as data: its verdicts and every measure. The summary, the charts and the gate are renderers of it.
+
+The measures take the run's events in batches of whole trials, so that a long run need not be held (`findings.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaoslab.analysis.measures.amplification import Amplification
+from chaoslab.analysis.measures.budgets import Passed
+from chaoslab.analysis.measures.calls import Calls
+from chaoslab.analysis.measures.consistency import Consistency, consistency
+from chaoslab.analysis.measures.cost import Costs, costs_of
+from chaoslab.analysis.measures.coverage import Coverage
+from chaoslab.analysis.measures.errors import Errors
+from chaoslab.analysis.measures.faults import Disturbance, Failure, FaultCount, InjectionCount, Unmet
+from chaoslab.analysis.measures.findings import Findings
+from chaoslab.analysis.measures.grounds import Grounds, grounds
+from chaoslab.analysis.measures.impact import Impacts, impacts_of
+from chaoslab.analysis.measures.latency import Attempts, Streamed, streamed
+from chaoslab.analysis.measures.mttr import Mttr
+from chaoslab.analysis.measures.recovery_quality import RecoveryQuality
+from chaoslab.analysis.measures.reliability import Reliability, reliability_of
+from chaoslab.analysis.measures.response import Response
+from chaoslab.analysis.measures.section import Section
+from chaoslab.analysis.measures.spells import Spell
+from chaoslab.analysis.measures.success import Success, success
+from chaoslab.analysis.measures.surface import Point, point
+from chaoslab.analysis.measures.throughput import Throughput
+from chaoslab.analysis.measures.usage import Spent
+from chaoslab.analysis.verdict.standing import Standing, Standings
+from chaoslab.analysis.verdict.table import Verdict
+from chaoslab.base.garbage import no_garbage
+from chaoslab.core.events import Effect, FaultWitnessed, RunFinished, RunStarted, Usage
+from chaoslab.record.batches import Batches, Unordered
+from chaoslab.record.history import History
+from chaoslab.record.rulings import Rulings
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """The plan's result: per injection, and per fault and target of each."""
+
+    by_injection: Sequence[InjectionCount]
+    by_fault: Sequence[FaultCount]
+
+
+@dataclass(frozen=True)
+class NotMet:
+    """The reasons why scheduled faults were not witnessed, and the number of scheduled faults."""
+
+    reasons: Sequence[Unmet]
+    scheduled: int
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """The findings about a run.
+
+    `name`, `started`, `finished`: empty or None if the log lacks them. `running`: it had not ended when it was read.
+    `notes`: the log's defects. `trials`: their
+    keys, in the order in which they began. `began_t`: the start of the first, in seconds since the run's start.
+    `of_functions`: the run is a Python user's agent. `judgeable`: something was stated about right answers. `knows_…`:
+    this kind of log can record such events.
+    """
+
+    name: str
+    started: RunStarted | None
+    finished: RunFinished | None
+    running: bool
+    notes: Sequence[str]
+    trials: Sequence[str]
+    began_t: float
+    of_functions: bool
+    judgeable: bool
+    knows_faults: bool
+    knows_effects: bool
+    knows_usage: bool
+    verdicts: Mapping[str, Verdict]
+    rulings: Rulings | None
+    """Those of the scenario that ran it, if one did."""
+    standings: Mapping[str, Standing]
+    """The standing of each trial: whether it ended well."""
+    met: frozenset[str]
+    """The trials in which a fault was witnessed."""
+    grounds: Section[Grounds]
+    success: Section[Success]
+    delivered: Section[Delivered]
+    not_met: Section[NotMet]
+    disturbance: Section[Disturbance | None]
+    uninjected: Section[list[Failure]]
+    impacts: Section[Impacts]
+    recovery: Section[Mttr]
+    calls: Section[Calls]
+    attempts: Section[Attempts]
+    spells: Section[Sequence[Spell]]
+    streamed: Section[Streamed | None]
+    usage: Section[Spent | None]
+    budgets: Section[list[Passed]]
+    warnings: Section[list[tuple[str, str]]]
+    """The writer and the text of each warning."""
+    throughput: Section[Throughput | None]
+    errors: Section[Errors]
+    responses: Section[list[Response]]
+    amplification: Section[list[Amplification]]
+    consistency: Section[Consistency | None]
+    reliability: Section[Reliability | None]
+    recovery_quality: Section[RecoveryQuality | None]
+    costs: Section[Costs | None]
+    coverage: Section[Coverage | None]
+    surface: Section[Point | None]
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        """The outcome of each trial, by its key."""
+        return {trial: str(verdict.outcome) for trial, verdict in self.verdicts.items()}
+
+    @property
+    def untried(self) -> list[str]:
+        """The injections that no attempt was for, if there was none for any; else nothing."""
+        found = self.delivered.value.by_injection if self.knows_faults else ()
+        return [] if any(one.eligible for one in found) else [one.injection for one in found]
+
+    @classmethod
+    @no_garbage(lasting=True)
+    def of(cls, history: History) -> RunReport:
+        """The report on a run's history."""
+        found = Findings(history.unknown)
+        found.take(history)
+        return cls._of(found, history.notes, history.rulings)
+
+    @classmethod
+    @no_garbage(lasting=True)
+    def read(cls, folder: Path) -> RunReport:
+        """The report on the run in a folder, read once. The run is not held as a whole, but where its lines are out of
+        order or its trials side by side.
+
+        Raises:
+            FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read.
+        """
+        batches, found = Batches(folder), Findings()
+        try:
+            for history in batches:
+                found.take(history)
+        except Unordered:
+            return cls.of(History.read(folder))
+        return cls._of(found, batches.notes, batches.rulings)
+
+    @classmethod
+    def _of(cls, found: Findings, notes: Sequence[str], rulings: Rulings | None) -> RunReport:
+        outcomes = {trial: str(verdict.outcome) for trial, verdict in found.verdicts.items()}
+        rows, stated = found.rows, found.stated
+        standings = Standings(stated, rulings.by_trial if rulings is not None else {})
+        recovery = found.recovery.section(lambda taken: taken.result(found.verdicts))
+        alike = rows.section(lambda trials: consistency(trials.passed))
+        attempts = found.attempts.section(lambda taken: taken.result())
+        return cls(
+            name=found.name,
+            started=found.started,
+            finished=found.finished,
+            running=found.running,
+            notes=tuple(notes),
+            trials=tuple(found.trials),
+            began_t=found.began_t or 0.0,
+            of_functions=found.of_functions,
+            judgeable=stated,
+            knows_faults=found.has(FaultWitnessed),
+            knows_effects=found.has(Effect),
+            knows_usage=found.has(Usage),
+            verdicts=found.verdicts,
+            rulings=rulings,
+            standings=standings.each(outcomes),
+            met=frozenset(found.met.intersection(found.verdicts)),  # a cut log has witnesses of trials that it lacks
+            grounds=Section.of(lambda: grounds(found.verdicts.values())),
+            success=Section.of(lambda: success([*outcomes.values()], judgeable=stated)),
+            delivered=found.delivery.section(lambda taken: Delivered(taken.by_injection(), taken.by_fault)),
+            not_met=found.not_met.section(lambda taken: NotMet(taken.result(), found.delivery.measure.scheduled)),
+            disturbance=found.disturbances.section(lambda taken: taken.result()),
+            uninjected=found.uninjected.section(lambda taken: taken.result()),
+            impacts=rows.section(lambda trials: impacts_of(trials, standings)),
+            recovery=recovery,
+            calls=found.calls.section(lambda taken: taken.result()),
+            attempts=attempts,
+            spells=found.spells.section(lambda taken: taken.result()),
+            streamed=Section.of(lambda: streamed(attempts.value)),
+            usage=found.usage.section(lambda taken: taken.result()),
+            budgets=found.budgets.section(lambda taken: taken.result(setting=not found.of_functions)),
+            warnings=Section.of(lambda: found.warnings),
+            throughput=found.throughput.section(lambda taken: taken.result()),
+            errors=found.errors.section(lambda taken: taken.result()),
+            responses=found.responses.section(lambda taken: taken.found),
+            amplification=found.amplification.section(lambda taken: taken.result()),
+            consistency=alike,
+            reliability=rows.section(
+                lambda trials: (
+                    reliability_of(trials, standings, recovery.value.overall, alike.value)
+                    if stated or rulings
+                    else None
+                )
+            ),
+            recovery_quality=found.quality.section(lambda taken: taken.result(rows.measure) if stated else None),
+            costs=rows.section(costs_of),
+            coverage=found.coverage.section(lambda taken: taken.result()),
+            surface=Section.of(lambda: point(found.started, alike.value, found.coverage.measure.called)),
+        )

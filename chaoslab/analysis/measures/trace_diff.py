@@ -1,0 +1,177 @@
+"""A trial as a story: its calls, the faults of each attempt and its end, without times and addresses.
+
+Stories make a trial comparable with itself in another world, where everything takes another time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chaoslab.analysis.verdict import traits
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.core.events import (
+    Budget,
+    CallDisturbed,
+    CallFinished,
+    CallStarted,
+    Effect,
+    Event,
+    Fallback,
+    FaultArmed,
+    FaultHealed,
+    FaultInjected,
+    FaultScheduled,
+    FaultUnreached,
+    FaultWitnessed,
+    PromptAttempt,
+    PromptFinished,
+    PromptStarted,
+    Retry,
+)
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
+
+FACTOR = 2.0
+"""The factor around an attempt's deadline within which a delay may end either way, since real clocks and machines are
+not exact."""
+
+Story = dict[str, dict[str, Any]]
+"""Facts by place ("search 1.2" is the second attempt of the first request), in the order of their start."""
+STAGES: Mapping[type[Event], str] = {
+    FaultScheduled: "scheduled", FaultArmed: "armed", FaultInjected: "injected", FaultWitnessed: "witnessed",
+    FaultHealed: "healed",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first difference between two stories: its place, the field, and both values."""
+
+    place: str
+    what: str
+    was: Any
+    now: Any
+
+
+def tell(records: Iterable[Record], trial: str) -> Story:
+    """The story of that trial."""
+    history = History(record for record in records if record.trial == trial)
+    story: Story = {}
+    asked = {(e.target, e.request_id): f"{e.target} {e.request}" for _, e in history.of(CallStarted)}
+    for record in history.records:
+        event = record.event
+        match event:
+            case CallStarted():
+                _at(story, event).update({"tool": event.tool, "arguments": event.arguments})
+            case CallFinished():
+                end = {"ok": event.ok, "status": event.status, "error": event.error, "via": event.via}
+                _at(story, event).update({**end, "rolled": sorted(event.rolled), "replayed": event.replayed})
+            case FaultScheduled() | FaultArmed() | FaultInjected() | FaultWitnessed() | FaultHealed():
+                _befell(story, event)
+            case FaultUnreached():
+                place = f"{event.target} {event.request}"
+                story.setdefault(place, {}).setdefault("not reached by", []).append(event.injection)
+            case Retry() | Fallback():
+                _at(story, event)[event.kind] = True
+            case Budget():
+                story.setdefault("budget", {}).setdefault(event.limit, []).append([event.mode, event.target])
+            case Effect():
+                place = asked.get((event.target, event.request_id), event.target)
+                happened = story.setdefault(f"effects of {place}", {}).setdefault("happened", [])
+                happened.append([event.effect, event.content])
+            case PromptStarted():
+                story["prompt"] = {"asked": event.prompt, "facts": event.facts, "effects": event.effects}
+            case PromptAttempt():
+                story[f"prompt, attempt {event.prompt_attempt}"] = {"status": event.status, "error": event.error_type}
+            case PromptFinished():
+                story["end"] = {"status": event.status, "error": event.error_type, "answer": event.answer}
+                story["end"]["outcome"] = str(judge(history, trial).outcome)
+            case _:
+                pass
+    return story
+
+
+def _befell(story: Story, event: FaultScheduled | FaultArmed | FaultInjected | FaultWitnessed | FaultHealed) -> None:
+    """Adds a fault's event to its place in the story."""
+    fault = _at(story, event)["faults"].setdefault(f"{event.fault} of {event.injection}", {"stages": []})
+    stage = STAGES[type(event)]
+    if isinstance(event, FaultScheduled):
+        fault["params"] = event.params
+    if isinstance(event, FaultHealed) and not event.witnessed:
+        stage = "healed, not witnessed"
+    fault["stages"].append(stage)
+
+
+def _at(story: Story, event: Any) -> dict[str, Any]:
+    return story.setdefault(_place(event), {"faults": {}})
+
+
+def _place(event: Any) -> str:
+    return f"{event.target} {event.request}.{event.attempt}"
+
+
+def compare(was: Story, now: Story) -> Difference | None:
+    """The first difference, in the order of the first story; None if there is none."""
+    for place, told in was.items():
+        if place not in now:
+            return Difference(place, "", told, None)
+        if (found := first_unlike(told, now[place])) is not None:
+            return Difference(place, *found)
+    more = next((place for place in now if place not in was), None)
+    return None if more is None else Difference(more, "", None, now[more])
+
+
+def first_unlike(was: Any, now: Any, path: str = "") -> tuple[str, Any, Any] | None:
+    """The first field that differs in two JSON values: its path, and both values."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        for key in [*was, *(key for key in now if key not in was)]:
+            here = f"{path}.{key}" if path else str(key)
+            if key not in was or key not in now:
+                return here, was.get(key), now.get(key)
+            if (found := first_unlike(was[key], now[key], here)) is not None:
+                return found
+        return None
+    if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+        return next(
+            (
+                found
+                for n, pair in enumerate(zip(was, now, strict=True))
+                if (found := first_unlike(*pair, f"{path}[{n}]"))
+            ),
+            None,
+        )
+    return None if was == now and type(was) is type(now) else (path, was, now)
+
+
+def matter_of_time(records: Iterable[Record], trial: str, found: Difference, *, tool_s: float, model_s: float) -> str:
+    """The reason why the difference is only one of the clock, as part of a line; empty if it is none.
+
+    A delay within `FACTOR` of the attempt's deadline may end either way. A closed connection is seen as reset if bytes
+    of its client's were still unread.
+    """
+    for record in records:
+        event = record.event
+        if record.trial != trial or not isinstance(event, FaultScheduled) or _place(event) != found.place:
+            continue
+        if traits.closes(event.fault) and found.what == "error" and {found.was, found.now} == {"closed", "reset"}:
+            return f"{event.fault} closes a connection of which not all may have been read"
+        deadline_s = model_s if event.target == "model" else tool_s
+        told = [event.params.get(name) for name in ("delay_s", "after_s")]
+        delays = [delay_s for delay_s in told if isinstance(delay_s, int | float)]
+        if any(deadline_s / FACTOR <= delay_s <= deadline_s * FACTOR for delay_s in delays):
+            return f"a delay within a factor of {FACTOR:g} of the deadline"
+    return ""
+
+
+def incomparable(records: Iterable[Record], trial: str) -> str:
+    """The reason why the trial cannot be compared with one in another world, such as a real disturbance; empty if there
+    is none."""
+    for record in records:
+        if record.trial == trial:
+            if isinstance(record.event, CallDisturbed):
+                return f"the lab itself got in the way ({record.event.why})"
+            if isinstance(record.event, Budget) and record.event.limit == "seconds":
+                return "it ran out of seconds, which no two worlds count alike"
+    return ""

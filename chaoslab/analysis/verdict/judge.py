@@ -1,0 +1,242 @@
+"""The verdict on a trial: its world by ledger and end state, what its answer said, and the table of both.
+
+Effects are judged by the services' ledgers, never by the agent's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from chaoslab.analysis.verdict import end_state, ledger, spoilt
+from chaoslab.analysis.verdict.answer import Answered, Heard, heard
+from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.analysis.verdict.ledger import Finding, Kind
+from chaoslab.analysis.verdict.seen import JUDGED, Seen, line
+from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, World
+from chaoslab.core.events import (
+    UNTOLD,
+    CallFinished,
+    Effect,
+    EndState,
+    Event,
+    PromptAttempt,
+    PromptFinished,
+    PromptStarted,
+)
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
+
+BUDGET = "budget"
+"""The error type of a prompt that one of the lab's own limits ended."""
+WORDED = ("empty", "loop")
+"""The error types that the lab's own agent puts into words."""
+HUNG = "hung"
+"""The error type of a prompt that would never have ended, or not before its deadline."""
+RAISED = 200
+"""The most characters of an agent's exception that a verdict shows."""
+
+
+def judge(history: History, trial: str) -> Verdict:
+    """The verdict on one trial; unknown if it cannot be judged.
+
+    Raises:
+        LookupError: the history has no such trial.
+    """
+    seen = Seen(trial)
+    for kind in JUDGED:
+        if found := list(history.of(kind, trial=trial)):
+            seen.by_kind[kind] = found
+    if not seen.of(PromptStarted):
+        raise LookupError(f"no trial is called '{trial}'; there are {', '.join(history.trials[:8]) or 'none'}")
+    return _judged(seen, history)
+
+
+def verdicts(history: History) -> dict[str, Verdict]:
+    """The verdict on each trial of a run, in the order in which they began."""
+    trials = {trial: Seen(trial, history) for trial in history.trials}
+    for kind in JUDGED:
+        found: Iterable[tuple[Record, Event]] = history.of(kind)
+        if kind is CallFinished:  # most calls end well, and say nothing to most verdicts
+            found = [(record, event) for record, event, _ in history.failed]
+        for pair in found:
+            seen = trials.get(pair[0].trial)  # type: ignore[arg-type]  # None is no trial's key
+            if seen is None:
+                continue
+            if kind in seen.by_kind:
+                seen.by_kind[kind].append(pair)
+            else:
+                seen.by_kind[kind] = [pair]
+    return {trial: _judged(seen, history) for trial, seen in trials.items()}
+
+
+def judgeable(history: History) -> bool:
+    """True if anything is stated about a right answer in any trial; otherwise only failures can be found."""
+    return any(event.stated for _, event in history.of(PromptStarted))
+
+
+def _judged(seen: Seen, history: History) -> Verdict:
+    return guarded(
+        lambda: _judge(seen, history),
+        lambda why: Verdict(Outcome.UNKNOWN, f"it could not be judged ({why})", broken=True),
+    )
+
+
+def _judge(seen: Seen, history: History) -> Verdict:
+    _, started = seen.of(PromptStarted)[0]
+    finished = seen.first(PromptFinished)
+    done = ledger.done(seen.of(Effect))
+    rules = ledger.Rules.of(started)
+    found = ledger.compare(started.effects, done, rules) if started.stated and started.effects is not None else []
+    found += _of_state(seen, started)
+    harm, lost = [f for f in found if f.kind is not Kind.LOST], [f for f in found if f.kind is Kind.LOST]
+    world = _world(started, seen, harm, lost)
+    if finished is None:
+        # An unfinished trial failed at nothing, and a fault that it did not reach is no error of the lab.
+        why = "it is still running" if history.running else "the run ended before it did"
+        return _ended(Outcome.UNFINISHED, world, harm, lost, Finding(Kind.NO_ANSWER, why))
+    if vain := spoilt.disturbed(seen):
+        return _ended(Outcome.INVALID, world, harm, lost, vain)
+    ended = finished[1]
+    # A trial that hangs on an armed lane has met its fault, though no end of the call could witness it.
+    hung = ended.error_type == HUNG
+    if vain := None if hung else spoilt.armed_in_vain(seen) or spoilt.unreached(seen):
+        return _ended(Outcome.INVALID, world, harm, lost, vain)
+    if ended.status == UNTOLD and not harm:
+        return Verdict(Outcome.UNKNOWN, "the log does not tell how it ended", world=world)
+    silent = not ended.answer.strip() or (ended.answer == "null" and (started.twin or "null") != "null")
+    if hung or ended.status != "ok" or silent:
+        outcome, why = Outcome.FAILED, "the answer is empty"
+        if hung:
+            outcome, why = Outcome.HUNG, _waiting(seen)
+        elif ended.status != "ok":
+            why = f"no answer: {_ended_by(seen, ended.error_type)}"
+        return _ended(outcome, world, harm, lost, Finding(Kind.NO_ANSWER, why, (line(finished[0]),)))
+    if unseen := spoilt.unseen(seen):
+        return _ended(Outcome.INVALID, world, harm, lost, unseen)
+    if not started.stated and not harm:
+        return Verdict(Outcome.UNKNOWN, started.incomparable or "nothing was stated about a right answer", world=world)
+    if ended.answer == started.twin and not (harm or lost or started.facts or history.spoken):
+        return _as_its_twin(started.incomparable, world, len(started.effects or ()), _unread(seen))
+    done = list(ledger.net(started.effects or (), done, rules))
+    return _weighed(Answered(started, finished, done, world, harm, lost, seen, history.spoken))
+
+
+def _world(started: PromptStarted, seen: Seen, harm: Sequence[Finding], lost: Sequence[Finding]) -> World:
+    if harm:
+        return World.HARM
+    if lost:
+        return World.UNDONE
+    if _unread(seen):
+        return World.MAY
+    return World.NOT_STATED if started.effects is None and started.state is None else World.AS_ASKED
+
+
+def _of_state(seen: Seen, started: PromptStarted) -> list[Finding]:
+    """The differences of the end state to the twin's, if both were read."""
+    found = seen.first(EndState)
+    if found is None or started.state is None or found[1].error:
+        return []
+    record, state = found
+    return end_state.compare(state.before, started.state, state.after, line=line(record))
+
+
+def _unread(seen: Seen) -> str:
+    """The reason why the end state could not be read; empty if it was, or was not wanted."""
+    return next((event.error for _, event in seen.of(EndState)), "")
+
+
+def _ended(outcome: Outcome, world: World, harm: Sequence[Finding], lost: Sequence[Finding], end: Finding) -> Verdict:
+    """The verdict on a trial that gave no answer, or that proves nothing; with harm first, whatever else happened."""
+    texts = tuple(finding.text for finding in harm)
+    if harm:
+        outcome = Outcome.HARM
+    basis = _basis(harm) if harm else Basis.END
+    return Verdict(
+        outcome, "; ".join([*texts, end.text]), texts, evidence=(*harm, *lost, end), world=world, said=Said.NOTHING,
+        basis=basis,
+    )  # fmt: skip
+
+
+def _basis(found: Sequence[Finding]) -> Basis:
+    """The basis of findings about the world."""
+    state = found[0].kind is Kind.STATE or found[0].text.startswith("missing: the state's")
+    return Basis.STATE if state else Basis.LEDGER
+
+
+@lru_cache(maxsize=64)
+def _as_its_twin(incomparable: str, world: World, effects: int, unread: str) -> Verdict:
+    """The verdict on most trials, made and kept once: the twin's effects and answer."""
+    if unread:
+        why = f"its end state cannot be judged: {unread}"
+        return Verdict(Outcome.UNKNOWN, why, world=World.MAY, said=Said.RIGHT, basis=Basis.SAME)
+    if incomparable:
+        why = f"its answer is its twin's, but its effects cannot be judged: {incomparable}"
+        return Verdict(Outcome.UNKNOWN, why, world=World.NOT_STATED, said=Said.RIGHT, basis=Basis.SAME)
+    same = "the effect and the answer are" if effects == 1 else f"{effects} effects and the answer are"
+    why = f"{same if effects else 'the answer is'} its twin's (the same answer)"
+    return Verdict(TABLE[world, Said.RIGHT], why, world=world, said=Said.RIGHT, basis=Basis.SAME)
+
+
+def _weighed(trial: Answered) -> Verdict:
+    """The verdict on a trial with an answer, by the table."""
+    started, said = trial.started, heard(trial)
+    outcome = TABLE[trial.world, said.said]
+    if outcome is Outcome.CORRECT and started.incomparable:
+        outcome, said = Outcome.UNKNOWN, said._replace(text=_incomparable(started, said.text))
+    evidence = [*trial.harm, *trial.lost, *said.findings]
+    texts = tuple(finding.text for finding in trial.harm)
+    if evidence:
+        why = "; ".join(
+            dict.fromkeys(
+                [*(finding.text for finding in evidence), *([said.text] if outcome is Outcome.UNKNOWN else [])]
+            )
+        )
+    else:
+        why = _why(trial, outcome, said)
+    basis = said.basis if not trial.harm else _basis(trial.harm)
+    return Verdict(
+        outcome, why, texts, evidence=tuple(evidence), world=trial.world, said=said.said, basis=basis,
+        trusted=said.trusted,
+    )  # fmt: skip
+
+
+def _incomparable(started: PromptStarted, said: str) -> str:
+    which = "its answer" if started.twin is None else f"{said}, but its effects"
+    return f"{which} cannot be judged: {started.incomparable}"
+
+
+def _why(trial: Answered, outcome: Outcome, said: Heard) -> str:
+    """The reason of a verdict without a finding: what holds, and what was said."""
+    effects = trial.started.effects
+    if trial.world is World.MAY:
+        return f"its end state cannot be judged: {_unread(trial.seen)}; {said.text}"
+    if outcome is not Outcome.CORRECT:
+        return f"its effects are as they should be, but {said.text}" if effects else said.text
+    if trial.started.twin is None or trial.started.facts:
+        silent = "effects" if effects is None else "" if trial.started.facts or not effects else "the answer"
+        nothing = f"; nothing was stated about {silent}" if silent else ""
+        return "all that was stated holds" + nothing + (f" ({said.text})" if said.basis is Basis.SAYS else "")
+    if not effects:
+        return f"the answer is its twin's ({said.text})"
+    same = "the effect" if len(effects) == 1 else f"{len(effects)} effects"
+    return f"{same} and the answer are its twin's ({said.text})"
+
+
+def _waiting(seen: Seen) -> str:
+    """The calls that a hung trial waits for, in one line."""
+    told = [event.error for _, event in seen.of(PromptAttempt) if event.error_type == HUNG]
+    return "; ".join(told[-1].splitlines()) if told else "it would never have ended"
+
+
+def _ended_by(seen: Seen, error_type: str) -> str:
+    """The cause of a missing answer, as part of a line: the agent's exception, the lab's own words, or only the kind of
+    error."""
+    attempts = [event for _, event in seen.of(PromptAttempt)]
+    words = " ".join(attempts[-1].error.split()).removesuffix(":") if attempts else ""
+    words = words if len(words) <= RAISED else f"{words[: RAISED - 1]}…"
+    if error_type == BUDGET:
+        return words or "stopped by a limit of the lab's"
+    if error_type in WORDED and words:
+        return words
+    return f"{error_type} error" + (f" ({words})" if words and error_type == "agent" else "")

@@ -1,0 +1,322 @@
+"""The effects of a trial beside those that were asked for: surplus, altered and lost ones."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from sys import intern
+from typing import Any
+
+from chaoslab.analysis.answers.facts import shows
+from chaoslab.analysis.answers.values import tokens
+from chaoslab.base.identity import IDEMPOTENCY_KEY
+from chaoslab.core.events import Effect, PromptStarted
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
+
+SHOWN = 60
+"""The most characters of a value in a finding."""
+
+
+class Kind(StrEnum):
+    """The kind of a finding. The first six are about the world, the others about the answer or the trial.
+
+    DUPLICATE: an effect happened more often than asked. PHANTOM: nobody asked for it. ALTERED: its content is other
+    than asked. ORDER: it came before one that had to come first. STATE: the end state is neither the right one nor
+    the one before. LOST: what was asked for did not
+    happen.
+    """
+
+    DUPLICATE = "duplicate"
+    PHANTOM = "phantom"
+    ALTERED = "altered"
+    ORDER = "order"
+    STATE = "state"
+    LOST = "lost"
+    DENIAL = "denial"
+    FACT = "fact"
+    VALUE = "value"
+    ADMISSION = "admission"
+    NO_ANSWER = "no answer"
+    NOT_MET = "not met"
+    DISTURBED = "disturbed"
+
+
+_APART = ("effect", IDEMPOTENCY_KEY)
+"""The keys of a wish that are not compared with an effect's content."""
+LINES_MAX = 6
+"""The most lines of one writer that a finding shows."""
+
+
+def few(numbers: Sequence[int]) -> str:
+    """The numbers with commas, the first few of many."""
+    more = " …" if len(numbers) > LINES_MAX else ""
+    return ", ".join(map(str, numbers[:LINES_MAX])) + more
+
+
+def events_of(history: History, lines: Collection[tuple[str, int]]) -> str:
+    """The places of these lines in the history of one trial, as in "events 4, 9 of the trial"; empty if there are none.
+    Where many trials share a log, the numbers of a trial's own history are not those of the log's lines."""
+    found = [place for place, record in enumerate(history, 1) if (record.writer, record.seq) in lines]
+    return f"event{'s' if found[1:] else ''} {few(found)} of the trial" if found else ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One observation behind a verdict.
+
+    `text`: one line. `lines`: the lines of the log that show it, each as its writer and `seq`; empty if it is shown by
+    something that the log lacks.
+    """
+
+    kind: Kind
+    text: str
+    lines: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def where(self) -> str:
+        """The lines of the log, as in "messaging.log 4, 9"."""
+        by_writer: dict[str, list[int]] = {}
+        for writer, seq in self.lines:
+            by_writer.setdefault(writer, []).append(seq)
+        return "; ".join(f"{writer}.log {few(seqs)}" for writer, seqs in by_writer.items())
+
+
+Done = tuple[Record, Effect]
+
+
+def done_in(history: History, trial: str) -> list[Done]:
+    """The services' effects in a trial with their records; lines with the same request id are one effect."""
+    return done(history.of(Effect, trial=trial))
+
+
+def done(found: Iterable[Done]) -> list[Done]:
+    """The effects of one trial; lines with the same request id are one effect."""
+    effects: dict[tuple[str, str | int], Done] = {}
+    for nth, pair in enumerate(found):
+        effects.setdefault((pair[1].target, pair[1].request_id or nth), pair)
+    return list(effects.values())
+
+
+def effects_of(history: History, trial: str) -> list[Effect]:
+    """The services' effects in a trial; lines with the same request id are one effect."""
+    return [effect for _, effect in done_in(history, trial)]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The user's statements about effects. `undoes`: the effects that take others back. `idempotent`: those that count
+    once however often they are repeated. `ordered`: they must happen in the order of the right ones."""
+
+    undoes: Mapping[str, str] = field(default_factory=dict)
+    idempotent: Collection[str] = ()
+    ordered: bool = False
+
+    @classmethod
+    def of(cls, started: PromptStarted) -> Rules:
+        """Those of a trial."""
+        if not (started.undoes or started.idempotent or started.ordered):
+            return _NO_RULES
+        return cls(started.undoes or {}, started.idempotent or (), bool(started.ordered))
+
+
+_NO_RULES = Rules()
+
+
+def net(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Rules) -> Sequence[Done]:
+    """The effects that are left: repeats of idempotent ones, and what was taken back together with what took it back,
+    are not."""
+    if rules is _NO_RULES:
+        return done
+    kept: list[Done] = []
+    for pair in done:
+        effect = pair[1]
+        again = effect.effect in rules.idempotent and any(_agree(effect, other, whole=True) for _, other in kept)
+        if not again:
+            kept.append(pair)
+    paired = _pair(stated, [effect for _, effect in kept])
+    gone: set[int] = set()
+    for number, (_, effect) in enumerate(kept):
+        target = rules.undoes.get(effect.effect)
+        if target is None or number in paired:
+            continue
+        before = [
+            n for n in range(number) if n not in gone and kept[n][1].effect == target and _agree(effect, kept[n][1])
+        ]
+        if before:  # a surplus one first, else the one that was asked for
+            gone |= {number, next((n for n in reversed(before) if n not in paired), before[-1])}
+    return [pair for number, pair in enumerate(kept) if number not in gone]
+
+
+def _agree(one: Effect, other: Effect, *, whole: bool = False) -> bool:
+    """True if two effects have the same values for all parameters, or for those that both have."""
+    keys = [{key for key in each.content if key != IDEMPOTENCY_KEY} for each in (one, other)]
+    if whole and (one.effect != other.effect or keys[0] != keys[1]):
+        return False
+    return all(one.content[key] == other.content[key] for key in keys[0] & keys[1])
+
+
+def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Rules = _NO_RULES) -> list[Finding]:
+    """The surplus, altered and lost effects, in this order. Equal texts are one finding with all its lines."""
+    done = net(stated, done, rules)
+    effects = [effect for _, effect in done]
+    if len(effects) == len(stated) and all(map(_matches, stated, effects)):
+        return []  # most trials: each wish in its turn
+    pairs = _pair(stated, effects)
+    if rules.ordered and len(effects) == len(stated) == len(pairs):
+        return _out_of_order(done, pairs)
+    left = _left(stated, pairs)
+    excess: list[Finding] = []
+    unasked: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    for number, (record, effect) in enumerate(done):
+        if number in pairs:
+            continue
+        told = told_of(effect.effect, effect.content)
+        here = (intern(record.writer), record.seq)
+        wish = next((wish for wish in stated if _matches(wish, effect)), None)
+        if wish is not None:
+            alike = [(intern(r.writer), r.seq) for r, other in done if _matches(wish, other)]
+            wanted = sum(other == wish for other in stated)
+            instead = f" instead of {how_often(wanted)}" if wanted > 1 else ""
+            excess.append(Finding(Kind.DUPLICATE, f"{told} {how_often(len(alike))}{instead}", tuple(alike)))
+        elif (near := next((wish for wish in left if _nearly(wish, effect)), None)) is not None:
+            left.remove(near)
+            excess.append(Finding(Kind.ALTERED, f"{told}, but {_difference(near, effect)}", (here,)))
+        else:
+            unasked.setdefault((told, _apart_from(stated, effect, told)), []).append(here)
+    for (told, content), lines in unasked.items():
+        times = f" {how_often(len(lines))}" if len(lines) > 1 else ""
+        excess.append(Finding(Kind.PHANTOM, f"{told}{times}{content}, which was not asked for", tuple(lines)))
+    excess += [Finding(Kind.LOST, f"missing: {told_of(str(wish.get('effect')), wish)}") for wish in left]
+    return _once(excess)
+
+
+def _out_of_order(done: Sequence[Done], pairs: Mapping[int, int]) -> list[Finding]:
+    """The first effect that happened before one that had to come earlier."""
+    for at in range(len(done) - 1):
+        if pairs[at] > pairs[at + 1]:
+            (first, one), (second, other) = done[at], done[at + 1]
+            text = f"{told_of(one.effect, one.content)} before {told_of(other.effect, other.content)}"
+            return [Finding(Kind.ORDER, text, ((first.writer, first.seq), (second.writer, second.seq)))]
+    return []
+
+
+def _once(findings: Sequence[Finding]) -> list[Finding]:
+    if len(findings) < 2:
+        return [*findings]
+    merged: dict[tuple[Kind, str], Finding] = {}
+    for finding in findings:
+        before = merged.get((finding.kind, finding.text))
+        lines = dict.fromkeys([*(before.lines if before else ()), *finding.lines])
+        merged[finding.kind, finding.text] = Finding(finding.kind, finding.text, tuple(lines))
+    return list(merged.values())
+
+
+def lacking(stated: Sequence[Mapping[str, Any]], done: Sequence[Effect]) -> list[Mapping[str, Any]]:
+    """The wishes that no effect was paired with."""
+    return _left(stated, _pair(stated, done))
+
+
+def _left(stated: Sequence[Mapping[str, Any]], pairs: Mapping[int, int]) -> list[Mapping[str, Any]]:
+    return [wish for number, wish in enumerate(stated) if number not in pairs.values()]
+
+
+def told_of(effect: str, content: Mapping[str, Any]) -> str:
+    """An effect in words."""
+    whom = content.get("to") or content.get("title") or content.get("id")
+    if whom and effect == "message_sent":
+        return f"message to {whom} sent"
+    return f"{effect.replace('_', ' ')} '{whom}'" if whom else effect.replace("_", " ")
+
+
+def how_often(count: int) -> str:
+    """A number of times in words."""
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def _pair(stated: Sequence[Mapping[str, Any]], done: Sequence[Effect]) -> dict[int, int]:
+    """The wish of each effect, with as many pairs as possible: a vague wish leaves to an exact one the only effect that
+    fits it."""
+    pairs: dict[int, int] = {}
+    for wish in range(len(stated)):
+        _place(wish, set(), pairs, stated, done)
+    return pairs
+
+
+def _place(
+    wish: int, seen: set[int], pairs: dict[int, int], stated: Sequence[Mapping[str, Any]], done: Sequence[Effect]
+) -> bool:
+    """Pairs the wish with an effect, if need be by giving the effect's own wish another. No closure: it would be a
+    cycle for the garbage collector, with all effects of the trial in it."""
+    for number, effect in enumerate(done):
+        if number in seen or not _matches(stated[wish], effect):
+            continue
+        seen.add(number)
+        if number not in pairs or _place(pairs[number], seen, pairs, stated, done):
+            pairs[number] = wish
+            return True
+    return False
+
+
+def _matches(wish: Mapping[str, Any], effect: Effect) -> bool:
+    if wish.get("effect") != effect.effect:
+        return False
+    content = effect.content
+    if wish == {**content, "effect": effect.effect}:
+        return True  # most: all is equal
+    for key, value in wish.items():
+        if key in _APART:
+            continue
+        there = content.get(key)
+        if (there is None or there != value) and not _same(key, value, there):
+            return False
+    return True
+
+
+def _nearly(wish: Mapping[str, Any], effect: Effect) -> bool:
+    return wish.get("effect") == effect.effect and (not wish.get("to") or "to" not in _differing(wish, effect))
+
+
+def _differing(wish: Mapping[str, Any], effect: Effect) -> list[str]:
+    """The keys in which the effect differs. A repetition under another idempotency key is still a repetition."""
+    return [key for key, value in wish.items() if key not in _APART and not _same(key, value, effect.content.get(key))]
+
+
+def _apart_from(stated: Sequence[Mapping[str, Any]], effect: Effect, told: str) -> str:
+    """The content by which an effect that nobody asked for differs from one that was, if both have the same words;
+    else empty."""
+    for wish in stated:
+        if _nearly(wish, effect) and told_of(str(wish.get("effect")), wish) == told:
+            key = _differing(wish, effect)[0]
+            return f" with the {key} {str(effect.content.get(key))[:SHOWN]!r}"
+    return ""
+
+
+def _difference(wish: Mapping[str, Any], effect: Effect) -> str:
+    key = _differing(wish, effect)[0]
+    return f"its {key} is {str(effect.content.get(key))[:SHOWN]!r} instead of {str(wish[key])[:SHOWN]!r}"
+
+
+def _same(key: str, wished: Any, value: Any) -> bool:
+    if value is None:
+        return wished is None
+    if value == wished:
+        return True
+    options = wished if isinstance(wished, list) else [wished]
+    if key in ("start", "end"):
+        moments = [_moment(option) for option in options]
+        if _moment(value) is not None and any(moments):
+            return _moment(value) in moments
+    if key == "to":  # a message to "ana maria" is not one to "ana"
+        return any(tokens(str(value)) == tokens(str(option)) for option in options)
+    return shows([str(option) for option in options], str(value))
+
+
+def _moment(text: Any) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

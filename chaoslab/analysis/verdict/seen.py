@@ -1,0 +1,62 @@
+"""The events of a trial that a verdict depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from sys import intern
+from typing import TypeVar
+
+from chaoslab.core.events import (
+    AnswerRead,
+    CallDisturbed,
+    CallFinished,
+    Effect,
+    EndState,
+    Event,
+    FaultArmed,
+    FaultHealed,
+    FaultInjected,
+    FaultUnreached,
+    FaultWitnessed,
+    PromptAttempt,
+    PromptFinished,
+    PromptStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
+
+E = TypeVar("E", bound=Event)
+
+JUDGED = (
+    AnswerRead, CallDisturbed, CallFinished, Effect, EndState, FaultArmed, FaultHealed, FaultInjected, FaultUnreached,
+    FaultWitnessed, PromptAttempt, PromptFinished, PromptStarted, TurnFinished, TurnStarted,
+)  # fmt: skip
+"""The kinds of events that a verdict depends on."""
+
+
+class Seen:
+    """The events of one trial that a verdict depends on, by kind and in time order. `whole`: the history with the ends
+    of all its calls, if those by kind are the failed ones alone."""
+
+    def __init__(self, trial: str, whole: History | None = None) -> None:
+        self.by_kind: dict[type[Event], list[tuple[Record, Event]]] = {}
+        self._trial, self._whole = trial, whole
+
+    def of(self, kind: type[E]) -> Sequence[tuple[Record, E]]:
+        """The events of one kind, each with its line's envelope."""
+        return self.by_kind.get(kind, ())  # type: ignore[return-value]
+
+    def calls(self) -> Iterable[tuple[Record, CallFinished]]:
+        """The ends of all calls."""
+        return self._whole.of(CallFinished, trial=self._trial) if self._whole else self.of(CallFinished)
+
+    def first(self, kind: type[E]) -> tuple[Record, E] | None:
+        found = self.of(kind)
+        return found[0] if found else None
+
+
+def line(record: Record) -> tuple[str, int]:
+    """The line of a log that a finding shows."""
+    return intern(record.writer), record.seq

@@ -1,0 +1,60 @@
+"""Tells whether a trial ended well: by its outcome, or by the ruling of the scenario that ran it.
+
+A trial *ended well* if its outcome is correct or degraded: the agent did what it could and said nothing untrue. Trials
+that allow no conclusion are open. If nothing was stated about right answers, a trial whose outcome is unknown ended
+well: it neither failed, nor hung, nor did harm.
+
+A scenario states which outcomes it accepts, and may assert more, so its ruling takes the place of the outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+
+from chaoslab.analysis.verdict.table import UNJUDGED
+from chaoslab.record.rulings import State, TrialRuling
+
+ENDED_WELL = ("correct", "degraded")
+
+
+class Standing(StrEnum):
+    """The standing of a trial. OPEN: it allows no conclusion."""
+
+    WELL = "well"
+    BAD = "bad"
+    OPEN = "open"
+
+
+_RULED = {State.PASSED: Standing.WELL, State.FAILED: Standing.BAD, State.INVALID: Standing.OPEN}
+
+
+@dataclass(frozen=True)
+class Standings:
+    """The standing of the trials of a run. `judgeable`: something was stated about right answers. `rulings`: those of
+    the scenario, by trial."""
+
+    judgeable: bool = True
+    rulings: Mapping[str, TrialRuling] = field(default_factory=dict)
+
+    def of(self, trial: str, outcome: str | None) -> Standing:
+        """The standing of a trial. `outcome`: its name; None if there is no verdict."""
+        if ruling := self.rulings.get(trial):
+            return _RULED[ruling.state]
+        return _of_outcome(outcome, self.judgeable)
+
+    def each(self, outcomes: Mapping[str, str | None]) -> dict[str, Standing]:
+        """The standing of each of many trials. `outcomes`: as in `of`, by trial."""
+        if self.rulings:
+            return {trial: self.of(trial, outcome) for trial, outcome in outcomes.items()}
+        found = {outcome: _of_outcome(outcome, self.judgeable) for outcome in set(outcomes.values())}
+        return {trial: found[outcome] for trial, outcome in outcomes.items()}
+
+
+@cache
+def _of_outcome(outcome: str | None, judgeable: bool) -> Standing:
+    if outcome in ENDED_WELL or (outcome == "unknown" and not judgeable):
+        return Standing.WELL
+    return Standing.OPEN if outcome is None or outcome in UNJUDGED else Standing.BAD

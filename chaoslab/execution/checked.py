@@ -1,0 +1,147 @@
+"""Checks the arguments of `run` before anything is started, and makes the run of them."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from chaoslab.base.clock import iso
+from chaoslab.base.identity import digest
+from chaoslab.base.jsonable import to_jsonable
+from chaoslab.config.settings import DEFAULT_NOW
+from chaoslab.core.conversation import Conversation
+from chaoslab.core.inject import check
+from chaoslab.core.plan import Plan
+from chaoslab.execution import validation
+from chaoslab.execution.agents import says
+from chaoslab.execution.agents.case import AgentCase
+from chaoslab.execution.agents.functions import name_of
+from chaoslab.execution.agents.run import WORLDS, AgentSpec
+from chaoslab.execution.gateway import check_clocks, check_refusing
+from chaoslab.execution.options import Asked, RunOptions
+from chaoslab.model.formats import with_objects
+from chaoslab.record.runs import Run
+from chaoslab.seams import adapters
+from chaoslab.seams.services.refusals import check as check_services
+
+IN_OTHER_FORM = frozenset({"faults", "logs", *(each.name for each in fields(AgentCase))})
+"""The options that a run holds in another form, or not at all."""
+NAMED = frozenset({"seed", "timeout_s", "deadline_s", "facts", "effects", "world", "calls_max", "elsewhere", "ignore",
+                   "raises", "faults"})  # fmt: skip
+"""The options that the run's name holds in a place of their own."""
+NOT_NAMED = frozenset(
+    {"tools", "reads", "services", "upstreams", "models", "isolate", "logs", "state", "twin", "anyway"}
+)
+"""The options that do not change the run's name: their names do, or nothing does. All others do."""
+
+
+def checked(asked: Asked) -> tuple[AgentSpec, bool, Path | None]:
+    """The run, True if it is compared with a twin, and the folder of its logs.
+
+    Raises:
+        ValueError, LookupError, TypeError: an argument is invalid; the message is one line.
+    """
+    adapters.adapters.cache_clear()  # one may have been installed since the last run, in a notebook
+    tools, reads = validation.functions("tools", asked.tools), validation.functions("reads", asked.reads)
+    faults = validation.a_list("faults", asked.faults, '[lab.inject("latency", "refund")]')
+    services = validation.services(asked.services)
+    world, prompt, deadline_s = asked.world, asked.prompt, asked.deadline_s
+    _check_world(world, services)
+    validation.check_elsewhere(asked.elsewhere, world)
+    asked.check()
+    upstreams = validation.upstreams(asked.upstreams, world, isolate=validation.isolated(asked.isolate))
+    there = {**services, **upstreams}
+    validation.agent(asked.agent)
+    names = validation.names_of(tools, reads, there)
+    models = validation.models(asked.models, there)
+    functions = [name for name in names if name not in there]
+    turns, words = 1, str(prompt)
+    if isinstance(prompt, Conversation):
+        turns, words = prompt.most, repr(prompt)
+        deadline_s += prompt.waits_s
+    no_texts = [name for name in models if with_objects(name)]
+    plan = Plan(asked.seed, check(faults, names, turns=turns, models=models, functions=functions, objects=no_texts))
+    check_services(plan.injections, there)
+    validation.check_lost(plan.injections, services)
+    check_refusing(plan.injections, upstreams)
+    if world != "virtual":
+        check_clocks(plan.injections)
+    effects = None
+    if asked.effects is not None:
+        named = {name_of(function): function for function in tools}
+        effects = validation.effects(asked.effects, named, of_services=bool(there))
+    acting = [name_of(function) for function in tools]
+    says.check(asked.says, acting, of_services=bool(there))
+    for where, named_ in (
+        ("undoes", [*(asked.undoes or {}), *(asked.undoes or {}).values()]),
+        ("idempotent", asked.idempotent),
+    ):
+        validation.check_effects(where, named_ or (), acting, of_services=bool(there))
+    facts, twin = validation.facts(asked.facts), asked.twin
+    if twin is not None and not isinstance(twin, bool):
+        raise TypeError(f"twin is {validation.shown(twin)}: it should be True, False or None")
+    if twin and effects is not None and facts:
+        raise ValueError(
+            "twin=True compares with a run without faults, and effects and facts state all that is right: leave one "
+            "of them out"
+        )
+    ignore, raises = validation.ignored(asked.ignore, [*tools, *reads]), asked.raises
+    name = digest(
+        [
+            plan.to_json(), words, names, asked.timeout_s, deadline_s, facts, to_jsonable(effects), world,
+            asked.calls_max, *([asked.elsewhere] if asked.elsewhere != "refuse" else ()),
+            *([sorted(ignore), to_jsonable(raises)] if ignore or raises else ()), *_others(asked),
+        ]
+    )  # fmt: skip
+    state = validation.state(asked.state)
+    wants_twin = (effects is None and world == "virtual") if twin is None else twin
+    if state is not None and not wants_twin:
+        raise ValueError("state= is compared with a run without faults: it needs twin=True, which this run has not")
+    validation.raises(raises, [name_of(function) for function in (*tools, *reads)])
+    spec = AgentSpec(
+        asked.agent, prompt, tools, reads, plan, f"py{asked.seed}-{name}",
+        iso(datetime.fromisoformat(DEFAULT_NOW)), deadline_s, services, effects, facts,
+        stated=effects is not None or bool(facts),
+        models=models,
+        ignore=ignore,
+        upstreams=upstreams,
+        options=_rest(asked),
+    )  # fmt: skip
+    if asked.logs is not None:
+        Run.prepare(Path(asked.logs))
+    return spec, wants_twin, None if asked.logs is None else Path(asked.logs)
+
+
+def _rest(asked: Asked) -> RunOptions:
+    """The options that the run holds as they are."""
+    return RunOptions(
+        **{each.name: getattr(asked, each.name) for each in fields(RunOptions) if each.name not in IN_OTHER_FORM}
+    )
+
+
+def _others(asked: Asked) -> list[list[Any]]:
+    """The options that the run's name holds by name if they are given."""
+    return [
+        [each.name, to_jsonable(value)]
+        for each in fields(RunOptions)
+        if each.name not in NAMED | NOT_NAMED and (value := getattr(asked, each.name)) != each.default
+    ]
+
+
+def _check_world(world: str, services: Mapping[str, Any]) -> None:
+    if world == "compose":
+        raise ValueError(
+            "world='compose' is for the lab's own agent (chaoslab run --world compose): functions cannot be moved "
+            "into containers"
+        )
+    if world not in WORLDS:
+        raise ValueError(f"world is {world!r}: it should be 'virtual' (a clock that jumps) or 'local' (real time)")
+    if services and world != "virtual":
+        raise ValueError("services stand on the virtual network: they need world='virtual'")
+    for module in ("greenlet", "time_machine") if world == "virtual" else ():
+        if importlib.util.find_spec(module) is None:
+            raise ModuleNotFoundError("world='virtual' needs: pip install 'chaoslab[virtual]'")

@@ -1,0 +1,288 @@
+"""The options of `run` and `run_many`: the only place where their names, types, defaults and meanings stand.
+
+The signatures and the help of `run` and `run_many`, the keys of scenario files and the checks of the plug-in for pytest
+are made from `RunOptions`. A new option is a field of it, and is read as `options.<name>` of the trial's `AgentCase`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from chaoslab.base.jsonable import shown
+from chaoslab.base.parsers import SECONDS_MAX, closest
+from chaoslab.core.plan import Injection
+from chaoslab.seams.functions.seam import CALLS_MAX
+
+MOST = 2**63 - 1
+"""The largest whole number, as on the command line."""
+THEY_STAND = "The options are the fields of `chaoslab.execution.options.RunOptions`."
+"""The sentence of a docstring in whose place the help has the meaning of each option."""
+P = ParamSpec("P")
+A = TypeVar("A")
+R = TypeVar("R")
+
+
+def check_number(name: str, value: Any, *, whole: bool = False, least: int = 1) -> None:
+    fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    if not fits or not (least <= value <= MOST if whole else 0 < value <= SECONDS_MAX):
+        seconds = f"a number of seconds above 0, up to {SECONDS_MAX} (ten years)"
+        should = f"a whole number from {least} to {MOST}" if whole else seconds
+        raise ValueError(f"{name} is {shown(value)}: it should be {should}")
+
+
+def check_folder(name: str, value: Any) -> None:
+    if value is not None and not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{name} is {shown(value)}: it should be a folder, as in 'logs'")
+    if value is not None and (not str(value) or "\0" in str(value)):
+        raise ValueError(f"{name} is {shown(value)}: it should be a folder, as in 'logs'")
+
+
+def check_flag(name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} is {shown(value)}: it should be True or False")
+
+
+def option(
+    default: Any, says: str, *, group: str, key: str = "", choices: tuple[str, ...] = (),
+    check: Callable[[str, Any], None] | None = None,
+) -> Any:  # fmt: skip
+    """A field of `RunOptions`.
+
+    `says`: its meaning, for the help. `group`: the heading under which the help has it. `key`: its meaning as a key of
+    scenario files, which are without it if there is none; the key is called like the option, without a final `_s`.
+    `choices`: the only values that a file takes. `check`: raises an error of one line for a value that alone is
+    wrong.
+    """
+    told = {"says": says, "group": group, "key": key, "choices": choices, "check": check}
+    return field(default=default, metadata=told)
+
+
+AGENT, WORLD, RESULT = "The agent and its functions:", "The faults and the world:", "The expected result:"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The options of `run` and `run_many`, as they were given."""
+
+    tools: Sequence[Any] | None = option(
+        (), "the functions that change the world. Each call of one is an effect.", group=AGENT,
+        key="The agent's functions with effects, each as module:name.",
+    )  # fmt: skip
+    reads: Sequence[Any] | None = option(
+        (), "the functions that do not. Both lists take functions (sync or async), bound methods, objects that can be "
+        "called, tools of a framework that the lab knows (such as LangChain), and `mcp_tool`. Calls with the same "
+        "`idempotency_key` argument count as one effect.", group=AGENT,
+        key="The agent's functions without effects, each as module:name.",
+    )  # fmt: skip
+    ignore: Sequence[str] | None = option(
+        None, "names of parameters that are no arguments of a request, beside those that a framework fills in.",
+        group=AGENT,
+    )  # fmt: skip
+    raises: str | Mapping[str, Any] | None = option(
+        None, 'the exceptions by which a tool\'s caller learns of a fault: "httpx", "httpx2", "requests", "aiohttp", '
+        '"urllib", or classes by kind ("timed_out", "refused", "reset", "closed", "unresolved", "untrusted", '
+        '"status"), or one of these for each tool by its name. By default they are Python\'s own, and `ToolError` for '
+        "a status.", group=AGENT,
+    )  # fmt: skip
+    isolate: str | None = option(
+        None, '"fork" runs each trial in a process of its own, a copy of this one, so that nothing of a trial is left '
+        "to the next.", group=AGENT, choices=("fork",),
+        key="fork: each trial runs in a process of its own, so that nothing of it is left to the next.",
+    )  # fmt: skip
+    services: Mapping[str, Any] | None = option(
+        None, "applications by host name, served on the virtual network at http://<name> and https://<name>, or at "
+        'the port of a name such as "localhost:11434": WSGI, ASGI 3, or a function from a request (`method`, `path`, '
+        "`query`, `headers`, `json`, `text`, `body`) to a dict, a text, (status, body) or (status, body, headers). "
+        "Faults hit the requests to them, whatever client makes them. A request's tool is its method and path, as in "
+        '"POST /orders", and its arguments are the fields of its JSON or form and `query`. One with an unsafe method '
+        "and a reply of 2xx is an effect; those with one Idempotency-Key are one effect. A reply's header "
+        '`X-Lab-Effect` states other effects: "none", or JSON such as {"effect": "order_placed", "item": "tea"}.',
+        group=AGENT, key="Applications (WSGI or ASGI) that the agent asks over HTTP, by host: {shop.test: shop:app}.",
+    )  # fmt: skip
+    upstreams: Mapping[str, str] | None = option(
+        None, 'addresses of services by name, for world="local". They stand behind a gateway on loopback, and the '
+        'agent finds its address in the environment: `CRM_URL` for "crm", and for "model" (or "openai", "anthropic", '
+        '"groq", "gemini") the variables in which the providers\' SDKs look. Faults hit the requests as at '
+        "`services`.", group=AGENT,
+        key="Services that answer in real time behind a gateway, by name: {crm: http://127.0.0.1:9000}.",
+    )  # fmt: skip
+    models: Sequence[str] | None = option(
+        None, "the services that speak a model's API (OpenAI, Anthropic, Gemini). Their requests are no effects, and "
+        "their tokens and dollars are counted. Faults of the context hit them, and errors come in the provider's own "
+        "form. `lab.offline_model()`, `lab.scripted(…)` and `lab.recorded(…)` are known without being named.",
+        group=AGENT, key="The names of the services and upstreams that speak a model's API.",
+    )  # fmt: skip
+    faults: Sequence[Injection] | None = option(
+        (), "see `inject`.", group=WORLD, key="The faults, each with its target, its triggers and its parameters.",
+    )  # fmt: skip
+    seed: int = option(
+        1, "the seed of the faults' dice.", group=WORLD, key="The seed of all dice.",
+        check=partial(check_number, whole=True, least=0),
+    )  # fmt: skip
+    world: str = option(
+        "virtual", '"virtual" (a clock that jumps; no real input or output) or "local" (this process, in real time).',
+        group=WORLD, key="virtual: a clock that jumps, and no network; local: real time.",
+    )  # fmt: skip
+    timeout_s: float = option(
+        30.0, "the caller's timeout for an attempt that a fault delays. A client of a service has its own.",
+        group=WORLD, key="The deadline of a call, in seconds or as a duration such as 90s, 5min or 2h.",
+        check=check_number,
+    )  # fmt: skip
+    deadline_s: float = option(
+        3600.0, "the longest duration of the trial, without the waits between turns. Real time is checked when a "
+        "function is called, so in the local world an agent that swallows SystemExit is not ended.",
+        group=WORLD, key="The deadline of a trial, in seconds or as a duration such as 90s, 5min or 2h.",
+        check=check_number,
+    )  # fmt: skip
+    elsewhere: str = option(
+        "refuse", 'what becomes of a host that is no service: "refuse" ends the trial, "unreachable" is a name that is '
+        "not found, with a warning. The telemetry of some SDKs is unreachable in any case.", group=WORLD,
+        choices=("refuse", "unreachable"),
+        key="The fate of a host that is no service. refuse: the trial ends; unreachable: its name is not found.",
+    )  # fmt: skip
+    calls_max: int = option(
+        CALLS_MAX, "the most calls, or requests to services, without a wait in virtual time. More count as an endless "
+        "loop.", group=WORLD, check=partial(check_number, whole=True),
+        key="The most calls without a wait in virtual time. More count as an endless loop.",
+    )  # fmt: skip
+    logs: str | Path | None = option(
+        None, "a folder for the run's logs, which `chaoslab show` and `summary` read.", group=WORLD,
+        check=check_folder,
+    )  # fmt: skip
+    effects: Sequence[Mapping[str, Any]] | None = option(
+        None, "exactly the effects that should happen, as in `Trial.effects`, those of services too.", group=RESULT,
+        key="The effects of a right trial, in place of the twin's.",
+    )  # fmt: skip
+    facts: Sequence[str | Sequence[str]] | None = option(
+        None, "texts, or lists of spellings, that the answer must show.", group=RESULT,
+        key="What the answer must say, in place of the twin's: texts, each with its other spellings.",
+    )  # fmt: skip
+    state: Callable[[], Any] | None = option(
+        None, "a function without parameters that returns the state of the agent's world, such as the orders of a shop "
+        "or the rows of a table. It is read before and after each trial, outside of faults. An end state other than "
+        "the twin's is harm; if the place is as it was before, something was not done.", group=RESULT,
+        key="A function, as module:name, that returns the state of the agent's world; it is compared with the twin's.",
+    )  # fmt: skip
+    says: Any = option(
+        None, "the reading of an answer, in place of words: a function from the answer to a dict of values, or "
+        'patterns, as in {"refund": {"done": "refunded", "undone": "could not|failed"}, "total": r"total is (\\d+)"}. '
+        "A key that is the name of an effect tells if it was done (True, False, a number of times, None: it does not "
+        "say) and is compared with the ledger; all others are compared with those of the twin's answer.", group=RESULT,
+        key="The reading of an answer: patterns by effect or value, or module:name of a function to a dict.",
+    )  # fmt: skip
+    undoes: Mapping[str, str] | None = option(
+        None, 'the effects that take others back, as in {"refund": "charge"}: a charge that is refunded is none, if '
+        "both agree in the arguments that they share.", group=RESULT,
+        key="The effects that take others back: {refund: charge}.",
+    )  # fmt: skip
+    idempotent: Sequence[str] | None = option(
+        None, "the effects that count once however often they are repeated with the same arguments, such as setting a "
+        "temperature.", group=RESULT, key="The effects that count once however often they are repeated.",
+    )  # fmt: skip
+    ordered: bool = option(
+        False, "True if the effects must happen in the order of the right ones, such as a backup before a write.",
+        group=RESULT, key="true: the effects must happen in the order of the right ones.", check=check_flag,
+    )  # fmt: skip
+    anyway: bool = option(
+        False, "True runs the trials though the trial without faults is no baseline: it fails, admits a failure, "
+        "repeats an effect, or differs from one run to the next.", group=RESULT,
+        key="true: the trials run though the trial without faults is no baseline.", check=check_flag,
+    )  # fmt: skip
+    twin: bool | None = option(
+        None, "True compares the trial with a run of it without faults. By default that is so in the virtual world if "
+        "no `effects` are given.", group=RESULT,
+    )  # fmt: skip
+
+    def check(self) -> None:
+        """Checks each value that can be wrong alone.
+
+        Raises:
+            ValueError, TypeError: one is wrong; the message is one line.
+        """
+        for each in fields(RunOptions):
+            if each.metadata["check"] is not None:
+                each.metadata["check"](each.name, getattr(self, each.name))
+
+
+@dataclass(frozen=True)
+class Asked(RunOptions):
+    """The arguments of `run`."""
+
+    agent: Any = field(
+        metadata={
+            "says": "a callable that takes the prompt and returns the answer, sync or async, or a LangChain Runnable. "
+            "A Runnable is called by `invoke`, or by `ainvoke` if a tool is async only.",
+            "group": AGENT,
+        }
+    )
+    prompt: Any = field(
+        metadata={
+            "says": "what the agent is called with, or a conversation (`lab.turns`), whose turns it is called with.",
+            "group": AGENT,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class AskedMany(Asked):
+    """The arguments of `run_many`."""
+
+    trials: int = field(kw_only=True)
+    jobs: int = field(default=1, kw_only=True)
+
+
+def key_of(option: Field[Any]) -> str:
+    """The option's key in scenario files, whether they have it or not."""
+    return option.name.removesuffix("_s")
+
+
+def keys() -> Iterator[Field[Any]]:
+    """The options that scenario files have too."""
+    return (each for each in fields(RunOptions) if each.metadata["key"])
+
+
+def taking(arguments: Callable[P, A]) -> Callable[[Callable[[A], R]], Callable[P, R]]:
+    """Gives a function that takes one object of arguments the signature and the help of the object's class: it is
+    called with the arguments themselves."""
+    signature = inspect.signature(arguments)
+    options = {each.name for each in fields(RunOptions)}
+    parameters = sorted(signature.parameters.values(), key=lambda each: (each.kind, each.name in options))
+    signature = signature.replace(parameters=parameters)
+
+    def changed(function: Callable[[A], R]) -> Callable[P, R]:
+        name = function.__name__
+
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError as error:
+                unknown = next((each for each in kwargs if each not in signature.parameters), "")
+                near = closest(unknown, signature.parameters) if unknown else ""
+                raise TypeError(f"{name}() {error}{f'. Did you mean {near!r}?' if near else ''}") from None
+            return function(arguments(*args, **kwargs))
+
+        of_function = inspect.signature(function).return_annotation
+        call.__signature__ = signature.replace(return_annotation=of_function)  # type: ignore[attr-defined]
+        call.__doc__ = inspect.cleandoc(function.__doc__ or "").replace(THEY_STAND, told())
+        return call
+
+    return changed
+
+
+def told() -> str:
+    """The options with their meanings, under their headings, as the docstring of `run` has them."""
+    asked = fields(Asked)
+    groups: dict[str, list[str]] = {AGENT: [], WORLD: [], RESULT: []}
+    for each in (*asked[len(fields(RunOptions)) :], *asked[: len(fields(RunOptions))]):
+        text = f"`{each.name}`: {each.metadata['says']}"
+        wrapped = textwrap.wrap(text, 112, subsequent_indent=" " * 4, break_long_words=False, break_on_hyphens=False)
+        groups[each.metadata["group"]].append(textwrap.indent("\n".join(wrapped), " " * 4))
+    return "\n\n".join("\n".join((f"{heading}\n", *lines)) for heading, lines in groups.items())

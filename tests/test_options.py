@@ -1,0 +1,87 @@
+"""The options of a run stand in one place, from which signatures, help, scenario files and the plug-in take them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.execution.checked import NAMED, NOT_NAMED
+from chaoslab.execution.options import RunOptions, key_of, keys
+from chaoslab.execution.pytest_plugin import Chaos
+from chaoslab.execution.scenarios.running import imported
+from chaoslab.execution.scenarios.spec import ScenarioSpec
+
+OPTIONS = [each.name for each in fields(RunOptions)]
+
+
+def agent(prompt: str) -> str:
+    return prompt
+
+
+@pytest.mark.parametrize("function", [lab.run, lab.run_many])
+def test_signature_and_help_have_every_option(function: Callable[..., Any]) -> None:
+    parameters = inspect.signature(function).parameters
+    assert list(parameters)[:2] == ["agent", "prompt"]
+    assert list(parameters)[-len(OPTIONS) :] == OPTIONS
+    for each in fields(RunOptions):
+        assert (parameters[each.name].default, parameters[each.name].annotation) == (each.default, each.type)
+
+
+def test_the_help_of_run_explains_every_argument_under_its_heading() -> None:
+    lines = (inspect.getdoc(lab.run) or "").splitlines()
+    said = [line.split("`")[1] for line in lines if line.startswith("    `")]
+    assert said == ["agent", "prompt", *OPTIONS]
+    assert [lines[n - 2] for n, line in enumerate(lines) if line.startswith(("    `agent`", "    `faults`"))] == [
+        "The agent and its functions:",
+        "The faults and the world:",
+    ]
+    assert max(map(len, lines)) <= 116
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        lambda: lab.run(agent, "x", timout_s=3),  # type: ignore[call-arg]
+        lambda: lab.run_many(agent, "x", trials=1, timout_s=3),  # type: ignore[call-arg]
+    ],
+)
+def test_an_option_that_is_none_is_refused(mistake: Callable[[], Any]) -> None:
+    with pytest.raises(TypeError, match=r"^run(_many)?\(\) got an .* 'timout_s'. Did you mean 'timeout_s'\?$"):
+        mistake()
+
+
+def test_the_plug_in_refuses_it_too(chaos: Chaos) -> None:
+    with pytest.raises(
+        pytest.fail.Exception, match=r"^chaos: run\(\) got an .* 'timout_s'. Did you mean 'timeout_s'\?$"
+    ):
+        chaos.run(agent, "x", timout_s=3)
+
+
+def test_types_are_checked() -> None:
+    with pytest.raises(ValueError, match="seed is 'one'"):
+        lab.run(agent, "x", seed="one")  # type: ignore[arg-type]
+
+
+def test_a_scenarios_file_has_the_options_with_a_key() -> None:
+    assert {key_of(each) for each in keys()} <= set(ScenarioSpec.model_fields)
+    for each in keys():
+        default = ScenarioSpec.model_fields[key_of(each)].get_default(call_default_factory=True)
+        assert default == each.default or not (default or each.default), each.name
+
+
+def test_a_run_gets_all_of_them() -> None:
+    made = lab.scenario("x").agent(agent).ask("x").set(elsewhere="unreachable", calls_max=7, isolate="fork")
+    (scenario,) = made.check()
+    _, options = imported(scenario)
+    assert set(options) == {each.name for each in keys()}
+    assert (options["elsewhere"], options["calls_max"], options["isolate"]) == ("unreachable", 7, "fork")
+
+
+def test_the_runs_name_has_every_option_in_one_way() -> None:
+    assert not NAMED & NOT_NAMED
+    assert set(OPTIONS) >= NAMED | NOT_NAMED
