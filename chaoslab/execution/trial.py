@@ -299,7 +299,7 @@ def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
         NoBaseline: the twin is nothing to compare with, and the trials are not to run anyway.
     """
     calm, first = Plan(spec.plan.seed), TrialSpec(0)
-    with replace(spec, plan=calm).opened() as do:
+    with replace(spec, plan=calm, options=replace(spec.options, order="asked")).opened() as do:
         twin = _trial(do(first), calm, None)
         again = _trial(do(first), calm, None) if spec.options.world == "virtual" else twin
     spec = replace(spec, called=twin._result.called)

@@ -18,6 +18,7 @@ from chaoslab.core.events import (
     Budget,
     CallDisturbed,
     CallFinished,
+    CallsOrdered,
     CallStarted,
     Effect,
     Event,
@@ -236,6 +237,8 @@ def _said_of_the_prompt(event: Event) -> str:
             return f"usage    model {event.request} {event.prompt_tokens} + {event.completion_tokens} tokens"
         case Budget():
             return f"budget   {event.limit}: {event.spent:g} of {event.allowed:g} ({event.mode})"
+        case CallsOrdered():
+            return f"order    {_flat(', '.join(event.calls))}: drawn for calls made together"
         case LabWarning():
             return f"warning  {_flat(event.message)}"
         case PromptAttempt() if event.status != "ok":

@@ -72,7 +72,8 @@ class AgentSpec(AgentCase):
             new, hung, exchanged = stack.enter_context(
                 {"virtual": self._virtual, "local": self._local}[self.options.world]()
             )
-            seam = FunctionSeam(self.plan, timeout_s=self.options.timeout_s)
+            ordered = self.options.order == "seeded"
+            seam = FunctionSeam(self.plan, timeout_s=self.options.timeout_s, ordered=ordered)
             models = {name: _model(self.services.get(name)) for name in self.models}
             reads = read_by_clients(self.reads)
             services = ServiceSeam(

@@ -30,6 +30,7 @@ from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import Events, Piped, Streamed, json_of
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import client_retry
+from chaoslab.seams.functions.seam import Turns
 from chaoslab.seams.protocols import mcp, sse
 from chaoslab.seams.protocols.message import Effects
 from chaoslab.seams.services.effects import EFFECT, SAFE, shared_id, stated
@@ -75,6 +76,7 @@ class ServiceSeam:
         self.book: TrialLog | None = None
         self.memory = TrialMemory(plan, "")
         self.asked_of: set[str] = set()
+        self.turns: Turns | None = None
         self.open: dict[int, ServiceAttempt] = {}
         """The attempts whose clients have not ended them."""
         self.settle: Callable[[], object] = lambda: None

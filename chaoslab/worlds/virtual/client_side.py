@@ -47,6 +47,8 @@ class ClientSide:
     def asked(self, request: Asked, body: bytes) -> ServiceAttempt | None:
         """The attempt that a request is; None if nobody watches any more."""
         method, target = request.method.decode(), request.target.decode("latin-1")
+        if self._seam.turns is not None and self._seam.book is not None and self._name not in self._seam.models:
+            self._seam.turns.wait(f"{self._name} {method} {target}")
         attempt = asked(self._seam, self._name, HttpRequest(method, target, list(request.headers), body), self)
         if attempt is not None:
             exchange = _Exchange(attempt, self._end.peer)

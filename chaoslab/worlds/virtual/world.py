@@ -6,7 +6,7 @@ import asyncio
 import socket
 import sys
 from asyncio import _get_running_loop, _set_running_loop
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine
 from chaoslab.worlds.virtual.network import TRIP_S, Address, Network
 from chaoslab.worlds.virtual.patches import kept_locks
 from chaoslab.worlds.virtual.sockets import Sockets
+from chaoslab.worlds.virtual.turns import Turns
 
 T = TypeVar("T")
 DEADLINE_S = 3600.0
@@ -123,6 +124,10 @@ class World:
     def warnings(self) -> list[str]:
         """Warnings about what the program asked of this world."""
         return self.elsewhere.warnings
+
+    def turns(self, dice: Dice, told: Callable[[Sequence[str]], object]) -> Turns:
+        """The turns of calls that begin at the same moment; see `Turns`."""
+        return Turns(self.machine, dice, told)
 
     def pace(self, function: str) -> int:
         """The number of calls that the running thread may make until it must ask again, this one included."""
