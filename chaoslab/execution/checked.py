@@ -22,6 +22,7 @@ from chaoslab.execution.agents import says
 from chaoslab.execution.agents.case import AgentCase
 from chaoslab.execution.agents.functions import name_of
 from chaoslab.execution.agents.run import WORLDS, AgentSpec
+from chaoslab.execution.forked import can_limit_memory
 from chaoslab.execution.gateway import check_clocks, check_refusing
 from chaoslab.execution.options import Asked, RunOptions
 from chaoslab.model.formats import with_objects
@@ -54,6 +55,8 @@ def checked(asked: Asked) -> tuple[AgentSpec, bool, Path | None]:
     _check_world(world, services)
     validation.check_elsewhere(asked.elsewhere, world)
     asked.check()
+    if asked.memory_mb is not None and not (asked.isolate and can_limit_memory()):
+        raise ValueError("memory_mb= needs isolate='fork' on Linux: only a process of its own has a memory of its own")
     for name in ("now", "order") if world != "virtual" else ():
         if getattr(asked, name) != RunOptions.__dataclass_fields__[name].default:
             raise ValueError(f"{name}= needs world='virtual', whose clock and whose order are the lab's")

@@ -10,14 +10,17 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeVar
 
 from chaoslab.base.interrupts import SIGNALS
 from chaoslab.execution.workers import Came, WorkerLost, from_here
 
+STATM = Path("/proc/self/statm")
+"""The memory of this process, in pages; the first number is the size of its addresses."""
 S = TypeVar("S")
 R = TypeVar("R")
 
@@ -27,17 +30,44 @@ def can_fork() -> bool:
     return hasattr(os, "fork")
 
 
-def in_child(do: Callable[[S], R], named: Callable[[S], str]) -> Callable[[S], R]:
+def can_limit_memory() -> bool:
+    """Tells if a process can be given a limit of its memory here, and can tell how much it has."""
+    return STATM.exists()
+
+
+@contextmanager
+def limited(memory_mb: int | None) -> Iterator[None]:
+    """A context in which this process may take so many MiB more of memory than it has."""
+    if memory_mb is None:
+        yield
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    has = int(STATM.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    most = has + memory_mb * 1024 * 1024
+    resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def in_child(do: Callable[[S], R], named: Callable[[S], str], *, memory_mb: int | None = None) -> Callable[[S], R]:
     """`do` in a child process for each call. Modules that a child has imported are imported here too, so that the next
-    need not load them again. `named`: the name of a trial, for messages.
+    need not load them again. `named`: the name of a trial, for messages. `memory_mb`: as in `limited`.
 
     Raises (when called):
         WorkerLost: the child ended without a result.
         NotPicklable: the result cannot be sent from one process to another.
     """
 
+    def within(spec: S) -> R:
+        with limited(memory_mb):
+            return do(spec)
+
     def call(spec: S) -> R:
-        came, imported = _of_child(do, spec, named(spec))
+        came, imported = _of_child(within, spec, named(spec))
         for name in imported:
             with suppress(Exception):  # a module made at run time, or one that is imported once only
                 importlib.import_module(name)

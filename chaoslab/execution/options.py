@@ -61,6 +61,11 @@ def check_moment(name: str, value: Any) -> None:
             raise ValueError(f"{name} is {shown(value)}: it should be {said}") from None
 
 
+def check_memory(name: str, value: Any) -> None:
+    if value is not None:
+        check_number(name, value, whole=True)
+
+
 def check_order(name: str, value: Any) -> None:
     if value not in ("asked", "seeded"):
         raise ValueError(f"{name} is {shown(value)}: it should be 'asked' or 'seeded'")
@@ -112,6 +117,11 @@ class RunOptions:
         None, '"fork" runs each trial in a process of its own, a copy of this one, so that nothing of a trial is left '
         "to the next.", group=AGENT, choices=("fork",),
         key="fork: each trial runs in a process of its own, so that nothing of it is left to the next.",
+    )  # fmt: skip
+    memory_mb: int | None = option(
+        None, 'the memory in MiB that a trial may take beyond what this process has, with isolate="fork" on Linux. '
+        "What would take more raises MemoryError where it asks for it.", group=AGENT, check=check_memory,
+        key="The memory in MiB that a trial may take beyond what the process has, with isolate: fork on Linux.",
     )  # fmt: skip
     services: Mapping[str, Any] | None = option(
         None, "applications by host name, served on the virtual network at http://<name> and https://<name>, or at "

@@ -91,7 +91,7 @@ class AgentSpec(AgentCase):
                 self._check_upstreams()
                 return run_trial(self, spec, ready)
 
-            yield in_child(do, self.named) if self.options.isolate else do
+            yield in_child(do, self.named, memory_mb=self.options.memory_mb) if self.options.isolate else do
 
     def _check_upstreams(self) -> None:
         """Checks that there are services to break: an agent that meets none is at most degraded, which proves nothing.

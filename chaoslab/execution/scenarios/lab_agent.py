@@ -25,7 +25,9 @@ OF_THE_LAB = ("faults", "seed", "world", "timeout", "deadline", "effects", "fact
 """The options that a scenario with the lab's agent may have. It has none of the others."""
 NOT_OF_THE_LAB = {
     "state": "its services tell their effects; state effects or facts",
-    **dict.fromkeys(("isolate", "elsewhere", "calls_max"), "that is for an agent of yours"),
+    **dict.fromkeys(
+        ("isolate", "elsewhere", "calls_max", "now", "order", "memory_mb"), "that is for an agent of yours"
+    ),
 }
 """The reason why not, if it is another than `HAS_ITS_OWN`."""
 Say = Callable[..., None]
