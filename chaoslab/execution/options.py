@@ -93,14 +93,15 @@ AGENT, WORLD, RESULT = "The agent and its functions:", "The faults and the world
 class RunOptions:
     """The options of `run` and `run_many`, as they were given."""
 
-    tools: Sequence[Any] | None = option(
+    tools: Sequence[Any] | Mapping[str, Any] | None = option(
         (), "the functions that change the world. Each call of one is an effect.", group=AGENT,
         key="The agent's functions with effects, each as module:name.",
     )  # fmt: skip
-    reads: Sequence[Any] | None = option(
-        (), "the functions that do not. Both lists take functions (sync or async), bound methods, objects that can be "
-        "called, tools of a framework that the lab knows (such as LangChain), and `mcp_tool`. Calls with the same "
-        "`idempotency_key` argument count as one effect.", group=AGENT,
+    reads: Sequence[Any] | Mapping[str, Any] | None = option(
+        (), "the functions that do not. Both lists take functions (sync or async), bound methods, tools of a framework "
+        "that the lab knows (such as LangChain), other objects with one function in them, and `mcp_tool`. A mapping "
+        'names them, as in `tools={"refund": Refund.run}`. The arguments of a class\'s method without parameters are '
+        "the fields of its object. Calls with the same `idempotency_key` argument count as one effect.", group=AGENT,
         key="The agent's functions without effects, each as module:name.",
     )  # fmt: skip
     ignore: Sequence[str] | None = option(

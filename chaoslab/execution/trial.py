@@ -20,6 +20,7 @@ from chaoslab.analysis.measures.incidents import Incident, how_bad, incidents
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.ledger import effects_of, told_of
 from chaoslab.analysis.verdict.table import Outcome, Verdict
+from chaoslab.analysis.verdict.unread import unread
 from chaoslab.base.durations import duration
 from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import describe_error, line
@@ -140,7 +141,8 @@ class Trial:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the trial, such as functions that could not be watched, or faults that hit nothing."""
-        return (*self._result.warnings, *idle(self.history, self.plan.injections))
+        nothing_shown = unread(record.event for record in self.history.records if record.trial == self.key)
+        return (*self._result.warnings, *idle(self.history, self.plan.injections), *filter(None, [nothing_shown]))
 
     def __str__(self) -> str:
         """The outcome and its reason in one line; `story` has the details."""

@@ -74,6 +74,8 @@ _ADMITS, _CLAIMING = re.compile("|".join(_ADMISSIONS)), re.compile(_CLAIMS)
 _DOUBTING, _QUIET, _PAST, _MAYBE = (re.compile(each) for each in (_DOUBTS, _NO_TROUBLE, _EARLIER, _IF))
 _SENTENCE = re.compile(r"(?<=[.!?;…])\s+|\n+|\s*\|\s*|\s+[–—-]\s+|,? (?:but|however|yet|although|though)\b,?|: ")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|“[^“”\n]*”|(?<!\w)'[^'\n]*'(?!\w)")
+_ROW = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
+"""A line of a table, which is no sentence."""
 _MARKS = re.compile(r"[*_`#>]+")
 _NEGATED = re.compile(
     r"\b(?:not|never|no longer)\b|n't\b|\bcannot\b|\bno\b|\bnone\b|\bneither\b|\bun(?:able|successful)"
@@ -129,7 +131,7 @@ def read(answer: str, deeds: tuple[str, ...] = (), twin: str = "") -> Reading:
 
 
 def _sentences(answer: str) -> list[str]:
-    return _SENTENCE.split(unquoted(_MARKS.sub("", folded(answer)).replace("❌", " failed ")))
+    return _SENTENCE.split(unquoted(_MARKS.sub("", _ROW.sub("", folded(answer))).replace("❌", " failed ")))
 
 
 def unquoted(text: str) -> str:
@@ -141,7 +143,8 @@ def _past(deeds: Sequence[str]) -> re.Pattern[str] | None:
     """The past of the words in the names of effects: of "send_mail" it is "sent" or "mailed"."""
     words = {word for deed in deeds for word in re.findall(r"[^\W\d_]{3,}", folded(deed))}
     forms = {form for word in words for form in (_IRREGULAR.get(word, f"{word}ed"), f"{word}d", f"{word}{word[-1]}ed")}
-    forms |= {word for word in words if word.endswith("ed")} | {f"{word[:-1]}ied" for word in words if word[-1] == "y"}
+    forms |= {word for word in words if word.endswith("ed") or word in _IRREGULAR.values()}
+    forms |= {f"{word[:-1]}ied" for word in words if word[-1] == "y"}
     return re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, forms)))})\b") if forms else None
 
 

@@ -16,7 +16,7 @@ from chaoslab.core import events
 from chaoslab.core.conversation import Conversation, Talk
 from chaoslab.execution.agents.calling import Ask, Start, awaited, text_of
 from chaoslab.execution.agents.case import AgentCase, AgentResult
-from chaoslab.execution.agents.trial_record import UNHELD, close, opening, uncalled
+from chaoslab.execution.agents.trial_record import UNHELD, close, opening, unasked, uncalled
 from chaoslab.execution.place import Here, Place
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.model.app import ModelApp
@@ -71,7 +71,7 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     result.called = book.called() | services.asked_of
     result.spent_usd = services.spent.cost_usd
     result.warnings += tuple(dict.fromkeys(warned))
-    result.warnings += (*place.warnings, *uncalled(case, result.called, ready.unheld))
+    result.warnings += (*place.warnings, *uncalled(case, result.called, ready.unheld), *unasked(case, result))
     with place.entered():
         if case.options.state is not None:
             book.note(states.event())

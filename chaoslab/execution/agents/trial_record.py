@@ -118,6 +118,19 @@ def uncalled(case: AgentCase, called: frozenset[str], unheld: Sequence[str]) -> 
     return (f"{said}; {_listed(idle)} could hit nothing" if idle else said,)
 
 
+def unasked(case: AgentCase, result: AgentResult) -> tuple[str, ...]:
+    """A warning about models of which none was asked, though the agent answered: an earlier trial of this process may
+    have filled a cache of answers."""
+    if not case.models or case.options.isolate or not result.ok or not result.called.isdisjoint(case.models):
+        return ()
+    were = "was" if len(case.models) == 1 else "were"
+    before = "" if (case.called or frozenset()).isdisjoint(case.models) else ", though the run without faults asked"
+    return (
+        f"{_listed(case.models)} {were} not asked in this trial{before}: a cache of answers in this process may have "
+        "answered instead; isolate='fork' gives each trial a process of its own, and switching the cache off is surer",
+    )
+
+
 def _listed(names: Sequence[str]) -> str:
     """ "a, b and c"."""
     return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]

@@ -208,12 +208,14 @@ def _items(given: Any) -> Iterable[Any]:
 @dataclass(frozen=True)
 class Wrapping:
     """The way in which a tool's functions are led through a seam. `effect`: a call changes the world. `ignored`:
-    parameters that are no arguments of a request. `errors`: the exceptions that its caller knows."""
+    parameters that are no arguments of a request. `errors`: the exceptions that its caller knows. `name`: the tool's
+    name if it is not the one that its framework or its function has."""
 
     seam: FunctionSeam
     effect: bool
     ignored: frozenset[str] = frozenset()
     errors: NativeErrors = PYTHON
+    name: str = ""
 
     def stand_in(
         self,
@@ -229,7 +231,9 @@ class Wrapping:
         fills in. `errors` hold unless others were asked for."""
         errors = errors if self.errors is PYTHON else self.errors
         hidden = hidden | self.ignored
-        return self.seam.stand_in(WrappedFunction(name, real, self.effect, hidden, errors, returned, served))
+        return self.seam.stand_in(
+            WrappedFunction(self.name or name, real, self.effect, hidden, errors, returned, served)
+        )
 
 
 class _Attempt(Attempt):
@@ -316,7 +320,7 @@ class _Attempt(Attempt):
         self.sent = call
         args, kwargs = self.made.args, self.made.kwargs
         if call.value is not self.call.value:
-            args, kwargs = (), {**self.tool.passed_along(args, kwargs), **call.value}
+            args, kwargs = (), self.tool.given_again(args, kwargs, call.value)
         try:
             result = self.tool.function(*args, **kwargs)
             if self.tool.of_coroutine:
