@@ -249,6 +249,7 @@ def test_a_call_that_the_tool_refuses_has_failed_and_asked_again_it_is_the_same_
     def agent(_: str) -> Any:
         return [rpc_agent("17"), rpc_agent("17")]
 
-    trial = lab.run(agent, "x", services={"shop": rpc_shop}, faults=[lab.inject("tool_error", "shop", calls=[1])])
+    fault = lab.inject("tool_error", "shop", calls=[1])
+    trial = lab.run(agent, "x", services={"shop": rpc_shop}, faults=[fault], twin=False)
     assert [(event.at.request, event.at.attempt) for _, event in trial.history.of(CallStarted)] == [(1, 1), (1, 2)]
     assert json.dumps(trial.answer[1]) == '{"order": 17, "total": 30}'
