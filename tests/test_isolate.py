@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
+from chaoslab.execution.forked import can_limit_memory
 from chaoslab.execution.workers import WorkerLost
 
 seen: list[str] = []
@@ -133,3 +134,34 @@ def test_an_interrupt_ends_the_child_too(tmp_path: Path) -> None:
 def test_another_way_is_refused_in_one_line(isolate: Any) -> None:
     with pytest.raises(ValueError, match=r"^isolate is .*: it should be 'fork' \(each trial in a child process\)"):
         lab.run(remembers, "go", isolate=isolate)
+
+
+def hoarder(prompt: str) -> str:
+    try:
+        return f"kept {len(bytearray(256 * 1024 * 1024))} bytes"
+    except MemoryError:
+        if prompt == "careless":
+            raise
+        return "too much"
+
+
+@pytest.mark.skipif(not can_limit_memory(), reason="the limit needs Linux")
+@pytest.mark.parametrize(
+    ("prompt", "memory_mb", "answer", "error"),
+    [
+        ("careful", 128, "too much", None),
+        ("careless", 128, None, "MemoryError"),
+        ("careful", 1024, "kept 268435456 bytes", None),
+    ],
+)
+def test_a_trial_may_take_so_much_memory(prompt: str, memory_mb: int, answer: Any, error: str | None) -> None:
+    trial = lab.run(hoarder, prompt, isolate="fork", memory_mb=memory_mb, twin=False)
+    assert (trial.answer, trial.error and type(trial.error).__name__) == (answer, error)
+
+
+@pytest.mark.parametrize(
+    ("options", "line"), [({"memory_mb": 64}, "needs isolate='fork'"), ({"memory_mb": 0}, "memory_mb is 0")]
+)
+def test_a_limit_that_cannot_be_is_refused(options: dict[str, Any], line: str) -> None:
+    with pytest.raises(ValueError, match=line):
+        lab.run(hoarder, "x", **options)

@@ -11,6 +11,10 @@ from typing import Any
 
 from chaoslab.core.stream import DONE, is_done
 
+CHAT_FAILED = {
+    "message": "The server had an error while processing your request. Sorry about that!", "type": "server_error",
+    "param": None, "code": None,
+}  # fmt: skip
 FINISHES = ("length", "content_filter")
 """The reasons, beside the usual one, for which an answer may end."""
 
@@ -79,6 +83,13 @@ class Answers(ABC):
     def closes(self, event: bytes) -> bool:
         """Tells if the event is the format's last one."""
 
+    @abstractmethod
+    def failing(self, events: Sequence[Any]) -> bytes:
+        """The format's event for an answer that fails behind these events, when its status was sent already."""
+
+    ping = b": keep-alive\n\n"
+    """An event by which the format shows that a stream goes on; by default a comment."""
+
 
 class ChatAnswers(Answers):
     """Those of OpenAI's chat completions."""
@@ -125,6 +136,9 @@ class ChatAnswers(Answers):
 
     def closes(self, event: bytes) -> bool:
         return is_done(event)
+
+    def failing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
+        return b"event: error\ndata: " + json.dumps({"error": CHAT_FAILED}).encode() + b"\n\n"
 
     def said(self, value: Any) -> Said | None:
         message = self._message(value)

@@ -39,7 +39,8 @@ class ChangedReply(Fault):
         if changed is value:
             return reply
         in_text = isinstance(reply.value, str) and not isinstance(value, str)
-        return reply.with_value(as_text(changed, reply.value) if in_text else changed)
+        told = as_text(changed, reply.value) if in_text else changed
+        return reply.with_value(told) if self.breaks_form else reply.in_form(told)
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
         """The value that the caller gets. `value` itself if there is nothing to change; it is never altered."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from chaoslab.base.clock import system
 
 if TYPE_CHECKING:
     from chaoslab.core.exchange import Call, Reply
@@ -39,3 +42,7 @@ class TrialContext:
     spent: Mapping[str, float] = field(default_factory=dict)
     memory: dict[str, Any] = field(default_factory=dict)
     earlier: Sequence[Exchange] = ()
+
+    def utc(self) -> datetime:
+        """The moment by the clock of the world."""
+        return system.utc()

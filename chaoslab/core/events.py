@@ -487,6 +487,14 @@ class Budget(Event):
 
 
 @fixed(frozen=True, kw_only=True)
+class CallsOrdered(Event):
+    """The order that was drawn for calls that were made at the same moment (`order="seeded"`). `calls`: the names of
+    their functions or requests, and of several with one name its number in the order of asking."""
+
+    calls: list[str]
+
+
+@fixed(frozen=True, kw_only=True)
 class LabWarning(Event, kind="warning"):
     """A warning to the user, in one line."""
 

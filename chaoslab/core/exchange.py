@@ -23,6 +23,8 @@ from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import EVENT_STREAM, Parts, Streamed, Watched
 
 forever = math.inf
+OF_LENGTH = ("content-length", "content-encoding", "transfer-encoding")
+"""The headers that say how a body is sent, which no other body has."""
 
 
 def json_reply(value: Any) -> Reply:
@@ -36,7 +38,8 @@ class Call:
 
     `value` is its meaning: a tool's arguments, or a chat request's JSON. `errors` are the target's own replies for a
     failure, by status. `dialog` tells where the messages are in a chat request. `answered_with` makes a
-    successful reply of a value, in the target's own form, for a story that does not ask the target.
+    successful reply of a value, in the target's own form, for a story that does not ask the target. `failed_with` makes
+    the reply in which a tool says in these words that it failed, if its protocol has a form for that.
     """
 
     target: str
@@ -50,6 +53,7 @@ class Call:
     dialog: Dialog = CHAT
     answered_with: Callable[[Any], Reply] = field(default=json_reply, repr=False, compare=False)
     turn: int = 1
+    failed_with: Callable[[str], Reply] | None = field(default=None, repr=False, compare=False)
 
     @once
     def at(self) -> AttemptRef:
@@ -91,6 +95,8 @@ class Reply:
     pipes: tuple[Watched, ...] = ()
     of_function: ClassVar[bool] = False
     """True of a function's result, which has no status."""
+    enveloped: ClassVar[bool] = False
+    """True if the value is a part of a message whose other parts the protocol needs."""
 
     def through(self, pipe: Pipe, *, holds: bool = False) -> Reply:
         """The same reply with its events through one pipe more; a whole reply as it is. `holds`: as in `Watched`."""
@@ -140,6 +146,20 @@ class Reply:
         body = json.dumps(value, ensure_ascii=False).encode()
         kept = {k: v for k, v in self.headers.items() if k.lower() not in ("content-length", "content-encoding")}
         return Reply(self.status, kept, body)
+
+    def in_form(self, value: Any) -> Reply:
+        """The reply with another value, in the form that its target promises. Itself if that leaves nothing changed."""
+        return self.with_value(value)
+
+    @property
+    def json_text(self) -> str:
+        """The reply's JSON, of a message all of it."""
+        return json.dumps(self.value, ensure_ascii=False)
+
+    def with_text(self, text: str) -> Reply:
+        """The reply with this text in the place of its JSON."""
+        headers = {name: said for name, said in self.headers.items() if name.lower() not in OF_LENGTH}
+        return Reply(self.status, headers, text.encode())
 
     def same_as(self, other: Reply | None) -> bool:
         return (

@@ -50,6 +50,9 @@ class Fault:
     - `looks_back`: its story reads `context.earlier`.
     - `of_model`: it acts on the messages or the answers of a model, which other targets have none of.
     - `of_tools`: it changes the values of a tool's answer, which the answers of models have none of.
+    - `of_listing`: it changes the list of a service's tools, which no other fault does.
+    - `breaks_form`: it changes the form of an answer, which others keep where the target promises one, as a tool of MCP
+      does by its output schema.
     - `of_text`: it acts on the text of a tool call's arguments, which some models have none of: theirs are objects.
     - `of_bytes`: it acts on the bytes of an answer, which a function's has none of.
     - `of_process`: it acts on the process of a service, for all clients of the service (see `outage`).
@@ -77,6 +80,8 @@ class Fault:
     looks_back: ClassVar[bool] = False
     of_model: ClassVar[bool] = False
     of_tools: ClassVar[bool] = False
+    of_listing: ClassVar[bool] = False
+    breaks_form: ClassVar[bool] = False
     of_text: ClassVar[bool] = False
     of_bytes: ClassVar[bool] = False
     of_process: ClassVar[bool] = False

@@ -23,6 +23,8 @@ TRIGGERS = (
     "persistence", "tool", "when", "after",
 )  # fmt: skip
 """The parameters of `inject` that are no fault's own."""
+LISTING = "tools/list"
+"""The name of an MCP server's list of tools, where it is a target of its own."""
 SURELY = 0.85
 """The likeness to a trigger's name above which it was meant, though the fault has no such parameter."""
 Parameter = bool | int | float | str
@@ -189,6 +191,14 @@ def check(
                 continue
             for name in filter(injection.covers, returns):
                 raise ValueError(f"{choice.fault} works on {wanted}, and {name} is a function: aim it at a service")
+        if injection.of_listing:
+            for name in filter(injection.covers, [name for name in there if name in returns | has_messages]):
+                if name != LISTING:
+                    what = "model" if name in has_messages else "function"
+                    raise ValueError(
+                        f"{injection.choices[0].fault} works on an MCP server's list of tools, and {name} is a {what}: "
+                        f"aim it at the server, or at mcp_tool('{LISTING}')"
+                    )
         for choice in injection.choices:
             for name in filter(injection.covers, returns if trait(load(choice.fault), "of_process") else ()):
                 raise ValueError(f"{choice.fault} stops a process, and {name} is a function: aim it at a service")

@@ -87,6 +87,11 @@ class Injection:
         return any(trait(load(choice.fault), "of_process") for choice in self.choices)
 
     @cached_property
+    def of_listing(self) -> bool:
+        """True if it hits requests for the list of a service's tools, and no others."""
+        return any(trait(load(choice.fault), "of_listing") for choice in self.choices)
+
+    @cached_property
     def _patterns(self) -> tuple[re.Pattern[str], ...]:
         return tuple(re.compile(translate(target)) for target in self.targets)
 

@@ -12,6 +12,7 @@ from typing import Any
 from chaoslab.base.clock import iso
 from chaoslab.base.identity import digest
 from chaoslab.base.jsonable import to_jsonable
+from chaoslab.base.parsers import moment
 from chaoslab.config.settings import DEFAULT_NOW
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.inject import check
@@ -21,6 +22,7 @@ from chaoslab.execution.agents import says
 from chaoslab.execution.agents.case import AgentCase
 from chaoslab.execution.agents.functions import name_of
 from chaoslab.execution.agents.run import WORLDS, AgentSpec
+from chaoslab.execution.forked import can_limit_memory
 from chaoslab.execution.gateway import check_clocks, check_refusing
 from chaoslab.execution.options import Asked, RunOptions
 from chaoslab.model.formats import with_objects
@@ -66,6 +68,11 @@ def checked(asked: Asked) -> tuple[AgentSpec, bool, Path | None]:
     _check_world(world, services)
     validation.check_elsewhere(asked.elsewhere, world)
     asked.check()
+    if asked.memory_mb is not None and not (asked.isolate and can_limit_memory()):
+        raise ValueError("memory_mb= needs isolate='fork' on Linux: only a process of its own has a memory of its own")
+    for name in ("now", "order") if world != "virtual" else ():
+        if getattr(asked, name) != RunOptions.__dataclass_fields__[name].default:
+            raise ValueError(f"{name}= needs world='virtual', whose clock and whose order are the lab's")
     upstreams = validation.upstreams(asked.upstreams, world, isolate=validation.isolated(asked.isolate))
     there = {**services, **upstreams}
     validation.agent(asked.agent)
@@ -117,7 +124,7 @@ def checked(asked: Asked) -> tuple[AgentSpec, bool, Path | None]:
     validation.raises(raises, [name_of(function) for function in (*tools, *reads)])
     spec = AgentSpec(
         asked.agent, prompt, tools, reads, plan, f"py{asked.seed}-{name}",
-        iso(datetime.fromisoformat(DEFAULT_NOW)), deadline_s, services, effects, facts,
+        iso(datetime.fromisoformat(moment(asked.now or DEFAULT_NOW))), deadline_s, services, effects, facts,
         stated=effects is not None or bool(facts),
         models=models,
         ignore=ignore,

@@ -39,6 +39,9 @@ ORDER = {
     "order": 17, "name": "Tea", "amount": 12.5, "due": "2026-06-01", "paid": True, "customer": "ann@shop.test",
     "lines": [{"item": "tea", "count": 2, "price": 4.0}, {"item": "cup", "count": 1, "price": 4.5}], "total": 12.5,
 }  # fmt: skip
+LIST = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
+LISTED = b'{"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "price", "description": "Price"}]}}'
+"""A request for the list of tools in MCP, and the answer."""
 CALLERS: Mapping[str, int] = {"concurrency_limit": 2}
 """The callers at once, each in a thread of its own, of a fault that a caller alone never meets."""
 BUSY_S = 0.01
@@ -85,11 +88,19 @@ def _service(cell: Cell, fault: Injection) -> Trial:
         start_response("200 OK", [("Content-Type", "text/event-stream")])
         return [f"data: {json.dumps(line)}\n\n".encode() for line in ORDER.items()]
 
-    def asking(calls: int) -> None:
-        _ask(SHOP, calls, lambda number: ("GET", f"/orders/{number % 7}", None), tls=_in_handshake(cell))
+    def listing(_: Any, start_response: Any) -> list[bytes]:
+        start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(LISTED)))])
+        return [LISTED]
 
+    def asking(calls: int) -> None:
+        wanted = ("POST", "/mcp", LIST) if lists else None
+        _ask(SHOP, calls, lambda number: wanted or ("GET", f"/orders/{number % 7}", None), tls=_in_handshake(cell))
+
+    lists = trait(load(cell.fault), "of_listing")
     streams = load(cell.fault).layer == "stream"
-    return _trial(_agent(cell, asking), cell, fault, services={SHOP: telling if streams else shop})
+    return _trial(
+        _agent(cell, asking), cell, fault, services={SHOP: listing if lists else telling if streams else shop}
+    )
 
 
 @cache

@@ -14,9 +14,10 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
 from chaoslab.base.interrupts import SIGNALS
@@ -24,6 +25,8 @@ from chaoslab.execution.spec import Executor, TrialSpec, Work
 from chaoslab.execution.stack import Stack
 from chaoslab.execution.workers import TRIES, Came, Heard, Processes, WorkerLost, executor, from_here
 
+STATM = Path("/proc/self/statm")
+"""The memory of this process, in pages; the first number is the size of its addresses."""
 S = TypeVar("S")
 R = TypeVar("R")
 Opened = Callable[[], AbstractContextManager[Callable[[S], R]]]
@@ -127,17 +130,47 @@ class Child(Generic[S, R]):
         self.end()
 
 
-def in_child(do: Callable[[S], R], named: Callable[[S], str], limit_s: float | None = None) -> Callable[[S], R]:
+def can_limit_memory() -> bool:
+    """Tells if a process can be given a limit of its memory here, and can tell how much it has."""
+    return STATM.exists()
+
+
+@contextmanager
+def limited(memory_mb: int | None) -> Iterator[None]:
+    """A context in which this process may take so many MiB more of memory than it has."""
+    if memory_mb is None:
+        yield
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    has = int(STATM.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    most = has + memory_mb * 1024 * 1024
+    resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def in_child(
+    do: Callable[[S], R], named: Callable[[S], str], limit_s: float | None = None, *, memory_mb: int | None = None
+) -> Callable[[S], R]:
     """`do` in a child process for each call. Modules that a child has imported are imported here too, so that the next
-    need not load them again. `named`: the name of a trial, for messages. `limit_s`: see `Child.result`.
+    need not load them again. `named`: the name of a trial, for messages. `limit_s`: see `Child.result`. `memory_mb`: as
+    in `limited`.
 
     Raises (when called):
         WorkerLost: the child ended without a result.
         NotPicklable: the result cannot be sent from one process to another.
     """
 
+    def within(spec: S) -> R:
+        with limited(memory_mb):
+            return do(spec)
+
     def call(spec: S) -> R:
-        with Child[S, R](lambda: nullcontext(do)) as child:
+        with Child[S, R](lambda: nullcontext(within)) as child:
             child.give(spec)
             try:
                 came, imported = child.result(limit_s)

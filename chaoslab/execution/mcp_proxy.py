@@ -2,7 +2,8 @@
 
 A message is a line of JSON-RPC. A call of a tool is a call of a function whose work is done by the server, so the seam
 of functions numbers it, tells its stories and notes it. A client that cancels a call, or leaves, ends its waiting: a
-fault that holds it back is met then.
+fault that holds it back is met then. What no fault changes passes byte by byte, and calls keep their order unless a
+fault holds one back.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -22,13 +24,12 @@ from chaoslab.base.boundary import Through
 from chaoslab.base.clock import SystemClock, system
 from chaoslab.core.plan import Plan
 from chaoslab.execution.gateway import GRACE_S, finished, live
-from chaoslab.seams.adapters.mcp import CLOSED
-from chaoslab.seams.functions import mcp_result
-from chaoslab.seams.functions.mcp_result import ToolResult
+from chaoslab.seams.adapters.mcp import CLOSED, HIDDEN
+from chaoslab.seams.functions.mcp_result import ResultForm, ToolResult
 from chaoslab.seams.functions.native_errors import NativeErrors
 from chaoslab.seams.functions.seam import FunctionSeam
-from chaoslab.seams.functions.wrapped import WrappedFunction
-from chaoslab.seams.services.mcp import only_reads
+from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
+from chaoslab.seams.protocols import mcp
 
 WAIT_S = 60.0
 """The longest time for which a fault holds a call back, in seconds; clients of MCP give up about then."""
@@ -53,8 +54,30 @@ class End(Enum):
     CLOSED = "closed"
 
 
-Inbox = SimpleQueue[Message | End]
-"""The messages for one call that is under way."""
+@dataclass(frozen=True)
+class Line:
+    """A line with its message; the message is empty if it is none that the proxy needs to know."""
+
+    text: bytes
+    message: Message
+
+    @classmethod
+    def of(cls, text: bytes) -> Line:
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = None
+        return cls(text, value if isinstance(value, dict) else {})
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A call that is under way: the client's line, and the inbox of what comes for it. `on_its_way` is set when it has
+    been sent to the server, or is held back, or is over."""
+
+    line: Line
+    inbox: SimpleQueue[Line | End] = field(default_factory=SimpleQueue)
+    on_its_way: threading.Event = field(default_factory=threading.Event)
 
 
 class Patience(SystemClock):
@@ -63,22 +86,24 @@ class Patience(SystemClock):
     def __init__(self) -> None:
         self._call = threading.local()
 
-    def begin(self, inbox: Inbox) -> None:
+    def begin(self, call: Asked) -> None:
         """Begins a call in this thread."""
-        self._call.inbox = inbox
+        self._call.asked = call
 
     def sleep(self, delay_s: float) -> None:
+        asked: Asked = self._call.asked
+        asked.on_its_way.set()
         with suppress(Empty):
-            self._call.inbox.get(timeout=delay_s)
+            asked.inbox.get(timeout=delay_s)
             raise GivenUp
 
 
 class RpcError(Exception):
-    """A server's error in place of a result."""
+    """An error in place of a result. `line`: the server's, if it is its own."""
 
-    def __init__(self, error: Any) -> None:
+    def __init__(self, error: Any, line: Line | None = None) -> None:
         super().__init__(str(error.get("message", error)) if isinstance(error, dict) else str(error))
-        self.error = error
+        self.error, self.line = error, line
 
 
 class Errors(NativeErrors):
@@ -88,7 +113,7 @@ class Errors(NativeErrors):
         return Silence() if kind == "timed_out" else RpcError({"code": CLOSED, "message": "Connection closed"})
 
     def text(self, said: str) -> Any:
-        return mcp_result.said(said)
+        return mcp.said(said)
 
 
 class Proxy:
@@ -99,106 +124,139 @@ class Proxy:
         self, seam: FunctionSeam, patience: Patience, tell: Callable[[bytes], None], ask: Callable[[bytes], None]
     ) -> None:
         self._seam, self._patience, self._tell, self._ask = seam, patience, tell, ask
-        self._calls: dict[str, tuple[threading.Thread, Inbox]] = {}
-        self._waiting: dict[str, Inbox] = {}
+        self._calls: dict[str, tuple[threading.Thread, Asked]] = {}
+        self._waiting: dict[str, Asked] = {}
         self._tools: dict[str, Callable[..., Any]] = {}
-        self._reads: set[str] = set()
+        self._listed: dict[str, Any] = {}
+        self._lists = any(injection.of_listing for injection in seam.plan.candidates(mcp.LIST))
 
-    def from_client(self, line: bytes) -> None:
+    def from_client(self, text: bytes) -> None:
         """Takes a line of the client's."""
-        message = _parsed(line)
-        params = message.get("params")
-        if message.get("method") == "tools/call" and "id" in message and isinstance(params, dict):
-            inbox: Inbox = SimpleQueue()
-            thread = threading.Thread(target=self._call, args=(message, params, inbox), daemon=True)
-            self._calls[_key(message["id"])] = thread, inbox
+        line = Line.of(text)
+        method, params = line.message.get("method"), line.message.get("params")
+        is_call = method == mcp.CALL and isinstance(params, dict)
+        if "id" in line.message and (is_call or (method == mcp.LIST and self._lists)):
+            asked = Asked(line)
+            thread = threading.Thread(target=self._call, args=(asked,), daemon=True)
+            self._calls[_key(line.message["id"])] = thread, asked
             thread.start()
+            asked.on_its_way.wait()
             return
-        if message.get("method") == "notifications/cancelled" and isinstance(params, dict):
+        if method == "notifications/cancelled" and isinstance(params, dict):
             call = self._calls.get(_key(params.get("requestId")))
             if call is not None:
-                call[1].put(End.CANCELLED)
-        self._ask(line)
+                call[1].inbox.put(End.CANCELLED)
+        self._ask(text)
 
     def left(self) -> None:
         """Notes that the client has closed its end. It may still read what the server answers."""
-        for _, inbox in [*self._calls.values()]:
-            inbox.put(End.LEFT)
+        for _, asked in [*self._calls.values()]:
+            asked.inbox.put(End.LEFT)
 
     def closed(self) -> None:
         """Ends the calls that are under way, since the server has closed its end."""
         under_way = [*self._calls.values()]
-        for _, inbox in under_way:
-            inbox.put(End.CLOSED)
+        for _, asked in under_way:
+            asked.inbox.put(End.CLOSED)
         for thread, _ in under_way:
             thread.join(GRACE_S)
 
-    def from_server(self, line: bytes) -> None:
-        """Takes a line of the server's."""
-        message = _parsed(line)
+    def from_server(self, text: bytes) -> None:
+        """Takes a line of the server's. The beginning of one, in which it died, is left out: an error follows."""
+        line = Line.of(text)
+        message = line.message
+        if not message and not text.endswith(b"\n"):
+            return
+        self._listed.update({str(tool["name"]): tool for tool in mcp.tools_in(text)})
         waiting = self._waiting.pop(_key(message["id"]), None) if "id" in message and "method" not in message else None
         if waiting is not None:
-            waiting.put(message)
-            return
-        result = message.get("result")
-        for tool in result.get("tools", ()) if isinstance(result, dict) else ():
-            if only_reads(tool):
-                self._reads.add(str(tool["name"]))
-        self._tell(line)
+            waiting.inbox.put(line)
+        else:
+            self._tell(text)
 
-    def _call(self, message: Message, params: Message, inbox: Inbox) -> None:
-        """Answers a call of a tool through the seam."""
-        self._patience.begin(inbox)
-        name, arguments = str(params.get("name")), params.get("arguments")
+    def _call(self, asked: Asked) -> None:
+        """Answers a call of a tool, or of the list of tools, through the seam."""
+        self._patience.begin(asked)
+        message = asked.line.message
+        params, got = message.get("params"), list[Line]()
+        given = params if isinstance(params, dict) else {}
         answer: Message = {"jsonrpc": "2.0", "id": message["id"]}
+        arguments = given.get("arguments")
         try:
-            given = arguments if isinstance(arguments, dict) else {}
-            answer["result"] = self._tool(name)(lab_message=message, lab_inbox=inbox, **given)
+            tool = self._list() if message["method"] == mcp.LIST else self._tool(str(given.get("name")))
+            result = tool(**{**(arguments if isinstance(arguments, dict) else {}), HIDDEN: (asked, got)})
+            own = next((line for line in got if line.message.get("result") is result), None)
+            answer["result"] = result
         except (Silence, GivenUp):
             return
         except RpcError as error:
+            own = error.line
             answer["error"] = error.error
         finally:
             self._calls.pop(_key(message["id"]), None)
-        self._tell(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
+            asked.on_its_way.set()
+        self._tell(own.text if own is not None else _spelt(answer))
 
     def _tool(self, name: str) -> Callable[..., Any]:
         if name not in self._tools:
-
-            def call(lab_message: Message, lab_inbox: Inbox, **arguments: Any) -> Any:
-                params = {**lab_message["params"], "arguments": arguments}
-                return self._asked({**lab_message, "params": params}, lab_inbox)
-
-            effect, hidden = name not in self._reads, frozenset({"lab_message", "lab_inbox"})
-            tool = WrappedFunction(name, call, effect, hidden, Errors({}, mcp_result.refused), ToolResult)
-            self._tools[name] = self._seam.stand_in(tool)
+            effect = not mcp.only_reads(self._listed.get(name))
+            form = ResultForm(ToolResult, lambda: (self._listed.get(name) or {}).get("outputSchema"))
+            self._tools[name] = self._led(name, form, effect=effect)
         return self._tools[name]
 
-    def _asked(self, message: Message, inbox: Inbox) -> Any:
-        """The server's result for a message."""
-        self._waiting[_key(message["id"])] = inbox
-        self._ask(json.dumps(message, ensure_ascii=False).encode() + b"\n")
-        answer = inbox.get()
+    def _list(self) -> Callable[..., Any]:
+        if mcp.LIST not in self._tools:
+            self._tools[mcp.LIST] = self._led(mcp.LIST, ToolList, effect=False)
+        return self._tools[mcp.LIST]
+
+    def _led(self, name: str, form: Form, *, effect: bool) -> Callable[..., Any]:
+        """The tool as the seam leads its calls."""
+        refused = Errors({}, lambda name, status, message: mcp.refused(name, f"{status} {message}"))
+        tool = WrappedFunction(name, self._asked, effect, frozenset({HIDDEN}), refused, form)
+        return self._seam.stand_in(tool)
+
+    def _asked(self, **arguments: Any) -> Any:
+        """The server's result for a call with these arguments."""
+        asked, got = arguments.pop(HIDDEN)
+        message = asked.line.message
+        params = message.get("params") or {}
+        given = params.get("arguments") or {}
+        same = message["method"] == mcp.LIST or arguments == {key: given[key] for key in given if key != HIDDEN}
+        self._waiting[_key(message["id"])] = asked
+        self._ask(asked.line.text if same else _spelt({**message, "params": {**params, "arguments": arguments}}))
+        asked.on_its_way.set()
+        answer = asked.inbox.get()
         left = answer is End.LEFT
         if left:
-            answer = inbox.get()
-            inbox.put(End.LEFT)  # a fault may hold the answer back, and nobody waits for it
+            answer = asked.inbox.get()
+            asked.inbox.put(End.LEFT)  # a fault may hold the answer back, and nobody waits for it
         if answer is End.CANCELLED or (answer is End.CLOSED and left):
             raise GivenUp
         if isinstance(answer, End):
             raise RpcError({"code": CLOSED, "message": "Connection closed"})
-        if "error" in answer:
-            raise RpcError(answer["error"])
-        return answer.get("result", {})
+        if "error" in answer.message:
+            raise RpcError(answer.message["error"], answer)
+        got.append(answer)
+        return answer.message.get("result", {})
 
 
-def _parsed(line: bytes) -> Message:
-    """The message in a line; an empty one if there is none that the proxy needs to know."""
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+class ToolList(Returned):
+    """A list of tools as the server sends it. Its value is the list."""
+
+    def __init__(self, result: Any) -> None:
+        super().__init__(result.get("tools") if isinstance(result, dict) else None)
+        self.__dict__["result"] = result
+
+    @property
+    def native(self) -> Any:
+        return self.__dict__["result"]
+
+    def with_value(self, value: Any) -> ToolList:
+        return ToolList({**self.native, "tools": value})
+
+
+def _spelt(message: Message) -> bytes:
+    return json.dumps(message).encode() + b"\n"
 
 
 def _key(identity: Any) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from chaoslab.base.jsonable import shown
-from chaoslab.base.parsers import SECONDS_MAX, closest
+from chaoslab.base.parsers import SECONDS_MAX, closest, moment
 from chaoslab.core.plan import Injection
 from chaoslab.execution.spec import REAL_LIMIT_S
 from chaoslab.seams.functions.seam import CALLS_MAX
@@ -54,6 +54,28 @@ def check_folder(name: str, value: Any) -> None:
 def check_flag(name: str, value: Any) -> None:
     if not isinstance(value, bool):
         raise TypeError(f"{name} is {shown(value)}: it should be True or False")
+
+
+def check_moment(name: str, value: Any) -> None:
+    if value is not None:
+        if not isinstance(value, str):
+            raise TypeError(f"{name} is {shown(value)}: it should be a text such as '2026-12-31T23:59:58Z'")
+        try:
+            if moment(value) and value == "now":
+                raise ValueError("a moment that is the same in each run, such as 2026-06-01T09:00:00Z")
+        except ValueError as error:
+            said = str(error).removesuffix(", or now")
+            raise ValueError(f"{name} is {shown(value)}: it should be {said}") from None
+
+
+def check_memory(name: str, value: Any) -> None:
+    if value is not None:
+        check_number(name, value, whole=True)
+
+
+def check_order(name: str, value: Any) -> None:
+    if value not in ("asked", "seeded"):
+        raise ValueError(f"{name} is {shown(value)}: it should be 'asked' or 'seeded'")
 
 
 def option(
@@ -104,6 +126,11 @@ class RunOptions:
         "to the next.", group=AGENT, choices=("fork",),
         key="fork: each trial runs in a process of its own, so that nothing of it is left to the next.",
     )  # fmt: skip
+    memory_mb: int | None = option(
+        None, 'the memory in MiB that a trial may take beyond what this process has, with isolate="fork" on Linux. '
+        "What would take more raises MemoryError where it asks for it.", group=AGENT, check=check_memory,
+        key="The memory in MiB that a trial may take beyond what the process has, with isolate: fork on Linux.",
+    )  # fmt: skip
     services: Mapping[str, Any] | None = option(
         None, "applications by host name, served on the virtual network at http://<name> and https://<name>, or at "
         'the port of a name such as "localhost:11434": WSGI, ASGI 3, or a function from a request (`method`, `path`, '
@@ -137,6 +164,19 @@ class RunOptions:
     world: str = option(
         "virtual", '"virtual" (a clock that jumps; no real input or output) or "local" (this process, in real time).',
         group=WORLD, key="virtual: a clock that jumps, and no network; local: real time.",
+    )  # fmt: skip
+    now: str | None = option(
+        None, "the moment at which each trial begins by its wall clock, in virtual time, as in "
+        '"2026-12-31T23:59:58Z" or "2026-10-25T02:59:30+02:00". The local time zone is the machine\'s own.',
+        group=WORLD,
+        key="The moment at which each trial begins by its wall clock, as in 2026-12-31T23:59:58Z.", check=check_moment,
+    )  # fmt: skip
+    order: str = option(
+        "asked", 'the order in which calls begin that are made at the same moment, such as the tool calls of one '
+        'message: "asked", as they were made, or "seeded", drawn by named dice in virtual time, another one in each '
+        "trial. The log tells it, and the same seed draws the same. The twin has the order of asking.", group=WORLD,
+        choices=("asked", "seeded"), check=check_order,
+        key="The order of calls that are made at the same moment: asked, or seeded for one that dice draw.",
     )  # fmt: skip
     timeout_s: float = option(
         30.0, "the caller's timeout for an attempt that a fault delays. A client of a service has its own.",

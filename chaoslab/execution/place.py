@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from chaoslab.base.clock import system
+from chaoslab.base.dice import Dice
+from chaoslab.seams.functions.seam import Turns
 from chaoslab.worlds.virtual.context import own_line
 
 LOOK_S = 0.01
@@ -42,6 +44,9 @@ class Place(Protocol):
     def aside(self, work: Callable[[], None]) -> None:
         """Runs the work in this world, before the trial or after it. It takes none of the trial's time."""
 
+    def turns(self, dice: Dice, told: Callable[[Sequence[str]], object]) -> Turns | None:
+        """The turns of calls that begin at the same moment; None in real time. `told`: as in `Turns`."""
+
     def pace(self, function: str) -> int:
         """Counts this call of the function, and returns the number of calls until it must be asked again, this one
         included. Ends an endless trial."""
@@ -60,6 +65,9 @@ class Here:
     @property
     def warnings(self) -> list[str]:
         return []
+
+    def turns(self, dice: Dice, told: Callable[[Sequence[str]], object]) -> None:
+        """None: nothing happens at the same moment."""
 
     def pace(self, function: str) -> int:
         if system.monotonic() <= self.deadline and not self.late:

@@ -330,7 +330,8 @@ def _compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
         NoBaseline: the twin is nothing to compare with, and the trials are not to run anyway.
     """
     calm, times = Plan(spec.plan.seed), 2 if spec.options.world == "virtual" else 1
-    done = list(alone.map(replace(spec, plan=calm), [TrialSpec(0)] * times))
+    plain = replace(spec, plan=calm, options=replace(spec.options, order="asked"))
+    done = list(alone.map(plain, [TrialSpec(0)] * times))
     twin, again = _trial(done[0], calm, None), _trial(done[-1], calm, None)
     spec = replace(spec, called=twin._result.called)
     why = ""

@@ -19,6 +19,7 @@ from chaoslab.core.events import (
     Budget,
     CallDisturbed,
     CallFinished,
+    CallsOrdered,
     CallStarted,
     Effect,
     Event,
@@ -246,6 +247,8 @@ def _said_of_the_prompt(event: Event) -> str:
             return f"usage    model {event.request} not stated, about {about} tokens"
         case Budget():
             return f"budget   {event.limit}: {event.spent:g} of {event.allowed:g} ({event.mode})"
+        case CallsOrdered():
+            return f"order    {_flat(', '.join(event.calls))}: drawn for calls made together"
         case LabWarning():
             return f"warning  {_flat(event.message)}"
         case PromptAttempt() if event.status != "ok":

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
+import pytest
 
 import chaoslab as lab
+from chaoslab.base.clock import system
 from chaoslab.faults.tool.rate_limit import RateLimit
+from chaoslab.model.formats import openai_chat as openai
 from tests.faults.fault_parts import CALL, WORDS, Meeting, Target, answer, meet
 
 
@@ -34,6 +38,41 @@ def test_the_service_says_so_in_its_own_words_and_is_not_asked() -> None:
 
 def test_the_time_to_wait_may_be_stated() -> None:
     assert waits(meet(RateLimit(retry_after_s=7), call=replace(CALL, errors=WORDS))) == "7"
+
+
+def times(met: Meeting) -> dict[str, str]:
+    """The headers that state a time to wait."""
+    assert met.reply is not None
+    return {name.lower(): text for name, text in met.reply.headers.items() if name.lower().startswith("retry")}
+
+
+def test_the_time_to_wait_may_come_in_another_form_or_not_at_all() -> None:
+    call = replace(CALL, errors=WORDS)
+    assert times(meet(RateLimit(1.5, told="milliseconds"), call=call)) == {"retry-after-ms": "1500"}
+    assert times(meet(RateLimit(told="nothing"), call=call)) == {}
+    date = times(meet(RateLimit(90, told="date"), call=call))["retry-after"]
+    wait_s = (parsedate_to_datetime(date) - system.utc()).total_seconds()
+    assert 85 < wait_s <= 91
+
+
+def test_a_quota_is_no_rate_and_states_no_time() -> None:
+    met = meet(RateLimit(quota=True), call=replace(CALL, errors=openai.KNOWN))
+    assert met.reply is not None
+    assert (met.reply.status, met.reply.value["error"]["code"], times(met)) == (429, "insufficient_quota", {})
+    assert met.evidence == "a reply that there were too many requests reached the caller"
+
+
+@pytest.mark.parametrize(("params", "waited"), [({"told": "date"}, (6, 8)), ({"told": "milliseconds"}, (6, 6))])
+def test_an_sdk_waits_as_long_as_it_is_told_in_each_form(params: dict[str, Any], waited: tuple[int, int]) -> None:
+    def chat(_: str) -> str:
+        from openai import OpenAI
+
+        client = OpenAI(api_key="none", max_retries=1)
+        return client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}]).model
+
+    fault = lab.inject("rate_limit", "api.openai.com", calls=[1], retry_after_s=6, **params)
+    trial = lab.run(chat, "x", services={"api.openai.com": lab.offline_model()}, faults=[fault], twin=False)
+    assert (trial.answer is not None, waited[0] <= trial.seconds <= waited[1] + 0.5) == (True, True), trial.seconds
 
 
 def test_so_many_pass_in_any_minute_and_the_others_are_told_when_there_is_room() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from chaoslab.faults.stream.cut import EVENTS_MAX
 from chaoslab.faults.stream.stall import Stall
+from tests.faults.answer_parts import retold, streamed
 from tests.faults.fault_parts import Target, meet
 from tests.seams.stream_parts import DEADLINE_S, Timetable, drawn_over, event, events, read, streamed_over
 
@@ -25,6 +28,20 @@ def test_for_ever_is_until_the_clients_own_timeout() -> None:
 
 def test_a_stream_that_is_slow_by_itself_is_no_witness_of_a_longer_stall() -> None:
     assert Stall(2, 5.0).witnessed(read(Timetable(events(4), every_s=4.0)).observed) is None
+
+
+@pytest.mark.parametrize(("name", "ping"), [("chat", b": keep-alive"), ("anthropic", b"event: ping")])
+def test_meanwhile_the_provider_shows_that_it_lives(name: str, ping: bytes) -> None:
+    sent = streamed(name, "It is warm in Oslo.")
+    told = retold(Stall(2, 5.0, 1.5), name, sent)
+    found = [event for event in told.read.body.split(b"\n\n") if event.startswith(ping)]
+    own = sum(event.startswith(ping) for event in sent)
+    assert (len(found) - own, told.read.error, told.changed) == (3, None, True)
+    assert told.read.times[2:5] == [1.5, 3.0, 4.5]
+    assert told.evidence == "nothing but 3 signs of life came in the middle of the answer"
+    for_ever = retold(Stall(2, 0.0, 1.5), name, streamed(name, "It is warm in Oslo."), stops_after=9)
+    assert for_ever.evidence == "nothing but 7 signs of life came in the middle of the answer"
+    assert retold(Stall(2, 5.0, 1.5), name, streamed(name, "Yes."), stops_after=2).evidence is None
 
 
 def test_a_whole_reply_passes_unchanged() -> None:

@@ -21,8 +21,8 @@ from chaoslab.cli import main
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
 from chaoslab.execution.gateway import live, plan_of
 from chaoslab.execution.mcp_proxy import Patience, Proxy
-from chaoslab.seams.functions import mcp_result
 from chaoslab.seams.functions.seam import FunctionSeam
+from chaoslab.seams.protocols import mcp
 from tests.gateway.parts import history
 from tests.seams.lab_parts import eventually
 
@@ -134,13 +134,89 @@ def between(logs: Path, *faults: str) -> Iterator[Between]:
         proxy.closed()
 
 
+RAW = """
+import json, os, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    print(line.strip(), file=sys.stderr, flush=True)
+    name, number = (message.get("params") or {}).get("name"), json.dumps(message.get("id"))
+    if name == "dies":
+        sys.stdout.write('{"jsonrpc":"2.0","id":'), sys.stdout.flush(), os._exit(3)
+    results = {"emoji": '{"content":[{"type":"text","text":"\\\\ud83d"}]}', "huge": '{"structuredContent":{"v":1e400}}'}
+    result = '{"tools":null}' if message["method"] == "tools/list" else results.get(name, '{"content":[]}')
+    print('{"jsonrpc":"2.0", "id":%s,"result":%s}' % (number, result), flush=True)
+"""
+
+
+def raw(logs: Path, lines: list[bytes]) -> tuple[list[bytes], list[bytes], int]:
+    """The answers to these lines, the lines that the server got, and the exit code, with and without the proxy alike.
+    The client closes its end behind the last line."""
+    server = [sys.executable, "-c", RAW]
+    proxy = [sys.executable, "-m", "chaoslab", "mcp", "--logs", str(logs), "--", *server]
+    found = []
+    for command in (server, proxy):
+        done = subprocess.run(command, input=b"".join(lines), capture_output=True, timeout=60, check=False)
+        got = [line for line in done.stderr.splitlines() if line.startswith(b"{")]
+        found.append((sorted(done.stdout.splitlines()), got, done.returncode))
+    assert found[0][1:] == found[1][1:]
+    return found[1] if found[0][0] == found[1][0] else ([*found[0][0], b"but through the proxy", *found[1][0]], [], -1)
+
+
+def asked(name: str, number: int = 1, arguments: str | None = "{}") -> bytes:
+    given = f', "arguments": {arguments}' if arguments else ""
+    return f'{{"jsonrpc":"2.0", "id": {number},"method":"tools/call","params":{{"name":"{name}"{given}}}}}\n'.encode()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        asked("emoji"), asked("huge"), asked("x", arguments=None), asked("x", arguments='{"t": "cut \\ud83d"}'),
+        asked("x", arguments='{"lab_message": 1, "lab_inbox": 2, "\\u0000lab": 3}'),
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n',
+    ],
+)  # fmt: skip
+def test_without_a_fault_every_line_passes_byte_by_byte(line: bytes, tmp_path: Path) -> None:
+    answers, got, code = raw(tmp_path, [line])
+    assert (len(answers), code) == (1, 0)
+    assert got == [line.strip()]
+
+
+def test_calls_keep_their_order_and_those_before_the_end_are_answered(tmp_path: Path) -> None:
+    lines = [asked("x", number) for number in range(100)]
+    answers, got, _ = raw(tmp_path, lines)
+    assert got == [line.strip() for line in lines]
+    assert len(answers) == 100
+
+
+def test_the_half_line_of_a_dying_server_spoils_no_error(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "chaoslab", "mcp", "--logs", str(tmp_path), "--", sys.executable, "-c", RAW]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as proxy:
+        assert proxy.stdin is not None
+        assert proxy.stdout is not None
+        proxy.stdin.write(asked("dies"))
+        proxy.stdin.flush()
+        assert json.loads(proxy.stdout.readline())["error"]["message"] == "Connection closed"
+        proxy.stdin.close()
+        assert proxy.wait(30) == 3
+
+
+def test_the_list_of_tools_may_be_a_target(tmp_path: Path) -> None:
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    with between(tmp_path, '{"fault": "tool_list", "target": "tools/list", "how": "renamed", "point": 0}') as there:
+        there.client(listing)
+        there.server(result={"tools": [{"name": "refund"}], "nextCursor": "2"})
+        eventually(lambda: bool(there.told))
+        assert there.told[0]["result"] == {"tools": [{"name": "refund_v2"}], "nextCursor": "2"}
+        assert there.end == (True, None, False, ["tool_list"])
+
+
 @pytest.mark.parametrize("how", ["cancels", "leaves"])
 @pytest.mark.parametrize("fault", ["lost_reply:refund", '{"fault": "latency", "target": "refund", "delay_s": 19}'])
 def test_a_fault_that_holds_an_answer_back_is_met_when_its_client_goes(how: str, fault: str, tmp_path: Path) -> None:
     with between(tmp_path, fault) as there:
         there.client(ASKED)
         if "latency" not in fault:
-            there.server(result=mcp_result.said("refunded"))
+            there.server(result=mcp.said("refunded"))
         eventually(lambda: any(True for _ in history(tmp_path).of(FaultInjected)))
         there.client(CANCELS) if how == "cancels" else there.proxy.left()
         assert there.end == (False, "cancelled", False, ["lost_reply" if "latency" not in fault else "latency"])
@@ -153,7 +229,7 @@ def test_a_call_that_its_client_cancels_while_the_server_is_at_work_is_given_up(
         there.asked.wait(20)
         there.client(CANCELS)
         assert there.end == (False, "cancelled", True, [])
-        there.server(result=mcp_result.said("refunded"))  # which nobody waits for
+        there.server(result=mcp.said("refunded"))  # which nobody waits for
         assert there.told == []
 
 
@@ -162,10 +238,10 @@ def test_a_client_that_has_closed_its_end_may_still_read_the_answer(tmp_path: Pa
         there.client(ASKED)
         there.asked.wait(20)
         there.proxy.left()
-        there.server(result=mcp_result.said("refunded"))
+        there.server(result=mcp.said("refunded"))
         assert there.end == (True, None, False, [])
         eventually(lambda: bool(there.told))
-        assert [answer["result"] for answer in there.told] == [mcp_result.said("refunded")]
+        assert [answer["result"] for answer in there.told] == [mcp.said("refunded")]
 
 
 @pytest.mark.parametrize("left", [False, True])
@@ -185,7 +261,7 @@ def test_a_server_that_ends_has_failed_whoever_waits_for_it(tmp_path: Path, *, l
 def test_a_tool_whose_own_error_is_the_word_cancelled_has_failed(tmp_path: Path) -> None:
     with between(tmp_path) as there:
         there.client(ASKED)
-        there.server(result={**mcp_result.said("cancelled"), "isError": True})
+        there.server(result={**mcp.said("cancelled"), "isError": True})
         assert there.end == (False, "'cancelled'", False, [])
 
 

@@ -9,32 +9,37 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.seams.services.mcp import effects_of, failed, read_only
+from chaoslab.seams.protocols import message_of
+from chaoslab.seams.protocols.mcp import only_reads, tools_in
 
 CALL = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 17}}}
 
 
 @pytest.mark.parametrize(
-    ("message", "effects"),
+    ("message", "part", "effects"),
     [
-        (CALL, [("refund", {"order": 17})]),
-        ({**CALL, "params": {"name": "refund"}}, [("refund", {})]),
-        ({**CALL, "params": {"name": "refund", "arguments": [17]}}, [("refund", {})]),
-        ({**CALL, "params": {"arguments": {}}}, []),  # the server refuses it
-        ({**CALL, "params": None}, []),
-        ({**CALL, "method": "tools/list"}, []),
-        ({**CALL, "method": "initialize"}, []),
-        ({**CALL, "method": "notifications/initialized"}, []),
-        ({"jsonrpc": "2.0", "id": 3, "result": {}}, []),
-        ({**CALL, "method": "pay"}, None),
-        ({**CALL, "method": ["tools/call"]}, None),
-        ({**CALL, "jsonrpc": "1.0"}, None),
-        ({"method": "tools/call", "params": {"name": "refund"}}, None),
-        ({"order": 17}, None),
+        (CALL, "work", [("refund", {"order": 17})]),
+        ({**CALL, "params": {"name": "refund"}}, "work", [("refund", {})]),
+        ({**CALL, "params": {"name": "refund", "arguments": [17]}}, "work", [("refund", {})]),
+        ({**CALL, "params": {"arguments": {}}}, "session", []),  # the server refuses it
+        ({**CALL, "params": None}, "session", []),
+        ({**CALL, "method": "tools/list"}, "listing", []),
+        ({**CALL, "method": "initialize"}, "session", []),
+        ({**CALL, "method": "notifications/initialized"}, "session", []),
+        ({**CALL, "method": "resources/read", "params": {"uri": "a"}}, "work", []),
+        ({"jsonrpc": "2.0", "id": 3, "result": {}}, "session", []),
+        ({**CALL, "method": "pay", "params": {"order": 17}}, "work", [("pay", {"order": 17})]),
+        ({**CALL, "method": "pay", "params": [17]}, "work", [("pay", {"params": [17]})]),
+        ({**CALL, "method": ["tools/call"]}, None, []),
+        ({**CALL, "jsonrpc": "1.0"}, None, []),
+        ({"method": "tools/call", "params": {"name": "refund"}}, None, []),
+        ({"order": 17}, None, []),
     ],
 )
-def test_the_effects_of_a_message(message: dict[str, Any], effects: list[Any] | None) -> None:
-    assert effects_of(message) == effects
+def test_the_part_and_the_effects_of_a_message(message: dict[str, Any], part: str | None, effects: list[Any]) -> None:
+    found = message_of(message, (), body=True)
+    assert (found and found.part) == part
+    assert found is None or found.effects(found.arguments, None) == effects
 
 
 READS = b'{"result": {"tools": [{"name": "a"}, {"name": "b", "annotations": {"readOnlyHint": true}}]}}'
@@ -55,12 +60,7 @@ READS = b'{"result": {"tools": [{"name": "a"}, {"name": "b", "annotations": {"re
     ],
 )
 def test_the_tools_that_only_read_are_those_of_which_the_list_says_so(body: bytes, names: set[str]) -> None:
-    assert read_only(body) == names
-
-
-def test_a_call_of_a_tool_that_only_reads_is_no_effect() -> None:
-    assert effects_of(CALL, {"price"}) == [("refund", {"order": 17})]
-    assert effects_of(CALL, {"refund"}) == []
+    assert {tool["name"] for tool in tools_in(body) if only_reads(tool)} == names
 
 
 def test_a_services_effects_are_the_calls_of_its_tools() -> None:
@@ -71,7 +71,7 @@ def test_a_services_effects_are_the_calls_of_its_tools() -> None:
         return "done"
 
     trial = lab.run(agent, "go", services={"shop": lambda request: {"asked": request.path}}, effects=[])
-    assert [effect["effect"] for effect in trial.effects] == ["refund", "POST /mcp"]
+    assert [effect["effect"] for effect in trial.effects] == ["refund", "pay"]
     assert trial.effects[0] == {"effect": "refund", "order": 17}
 
 
@@ -87,10 +87,9 @@ def test_a_services_effects_are_the_calls_of_its_tools() -> None:
     ],
 )
 def test_a_failed_call_is_known_by_its_answer(answer: Any, says: bool) -> None:
-    body = json.dumps(answer).encode()
-    assert failed(body) is says
-    assert failed(b"event: message\r\ndata: " + body + b"\r\n\r\n") is says
-    assert not failed(body[:-1])
+    found = message_of(CALL, (), body=True)
+    assert found is not None
+    assert found.effects(found.arguments, answer) == ([] if says else [("refund", {"order": 17})])
 
 
 @pytest.mark.parametrize("streamed", [False, True])

@@ -10,6 +10,7 @@ from typing import Any
 
 from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import system
+from chaoslab.base.dice import Dice
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.core import events
@@ -58,6 +59,9 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
             book.note(event)
     result = AgentResult(book, warnings=(*case.notes, *(UNHELD.format(name) for name in ready.unheld)))
     states = _States(case.options.state, seam, services)
+    if case.options.order == "seeded":
+        dice = Dice(case.plan.seed, book.key, "order")
+        seam.turns = services.turns = place.turns(dice, lambda calls: book.note(events.CallsOrdered(calls=list(calls))))
     seam.begin(book)
     services.begin(book, seam.memory, spent_usd=spec.spent_usd)
     warned: list[str] = []

@@ -73,7 +73,8 @@ class AgentSpec(AgentCase):
             new, hung, exchanged = stack.enter_context(
                 {"virtual": self._virtual, "local": self._local}[self.options.world]()
             )
-            seam = FunctionSeam(self.plan, timeout_s=self.options.timeout_s)
+            ordered = self.options.order == "seeded"
+            seam = FunctionSeam(self.plan, timeout_s=self.options.timeout_s, ordered=ordered)
             models = {name: _model(self.services.get(name)) for name in self.models}
             reads = read_by_clients(map(bare, self.reads))
             services = ServiceSeam(
@@ -92,7 +93,9 @@ class AgentSpec(AgentCase):
                 self._check_upstreams()
                 return run_trial(self, spec, ready)
 
-            yield in_child(do, self.named, self.limit_s) if self.options.isolate else do
+            yield (
+                in_child(do, self.named, self.limit_s, memory_mb=self.options.memory_mb) if self.options.isolate else do
+            )
 
     def _check_upstreams(self) -> None:
         """Checks that there are services to break: an agent that meets none is at most degraded, which proves nothing.

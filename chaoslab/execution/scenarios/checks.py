@@ -28,7 +28,10 @@ NOT_OF_A_COMMAND = {
     "reads": "its functions cannot be reached, so name the services that it asks in upstreams",
     "services": "it asks real addresses, so give upstreams",
     "state": "it is compared with a run without faults, which real time has none of; state effects or facts",
-    **dict.fromkeys(("isolate", "elsewhere", "calls_max", "model_calls_max"), "that is for an agent in virtual time"),
+    **dict.fromkeys(
+        ("isolate", "elsewhere", "calls_max", "model_calls_max", "now", "order", "memory_mb"),
+        "that is for an agent in virtual time",
+    ),
     "turns": "it is started for one prompt and keeps nothing; give prompt",
     "user": "it is started for one prompt and keeps nothing; give prompt",
 }

@@ -26,7 +26,8 @@ OF_THE_LAB = ("faults", "seed", "world", "timeout", "deadline", "effects", "fact
 NOT_OF_THE_LAB = {
     "state": "its services tell their effects; state effects or facts",
     **dict.fromkeys(
-        ("isolate", "elsewhere", "calls_max", "model_calls_max", "settle"), "that is for an agent of yours"
+        ("isolate", "elsewhere", "calls_max", "model_calls_max", "settle", "now", "order", "memory_mb"),
+        "that is for an agent of yours",
     ),
 }
 """The reason why not, if it is another than `HAS_ITS_OWN`."""

@@ -25,11 +25,13 @@ class SchemaDrift(ChangedReply):
     `kind`: "renamed" gives a field another name, "nested" puts its value into an object, "retyped" makes a text of a
     number or flag and a list of a text, "wrapped" puts the whole answer or a list of it into an object. A field changes
     in all records of a list. "" draws one that fits. `point` (0–1) picks the field; it is drawn if it is -1. Fields of
-    a class can only be retyped.
+    a class can only be retyped. A result of an MCP tool breaks the tool's output schema, so that a client which checks
+    it has an error though the work was done.
     """
 
     kind: Literal["", "renamed", "nested", "retyped", "wrapped"] = ""
     point: float = -1.0
+    breaks_form = True
     bounds: ClassVar = {"point": (-1, 1)}
     example = '"schema_drift", "get_order", kind="renamed", chance=0.2'
     source = "https://github.com/basicmachines-co/basic-memory/issues/638"

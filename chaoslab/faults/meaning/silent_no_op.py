@@ -40,7 +40,8 @@ class SilentNoOp(Fault):
         value = meaning(reply)
         made = _with_new_ids(renamed(value, was, call), value, call)
         in_text = isinstance(reply.value, str) and not isinstance(value, str)
-        return reply.with_value(as_text(made, reply.value) if in_text else made)
+        now = as_text(made, reply.value) if in_text else made
+        return call.answered_with(now) if reply.enveloped else reply.with_value(now)
 
     def witnessed(self, seen: Observation) -> str | None:
         if seen.sent is not None or seen.reply is None or not seen.reply.same_as(seen.changed_reply):

@@ -54,7 +54,7 @@ class WrongValue(Fault):
         reply: Reply = yield call
         value = reply.value
         says_no = isinstance(value, dict) and (value.get("ok") is False or bool(value.get("error")))
-        if reply.status >= 300 or says_no:
+        if reply.status >= 300 or says_no or not getattr(reply, "ok", True):
             return reply
         every = not any(entry in ([], {}) for entry in _containers([value]))
         if isinstance(value, dict | list | str | int | float):
@@ -62,12 +62,12 @@ class WrongValue(Fault):
             if places := list(_places(box)) or list(_places(box, every=True) if every else ()):
                 holder, key = self._one_of(places)
                 holder[key] = self._wrong(holder[key])
-                return reply.with_value(box[0])
+                return reply.in_form(box[0])
         leaves = json_values.leaves(value)
         if not (found := [place for place in leaves if not any(map(_is_bookkeeping, place))] or leaves * every):
             return reply
         place = self._one_of(found)
-        return reply.with_value(json_values.put(value, place, self._wrong(json_values.at(value, place))))
+        return reply.in_form(json_values.put(value, place, self._wrong(json_values.at(value, place))))
 
     def _one_of(self, places: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
         return places[min(int(self.point * len(places)), len(places) - 1)]

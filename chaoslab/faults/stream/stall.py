@@ -19,11 +19,14 @@ from chaoslab.faults.stream.cut import drawn
 class Stall(Fault):
     """Holds back the next event after `after_events` events (0: drawn, 1 to 8) for `stall_s`; 0 is for ever.
 
-    The connection stays open. A client without a timeout of its own waits for ever.
+    The connection stays open. A client without a timeout of its own waits for ever. With `ping_every_s` the provider's
+    own sign of life comes so often meanwhile, which a timeout for silence never ends: `ping` of Anthropic, else a
+    comment.
     """
 
     after_events: int = 0
     stall_s: float = 0.0
+    ping_every_s: float = 0.0
     layer = "stream"
     example = '"stall", "api.openai.com", after_events=3'
     source = "https://github.com/microsoft/amplifier/issues/339"
@@ -33,23 +36,37 @@ class Stall(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
-        return reply.through(Line(_Law(self.after_events, self.stall_s or forever), room_bytes=0))
+        ping = call.dialog.answers.ping
+        return reply.through(_Standing(self.after_events, self.stall_s or forever, self.ping_every_s, ping))
 
     def witnessed(self, seen: Observation) -> str | None:
-        stream = seen.streamed
+        stream, changed = seen.streamed, seen.changed_reply
+        pipe = changed.pipes[-1].pipe if changed is not None and changed.pipes else None
+        if self.ping_every_s and isinstance(pipe, _Standing):
+            came = min(pipe.pings, (stream.events if stream is not None else 0) - self.after_events)
+            return f"nothing but {came} signs of life came in the middle of the answer" if came > 0 else None
         if stream is None or stream.silence_s < min(self.stall_s or forever, seen.deadline_s) - TIMER_SLACK_S:
             return None
         return f"nothing came for {duration(stream.silence_s)} in the middle of the answer"
 
 
-class _Law:
-    """Lets so many events pass at once, and the next one after the stall."""
+class _Standing(Line):
+    """Lets so many events pass at once, and the next one after the stall. `pings`: the signs of life so far."""
 
-    def __init__(self, after_events: int, stall_s: float) -> None:
-        self._left, self._stall_s = after_events, stall_s
+    def __init__(self, after_events: int, stall_s: float, every_s: float, ping: bytes) -> None:
+        super().__init__(self._stand, room_bytes=0)
+        self.pings = 0
+        self._left, self._stall_s, self._every_s, self._ping = after_events, stall_s, every_s, ping
 
-    def __call__(self, timed: Timed, start: float) -> Iterable[Timed]:
+    def _stand(self, timed: Timed, start: float) -> Iterable[Timed]:
         if isinstance(timed.item, Signal):
-            return (Timed(start, timed.item),)
+            yield Timed(start, timed.item)
+            return
         self._left -= 1
-        return (Timed(start + self._stall_s if self._left == -1 else start, timed.item),)
+        end_s = start + self._stall_s if self._left == -1 else start
+        at_s = start + self._every_s
+        while self._every_s and at_s < end_s:
+            self.pings += 1
+            yield Timed(at_s, self._ping)
+            at_s += self._every_s
+        yield Timed(end_s, timed.item)

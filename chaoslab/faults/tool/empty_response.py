@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.exchange import OF_LENGTH, Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
-
-OF_BODY = ("content-length", "content-encoding", "transfer-encoding")
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,7 @@ class EmptyResponse(Fault):
         reply: Reply = yield call
         if reply.of_function and reply.value is None:
             return reply
-        kept = {name: text for name, text in reply.headers.items() if name.lower() not in OF_BODY}
+        kept = {name: text for name, text in reply.headers.items() if name.lower() not in OF_LENGTH}
         return Reply(reply.status, kept)
 
     def witnessed(self, seen: Observation) -> str | None:

@@ -10,8 +10,6 @@ from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
 
-OF_LENGTH = ("content-length", "content-encoding", "transfer-encoding")
-
 
 @dataclass(frozen=True)
 class MalformedJson(Fault):
@@ -32,15 +30,14 @@ class MalformedJson(Fault):
         reply: Reply = yield call
         if reply.stream is not None or reply.value is None:
             return reply
-        text = json.dumps(reply.value, ensure_ascii=False)
+        text = reply.json_text
         cut = text[: int(len(text) * self.part)]
         try:
             json.loads(cut)
             cut += "}"  # a number that was cut is a number, too
         except ValueError:
             cut = cut or "{"
-        headers = {name: said for name, said in reply.headers.items() if name.lower() not in OF_LENGTH}
-        return Reply(reply.status, headers, cut.encode())
+        return reply.with_text(cut)
 
     def witnessed(self, seen: Observation) -> str | None:
         if seen.reply is None or not seen.reply.same_as(seen.changed_reply):

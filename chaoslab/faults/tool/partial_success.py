@@ -6,9 +6,8 @@ import json
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Reply
+from chaoslab.core.exchange import OF_LENGTH, Call, Flow, Reply
 from chaoslab.core.fault import Fault
-from chaoslab.faults.tool.empty_response import OF_BODY
 
 FAILED = {"status": 500, "title": "not processed"}
 
@@ -16,7 +15,7 @@ FAILED = {"status": 500, "title": "not processed"}
 @dataclass(frozen=True)
 class PartialSuccess(Fault):
     """Lets the work be done and answers 207 with `successes` and `failures`. Of a list the first half are successes.
-    A function, which has no status, returns these two as a dict.
+    A function or a tool of a protocol, which has no status, returns these two as its value.
 
     Any other result is one success beside one failure. An error of the service stays as it is.
     """
@@ -35,7 +34,9 @@ class PartialSuccess(Fault):
             half = len(reply.value) // 2
             done, failures = reply.value[:half], [{**FAILED, "item": item} for item in reply.value[half:]]
         value = {"successes": done, "failures": failures}
+        if reply.enveloped:  # a tool of MCP may promise a form, in which this cannot be said
+            return told if (told := reply.in_form(value)).value == value else reply
         if reply.of_function:
             return reply.with_value(value)
-        headers = {name: said for name, said in reply.headers.items() if name.lower() not in OF_BODY}
+        headers = {name: said for name, said in reply.headers.items() if name.lower() not in OF_LENGTH}
         return Reply(207, headers, json.dumps(value).encode())

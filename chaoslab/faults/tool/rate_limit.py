@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from email.utils import format_datetime
+from math import ceil
+from typing import Literal
 
 from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
+from chaoslab.faults.budget.budget import QUOTA
 
 MINUTE_S = 60.0
 
@@ -19,11 +24,17 @@ class RateLimit(Fault):
     there is room. With `tokens_per_minute` the tokens of a model's answers count in the same way, each at the moment of
     its request. Retry-After then says when there is room. With neither, every request that the triggers choose is
     refused.
+
+    `told` is the form of that time: "seconds" as most say it, a "date", "milliseconds" in `retry-after-ms` (OpenAI and
+    Azure), or "nothing" at all. `quota`: what is used up is the money, which no waiting mends: `insufficient_quota` of
+    OpenAI, each provider in its own words, and no time to wait.
     """
 
     retry_after_s: float = 0.0
     per_minute: int = 0
     tokens_per_minute: int = 0
+    told: Literal["seconds", "date", "milliseconds", "nothing"] = "seconds"
+    quota: bool = False
     layer = "tool"
     conditional = True
     example = '"rate_limit", "model", per_minute=20'
@@ -33,7 +44,22 @@ class RateLimit(Fault):
         wait_s = self._wait_s(context)
         if wait_s is None:
             return (yield call)
-        return call.refused_with(429, retry_after_s=self.retry_after_s or wait_s)
+        if self.quota:
+            return _without_time(call.refused_with(QUOTA if QUOTA in call.errors else 429))
+        reply = call.refused_with(429, retry_after_s=self.retry_after_s or wait_s)
+        return reply if self.told == "seconds" else self._in_form(reply, context)
+
+    def _in_form(self, reply: Reply, context: TrialContext) -> Reply:
+        """The reply with its time to wait in the form that was asked for."""
+        said = next((text for name, text in reply.headers.items() if name.lower() == "retry-after"), "")
+        wait_s = float(said) if said.replace(".", "", 1).isdecimal() else 1.0
+        bare = _without_time(reply)
+        if self.told == "nothing":
+            return bare
+        if self.told == "milliseconds":
+            return replace(bare, headers={**bare.headers, "retry-after-ms": str(ceil(wait_s * 1000))})
+        moment = context.utc() + timedelta(seconds=wait_s + 1)  # a date has whole seconds
+        return replace(bare, headers={**bare.headers, "Retry-After": format_datetime(moment, usegmt=True)})
 
     def _wait_s(self, context: TrialContext) -> float | None:
         """Seconds until a request would pass, 0 if nobody knows; None if this one does."""
@@ -59,6 +85,11 @@ class RateLimit(Fault):
         if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
             return None
         return "a reply that there were too many requests reached the caller"
+
+
+def _without_time(reply: Reply) -> Reply:
+    kept = {name: text for name, text in reply.headers.items() if name.lower() not in ("retry-after", "retry-after-ms")}
+    return replace(reply, headers=kept)
 
 
 def _full_s(counted: list[tuple[float, float]], most: float, now_s: float) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from chaoslab.base.dice import Dice
+from chaoslab.base.phrases import phrase
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation
 from chaoslab.core.fault import Fault
@@ -15,7 +16,8 @@ STATUSES = (500, 503, 429, 401, 404)
 @dataclass(frozen=True)
 class ToolError(Fault):
     """Answers `status` with the target's own error reply (429 with Retry-After). 0 draws one of 500, 503, 429, 401 and
-    404. `retry_after_s` sets the header Retry-After; 0 leaves the target's own.
+    404. `retry_after_s` sets the header Retry-After; 0 leaves the target's own. A tool of MCP, JSON-RPC or GraphQL says
+    it in a message of its protocol, unless `retry_after_s` is given.
     """
 
     status: int = 0
@@ -32,6 +34,8 @@ class ToolError(Fault):
         return replace(self, status=self.status or dice("status").pick(STATUSES))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
+        if call.failed_with is not None and not self.retry_after_s:
+            return call.failed_with(f"{self.status} {phrase(self.status, 'error')}")
         return call.refused_with(self.status, retry_after_s=self.retry_after_s)
         yield call
 

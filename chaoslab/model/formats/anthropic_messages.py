@@ -136,6 +136,11 @@ class AnthropicAnswers(Answers):
     def closes(self, event: bytes) -> bool:
         return type_of(event) == LAST["type"]
 
+    def failing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
+        return spelt_event({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+
+    ping = b'event: ping\ndata: {"type": "ping"}\n\n'
+
 
 # The words for histories that are refused, as reports of them show.
 ORPHAN = (

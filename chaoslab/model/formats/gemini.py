@@ -135,6 +135,10 @@ class GeminiAnswers(Answers):
     def closing(self, events: Sequence[Any]) -> bytes:
         return spelt_event(self.with_said(self._joined(events), Said("")))
 
+    def failing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
+        said = "The model is overloaded. Please try again later."
+        return spelt_event({"error": {"code": 503, "message": said, "status": "UNAVAILABLE"}})
+
     def closes(self, event: bytes) -> bool:
         value = json_of(event)
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from chaoslab.core.answers import Answers, FunctionCall, Said, halves, new_id, pieces, text_of
+from chaoslab.core.answers import CHAT_FAILED, Answers, FunctionCall, Said, halves, new_id, pieces, text_of
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.core.stream import spelt_event, type_of
@@ -102,6 +102,10 @@ class ResponsesAnswers(Answers):
 
     def closes(self, event: bytes) -> bool:
         return type_of(event) in LAST
+
+    def failing(self, events: Sequence[Any]) -> bytes:
+        said = {"code": "server_error", "message": CHAT_FAILED["message"], "param": None}
+        return spelt_event({"type": "error", **said, "sequence_number": len(events)})
 
 
 class OpenaiResponses(OpenaiChat):

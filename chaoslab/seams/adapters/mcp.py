@@ -10,12 +10,17 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from chaoslab.seams.adapters import Adapter, is_a, of_schema
-from chaoslab.seams.functions import code_swap, mcp_result
-from chaoslab.seams.functions.mcp_result import ToolResult
+from chaoslab.seams.functions import code_swap
+from chaoslab.seams.functions.mcp_result import ResultForm, ToolResult
 from chaoslab.seams.functions.native_errors import KINDS, NativeErrors
 from chaoslab.seams.functions.seam import Wrapping
-from chaoslab.seams.services.mcp import only_reads
+from chaoslab.seams.functions.wrapped import Returned
+from chaoslab.seams.protocols import mcp
 
+HIDDEN = "\0lab"
+"""The parameter of a stand-in that holds what is no argument. No tool has one of this name."""
+Listed = WeakKeyDictionary[Any, dict[str, Any]]
+"""The tools of each session's list, by name, as the server describes them."""
 TIMED_OUT, CLOSED = -32001, -32000
 """The SDK's codes for a request without an answer in time, and for a connection that is over."""
 
@@ -29,8 +34,8 @@ class McpTool:
 
 def mcp_tool(name: str) -> McpTool:
     """A tool of an MCP server, by its name, for `tools=` or `reads=` of `run`. Calls of it by any client session of the
-    MCP SDK in this process meet the faults, whatever the transport. Example: `lab.run(agent, prompt,
-    tools=[lab.mcp_tool("refund")])`.
+    MCP SDK in this process meet the faults, whatever the transport. "tools/list" is the list of tools itself, for the
+    fault `tool_list`. Example: `lab.run(agent, prompt, tools=[lab.mcp_tool("refund")])`.
 
     Raises:
         TypeError: the name is no text. ImportError: the MCP SDK is not installed.
@@ -69,11 +74,15 @@ class Mcp(Adapter):
             with super().swapped(tool, wrapping):
                 yield
             return
-        reads: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+        listed: Listed = WeakKeyDictionary()
         session = _session()
+        if tool.name == mcp.LIST:
+            with code_swap.swapped(session.list_tools, lambda real: _listing_led(wrapping, real)):
+                yield
+            return
         with (
-            code_swap.swapped(session.list_tools, lambda real: _listing(reads, real)),
-            code_swap.swapped(session.call_tool, lambda real: _of_session(wrapping, tool.name, real, reads)),
+            code_swap.swapped(session.list_tools, lambda real: _listing(listed, real)),
+            code_swap.swapped(session.call_tool, lambda real: _of_session(wrapping, tool.name, real, listed)),
         ):
             yield
 
@@ -88,31 +97,51 @@ def _session() -> Any:
         raise ImportError("mcp_tool needs the MCP SDK, which is not installed: pip install mcp") from None
 
 
-def _listing(reads: WeakKeyDictionary[Any, set[str]], real: Callable[..., Any]) -> Callable[..., Any]:
-    """The stand-in of `ClientSession.list_tools`, which keeps the tools that only read, by session."""
+def _listing(listed: Listed, real: Callable[..., Any]) -> Callable[..., Any]:
+    """The stand-in of `ClientSession.list_tools`, which keeps what a session's list says of each tool."""
 
     async def list_tools(session: Any, *args: Any, **kwargs: Any) -> Any:
-        listed = await real(session, *args, **kwargs)
-        tools = listed.model_dump(mode="json", by_alias=True)["tools"]
-        reads.setdefault(session, set()).update(str(tool["name"]) for tool in tools if only_reads(tool))
-        return listed
+        found = await real(session, *args, **kwargs)
+        tools = found.model_dump(mode="json", by_alias=True)["tools"]
+        listed.setdefault(session, {}).update({str(tool["name"]): tool for tool in tools})
+        return found
 
     return list_tools
 
 
-def _of_session(
-    wrapping: Wrapping, name: str, real: Callable[..., Any], reads: Mapping[Any, set[str]]
-) -> Callable[..., Any]:
-    """The stand-in of `ClientSession.call_tool`: calls of the tool go through the seam, all others as before. `reads`:
-    the tools of each session that only read."""
+def _listing_led(wrapping: Wrapping, real: Callable[..., Any]) -> Callable[..., Any]:
+    """The stand-in of `ClientSession.list_tools` if the list itself is a tool of the trial's."""
 
-    async def call(lab_session: Any, lab_rest: Mapping[str, Any], **arguments: Any) -> Any:
-        return await real(lab_session, name, arguments, **lab_rest)
+    async def call(**arguments: Any) -> Any:
+        session, args, kwargs = arguments.pop(HIDDEN)
+        return await real(session, *args, **kwargs)
 
-    hidden = frozenset({"lab_session", "lab_rest"})
-    errors = McpErrors({}, _refused)
-    lead = wrapping.stand_in(name, call, hidden, errors=errors, returned=McpReturned, served=True)
-    reading = replace(wrapping, effect=False).stand_in(name, call, hidden, errors=errors, returned=McpReturned)
+    reading = replace(wrapping, effect=False)
+    lead = reading.stand_in(mcp.LIST, call, frozenset({HIDDEN}), errors=McpErrors({}, _refused), returned=ListReturned)
+
+    async def list_tools(session: Any, *args: Any, **kwargs: Any) -> Any:
+        return await lead(**{HIDDEN: (session, args, kwargs)})
+
+    return list_tools
+
+
+def _of_session(wrapping: Wrapping, name: str, real: Callable[..., Any], listed: Listed) -> Callable[..., Any]:
+    """The stand-in of `ClientSession.call_tool`: calls of the tool go through the seam, all others as before. A result
+    that a fault has changed is checked as the session checks a server's."""
+
+    async def call(**arguments: Any) -> Any:
+        session, rest, own = arguments.pop(HIDDEN)
+        own.append(await real(session, name, arguments, **rest))
+        return own[-1]
+
+    hidden, errors = frozenset({HIDDEN}), McpErrors({}, _refused)
+
+    def schema() -> Any:
+        return next((each[name].get("outputSchema") for each in listed.values() if name in each), None)
+
+    form = ResultForm(McpReturned, schema)
+    lead = wrapping.stand_in(name, call, hidden, errors=errors, returned=form, served=True)
+    reading = replace(wrapping, effect=False).stand_in(name, call, hidden, errors=errors, returned=form)
 
     async def call_tool(session: Any, *args: Any, **kwargs: Any) -> Any:
         given = dict(zip(("name", "arguments", "read_timeout_seconds", "progress_callback"), args, strict=False))
@@ -120,30 +149,53 @@ def _of_session(
         if rest.get("name") != name:
             return await real(session, *args, **kwargs)
         del rest["name"]
-        arguments = rest.pop("arguments", None) or {}
-        way = reading if name in reads.get(session, ()) else lead
-        return await way(lab_session=session, lab_rest=rest, **arguments)
+        arguments, own = rest.pop("arguments", None) or {}, list[Any]()
+        way = reading if mcp.only_reads(listed.get(session, {}).get(name)) else lead
+        result = await way(**{**arguments, HIDDEN: (session, rest, own)})
+        if not any(each is result for each in own) and isinstance(result, _types().CallToolResult):
+            await _checked(session, name, result)
+        return result
 
     return call_tool
+
+
+async def _checked(session: Any, name: str, result: Any) -> None:
+    """Checks a result by the tool's output schema, as the session does."""
+    check = getattr(session, "validate_tool_result", None) or getattr(session, "_validate_tool_result", None)
+    if check is not None and not getattr(result, "is_error", getattr(result, "isError", False)):
+        await check(name, result)
 
 
 class McpReturned(ToolResult):
     """A tool's result as an MCP client gets it: an object of the SDK's."""
 
-    def __init__(self, result: Any) -> None:
-        super().__init__(result.model_dump(mode="json", by_alias=True, exclude_none=True))
+    def __init__(self, result: Any, schema: Any = None) -> None:
+        super().__init__(result.model_dump(mode="json", by_alias=True, exclude_none=True), schema)
         self.__dict__["result"] = result
 
     @classmethod
-    def made_of(cls, value: Any) -> McpReturned:
-        return cls(_result(ToolResult.made_of(value).native))
+    def of_data(cls, data: Mapping[str, Any], schema: Any = None) -> McpReturned:
+        return cls(_result(data), schema)
 
     @property
     def native(self) -> Any:
         return self.__dict__["result"]
 
-    def with_value(self, value: Any) -> McpReturned:
-        return McpReturned(type(self.native).model_validate(self.changed(value)))
+
+class ListReturned(Returned):
+    """A list of tools as an MCP client gets it. Its value is the list in JSON."""
+
+    def __init__(self, result: Any) -> None:
+        super().__init__(result.model_dump(mode="json", by_alias=True, exclude_none=True)["tools"])
+        self.__dict__["result"] = result
+
+    @property
+    def native(self) -> Any:
+        return self.__dict__["result"]
+
+    def with_value(self, value: Any) -> ListReturned:
+        data = self.native.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return ListReturned(type(self.native).model_validate({**data, "tools": value}))
 
 
 class McpErrors(NativeErrors):
@@ -155,11 +207,11 @@ class McpErrors(NativeErrors):
         return _error(code, f"{name}: {said}" if code == TIMED_OUT else "Connection closed")
 
     def text(self, said: str) -> Any:
-        return _result(mcp_result.said(said))
+        return _result(mcp.said(said))
 
 
 def _refused(name: str, status: int, message: str) -> Any:
-    return _result(mcp_result.refused(name, status, message))
+    return _result(mcp.refused(name, f"{status} {message}"))
 
 
 def _result(data: Mapping[str, Any]) -> Any:

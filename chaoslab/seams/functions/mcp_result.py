@@ -1,25 +1,33 @@
-"""A tool's result in MCP's JSON, as a server sends it: its meaning, and results of the lab's own."""
+"""A tool's result in MCP's JSON, as a server sends it, and results of the lab's own."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from chaoslab.seams.functions.wrapped import Returned
+from chaoslab.seams.protocols import mcp
 
 
 class ToolResult(Returned):
     """A tool's result. Its value is the structured content, else the text or the JSON in it. `data` is the result in
-    JSON; `native` is what the caller gets."""
+    JSON; `native` is what the caller gets. `schema`: the tool's output schema, if it is known."""
 
-    def __init__(self, data: Mapping[str, Any]) -> None:
-        super().__init__(_meaning(data))
-        self.__dict__.update(data=data, ok=not data.get("isError"))
+    enveloped = True
+
+    def __init__(self, data: Mapping[str, Any], schema: Any = None) -> None:
+        super().__init__(mcp.meaning(data))
+        self.__dict__.update(data=data, ok=not data.get("isError"), schema=schema)
+
+    @classmethod
+    def of_data(cls, data: Mapping[str, Any], schema: Any = None) -> ToolResult:
+        """The result of this JSON."""
+        return cls(data, schema)
 
     @classmethod
     def made_of(cls, value: Any) -> ToolResult:
-        return cls(said(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)))
+        return cls.of_data(mcp.result(value))
 
     @property
     def native(self) -> Any:
@@ -30,48 +38,28 @@ class ToolResult(Returned):
         return str(self.value)
 
     def with_value(self, value: Any) -> ToolResult:
-        return type(self)(self.changed(value))
+        return self.of_data(mcp.changed(self.__dict__["data"], value), self.__dict__["schema"])
 
-    def changed(self, value: Any) -> dict[str, Any]:
-        """The result in JSON with another value."""
-        data = self.__dict__["data"]
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        found = {**data, **said(text)}
-        if (structure := data.get("structuredContent")) is not None:
-            found["structuredContent"] = {"result": value} if _is_wrapped(structure) else value
-        return found
+    def in_form(self, value: Any) -> ToolResult:
+        told = mcp.fitted(value, self.value, self.__dict__["schema"])
+        return self if told == self.value else self.with_value(told)
 
     def same_as(self, other: Any) -> bool:
         return isinstance(other, ToolResult) and bool(other.native == self.native)
 
 
-def said(text: str) -> dict[str, Any]:
-    """A result that is a text."""
-    return {"content": [{"type": "text", "text": text}]}
+@dataclass(frozen=True)
+class ResultForm:
+    """The form of one tool's results, of a class of `ToolResult`. `schema` gives its output schema, if that is known by
+    now."""
 
+    of: type[ToolResult]
+    schema: Callable[[], Any]
 
-def refused(name: str, status: int, message: str) -> dict[str, Any]:
-    """A result that says it is an error, as a server makes it of an exception."""
-    return {**said(f"Error executing tool {name}: {status} {message}"), "isError": True}
+    def __call__(self, result: Any) -> ToolResult:
+        return self.of(result, self.schema())
 
-
-def _meaning(data: Mapping[str, Any]) -> Any:
-    if (structure := data.get("structuredContent")) is not None:
-        return structure["result"] if _is_wrapped(structure) else structure
-    content = data.get("content") or []
-    texts = [_parsed(part["text"]) for part in content if part.get("type") == "text"]
-    return texts[0] if len(texts) == len(content) == 1 else texts or [part.get("type", "") for part in content]
-
-
-def _parsed(text: str) -> Any:
-    """The object or list that the text is in JSON, else the text."""
-    try:
-        value = json.loads(text) if text.lstrip()[:1] in ("{", "[") else text
-    except (ValueError, RecursionError):
-        value = text
-    return value
-
-
-def _is_wrapped(structure: Any) -> bool:
-    """True for the object in which the SDK wraps a result that is none."""
-    return isinstance(structure, dict) and list(structure) == ["result"]
+    def made_of(self, value: Any) -> ToolResult:
+        """The result that the tool would give for a value of the lab's own."""
+        schema = self.schema()
+        return self.of.of_data(mcp.result(value, schema), schema)

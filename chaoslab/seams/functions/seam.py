@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import Clock, system
@@ -27,7 +27,7 @@ from chaoslab.core.plan import Candidates, Decision, Plan
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions.call_record import CallRecord, Spelt, kept
 from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors
-from chaoslab.seams.functions.wrapped import Returned, WrappedFunction
+from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
 
 CALLS_MAX = 10_000
 """The most calls in a row, by default, that an agent may make while no virtual time passes."""
@@ -59,16 +59,28 @@ class _Noted:
         book.note_part(made, "end")
 
 
+class Turns(Protocol):
+    """The turns of calls that begin at the same moment (`order="seeded"`)."""
+
+    def wait(self, name: str) -> None:
+        """Waits for the turn of a call of this name, in a thread."""
+
+    async def awaited(self, name: str) -> None:
+        """Waits for the turn of a call of this name, in a task."""
+
+
 class FunctionSeam:
     """Makes the stand-ins of functions. `timeout_s` limits the wait that a fault may cause in one attempt. The
     function's own work has no limit, as without the lab.
 
     `book` takes the calls; while it is None a stand-in only calls its function. `pace` is called with a function's name
     before a call when no call is `left`. It returns the number of calls until it is called again, or ends the trial.
+    `ordered`: each call waits for its turn first.
     """
 
-    def __init__(self, plan: Plan, *, timeout_s: float, clock: Clock = system) -> None:
-        self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
+    def __init__(self, plan: Plan, *, timeout_s: float, clock: Clock = system, ordered: bool = False) -> None:
+        self.plan, self.timeout_s, self.clock, self._ordered = plan, timeout_s, clock, ordered
+        self.turns: Turns | None = None
         self.book: TrialLog | None = None
         self.memory = TrialMemory(plan, "")
         self.pace: Callable[[str], int] = lambda _: UNPACED
@@ -86,7 +98,23 @@ class FunctionSeam:
         make = {"sync": self._of_generator, "async": self._of_async_generator}.get(tool.generates)
         if make is None:
             make = self._of_coroutine if tool.of_coroutine else self._of_function
-        return functools.wraps(tool.function)(make(tool, reach))
+        made = make(tool, reach)
+        return functools.wraps(tool.function)(self._in_turn(tool, made) if self._ordered else made)
+
+    def _in_turn(self, tool: WrappedFunction, made: Callable[..., Any]) -> Callable[..., Any]:
+        """The stand-in of a function, which waits for its turn first. A generator does not."""
+
+        def stand_in(*args: Any, **kwargs: Any) -> Any:
+            if self.turns is not None and self.book is not None:
+                self.turns.wait(tool.name)
+            return made(*args, **kwargs)
+
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            if self.turns is not None and self.book is not None:
+                await self.turns.awaited(tool.name)
+            return await made(*args, **kwargs)
+
+        return made if tool.generates else awaited if tool.of_coroutine else stand_in
 
     def _of_function(self, tool: WrappedFunction, reach: Candidates) -> Callable[..., Any]:
         function, effect = tool.function, tool.effect
@@ -200,7 +228,7 @@ class Wrapping:
         hidden: frozenset[str],
         *,
         errors: NativeErrors = PYTHON,
-        returned: type[Returned] = Returned,
+        returned: Form = Returned,
         served: bool = False,
     ) -> Callable[..., Any]:
         """The stand-in of a function. `real` does what it did before; `hidden` are the parameters that its framework

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from chaoslab.base.jsonable import UNCHANGING
 from chaoslab.core.exchange import Reply
@@ -46,6 +46,15 @@ class Returned(Reply):
         return self.value
 
 
+class Form(Protocol):
+    """The form of a function's results: a class of `Returned`, or what makes one."""
+
+    def __call__(self, result: Any) -> Returned: ...
+
+    def made_of(self, value: Any) -> Returned:
+        """The result that the function would give for a value of the lab's own."""
+
+
 @dataclass(frozen=True)
 class WrappedFunction:
     """One function of the agent's. `effect`: a call of it changes the world. `hidden`: the parameters that are not
@@ -57,7 +66,7 @@ class WrappedFunction:
     effect: bool
     hidden: frozenset[str] = frozenset()
     errors: NativeErrors = PYTHON
-    returned: type[Returned] = Returned
+    returned: Form = Returned
     served: bool = False
     names: tuple[str, ...] = field(init=False)
     """The parameters' names if all are plain, which saves binding; else empty."""

@@ -24,7 +24,7 @@ from chaoslab.seams.gateway.upstream import Upstream
 from chaoslab.seams.gateway.whole import AnswerHead, NotForLoop, RequestHead, answer_head, request_head
 from chaoslab.seams.services.effects import SAFE
 from chaoslab.seams.services.line import Answered, Seen
-from chaoslab.seams.services.passed import PassedAttempt, Tell
+from chaoslab.seams.services.passed import PassedAttempt, Tell, passed
 from chaoslab.wire.http1 import PART_MAX
 
 PARTLY_S = 0.02
@@ -243,7 +243,7 @@ class Loop:
                 return
             if head.secrets:
                 book.hide(head.secrets)
-            attempt = PassedAttempt(shared.seam, book, head.name, request, self._note, wanted)
+            attempt = passed(shared.seam, book, head.name, request, self._note, wanted)
         shared.under_way[id(attempt)] = attempt
         client.held = held[head.size :]
         client.exchange = exchange = _Exchange(client, attempt, head)

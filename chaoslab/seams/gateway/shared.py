@@ -11,7 +11,7 @@ from typing import Protocol
 from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.services.line import Line
 from chaoslab.seams.services.messages import HttpRequest
-from chaoslab.seams.services.passed import PassedAttempt, Tell
+from chaoslab.seams.services.passed import Tell, asked
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
 
 
@@ -70,7 +70,4 @@ class Gateway:
     def asked(self, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
         """The attempt that a request is; None outside of a trial."""
         with self.lock:
-            book = self.seam.book
-            if book is None or self.tell is None or not self.seam.never_hits(name):
-                return self.seam.asked(name, request, line)
-            return PassedAttempt(self.seam, book, name, request, self.tell)
+            return asked(self.seam, name, request, line, self.tell)

@@ -13,7 +13,7 @@ from chaoslab.seams.gateway.requests import refusal, split
 from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.gateway.upstream import head_for
 from chaoslab.seams.services.messages import HttpRequest
-from chaoslab.seams.services.passed import Wanted
+from chaoslab.seams.services.wanted import Wanted
 from chaoslab.wire.http1 import (
     BODILESS,
     HOP_BY_HOP,

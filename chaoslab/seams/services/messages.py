@@ -149,7 +149,7 @@ class Served(Reply):
 
     def with_value(self, value: Any) -> Reply:
         body = json.dumps(value, ensure_ascii=False).encode()
-        return Served(self.status, _measured(self.fields, body), body)
+        return Served(self.status, measured(self.fields, body), body)
 
     @classmethod
     def of(cls, reply: Reply) -> Served:
@@ -157,10 +157,10 @@ class Served(Reply):
         if isinstance(reply, cls):
             return reply
         body = b"" if reply.status in BODILESS else reply.body
-        return cls(reply.status, _measured(list(reply.headers.items()), body), body)
+        return cls(reply.status, measured(list(reply.headers.items()), body), body)
 
 
-def _measured(fields: Fields, body: bytes) -> list[tuple[str, str]]:
+def measured(fields: Fields, body: bytes) -> list[tuple[str, str]]:
     """The headers with this body's length."""
     return [*((k, v) for k, v in fields if k.lower() not in LENGTHS), ("Content-Length", str(len(body)))]
 

@@ -3,46 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
-from chaoslab.base.identity import canonical
-from chaoslab.base.jsonable import line_of, to_jsonable
+from chaoslab.base.jsonable import line_of
 from chaoslab.base.secrets import is_secret, of_headers, plain
 from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.record.log import Telling
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import client_retry
-from chaoslab.seams.services import mcp
 from chaoslab.seams.services.effects import EFFECT, SAFE
-from chaoslab.seams.services.line import Seen
+from chaoslab.seams.services.line import Line, Seen, Started
 from chaoslab.seams.services.messages import Fields, HttpRequest
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
+from chaoslab.seams.services.wanted import Wanted
 
 Tell = Callable[[Sequence[str]], object]
 """Writes events down, each as the text of `encode_event`."""
 _EFFECT = EFFECT.lower()
-_NOTHING: dict[str, Any] = {}
-_NOTHING_WANTED = canonical(["", _NOTHING])
-"""The intent of a request without a query and a body."""
-_spelt, _quoted = json.JSONEncoder(ensure_ascii=False).encode, json.encoder.encode_basestring
-
-
-class Wanted:
-    """A request's meaning, in the forms in which attempts at it are noted."""
-
-    __slots__ = ("intent", "plain", "shown", "tool", "value")
-
-    def __init__(self, request: HttpRequest) -> None:
-        self.tool = f"{request.method} {request.path}"
-        bare = not request.body and "?" not in request.target
-        self.value = _NOTHING if bare else request.meaning()
-        self.intent = _NOTHING_WANTED if bare else request.intent(self.value)
-        shown = "{}" if bare else _spelt(to_jsonable(self.value))
-        self.plain = plain((self.tool, self.value))
-        self.shown = f'"tool": {_quoted(self.tool)}, "arguments": {shown}}}'
+_quoted = json.encoder.encode_basestring
 
 
 class PassedAttempt(ServiceAttempt):
@@ -52,6 +32,7 @@ class PassedAttempt(ServiceAttempt):
     of_model, chat, hit, over = False, None, False, False
     via, sent, reply, waited_s, acted = "service", None, None, None, False
     _stopped, _broken_by, _packed = False, None, True
+    _reads_all = False
 
     def __init__(
         self,
@@ -60,16 +41,12 @@ class PassedAttempt(ServiceAttempt):
         name: str,
         request: HttpRequest,
         tell: Tell,
-        wanted: Wanted | None = None,
+        wanted: Wanted,
     ) -> None:
-        """`wanted`: the request's, if it is known."""
         self.seam, self.book, self.name, self.request, self.tell = seam, book, name, request, tell
         self.clock, self.deadline_s, self.rolled = seam.clock, seam.timeout_s, []
         self.began_s = self.clock.monotonic()
-        if wanted is None:
-            wanted = Wanted(request)
-            book.hide(request.secrets)
-        self.tool, self.value = wanted.tool, wanted.value
+        self.tool, self.value, self.message = wanted.tool, wanted.value, wanted.message
         safe = request.method in SAFE
         self.asked = asked = seam.request(name, wanted.tool, wanted.intent, safe=safe, now_s=self.began_s)
         self._attempt, self._turn = asked.begin(self.began_s), book.requests.turn
@@ -82,7 +59,7 @@ class PassedAttempt(ServiceAttempt):
         again = client_retry.stated(request.header(client_retry.HEADER.encode())) if self._attempt > 1 else None
         shown = wanted.shown if again is None else f'{wanted.shown[:-1]}, "client_retry": {again}}}'
         text = f'"kind": "call_started", {self._at}{shown}'
-        tell((text if wanted.plain else Telling(text),))
+        tell((text if wanted.unmasked else Telling(text),))
         seam.open[id(self)] = self
 
     @cached_property
@@ -96,7 +73,7 @@ class PassedAttempt(ServiceAttempt):
         self._packed = "content-encoding" in said
         if any(map(is_secret, said)):
             self.book.hide(of_headers(fields))
-        if mcp.lists(self.value):
+        if self._lists:
             self.seam.lists_tools(self.name, body)
         if self.request.method not in SAFE or _EFFECT in said:
             self._note_effects(status, fields, self.request, self.value, body)
@@ -106,7 +83,7 @@ class PassedAttempt(ServiceAttempt):
             return
         answer = seen.answer
         well = answer is not None and answer[0] < 400 and seen.error is None and seen.streamed is None
-        if answer is None or not well or self._packed:
+        if answer is None or not well or self._packed or self.message is not None:
             super().ended(seen)
             return
         status, _, body = answer
@@ -129,3 +106,62 @@ class PassedAttempt(ServiceAttempt):
 
     def judged(self, seen: Observation) -> None:
         """Does nothing: there is no fault to witness, and none looks back."""
+
+
+class AsideAttempt(PassedAttempt):
+    """A request that only keeps up a session of its protocol, or asks for a list of tools that no fault is aimed at. It
+    is answered as without the seam, and neither numbered nor noted."""
+
+    def __init__(self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, wanted: Wanted) -> None:
+        self.seam, self.book, self.name, self.request, self.tool = seam, book, name, request, wanted.tool
+        self.value, self.message, self.clock, self.deadline_s = wanted.value, wanted.message, seam.clock, seam.timeout_s
+        self.began_s = self.clock.monotonic()
+        seam.asked_of.add(name)
+        seam.open[id(self)] = self
+
+    def answering(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
+        for part in self._kept(started, parts):
+            self._hold()
+            yield part
+
+    def _hold(self) -> None:
+        if self.seam.outages.held(self.name) is not None:
+            self.clock.sleep(max(0.0, self.seam.outages.until_s(self.name) - self.clock.monotonic()))
+
+    def answered(self, status: int, fields: Fields, said: Container[str], body: bytes) -> None:  # noqa: ARG002
+        if self._lists:
+            self.seam.lists_tools(self.name, body)
+
+    def ended(self, seen: Seen) -> None:  # noqa: ARG002
+        if not self.over:
+            self.over = True
+            del self.seam.open[id(self)]
+
+    def cut(self) -> None:
+        self.over = True
+        del self.seam.open[id(self)]
+
+
+def asked(
+    seam: ServiceSeam, name: str, request: HttpRequest, line: Line, tell: Tell | None = None
+) -> ServiceAttempt | None:
+    """The attempt that a request to a service is; None outside of a trial. `tell`: as in `PassedAttempt`; without it,
+    one that no fault can hit is as all others."""
+    if seam.book is None:
+        return None
+    wanted = Wanted(request, of_model=name in seam.models)
+    seam.book.hide(request.secrets)
+    if tell is not None and seam.never_hits(name):
+        return passed(seam, seam.book, name, request, tell, wanted)
+    if seam.aside(name, wanted):
+        return AsideAttempt(seam, seam.book, name, request, wanted)
+    return ServiceAttempt(seam, seam.book, name, request, line, wanted)
+
+
+def passed(
+    seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, tell: Tell, wanted: Wanted
+) -> PassedAttempt:
+    """The attempt that a request is which no fault can hit."""
+    if seam.aside(name, wanted):
+        return AsideAttempt(seam, book, name, request, wanted)
+    return PassedAttempt(seam, book, name, request, tell, wanted)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain as chain_of
 from math import inf, isinf
-from typing import Any
+from typing import Any, Literal
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import Request
@@ -22,23 +22,27 @@ from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import ActiveFault, at_once
 from chaoslab.core.dialog import CHAT
 from chaoslab.core.events import REPLY_MAX, Event
-from chaoslab.core.exchange import Call, Failure, Observation, Reply
+from chaoslab.core.exchange import Call, Failure, Observation, Reply, json_reply
 from chaoslab.core.fault import trait
 from chaoslab.core.memory import Decisions, TrialMemory
 from chaoslab.core.outage import Cut
 from chaoslab.core.pipe import Pipe, Signal
-from chaoslab.core.plan import Candidates, Plan
+from chaoslab.core.plan import HITS, Candidates, Plan
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.core.stream import Piped, Streamed
+from chaoslab.core.stream import Events, Piped, Streamed, json_of
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import client_retry
-from chaoslab.seams.services import mcp
+from chaoslab.seams.functions.seam import Turns
+from chaoslab.seams.protocols import mcp, sse
+from chaoslab.seams.protocols.message import Effects
 from chaoslab.seams.services.effects import EFFECT, SAFE, shared_id, stated
+from chaoslab.seams.services.enveloped import enveloped, made
 from chaoslab.seams.services.line import Line, Parts, Seen, Started
 from chaoslab.seams.services.messages import LENGTHS, Fields, HttpRequest, Served, is_stream
 from chaoslab.seams.services.model import Heard, ModelHost, ModelRequest, Spent, free
 from chaoslab.seams.services.outages import Current, Outages
 from chaoslab.seams.services.refusals import Refusals, refuses
+from chaoslab.seams.services.wanted import Wanted
 from chaoslab.wire.body import BODY_MAX
 
 MODELS_MAX = 100
@@ -71,6 +75,7 @@ class ServiceSeam:
         self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
         self.models, self.price, self.in_order = models or {}, price, in_order
         self._mcp_reads, self._mcp_listed = frozenset(mcp_reads), dict[str, set[str]]()
+        self._schemas: dict[tuple[str, str], Any] = {}
         self.spent = Spent(price=price)
         self.book: TrialLog | None = None
         self.memory = TrialMemory(plan, "")
@@ -78,6 +83,7 @@ class ServiceSeam:
         self.runaway: Callable[[str], object] = lambda _: None
         """Ends the trial, whose agent has asked models more than `models_max` times; the argument says so."""
         self.asked_of: set[str] = set()
+        self.turns: Turns | None = None
         self.open: dict[int, ServiceAttempt] = {}
         """The attempts whose clients have not ended them."""
         self.settle: Callable[[], object] = lambda: None
@@ -91,7 +97,7 @@ class ServiceSeam:
             plan, self.outages, timeout_s=timeout_s, clock=clock, connected=lambda name: self.asked_of.add(name)
         )
         self._warned = False
-        self._reach: dict[tuple[str, bool], Candidates] = {}
+        self._reach: dict[tuple[str, str], Candidates] = {}
 
     def begin(self, book: TrialLog, memory: TrialMemory, *, spent_usd: float = 0.0) -> None:
         """Begins a trial, whose requests go into this log. `memory`: the one of all the trial's seams. `spent_usd`: the
@@ -102,6 +108,7 @@ class ServiceSeam:
         self.lapsed.clear()
         self.refusals.begin(book, memory)
         self._mcp_listed.clear()
+        self._schemas.clear()
         self.outages.clear()
 
     def end(self) -> None:
@@ -120,9 +127,13 @@ class ServiceSeam:
             for each in (*last, *self.open.values())
         ]
 
-    def asked(self, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
-        """The attempt that a request to a service is; None outside of a trial."""
-        return None if self.book is None else ServiceAttempt(self, self.book, name, request, line)
+    def aside(self, name: str, wanted: Wanted) -> bool:
+        """True if a request only keeps up a session, or asks for a list of tools that no fault is aimed at. It is
+        answered as without the seam, and neither numbered nor noted."""
+        message = wanted.message
+        if message is None or message.part == "work":
+            return False
+        return message.part == "session" or not self.reach(name, "listing")
 
     def asked_model(self, name: str) -> None:
         """Counts a request to a model, tells at the half of what one trial may make, and ends it beyond."""
@@ -139,24 +150,32 @@ class ServiceSeam:
         was made and what came of it."""
         if name in self.models or self.plan.looks_back:
             return False
-        return not self.reach(name, chat=True) and not self.refusals.reach(name)
+        return not self.plan.candidates(name)
 
     def lists_tools(self, name: str, body: bytes) -> None:
         """Takes a service's list of its tools in MCP."""
-        self._mcp_listed.setdefault(name, set()).update(mcp.read_only(body))
+        for tool in mcp.tools_in(body):
+            if mcp.only_reads(tool):
+                self._mcp_listed.setdefault(name, set()).add(str(tool["name"]))
+            self._schemas[name, str(tool["name"])] = tool.get("outputSchema")
 
     def only_read(self, name: str) -> Collection[str]:
         """The tools of a service in MCP whose calls are no effects."""
         return self._mcp_reads | self._mcp_listed.get(name, frozenset())
 
-    def reach(self, name: str, *, chat: bool = False) -> Candidates:
-        """The injections that may hit a request to a service. `chat`: the request is one to a model, whose context can
-        be hit too."""
-        found = self._reach.get((name, chat))
+    def schema(self, name: str, tool: str) -> Any:
+        """The output schema of a service's tool in MCP, as far as its list has told it."""
+        return self._schemas.get((name, tool))
+
+    def reach(self, name: str, of: Literal["", "chat", "listing"] = "") -> Candidates:
+        """The injections that may hit a request to a service. `of`: the request is one to a model, whose context can be
+        hit too, or it asks for the list of tools, which only its own faults hit."""
+        found = self._reach.get((name, of))
         if found is None:
-            found = self._reach[name, chat] = Candidates(
-                i for i in self.plan.candidates(name) if (chat or i.layer != "context") and not refuses(i)
-            )
+            found = self._reach[name, of] = Candidates(
+                i for i in self.plan.candidates(name)
+                if i.of_listing is (of == "listing") and (of == "chat" or i.layer != "context") and not refuses(i)
+            )  # fmt: skip
         return found
 
     def request(self, name: str, tool: str, intent: str, *, safe: bool, now_s: float) -> Request:
@@ -175,12 +194,12 @@ class ServiceSeam:
 class ServiceAttempt(Attempt):
     """One request to a service, from its arrival until its client has the reply."""
 
-    def __init__(self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, line: Line) -> None:
+    def __init__(
+        self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, line: Line, wanted: Wanted
+    ) -> None:
         self.seam, self.book, self.name, self.request, self.line = seam, book, name, request, line
         began_s = seam.clock.monotonic() - line.trip_s
-        self.tool = f"{request.method} {request.path}"
-        self.value = request.meaning()
-        book.hide(request.secrets)
+        self.tool, self.value, self.message = wanted.tool, wanted.value, wanted.message
         host = seam.models.get(name)
         self.of_model, self.chat = host is not None, ModelRequest.of(host, request)
         self.over = self.acted = False
@@ -190,7 +209,7 @@ class ServiceAttempt(Attempt):
         """The headers of a streamed answer."""
         safe = request.method in SAFE or self.of_model
         refused = seam.refusals.pending(name)
-        self.asked = seam.request(name, self.tool, request.intent(self.value), safe=safe, now_s=began_s)
+        self.asked = seam.request(name, self.tool, wanted.intent, safe=safe, now_s=began_s)
         elapsed_s = began_s - book.origin
         spent = {
             "calls": book.calls, "seconds": elapsed_s, "tokens": seam.spent.tokens, "cost_usd": seam.spent.cost_usd
@@ -201,7 +220,8 @@ class ServiceAttempt(Attempt):
         if self.chat is not None:
             seam.asked_model(name)
         held = seam.outages.held(name)
-        reach, decisions = seam.reach(name, chat=self.chat is not None), Decisions()
+        listing = self.message is not None and self.message.part == "listing"
+        reach, decisions = seam.reach(name, "listing" if listing else "chat" if self.chat else ""), Decisions()
         if held is not None:
             reach = reach.without_outages
         if reach:
@@ -210,12 +230,15 @@ class ServiceAttempt(Attempt):
         self.hit = decisions.hit or held is not None
         """True if a fault hits it: `play` answers it then, else the application, through `answering`."""
         self.via = "none" if self.hit else "service"
+        self._reads_all = self.hit and self._changes(reach, decisions)
         errors: Mapping[int, ErrorReply] = ERRORS
         if self.hit and host is not None:
             errors = host.errors_of(request.path, {key.decode("latin-1").lower() for key, _ in request.headers})
         call = Call(
             name, self.tool, book.key, number, attempt, self.asked.id, self.value, errors,
-            CHAT if self.chat is None else self.chat.format.dialog, turn=book.requests.turn,
+            CHAT if self.chat is None else self.chat.format.dialog,
+            answered_with=json_reply if self.message is None else self._made, turn=book.requests.turn,
+            failed_with=None if self.message is None else self._failed,
         )  # fmt: skip
         shown = to_jsonable(self.value) if self.chat is None else self.chat.shown(self.value)
         again = client_retry.stated(request.header(client_retry.HEADER.encode())) if attempt > 1 else None
@@ -320,32 +343,70 @@ class ServiceAttempt(Attempt):
         self.sent, self.via = call, "service"
         request, value = self.request, self.value
         if call.value is not self.value:
-            request, value = self.request.with_meaning(call.value), call.value
+            value = call.value
+            request = self.request.with_meaning(value if self.message is None else self.message.asked(value))
             if self.chat is not None:
                 self.chat.sent = request
         answer = self.line.application(request)
         self._hold()
-        if is_stream(answer.fields):
-            own, first = answer.parts(), b""
-            if mcp.effects_of(value):
-                first = next(own, b"")  # which tells if the tool failed
-            self._note_effects(answer.status, answer.fields, request, value, first)
-            self._fields = answer.fields
-            parts = self._kept([(str(answer.status), answer.fields)], chain_of((first,), own) if first else own)
-            return Reply(answer.status, dict(answer.fields), stream=Parts(iter(parts)))
-        status, fields, body = answer.whole()
-        if mcp.lists(self.value):
+        if not is_stream(answer.fields):
+            status, fields, body = answer.whole()
+            return self._whole(status, fields, body, request, value)
+        own, first = answer.parts(), b""
+        if self._reads_all:
+            first, whole = _message_in(own)
+            if whole:
+                return self._whole(answer.status, answer.fields, first, request, value)
+        elif self.message is not None:
+            first = next(own, b"")  # which tells if the tool failed
+        self._note_effects(answer.status, answer.fields, request, value, first)
+        self._fields = answer.fields
+        parts = self._kept([(str(answer.status), answer.fields)], chain_of((first,), own) if first else own)
+        return Reply(answer.status, dict(answer.fields), stream=Parts(iter(parts)))
+
+    def _whole(
+        self, status: int, fields: Fields, body: bytes, request: HttpRequest, value: Mapping[str, Any]
+    ) -> Served:
+        """The application's whole answer."""
+        if self._lists:
             self.seam.lists_tools(self.name, body)
         self._note_effects(status, fields, request, value, body)
-        served = Served(status, fields, body)
+        served = self._in_protocol(Served(status, fields, body))
         self._record(served)
         return served
+
+    # The protocol's part.
+
+    @property
+    def _lists(self) -> bool:
+        return self.message is not None and self.message.part == "listing"
+
+    def _in_protocol(self, served: Served) -> Served:
+        """The reply with the tool's own value in the place of the whole message."""
+        if self.message is None:
+            return served
+        return enveloped(served, self.message, self.seam.schema(self.name, self.tool))
+
+    def _made(self, value: Any) -> Reply:
+        """A successful reply of the lab's own."""
+        assert self.message is not None
+        schema = self.seam.schema(self.name, self.tool)
+        return made(self.message, self.message.made(value, schema), schema)
+
+    def _failed(self, words: str) -> Reply:
+        """The reply in which the tool says that it failed."""
+        assert self.message is not None
+        return made(self.message, self.message.failed(words))
+
+    def _changes(self, reach: Candidates, decisions: Decisions) -> bool:
+        """True if a fault that hits may change the value of a streamed answer, which is then read whole."""
+        hits = {i.layer for i, each in zip(reach, decisions, strict=False) if each in HITS}
+        return self.message is not None and bool(hits & {"meaning", "tool"}) and "stream" not in hits
 
     def _kept(self, started: Started, parts: Iterable[bytes]) -> Iterable[bytes]:
         """The parts. A list of tools is read before its client has it; a reply that the log is to keep is recorded as
         one when its parts have ended."""
-        lists = mcp.lists(self.value)
-        return self._read(started, parts, lists=lists) if lists or self._recorded else parts
+        return self._read(started, parts, lists=self._lists) if self._lists or self._recorded else parts
 
     @property
     def _recorded(self) -> bool:
@@ -426,9 +487,7 @@ class ServiceAttempt(Attempt):
                 )
                 said = None
         if said is None and request.method not in SAFE and not self.of_model and 200 <= status < 300:
-            of_mcp = mcp.effects_of(value, self.seam.only_read(self.name))
-            done = ((self.tool, value),) if of_mcp is None else () if mcp.failed(body) else of_mcp
-            self.book.served.update(tool for tool, _ in of_mcp or ())
+            done = ((self.tool, value),) if self.message is None else self._done(value, body)
         named = shared_id(self.tool, request)
         for nth, (effect, content) in enumerate(done):
             self.book.note(
@@ -442,6 +501,17 @@ class ServiceAttempt(Attempt):
                     fingerprint="",
                 )
             )
+
+    def _done(self, value: Mapping[str, Any], body: bytes) -> Effects:
+        """The effects of a message with these arguments. `body`: the reply's, as far as it is known."""
+        assert self.message is not None
+        reads = self.seam.only_read(self.name)
+        wanted = [effect for effect in self.message.effects(value, None) if effect[0] not in reads]
+        self.book.served.update(tool for tool, _ in wanted)
+        for said in sse.values(body) if wanted else ():
+            if self.message.answer(said) is not None:
+                return [effect for effect in self.message.effects(value, said) if effect in wanted]
+        return wanted
 
     def ended(self, seen: Seen) -> None:
         """Takes the end of the exchange on the client's side. `answering` or `play` may still be at work."""
@@ -459,7 +529,7 @@ class ServiceAttempt(Attempt):
         if error == "timed_out" and needless and not self.changed():
             error = events.CANCELLED
         whole = seen.error is None and seen.answer is not None
-        reply = Served(*seen.answer) if seen.answer is not None else None
+        reply = self._in_protocol(Served(*seen.answer)) if seen.answer is not None else None
         if self.request.method == "HEAD" and whole and reply is not None and self.reply is not None:
             length = {name.lower(): value for name, value in reply.headers.items()}.get("content-length")
             if length == str(len(self.reply.raw)):  # which stands for the body here
@@ -528,7 +598,7 @@ class ServiceAttempt(Attempt):
         if unread and error is None and status is not None and status < 400:
             error = f"status {status}, and no JSON"
         error = error or self.left or None
-        ok = error is None and status is not None and status < 400
+        ok = error is None and status is not None and status < 400 and getattr(reply, "ok", True)
         if ok:
             self.book.requests.answered(self.asked)
         self.book.note(
@@ -557,3 +627,17 @@ class ServiceAttempt(Attempt):
         if heard is not None and (usage := self.seam.spent.usage(heard, self.call.request, chat.estimated)) is not None:
             self.book.note(usage)
         chat.ended(heard if ok and heard is not None and heard.finished else None)
+
+
+def _message_in(parts: Iterator[bytes]) -> tuple[bytes, bool]:
+    """The body of a stream up to its end, and True; or up to a request of the server's, which waits for the client's
+    answer, and False."""
+    body = bytearray()
+    events = Events()
+    for part in parts:
+        body += part
+        for event in events.feed(part):
+            said = json_of(event)
+            if (isinstance(said, dict) and "method" in said and "id" in said) or len(body) > BODY_MAX:
+                return bytes(body), False
+    return bytes(body), True

@@ -14,6 +14,7 @@ import h11
 from chaoslab.core.fault import BrokenFault
 from chaoslab.seams.services.line import Answer, Seen
 from chaoslab.seams.services.messages import Fields, HttpRequest, is_stream
+from chaoslab.seams.services.passed import asked
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
 from chaoslab.seams.services.stream_view import StreamView
 from chaoslab.wire.http1 import BODILESS, Malformed
@@ -46,7 +47,9 @@ class ClientSide:
     def asked(self, request: Asked, body: bytes) -> ServiceAttempt | None:
         """The attempt that a request is; None if nobody watches any more."""
         method, target = request.method.decode(), request.target.decode("latin-1")
-        attempt = self._seam.asked(self._name, HttpRequest(method, target, list(request.headers), body), self)
+        if self._seam.turns is not None and self._seam.book is not None and self._name not in self._seam.models:
+            self._seam.turns.wait(f"{self._name} {method} {target}")
+        attempt = asked(self._seam, self._name, HttpRequest(method, target, list(request.headers), body), self)
         if attempt is not None:
             exchange = _Exchange(attempt, self._end.peer)
             if self._how:

@@ -25,6 +25,7 @@ from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine, Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, Address, Network
 from chaoslab.worlds.virtual.patches import kept_locks
 from chaoslab.worlds.virtual.sockets import Sockets
+from chaoslab.worlds.virtual.turns import Turns
 
 T = TypeVar("T")
 DEADLINE_S = 3600.0
@@ -139,6 +140,10 @@ class World:
     def warnings(self) -> list[str]:
         """Warnings about what the program asked of this world."""
         return self.elsewhere.warnings
+
+    def turns(self, dice: Dice, told: Callable[[Sequence[str]], object]) -> Turns:
+        """The turns of calls that begin at the same moment; see `Turns`."""
+        return Turns(self.machine, dice, told)
 
     def pace(self, function: str) -> int:
         """The number of calls that the running thread may make until it must ask again, this one included."""

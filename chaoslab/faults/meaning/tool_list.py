@@ -1,0 +1,65 @@
+"""The list of a server's tools is not what it was, or says what it should not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.changed_reply import is_answer, pick
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Reply
+from chaoslab.core.fault import Fault
+from chaoslab.faults.meaning.prompt_injection import ORDER
+
+
+@dataclass(frozen=True)
+class ToolList(Fault):
+    """Changes the answer to `tools/list` of an MCP server, from the one with the number `from_list` on: with 2, the
+    tools change in the middle of a session.
+
+    `how` "empty": there are none. "shorter": one is missing. "renamed": one has another name, by which its server does
+    not know it. "poisoned": the description of one tells the model what to do (`text`). "" draws one of "shorter",
+    "renamed" and "poisoned". `point` (0–1) picks the tool; it is drawn if it is -1. It hits nothing but lists, and no
+    other fault hits these. Of a client session (`mcp_tool`) and of `chaoslab mcp` the target is "tools/list".
+    """
+
+    how: Literal["", "empty", "shorter", "renamed", "poisoned"] = ""
+    from_list: int = 1
+    text: str = ORDER
+    point: float = -1.0
+    layer = "meaning"
+    conditional = True
+    corrupts = "reply"
+    leaves = "value"
+    of_listing = True
+    needs = "a list of tools in MCP"
+    bounds: ClassVar = {"from_list": (1, 10**6), "point": (-1, 1)}
+    example = '"tool_list", "shop", how="poisoned"'
+    source = "https://invariantlabs.ai/blog/mcp-security-notification-tool-poisoning-attacks"
+
+    def draw(self, dice: Dice) -> ToolList:
+        how = self.how or dice("how").pick(("shorter", "renamed", "poisoned"))
+        return replace(self, how=how, point=self.point if self.point >= 0 else dice("point").uniform())
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        reply: Reply = yield call
+        tools = reply.value if is_answer(reply) else None
+        if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
+            return reply
+        context.memory["lists"] = number = context.memory.get("lists", 0) + 1
+        if number < self.from_list or not tools:
+            return reply
+        return reply.with_value(self._changed(tools))
+
+    def _changed(self, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        if self.how == "empty":
+            return []
+        chosen = pick(tools, self.point)
+        if self.how == "shorter":
+            return [tool for tool in tools if tool is not chosen]
+        if self.how == "renamed":
+            made = {**chosen, "name": f"{chosen.get('name', '')}_v2"}
+        else:
+            made = {**chosen, "description": f"{chosen.get('description') or ''}\n\n{self.text}".strip()}
+        return [made if tool is chosen else tool for tool in tools]

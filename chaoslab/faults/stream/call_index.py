@@ -1,0 +1,112 @@
+"""The parts of a streamed tool call have the wrong index, or come among those of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Literal
+
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.fault import Fault
+from chaoslab.core.pipe import Line, Signal, Timed
+from chaoslab.core.stream import json_of, spelt_event
+
+How = Literal["missing", "repeated", "interleaved"]
+HELD_MAX = 4096
+"""The most events that are held back to be interleaved."""
+
+
+@dataclass(frozen=True)
+class CallIndex(Fault):
+    """Changes the `index` by which the parts of tool calls are put together, in streams of OpenAI's chat completions.
+
+    `how` "missing": they have none. "repeated": that of the first call, for all. "interleaved": the parts of several
+    calls come in turns, each with its right index, which a client has to take. The first two are what other servers of
+    this format send. The last two need two calls in one answer.
+    """
+
+    how: How = "missing"
+    layer = "stream"
+    of_model = True
+    corrupts = "reply"
+    leaves = "value"
+    needs = "tool calls in a stream of OpenAI's chat completions"
+    example = '"call_index", "api.openai.com", how="interleaved"'
+    source = "https://github.com/openai/openai-python/pull/3246"
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        reply: Reply = yield call
+        return reply.through(_Indexing(self.how), holds=self.how == "interleaved")
+
+    def witnessed(self, seen: Observation) -> str | None:
+        stream, changed = seen.streamed, seen.changed_reply
+        pipe = changed.pipes[-1].pipe if changed is not None and changed.pipes else None
+        place = pipe.place if isinstance(pipe, _Indexing) else None
+        if stream is None or place is None or stream.events < place:
+            return None
+        return f"the parts of tool calls came with their index {self.how}"
+
+
+class _Indexing(Line):
+    """Changes the indices. `place`: the number of the first event that another index or order shows in; None before."""
+
+    def __init__(self, how: How) -> None:
+        super().__init__(self._index, room_bytes=0)
+        self.place: int | None = None
+        self._how, self._out = how, 0
+        self._held: list[tuple[Any, bytes]] = []
+
+    def _index(self, timed: Timed, start: float) -> Iterable[Timed]:
+        event = timed.item
+        value = None if isinstance(event, Signal) else json_of(event)
+        parts = [part for part in _parts(value) if isinstance(part.get("index"), int)]
+        if self._how == "interleaved" and parts and len(self._held) < HELD_MAX and not isinstance(event, Signal):
+            self._held.append((parts[0]["index"], event))
+            return
+        for each in self._released():
+            self._out += 1
+            yield Timed(start, each)
+        if not isinstance(event, Signal):
+            self._out += 1
+            if self._how == "repeated":
+                event = self._with(value, [part for part in parts if part["index"]], event, index=0)
+            elif self._how == "missing":
+                event = self._with(value, parts, event)
+        yield Timed(start, event)
+
+    def _with(self, value: Any, parts: list[Any], event: bytes, **index: int) -> bytes:
+        """The event with these parts' index changed, or gone."""
+        for part in parts:
+            del part["index"]
+            part.update(index)
+        if not parts:
+            return event
+        self.place = self.place or self._out
+        return spelt_event(value)
+
+    def _released(self) -> list[bytes]:
+        """The events that were held back, in turns."""
+        held, self._held = self._held, []
+        calls: dict[Any, list[bytes]] = {}
+        for index, event in held:
+            calls.setdefault(index, []).append(event)
+        found = [event for turn in zip_longest(*calls.values()) for event in turn if event is not None]
+        was = [event for _, event in held]
+        if found != was and self.place is None:
+            self.place = self._out + next(
+                n for n, pair in enumerate(zip(found, was, strict=True), 1) if pair[0] != pair[1]
+            )
+        return found
+
+
+def _parts(value: Any) -> list[dict[str, Any]]:
+    """The parts of tool calls in an event."""
+    choices = value.get("choices") if isinstance(value, Mapping) else None
+    found: list[dict[str, Any]] = []
+    for choice in choices if isinstance(choices, list) else ():
+        delta = choice.get("delta") if isinstance(choice, Mapping) else None
+        calls = delta.get("tool_calls") if isinstance(delta, Mapping) else None
+        found += [part for part in calls if isinstance(part, dict)] if isinstance(calls, list) else []
+    return found

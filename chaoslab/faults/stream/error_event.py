@@ -1,0 +1,66 @@
+"""The stream says in its middle that the answer has failed, behind a status of success."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.answers import Answers
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.fault import Fault
+from chaoslab.core.pipe import Line, Signal, Timed
+from chaoslab.core.stream import data_of, json_of
+from chaoslab.faults.stream.cut import drawn
+
+
+@dataclass(frozen=True)
+class ErrorEvent(Fault):
+    """Ends the stream after `after_events` events (0: drawn, 1 to 8) with the provider's own event for an error.
+
+    It is `{"error": …}` of OpenAI's chat completions, `error` of its responses, `overloaded_error` of Anthropic, and
+    status UNAVAILABLE of Gemini. The status was 200 already, so a client that looks at that alone takes a part for the
+    whole.
+    """
+
+    after_events: int = 0
+    layer = "stream"
+    leaves = "part"
+    needs = "a streamed reply with more events"
+    example = '"error_event", "api.anthropic.com", after_events=3'
+    source = "https://docs.anthropic.com/en/docs/build-with-claude/streaming#error-events"
+
+    def draw(self, dice: Dice) -> ErrorEvent:
+        return replace(self, after_events=drawn(self.after_events, dice))
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        reply: Reply = yield call
+        return reply.through(_Failing(self.after_events, call.dialog.answers))
+
+    def witnessed(self, seen: Observation) -> str | None:
+        stream, changed = seen.streamed, seen.changed_reply
+        pipe = changed.pipes[-1].pipe if changed is not None and changed.pipes else None
+        told = isinstance(pipe, _Failing) and pipe.told
+        if stream is None or not told or stream.events <= self.after_events:
+            return None
+        return f"an error came in the stream after {self.after_events} events"
+
+
+class _Failing(Line):
+    """Lets so many events pass, and says that the answer failed in the place of the next one. `told`: it has."""
+
+    def __init__(self, after_events: int, answers: Answers) -> None:
+        super().__init__(self._fail, room_bytes=0)
+        self.told = False
+        self._left, self._answers, self._said = after_events, answers, list[Any]()
+
+    def _fail(self, timed: Timed, start: float) -> Iterable[Timed]:
+        if isinstance(timed.item, Signal) or self._left:
+            self._left -= 1
+            if not isinstance(timed.item, Signal) and data_of(timed.item):
+                self._said.append(json_of(timed.item))
+            return (Timed(start, timed.item),)
+        self.told = True
+        return (Timed(start, self._answers.failing(self._said)), Timed(start, Signal.END))

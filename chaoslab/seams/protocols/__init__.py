@@ -1,0 +1,22 @@
+"""The protocols in which a request's body may name a tool and carry its arguments, one file each.
+
+They read and spell values, and do no I/O. A request in none of them is plain HTTP: its method and path are the tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from chaoslab.seams.protocols import graphql, json_rpc, mcp
+from chaoslab.seams.protocols.message import Message
+
+
+def message_of(value: Mapping[str, Any], headers: Iterable[tuple[bytes, bytes]], *, body: bool) -> Message | None:
+    """The message that a request is by the fields of its body and its query, or by its headers if it has no `body`;
+    None for plain HTTP."""
+    if "jsonrpc" in value:
+        return mcp.message(value) or json_rpc.message(value)
+    if "query" in value:
+        return graphql.message(value)
+    return None if body else mcp.of_session(headers)

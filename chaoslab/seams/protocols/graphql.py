@@ -1,0 +1,208 @@
+"""GraphQL over HTTP: a field of the operation is the tool. A query is a read, and a field of a mutation an effect."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chaoslab.seams.protocols.message import Answer, Effects, Message
+
+TEXT_MAX = 64 * 1024
+"""The longest document that is read, in characters."""
+_OPERATION = re.compile(r"\s*(?:#[^\r\n]*[\r\n]\s*)*(?:\{|(?:query|mutation|subscription|fragment)\b)")
+_TOKEN = re.compile(
+    r'[\s,\ufeff]+|#[^\r\n]*|("""(?:\\"""|[\s\S])*?"""|"(?:\\.|[^"\\\r\n])*"|\.\.\.|-?\d[\w.+-]*|[A-Za-z_]\w*|[!$&()\[\]{}:=@|])'
+)
+_NAME = re.compile(r"[A-Za-z_]\w*\Z")
+_WORDS = {"true": True, "false": False, "null": None}
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field at the root of an operation. `key`: its name in the answer."""
+
+    name: str
+    key: str
+    arguments: Mapping[str, Any]
+
+
+def message(value: Mapping[str, Any]) -> GraphQL | None:
+    """The message of a request's fields, be they of its body or its query; None if it is none."""
+    given = value["query"] if isinstance(value["query"], Mapping) else value
+    text, variables = given.get("query"), given.get("variables")
+    if not isinstance(text, str) or len(text) > TEXT_MAX or not _OPERATION.match(text):
+        return None
+    try:
+        known = json.loads(variables) if isinstance(variables, str) else variables
+        document = _Document(text, known if isinstance(known, Mapping) else {})
+        found = document.operation(given.get("operationName"))
+    except (ValueError, RecursionError):
+        return None
+    return None if found is None else GraphQL(value, *found)
+
+
+class GraphQL(Message):
+    """An operation. Of several fields, all names are the tool, and the arguments are by field."""
+
+    def __init__(self, body: Mapping[str, Any], kind: str, fields: tuple[Field, ...]) -> None:
+        self.body, self.kind, self.fields = body, kind, fields
+        self.tool = ", ".join(field.name for field in fields)
+        alone = len(fields) == 1
+        self.arguments = fields[0].arguments if alone else {field.key: field.arguments for field in fields}
+
+    def asked(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002 - they stand in its text
+        return self.body
+
+    def effects(self, arguments: Mapping[str, Any], said: Any) -> Effects:  # noqa: ARG002
+        if self.kind != "mutation":
+            return []
+        data = said.get("data") if isinstance(said, Mapping) else None
+        none = isinstance(said, Mapping) and bool(said.get("errors"))
+        undone = [f for f in self.fields if none and not (isinstance(data, Mapping) and data.get(f.key) is not None)]
+        return [(field.name, field.arguments) for field in self.fields if field not in undone]
+
+    def answer(self, said: Any, schema: Any = None) -> Answer | None:  # noqa: ARG002
+        if not isinstance(said, Mapping) or not ("data" in said or "errors" in said):
+            return None
+        data, errors, keys = said.get("data"), said.get("errors"), [field.key for field in self.fields]
+        around = data if isinstance(data, Mapping) else {}
+        held = {key: around[key] for key in keys if key in around}
+        first = errors[0] if isinstance(errors, list) and errors else None
+        words = str(first.get("message", "")) if isinstance(first, Mapping) else ""
+        ok = not first or any(each is not None for each in held.values())
+        if len(keys) == 1:
+            return Answer(held.get(keys[0]), lambda now: {**said, "data": {**around, keys[0]: now}}, ok, words)
+        return Answer(held or None, lambda now: {**said, "data": now}, ok, words)
+
+    def made(self, value: Any, schema: Any = None) -> Any:  # noqa: ARG002
+        return {"data": {field.key: value for field in self.fields}}
+
+    def failed(self, words: str) -> Any:
+        errors = [{"message": words, "path": [field.key]} for field in self.fields]
+        return {"data": {field.key: None for field in self.fields}, "errors": errors}
+
+
+class _Document:
+    """A document, read as far as the root fields of its operations. ValueError: it is none."""
+
+    def __init__(self, text: str, variables: Mapping[str, Any]) -> None:
+        self._variables, self._tokens, self._at = variables, list[str](), 0
+        place = 0
+        while place < len(text):
+            match = _TOKEN.match(text, place)
+            if match is None:
+                raise ValueError("no token")
+            if match[1]:
+                self._tokens.append(match[1])
+            place = match.end()
+
+    def operation(self, wanted: Any) -> tuple[str, tuple[Field, ...]] | None:
+        """The kind and the root fields of the operation of this name, else of the first one."""
+        found: dict[str, tuple[str, tuple[Field, ...]]] = {}
+        while self._at < len(self._tokens):
+            kind, name = "query", ""
+            if self._next != "{":
+                kind = self._take()
+                if kind not in ("query", "mutation", "subscription", "fragment"):
+                    raise ValueError(kind)
+                while self._next not in ("{", "(", "@"):
+                    name = self._take(_NAME)
+                self._skip("(", ")")
+            self._directives()
+            fields = self._fields()
+            if kind != "fragment":
+                found[name] = kind, fields
+        chosen = found.get(str(wanted)) or next(iter(found.values()), None)
+        return chosen if chosen and chosen[1] else None
+
+    @property
+    def _next(self) -> str:
+        return self._tokens[self._at] if self._at < len(self._tokens) else ""
+
+    def _take(self, like: re.Pattern[str] | None = None) -> str:
+        token = self._next
+        if not token or (like is not None and not like.match(token)):
+            raise ValueError(token)
+        self._at += 1
+        return token
+
+    def _is(self, token: str) -> bool:
+        """Takes the token if it is next."""
+        if self._next == token:
+            self._at += 1
+            return True
+        return False
+
+    def _skip(self, begin: str, end: str) -> None:
+        """Passes over what stands in brackets, if they are next."""
+        depth = 0
+        while self._next == begin or depth:
+            token = self._take()
+            depth += (token == begin) - (token == end)
+
+    def _directives(self) -> None:
+        while self._is("@"):
+            self._take(_NAME)
+            self._skip("(", ")")
+
+    def _fields(self) -> tuple[Field, ...]:
+        """The fields of a selection, those of an inline fragment too."""
+        found: list[Field] = []
+        if self._take() != "{":
+            raise ValueError("no selection")
+        while not self._is("}"):
+            if self._is("..."):
+                if self._next == "on":
+                    self._take()
+                    self._take(_NAME)
+                elif self._next not in ("{", "@"):
+                    self._take(_NAME)
+                    self._directives()
+                    continue
+                self._directives()
+                found += self._fields()
+                continue
+            key = name = self._take(_NAME)
+            if self._is(":"):
+                name = self._take(_NAME)
+            arguments = {}
+            if self._is("("):
+                while not self._is(")"):
+                    argument = self._take(_NAME)
+                    self._colon()
+                    arguments[argument] = self._value()
+            self._directives()
+            self._skip("{", "}")
+            found.append(Field(name, key, arguments))
+        return tuple(found)
+
+    def _colon(self) -> None:
+        if not self._is(":"):
+            raise ValueError(self._next)
+
+    def _value(self) -> Any:
+        token = self._take()
+        if token == "$":
+            return self._variables.get(self._take(_NAME))
+        if token == "[":
+            listed = []
+            while not self._is("]"):
+                listed.append(self._value())
+            return listed
+        if token == "{":
+            held = {}
+            while not self._is("}"):
+                name = self._take(_NAME)
+                self._colon()
+                held[name] = self._value()
+            return held
+        if token.startswith('"""'):
+            return token[3:-3]
+        if token[0] in '"-0123456789':
+            return json.loads(token)
+        if not _NAME.match(token):
+            raise ValueError(token)
+        return _WORDS.get(token, token)

@@ -1,0 +1,134 @@
+"""A changed value that keeps to the JSON schema of the true one, so that a client which checks it takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import ge, gt, le, lt
+from typing import Any
+
+DEPTH_MAX = 40
+_OF_NUMBERS = {"minimum": lt, "maximum": gt, "exclusiveMinimum": le, "exclusiveMaximum": ge}
+BOUNDS: Mapping[str, Mapping[str, Callable[[Any, Any], bool]]] = {
+    "integer": _OF_NUMBERS, "number": _OF_NUMBERS, "boolean": {},
+    "string": {"minLength": lt, "maxLength": gt}, "array": {"minItems": lt, "maxItems": gt},
+}  # fmt: skip
+"""The bounds of values and of lengths, each with the comparison that breaks it."""
+EMPTY: Mapping[str, Any] = {
+    "string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "object": {}, "null": None
+}  # fmt: skip
+
+
+def fitted(value: Any, was: Any, schema: Any) -> Any:
+    """The value, with what the schema requires and without what it forbids. A required field that is missing is empty,
+    and a value that cannot be made to fit is the true one, `was`."""
+    root = schema if isinstance(schema, Mapping) else {}
+    return _fitted(value, was, root, root, DEPTH_MAX)
+
+
+def schema_of(value: Any) -> dict[str, Any]:
+    """The schema of values like this one: the same fields of the same types."""
+    kind = _kind(value)
+    if kind == "object":
+        return {"type": kind, "properties": {k: schema_of(v) for k, v in value.items()}, "required": list(value)}
+    if kind == "array":
+        kinds = {_kind(each) for each in value}
+        return {"type": kind, "items": schema_of(value[0]) if len(kinds) == 1 else {}}
+    return {} if kind == "null" else {"type": kind}
+
+
+def _fitted(value: Any, was: Any, schema: Any, root: Mapping[str, Any], depth: int) -> Any:
+    schema = _resolved(schema, root, was, depth)
+    kinds = _kinds(schema)
+    if kinds and _kind(value) not in kinds and not (_kind(value) == "integer" and "number" in kinds):
+        if value or isinstance(value, bool | int | float):
+            return was
+        return _emptied(was, schema, root, depth)
+    if isinstance(value, Mapping) and depth:
+        return _object(value, was if isinstance(was, Mapping) else {}, schema, root, depth)
+    if isinstance(value, list) and isinstance(schema.get("items"), Mapping) and depth:
+        true = was if isinstance(was, list) and was else [None]
+        value = [
+            _fitted(each, true[min(n, len(true) - 1)], schema["items"], root, depth - 1) for n, each in enumerate(value)
+        ]
+    return value if _allowed(value, schema) else was
+
+
+def _object(
+    value: Mapping[str, Any], was: Mapping[str, Any], schema: Mapping[str, Any], root: Mapping[str, Any], depth: int
+) -> dict[str, Any]:
+    properties = schema.get("properties")
+    known = properties if isinstance(properties, Mapping) else {}
+    closed = schema.get("additionalProperties") is False
+    made = {
+        key: _fitted(held, was.get(key), known[key], root, depth - 1) if key in known else held
+        for key, held in value.items()
+        if key in known or not closed
+    }
+    required = schema.get("required")
+    for key in required if isinstance(required, list) else ():
+        if key not in made:
+            made[key] = _emptied(was.get(key), _resolved(known.get(key), root, was.get(key), depth), root, depth - 1)
+    return made
+
+
+def _emptied(was: Any, schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> Any:
+    """The emptiest value of the schema; the true one if none is allowed."""
+    kinds = _kinds(schema) or [_kind(was)]
+    kind = "null" if "null" in kinds else kinds[0]
+    empty = EMPTY.get(kind)
+    if kind == "object" and depth > 0:
+        return _object({}, was if isinstance(was, Mapping) else {}, schema, root, depth)
+    return empty if was is None or _allowed(empty, schema) else was
+
+
+def _resolved(schema: Any, root: Mapping[str, Any], was: Any, depth: int) -> Mapping[str, Any]:
+    """The schema that a reference leads to, and of several ones that of the true value."""
+    for _ in range(depth + 1):
+        if not isinstance(schema, Mapping):
+            return {}
+        if isinstance(place := schema.get("$ref"), str) and place.startswith("#/"):
+            schema = root
+            for key in place[2:].split("/"):
+                schema = schema.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(schema, Mapping) else None
+            continue
+        several = schema.get("anyOf") or schema.get("oneOf")
+        if not isinstance(several, list) or not several:
+            return schema
+        inner = [_resolved(each, root, was, depth - 1) for each in several] if depth else []
+        schema = next((each for each in inner if not _kinds(each) or _kind(was) in _kinds(each)), {})
+    return schema if isinstance(schema, Mapping) else {}
+
+
+def _kinds(schema: Mapping[str, Any]) -> list[str]:
+    kinds = schema.get("type")
+    return [kinds] if isinstance(kinds, str) else [str(kind) for kind in kinds] if isinstance(kinds, list) else []
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case Mapping():
+            return "object"
+        case list():
+            return "array"
+    return "null"
+
+
+def _allowed(value: Any, schema: Mapping[str, Any]) -> bool:
+    """True if the bounds of the schema allow a value of its type."""
+    one_of = schema.get("enum")
+    if (isinstance(one_of, list) and value not in one_of) or ("const" in schema and value != schema["const"]):
+        return False
+    size = value if isinstance(value, int | float) else len(value) if isinstance(value, str | list) else None
+    for key, breaks in BOUNDS[_kind(value)].items() if size is not None else ():
+        bound = schema.get(key)
+        if isinstance(bound, int | float) and breaks(size, bound):
+            return False
+    return not isinstance(value, str) or "pattern" not in schema  # a server's pattern may take for ever

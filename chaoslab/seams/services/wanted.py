@@ -1,0 +1,52 @@
+"""The tool and the arguments of a request, by the protocol that it speaks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from chaoslab.base.identity import canonical
+from chaoslab.base.jsonable import to_jsonable
+from chaoslab.base.secrets import plain
+from chaoslab.base.values import once
+from chaoslab.seams.protocols import message_of
+from chaoslab.seams.protocols.message import Message
+from chaoslab.seams.services.messages import HttpRequest
+
+_NOTHING: dict[str, Any] = {}
+_NOTHING_WANTED = canonical(["", _NOTHING])
+"""The intent of a request without a query and a body."""
+_spelt, _quoted = json.JSONEncoder(ensure_ascii=False).encode, json.encoder.encode_basestring
+
+
+class Wanted:
+    """A request's tool and arguments, in the forms in which attempts at it are noted. `intent`: as text, to tell if
+    another request wants the same. `message`: what the request is in its protocol; None for plain HTTP."""
+
+    def __init__(self, request: HttpRequest, *, of_model: bool = False) -> None:
+        """`of_model`: it is in no protocol that the lab reads here, as one to a model is."""
+        self.tool = f"{request.method} {request.path}"
+        empty = not request.body and "?" not in request.target
+        self.value: Any = _NOTHING if empty else request.meaning()
+        found = None if of_model else message_of(self.value, request.headers, body=bool(request.body))
+        self.message: Message | None = found
+        if found is not None:
+            self.tool, self.value = found.tool, found.arguments
+        try:
+            self.intent = (
+                canonical([request.target, self.value]) if found is not None
+                else _NOTHING_WANTED if empty else request.intent(self.value)
+            )  # fmt: skip
+        except RecursionError:
+            self.intent = request.intent({})
+
+    @once
+    def unmasked(self) -> bool:
+        """True if nothing in the tool and the arguments looks like a credential."""
+        return plain((self.tool, self.value))
+
+    @once
+    def shown(self) -> str:
+        """The tool and the arguments as the end of an event's text."""
+        shown = "{}" if self.value is _NOTHING else _spelt(to_jsonable(self.value))
+        return f'"tool": {_quoted(self.tool)}, "arguments": {shown}}}'

@@ -1,0 +1,155 @@
+"""The protocols of requests: the tool, its arguments, and the tool's own part of the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chaoslab.seams.protocols import graphql, mcp, message_of, schema, sse
+
+CALL = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 17}}}
+
+
+def graph(query: str, **more: Any) -> Any:
+    return graphql.message({"query": query, **more})
+
+
+@pytest.mark.parametrize(
+    ("query", "more", "kind", "tool", "arguments"),
+    [
+        ("{ order(id: 17) { total } }", {}, "query", "order", {"id": 17}),
+        ("query Q($id: ID!) { order(id: $id) { total } }", {"variables": {"id": "17"}}, "query", "order", {"id": "17"}),
+        (
+            'mutation { mine: refund(order: 17, why: "late \\" {", all: true, at: [1, 2.5], to: {x: EUR}) { ok } }',
+            {}, "mutation", "refund",
+            {"order": 17, "why": 'late " {', "all": True, "at": [1, 2.5], "to": {"x": "EUR"}},
+        ),
+        ("{ a: order(id: 1) { n } b: cup(id: 2) { n } }", {}, "query", "order, cup", {"a": {"id": 1}, "b": {"id": 2}}),
+        ("query A { a } query B { b }", {"operationName": "B"}, "query", "b", {}),
+        ("# a comment\nquery @live { ... on Query @x(if: true) { a(x: null) } ...F } fragment F on Query { b }", {},
+         "query", "a", {"x": None}),
+        ('{ note(text: """two\nlines""") }', {}, "query", "note", {"text": "two\nlines"}),
+    ],
+)  # fmt: skip
+def test_the_tool_of_an_operation_is_its_field(
+    query: str, more: dict[str, Any], kind: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    found = graph(query, **more)
+    assert (found.kind, found.tool, found.arguments) == (kind, tool, arguments)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["weather in Oslo", "query the weather", "{", "{}", "{ a", "mutation {rate} in DNA", "{ a(b: ) }", 7, None,
+     "#" * 5000, "{ a(x: " + "[" * 5000 + " }", 'query { a(x: "open) }', "fragment F on Query { b }"],
+)  # fmt: skip
+def test_other_texts_are_no_operation(query: Any) -> None:
+    assert graph(query) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "value", "ok", "effects"),
+    [
+        ({"data": {"refund": {"ok": True}}}, {"ok": True}, True, [("refund", {"order": 17})]),
+        ({"data": {"refund": None}, "errors": [{"message": "no such order"}]}, None, False, []),
+        ({"errors": [{"message": "no such field"}]}, None, False, []),
+    ],
+)
+def test_the_answer_of_an_operation_is_its_field(answer: Any, value: Any, ok: bool, effects: list[Any]) -> None:
+    message = graph("mutation { refund(order: 17) { ok } }")
+    found = message.answer(answer)
+    assert (found.value, found.ok) == (value, ok)
+    assert message.effects(message.arguments, answer) == effects
+    assert found.put({"ok": False})["data"] == {"refund": {"ok": False}}
+
+
+def test_a_message_in_another_protocol_is_none_of_graphql() -> None:
+    assert message_of({"query": "tea", "page": 2}, (), body=True) is None
+    assert message_of({"order": 17}, (), body=True) is None
+    assert message_of({}, [(b"Mcp-Session-Id", b"1")], body=True) is None
+    ends = message_of({}, [(b"Accept", b"*/*"), (b"Mcp-Session-Id", b"1")], body=False)
+    assert ends is not None
+    assert ends.part == "session"
+
+
+RESULT = {
+    "content": [{"type": "text", "text": "a"}, {"type": "image", "data": "x"}, {"type": "text", "text": '{"b": 1}'}]
+}
+
+
+@pytest.mark.parametrize(
+    ("data", "meaning", "changed", "told"),
+    [
+        ({"content": [{"type": "text", "text": "paid", "annotations": {}}]}, "paid", "back",
+         {"content": [{"type": "text", "text": "back", "annotations": {}}]}),
+        (RESULT, ["a", {"b": 1}], ["c", {"b": 2}],
+         {"content": [{"type": "text", "text": "c"}, RESULT["content"][1], {"type": "text", "text": '{"b": 2}'}]}),
+        (RESULT, ["a", {"b": 1}], ["a"], {"content": [{"type": "text", "text": "a"}, {"type": "image", "data": "x"}]}),
+        ({"content": [{"type": "text", "text": "7"}], "structuredContent": {"result": 7}, "_meta": {"v": 1}}, 7, 14,
+         {"content": [{"type": "text", "text": "14"}], "structuredContent": {"result": 14}, "_meta": {"v": 1}}),
+    ],
+)  # fmt: skip
+def test_a_result_of_mcp_keeps_all_but_its_value(data: Any, meaning: Any, changed: Any, told: Any) -> None:
+    assert mcp.meaning(data) == meaning
+    assert mcp.changed(data, changed) == told
+    assert mcp.changed(data, meaning) == data
+
+
+def test_the_data_of_an_event_is_replaced_and_its_other_fields_stay() -> None:
+    body = b'id: 1\ndata:\n\nevent: message\nid: 2\ndata: {"result": 1}\n\n: ping\n\n'
+    assert list(sse.values(body)) == [{"result": 1}]
+    now = sse.replaced(body, lambda said: isinstance(said, dict), '{"result": 2}')
+    assert now == body.replace(b'{"result": 1}', b'{"result": 2}')
+    assert list(sse.values(now)) == [{"result": 2}]
+
+
+ORDER = {
+    "type": "object",
+    "required": ["total", "state", "lines", "to"],
+    "properties": {
+        "total": {"type": "number", "minimum": 1},
+        "state": {"enum": ["paid", "open"]},
+        "lines": {"type": "array", "items": {"type": "string"}},
+        "to": {"$ref": "#/$defs/To"},
+        "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    },
+    "additionalProperties": False,
+    "$defs": {"To": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}},
+}
+TRUE = {"total": 30.0, "state": "paid", "lines": ["tea", "cup"], "to": {"city": "Oslo"}, "note": "x"}
+
+
+@pytest.mark.parametrize(
+    ("value", "fitted"),
+    [
+        (TRUE, TRUE),
+        ({**TRUE, "total": 60}, {**TRUE, "total": 60}),
+        ({**TRUE, "total": "60"}, TRUE),
+        ({**TRUE, "total": 0}, TRUE),
+        ({**TRUE, "state": "diap"}, TRUE),
+        ({**TRUE, "state": "open", "extra": 1}, {**TRUE, "state": "open"}),
+        ({**TRUE, "lines": ["cup", 7]}, {**TRUE, "lines": ["cup", "cup"]}),
+        ({**TRUE, "to": {}}, {**TRUE, "to": {"city": ""}}),
+        ({**TRUE, "note": None}, {**TRUE, "note": ""}),
+        ({}, {"total": 30.0, "state": "paid", "lines": [], "to": {"city": ""}}),
+        (None, {"total": 30.0, "state": "paid", "lines": [], "to": {"city": ""}}),
+        ("gone", TRUE),
+    ],
+)
+def test_a_changed_value_keeps_to_its_schema(value: Any, fitted: Any) -> None:
+    assert schema.fitted(value, TRUE, ORDER) == fitted
+
+
+def test_without_a_schema_a_value_keeps_to_the_form_of_the_true_one() -> None:
+    form = schema.schema_of({"a": [{"b": 1, "c": None}], "d": 2.5})
+    assert schema.fitted({"a": [{"b": 2}]}, {"a": [{"b": 1, "c": None}], "d": 2.5}, form) == {
+        "a": [{"b": 2, "c": None}], "d": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "bad", [{"$ref": "#"}, {"$ref": "#/$defs/no"}, {"anyOf": [{"$ref": "#"}]}, {"type": 7}, True, None]
+)
+def test_a_schema_that_cannot_be_followed_asks_for_nothing(bad: Any) -> None:
+    assert schema.fitted({"a": 1}, {"a": 2}, bad) == {"a": 1}
