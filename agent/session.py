@@ -136,9 +136,16 @@ class Session:
             episode.requests.restart_prompt()
         return outcome
 
-    def hung(self, trial: TrialId, prompt: Prompt, why: str, *, began_s: float) -> None:
-        """Ends a trial that would never have ended by itself. `why`: a report on the waiting threads and tasks."""
+    def hung(self, trial: TrialId, prompt: Prompt, why: str, *, began_s: float, began: bool = True) -> None:
+        """Ends a trial that would never have ended by itself. `why`: a report on the waiting threads and tasks. `began`:
+        its events so far are written; those of a trial that was ended with its process are lost."""
         outcome = _Outcome("", HUNG, why[:4000])
+        if not began:
+            self._attempts = 1
+            self.info.write(
+                events.PromptStarted(prompt_index=trial.prompt, prompt=prompt.text, facts=[], effects=None),
+                trial=trial.key,
+            )
         if self._attempts:
             self._tried(
                 trial,

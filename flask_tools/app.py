@@ -212,8 +212,9 @@ def app_of(desk: ServiceModule, runs: Runs) -> Flask:
     )
     routes = {(route.method, route.path): partial(directly, route) for route in desk.routes if "<" not in route.path}
     app.wsgi_app = plain_first(  # type: ignore[method-assign,assignment]
-        app.wsgi_app, routes, body_max=BODY_MAX, all_to_flask=lambda: bool(app.after_request_funcs)
-    )
+        app.wsgi_app, routes, body_max=BODY_MAX, all_to_flask=lambda: bool(app.after_request_funcs),
+        refuse=lambda why: _worked(Answer(desk.wording(403, why), 403), desk.service),
+    )  # fmt: skip
     return app
 
 

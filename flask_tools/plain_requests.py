@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
+from chaoslab.base.web_pages import refused
 from chaoslab.flask_tools.ledger import Worked
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -37,12 +38,26 @@ def plain_first(
     *,
     body_max: int,
     all_to_flask: Callable[[], bool],
+    refuse: Callable[[str], Worked],
 ) -> Wsgi:
     """An application that answers plain requests by `routes` (method and path) itself, and has `flask` answer the
-    others. `all_to_flask`: tells if Flask has more to do at each request."""
+    others. `all_to_flask`: tells if Flask has more to do at each request. `refuse`: the answer to a web page."""
     from werkzeug.http import HTTP_STATUS_CODES
 
+    def answered(worked: Worked, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        data = worked.text.encode()
+        headers = [("Content-Type", "application/json")] if data else []
+        if worked.status != 204:
+            headers.append(("Content-Length", str(len(data))))
+        headers += worked.headers.items()
+        if worked.replayed:
+            headers.append(("Idempotency-Replayed", "true"))
+        start_response(f"{worked.status} {HTTP_STATUS_CODES.get(worked.status, 'unknown').upper()}", headers)
+        return (data,)
+
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if why := refused(environ.get("HTTP_HOST"), environ.get("HTTP_ORIGIN")):
+            return answered(refuse(why), start_response)
         method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
         work, length = routes.get((method, path)), environ.get("CONTENT_LENGTH", "")
         query = environ.get("QUERY_STRING", "")
@@ -61,15 +76,6 @@ def plain_first(
             return flask({**environ, "wsgi.input": io.BytesIO(body)}, start_response)
         fields = parse_qsl(query, keep_blank_values=True, errors="werkzeug.url_quote") if query else ()
         trial, key = environ.get("HTTP_X_TRIAL"), environ.get("HTTP_IDEMPOTENCY_KEY")
-        worked = work(Asked(method, path, trial, key, fields, lambda: body, {}))
-        data = worked.text.encode()
-        headers = [("Content-Type", "application/json")] if data else []
-        if worked.status != 204:
-            headers.append(("Content-Length", str(len(data))))
-        headers += worked.headers.items()
-        if worked.replayed:
-            headers.append(("Idempotency-Replayed", "true"))
-        start_response(f"{worked.status} {HTTP_STATUS_CODES.get(worked.status, 'unknown').upper()}", headers)
-        return (data,)
+        return answered(work(Asked(method, path, trial, key, fields, lambda: body, {})), start_response)
 
     return app

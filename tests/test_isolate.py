@@ -72,7 +72,7 @@ def test_a_trial_that_ends_its_process_is_named_with_its_ending() -> None:
 
     for agent, ending in ((exits, "exit code 7"), (dies, "SIGKILL")):
         with pytest.raises(WorkerLost, match=rf"p1\.r1 kills the process that does it \({ending}\)"):
-            lab.run(agent, "go", twin=False, isolate="fork")
+            lab.run(agent, "go", world="local", twin=False, isolate="fork")
     assert lab.run(lambda _: "here", "go", twin=False, isolate="fork").answer == "here"
 
 

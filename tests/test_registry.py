@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from chaoslab import faults
 from chaoslab.base import registry
 from chaoslab.faults.network.latency import Latency
 from chaoslab.faults.tool.lost_reply import LostReply
+from tests import plugin_parts
 
 
 def test_the_file_is_the_fault() -> None:
@@ -80,3 +82,55 @@ def test_a_plug_in_from_outside_is_found_by_its_entry_point() -> None:
     assert registry.load("faults", "gremlin").__name__ == "Sock"
     with pytest.raises(LookupError, match="did you mean 'gremlin'"):
         registry.load("faults", "gremlins")
+
+
+FATAL = ["raise SystemExit(0)", "raise KeyboardInterrupt", "class B(BaseException): ...\nraise B('x')", "1 / 0"]
+
+
+@pytest.mark.parametrize("source", FATAL)
+@pytest.mark.parametrize("group", ["faults", "core.triggers", "wire.toxics", "analysis.assertions", "seams.adapters"])
+def test_whatever_a_plug_in_raises_at_its_import_is_its_own(group: str, source: str, tmp_path: Path) -> None:
+    with plugin_parts.installed(tmp_path, source, group=group), pytest.raises(registry.BrokenPlugin) as error:
+        registry.load(group, "gremlin")
+    assert re.fullmatch(r"the \w+ 'gremlin' of the package gremlins 1.0 cannot be used: \w+.*", error.value.args[0])
+
+
+def test_a_bundled_name_is_the_lab_s_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A package that took a bundled name would change the meaning of every plan that has it."""
+    with plugin_parts.installed(tmp_path, plugin_parts.STALE, fault="latency"):
+        assert registry.load("faults", "latency") is Latency
+        assert "latency" not in registry.installed("faults")
+        registry.names("faults")
+    assert caplog.messages == [
+        "the fault 'latency' of the package gremlins 1.0 is not used: chaoslab has one of this name"
+    ]
+
+
+def test_one_package_does_not_take_the_name_of_another(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "other-2.0.dist-info").mkdir()
+    (tmp_path / "other-2.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 2.0\n")
+    (tmp_path / "other-2.0.dist-info" / "entry_points.txt").write_text("[chaoslab.faults]\ngremlin = other:Sock\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(tmp_path))
+        with plugin_parts.installed(tmp_path / "one", plugin_parts.STALE):
+            assert registry.load("faults", "gremlin").__module__ == "gremlins"
+    assert caplog.messages == [
+        "the fault 'gremlin' of the package other 2.0 is not used: the package gremlins 1.0 has one of this name"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["[chaoslab.faults]\nno equals sign\n", "[chaoslab.faults\n=\n", "x = y:Z\n", "\xff\xfe"]
+)
+def test_a_file_of_entry_points_that_is_none_is_one_line(
+    text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with plugin_parts.installed(tmp_path, plugin_parts.STALE):
+        (tmp_path / "gremlins-1.0.dist-info" / "entry_points.txt").write_bytes(text.encode("latin-1"))
+        registry._read.packages = None
+        assert registry.load("faults", "latency") is Latency
+        assert "gremlin" not in registry.names("faults")
+    assert len(caplog.messages) <= 1
+    for said in caplog.messages:
+        assert said.startswith("the plug-ins of the package gremlins are not used: its entry_points.txt is malformed")

@@ -28,6 +28,7 @@ from chaoslab.core.events import CallStarted
 from chaoslab.execution.workers import WorkerLost
 from chaoslab.reports import show, summary
 from chaoslab.reports.folder import read
+from chaoslab.worlds.virtual.context import within
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -455,7 +456,8 @@ def test_everything_is_as_before_whatever_becomes_of_the_trial() -> None:
     shop = Shop()
 
     def leaves(_: str) -> None:
-        raise KeyboardInterrupt
+        with within(None):  # the user's Ctrl-C
+            signal.raise_signal(signal.SIGINT)
 
     trial_of(faults=TWICE)
     lab.run(shop, "go", tools=[shop.send])
@@ -644,7 +646,8 @@ def test_a_trial_that_kills_its_process_is_named_and_those_before_it_are_had() -
         try:
             refund(17, 30)
         except OSError:
-            signal.raise_signal(signal.SIGKILL)
+            with within(None):  # as a crash in C: the world would refuse it
+                signal.raise_signal(signal.SIGKILL)
 
     faults = [lab.inject("refused", "refund", chance=0.1)]
     had: list[str] = []

@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
+from chaoslab.base.boundary import let_through
 from chaoslab.base.json_text import speller
 
 ATOMS = frozenset({str, bool, type(None)})
@@ -71,7 +72,8 @@ def shown(value: Any) -> str:
     """A wrong value as Python writes it, in one line of at most `SHOWN` characters for a message."""
     try:
         text = _printable(" ".join(repr(value).split()))
-    except Exception:  # noqa: BLE001 - thousands of digits or brackets, or the value's own code fails
+    except BaseException as error:  # noqa: BLE001 - thousands of digits or brackets, or the value's own code fails
+        let_through(error)
         text = "a value that Python cannot write"
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
@@ -80,7 +82,8 @@ def describe_error(error: BaseException) -> str:
     """An error in words, even if its own code fails."""
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001
+    except BaseException as another:  # noqa: BLE001
+        let_through(another)
         return type(error).__name__
 
 

@@ -12,9 +12,10 @@ import pkgutil
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, distributions, entry_points
 from typing import Any
 
+from chaoslab.base.boundary import let_through
 from chaoslab.base.jsonable import describe_error, line, shown
 
 SAID = 400
@@ -49,14 +50,50 @@ def installed(group: str) -> tuple[str, ...]:
 
 
 def _points(group: str) -> Sequence[EntryPoint]:
-    """The entry points of the group in all packages. Their files take some milliseconds to read, so this is done again
-    only if a package has come or gone."""
+    """The entry points of the group in all packages, each name once; a line on the log for each that is left out. Their
+    files take some milliseconds to read, so this is done again only if a package has come or gone."""
     packages = tuple((place, _changed(place)) for place in sys.path)
     if _read.packages != packages:
-        _read.packages, _read.all, _read.by_group = packages, entry_points(), {}
+        _read.packages, _read.all, _read.by_group = packages, _all_points(), {}
     if group not in _read.by_group:
-        _read.by_group[group] = tuple(_read.all.select(group=f"chaoslab.{group}"))
+        found: dict[str, EntryPoint] = {}
+        own = bundled(group)
+        for point in _read.all.select(group=f"chaoslab.{group}"):
+            if point.name in own or point.name in found:
+                other = "chaoslab" if point.name in own else _origin(found[point.name])
+                _say(f"the {_kind(group)} '{point.name}' of {_origin(point)} is not used: {other} has one of this name")
+            else:
+                found[point.name] = point
+        _read.by_group[group] = tuple(found.values())
     return _read.by_group[group]
+
+
+def _all_points() -> Any:
+    try:
+        return entry_points()
+    except Exception:  # noqa: BLE001 - importlib.metadata raises anything at a file that is none
+        pass
+    found: list[EntryPoint] = []
+    for package in distributions():
+        try:
+            found += package.entry_points
+        except Exception as error:  # noqa: BLE001 - as above
+            _say(
+                f"the plug-ins of the package {package.name} are not used: its entry_points.txt is malformed ({error})"
+            )
+    return EntryPoints(found)
+
+
+@cache
+def _say(text: str) -> None:
+    """Says something once, in one line on stderr."""
+    import logging
+
+    logging.getLogger("chaoslab").warning("%s", line(text, SAID))
+
+
+def _origin(point: EntryPoint) -> str:
+    return f"the package {point.dist.name} {point.dist.version}" if point.dist is not None else point.value
 
 
 class _Read:
@@ -90,7 +127,8 @@ def load(group: str, name: str) -> Any:
     for point in (point for point in _points(group) if point.name == name):
         try:
             return point.load()
-        except Exception as error:
+        except BaseException as error:
+            let_through(error)
             raise broken(group, name, describe_error(error)) from error
     place = bundled(group).get(name)
     if place is None:
@@ -101,8 +139,7 @@ def load(group: str, name: str) -> Any:
 def broken(group: str, name: str, why: str) -> BrokenPlugin:
     """The error for a plug-in that cannot be used."""
     found = next((point for point in _points(group) if point.name == name), None)
-    package = found.dist if found is not None else None
-    origin = f"the package {package.name} {package.version}" if package else found.value if found else "chaoslab"
+    origin = _origin(found) if found is not None else "chaoslab"
     return BrokenPlugin(line(f"the {_kind(group)} '{name}' of {origin} cannot be used: {why}", SAID))
 
 

@@ -11,7 +11,7 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -28,7 +28,8 @@ COMMANDS = (
 
 
 class Command(Protocol):
-    """The content of a command's file. `EXAMPLE`: a line that a user may type."""
+    """The content of a command's file. `EXAMPLE`: a line that a user may type. One that runs foreign code also has
+    `is_apart`, which tells from the options if a child process is to carry it out."""
 
     HELP: str
     EXAMPLE: str
@@ -47,14 +48,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         open_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        options, unknown = _parser(given).parse_known_args(given)
-        if unknown and not any(word.startswith("-") for word in unknown):  # such as a run's name after an option
-            options, unknown = options.parser.parse_known_intermixed_args(given[1:])
-        if unknown:  # reported by the command that does not know them
-            options.parser.error(_not_understood(options, given, unknown))
-        code: int = options.command(options)
-        sys.stdout.flush()
-        return code
+        return _ended(lambda: _command(given, alone=arguments is None))
+    finally:
+        if arguments is None:  # a program of its own: nothing is left that Ctrl-C could interrupt
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _command(given: Sequence[str], *, alone: bool) -> int:
+    options, unknown = _parser(given).parse_known_args(given)
+    if unknown and not any(word.startswith("-") for word in unknown):  # such as a run's name after an option
+        options, unknown = options.parser.parse_known_intermixed_args(given[1:])
+    if unknown:  # reported by the command that does not know them
+        options.parser.error(_not_understood(options, given, unknown))
+    if alone and options.is_apart(options):
+        from chaoslab.cli.apart import apart
+
+        return apart(lambda: _ended(lambda: _done(options)))
+    return _done(options)
+
+
+def _done(options: argparse.Namespace) -> int:
+    code: int = options.command(options)
+    sys.stdout.flush()
+    return code
+
+
+def _ended(work: Callable[[], int]) -> int:
+    """The exit code of the work, also where it was kept from its end."""
+    try:
+        return work()
     except KeyboardInterrupt:
         return interrupted()
     except extras.Incomplete as error:
@@ -64,9 +86,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes the rest once more at exit
         return refuse(OSError(error.errno, f"what this command prints cannot be written ({error.strerror}): make room"))
-    finally:
-        if arguments is None:  # a program of its own: nothing is left that Ctrl-C could interrupt
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _not_understood(options: argparse.Namespace, given: Sequence[str], unknown: Sequence[str]) -> str:
@@ -96,5 +115,6 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
             formatter_class=Help,
         )
         command.arguments(its_own)
-        its_own.set_defaults(command=command.run, parser=its_own)
+        is_apart = getattr(command, "is_apart", lambda _: False)
+        its_own.set_defaults(command=command.run, parser=its_own, is_apart=is_apart)
     return parser

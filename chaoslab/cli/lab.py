@@ -15,5 +15,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     output.arguments(parser)
 
 
+is_apart = output.is_apart
+
+
 def run(options: argparse.Namespace) -> int:
     return output.run(options.settings, options)

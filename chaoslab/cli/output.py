@@ -19,6 +19,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     gate.arguments(parser)
 
 
+def is_apart(options: argparse.Namespace) -> bool:
+    """Tells if the trials are run in one process, which is the virtual world's. The parts of the others are processes
+    of their own."""
+    from chaoslab.config.settings import inherited
+
+    given = {"WORLD": inherited().get("WORLD"), **dict(each.split("=", 1) for each in options.settings if "=" in each)}
+    return bool((getattr(options, "world", None) or given["WORLD"]) == "virtual")
+
+
 def run(given: Sequence[str], options: argparse.Namespace) -> int:
     """Runs the lab with these settings, and prints what the options ask for; returns the exit code."""
     from chaoslab.execution.launch import LOGS, start

@@ -21,6 +21,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     output.arguments(parser)
 
 
+is_apart = output.is_apart
+
+
 def run(options: argparse.Namespace) -> int:
     named = {"WORLD": options.world, "TRIALS": options.trials, "SEED": options.seed, "JOBS": options.jobs}
     given = [f"{name}={value}" for name, value in (*named.items(), ("PROMPTS", options.prompts)) if value is not None]

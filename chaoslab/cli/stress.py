@@ -39,6 +39,10 @@ def _levels(text: str) -> list[float]:
     return sorted(found)
 
 
+def is_apart(_: argparse.Namespace) -> bool:
+    return True
+
+
 def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
 

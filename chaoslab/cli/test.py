@@ -42,6 +42,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="print only what does not hold")
 
 
+def is_apart(_: argparse.Namespace) -> bool:
+    return True
+
+
 def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
 
@@ -104,7 +108,7 @@ def _try(result: Result, options: argparse.Namespace) -> None:
     trials = options.trials or scenario.spec.trials
     if options.trial and options.trial > trials:
         print(f"note: {scenario.name} has {trials} trials; {options.trial} is none of them", file=sys.stderr)
-    for ruling in run(scenario, logs=options.logs, again=command, **given):
+    for ruling in run(scenario, logs=options.logs, again=command, apart=True, **given):
         result.add(ruling)
         if options.fail_fast and ruling.state is State.FAILED:
             break

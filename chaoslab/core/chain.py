@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from chaoslab.base.boundary import let_through
 from chaoslab.base.differences import differences
 from chaoslab.base.jsonable import brief, cut
 from chaoslab.core.context import TrialContext
@@ -161,7 +162,8 @@ def chain(
             if failure is not failed:
                 touched()
             raise
-        except Exception as error:
+        except BaseException as error:
+            let_through(error)
             raise broken_by(active.fault_name, "flow", error) from error
         try:
             if isinstance(step, Call):

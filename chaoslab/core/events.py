@@ -244,7 +244,9 @@ class CallFinished(AttemptEvent):
     finish_reason: str | None = None
     """The provider's word for why a model's answer ended, such as stop; empty if it broke off. Only at models that are
     services."""
-    left_out: ClassVar[tuple[str, ...]] = ("first_byte_s", "last_byte_s", "finish_reason")
+    said_by: str | None = None
+    """script: a model's answer that is the same whatever the model was sent (`lab.scripted`)."""
+    left_out: ClassVar[tuple[str, ...]] = ("first_byte_s", "last_byte_s", "finish_reason", "said_by")
 
     @property
     def cancelled(self) -> bool:
@@ -390,6 +392,30 @@ class Usage(Event):
     prompt_tokens: Count
     completion_tokens: Count
     cost_usd: Amount | None = None
+
+
+@fixed(frozen=True, kw_only=True)
+class UsageUnstated(Event):
+    """An answer of the model that does not state its usage, such as OpenAI's stream without `include_usage`. The tokens
+    are the lab's estimate: one for four characters. They are in no sum; budgets count them."""
+
+    model: str
+    request: Count
+    prompt_tokens: Count
+    completion_tokens: Count
+    cost_usd: Amount | None = None
+    finished: bool = True
+    """False if the answer broke off, before it could state its usage."""
+
+    @property
+    def why(self) -> str:
+        """The reason why the usage is not known, in words, and what to do."""
+        if not self.finished:
+            return f"the model's answer {self.request} broke off before it stated its usage"
+        return (
+            f"the model's answer {self.request} states no usage (of a stream, OpenAI's clients ask for it by "
+            "stream_options={'include_usage': True})"
+        )
 
 
 @fixed(frozen=True, kw_only=True)

@@ -155,7 +155,7 @@ class Failure(Exception):
     """The exchange ended without a reply. `kind`: timed_out, unresolved (no such name), refused, untrusted (its
     certificate), reset, closed, garbled, or too_large."""
 
-    def __init__(self, kind: str, *, native: Exception | None = None) -> None:
+    def __init__(self, kind: str, *, native: BaseException | None = None) -> None:
         super().__init__(kind)
         self.kind = kind
         self.native = native

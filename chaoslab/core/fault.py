@@ -12,6 +12,7 @@ from dataclasses import Field, dataclass, is_dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, cast, get_args
 
+from chaoslab.base.boundary import Through, let_through
 from chaoslab.base.dice import Dice
 from chaoslab.base.jsonable import describe_error
 from chaoslab.base.registry import broken
@@ -118,11 +119,9 @@ class Fault:
         return ""
 
 
-class BrokenFault(BaseException):
-    """A fault's own code raised, which is no failure of the agent. One line names the fault, its package and the error.
-
-    This is no `Exception`, since an agent would take it for an error of its tool.
-    """
+class BrokenFault(Through):
+    """A fault's own code raised, which is no failure of the agent. One line names the fault, its package and the
+    error."""
 
 
 @contextmanager
@@ -136,11 +135,12 @@ def guarded(name: str, method: str) -> Iterator[None]:
         yield
     except Failure:
         raise
-    except Exception as error:
+    except BaseException as error:
+        let_through(error)
         raise broken_by(name, method, error) from error
 
 
-def broken_by(name: str, method: str, error: Exception) -> BrokenFault:
+def broken_by(name: str, method: str, error: BaseException) -> BrokenFault:
     """The error for a fault of this name whose method raised that error."""
     return BrokenFault(broken(GROUP, name, f"its {method}() raised {describe_error(error)}").args[0])
 

@@ -7,6 +7,7 @@ import textwrap
 from dataclasses import MISSING, Field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from chaoslab.base.boundary import let_through
 from chaoslab.base.registry import names
 from chaoslab.core.fault import GROUP, Fault, load
 
@@ -39,7 +40,8 @@ def _parameter(parameter: Field[Any], options: tuple[Any, ...]) -> str:
 def _options(fault: type[Fault], parameter: str) -> tuple[Any, ...]:
     try:
         hint = get_type_hints(fault).get(parameter)
-    except Exception:  # noqa: BLE001 - annotations are code, which may be a plug-in's
+    except BaseException as error:  # noqa: BLE001 - annotations are code, which may be a plug-in's
+        let_through(error)
         return ()
     return get_args(hint) if get_origin(hint) is Literal else ()
 

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from chaoslab.base.boundary import let_through
 from chaoslab.base.json_text import value_of
 from chaoslab.base.values import fixed
 from chaoslab.core.pipe import BOUNDLESS, Pipe, Pipeline, Signal, Timed
@@ -129,7 +130,7 @@ def _empty(timed: Timed) -> bool:
     return isinstance(timed.item, bytes) and not timed.item.strip()
 
 
-def _reraised(error: Exception) -> BaseException:
+def _reraised(error: BaseException) -> BaseException:
     return error
 
 
@@ -148,7 +149,7 @@ class Watched:
         self._pipe, self._holds = pipe, holds
         self._expected: deque[Timed] | None = deque()
         self.on_change: Callable[[], object] = lambda: None
-        self.blame: Callable[[Exception], BaseException] = _reraised
+        self.blame: Callable[[BaseException], BaseException] = _reraised
 
     @property
     def pipe(self) -> Pipe:
@@ -182,7 +183,8 @@ class Watched:
     def poll(self, now: float, most: int = BOUNDLESS) -> list[Timed]:
         try:
             out = self._pipe.poll(now, most)
-        except Exception as error:
+        except BaseException as error:
+            let_through(error)
             raise self.blame(error) from error
         if self._expected is not None and self._differs(self._expected, out, now, most):
             self._expected = None
@@ -201,7 +203,8 @@ class Watched:
     def wake(self) -> float | None:
         try:
             return self._pipe.wake()
-        except Exception as error:
+        except BaseException as error:
+            let_through(error)
             raise self.blame(error) from error
 
     def retire(self, now: float) -> tuple[list[Timed], list[Timed]]:

@@ -34,7 +34,7 @@ NAMED = frozenset({"seed", "timeout_s", "deadline_s", "facts", "effects", "world
                    "raises", "faults"})  # fmt: skip
 """The options that the run's name holds in a place of their own."""
 NOT_NAMED = frozenset(
-    {"tools", "reads", "services", "upstreams", "models", "isolate", "logs", "state", "twin", "anyway"}
+    {"tools", "reads", "services", "upstreams", "models", "isolate", "logs", "state", "twin", "anyway", "real_limit_s"}
 )
 """The options that do not change the run's name: their names do, or nothing does. All others do."""
 

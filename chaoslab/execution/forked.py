@@ -1,4 +1,5 @@
-"""Each trial in a child process of its own: a copy of this one, so nothing of a trial is left to the next."""
+"""Trials in a child process, which is a copy of this one. An end of the child is no end of this process, and a trial
+that does not end is ended from here."""
 
 from __future__ import annotations
 
@@ -6,20 +7,30 @@ import gc
 import importlib
 import os
 import pickle
+import select
 import signal
+import struct
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from chaoslab.base.interrupts import SIGNALS
-from chaoslab.execution.workers import Came, WorkerLost, from_here
+from chaoslab.execution.spec import Executor, TrialSpec, Work
+from chaoslab.execution.stack import Stack
+from chaoslab.execution.workers import TRIES, Came, Heard, Processes, WorkerLost, executor, from_here
 
 S = TypeVar("S")
 R = TypeVar("R")
+Opened = Callable[[], AbstractContextManager[Callable[[S], R]]]
+HEAD = struct.Struct("!Q")
+"""Stands before each result on its way: the number of bytes that follow."""
+AHEAD = 64
+"""The trials that a child is handed at once, so that it need not wait for the process that writes them down."""
 
 
 def can_fork() -> bool:
@@ -27,9 +38,98 @@ def can_fork() -> bool:
     return hasattr(os, "fork")
 
 
-def in_child(do: Callable[[S], R], named: Callable[[S], str]) -> Callable[[S], R]:
+class TooLong(Exception):
+    """The child's work did not end within its limit of real time; the message has the stack where it was."""
+
+
+class Died(Exception):
+    """The child ended before its work did; the message has its ending."""
+
+
+class Child(Generic[S, R]):
+    """A child process that does what it is given, one after the other. It ends with this process, also at kill -9."""
+
+    def __init__(self, opened: Opened[S, R]) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._stack = Stack()
+        asked_end, self._asks = os.pipe()
+        self._came, came_end = os.pipe()
+        lifeline, self._held = os.pipe()
+        self._got = bytearray()
+        gc.freeze()  # a child's collections leave the pages of this process alone, so they are not copied
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            with warnings.catch_warnings():  # other threads do not go along, and no trial waits for them
+                warnings.simplefilter("ignore", DeprecationWarning)
+                self._pid = os.fork()
+            if self._pid == 0:
+                for end in (self._asks, self._came, self._held):
+                    os.close(end)
+                _serve(opened, asked_end, came_end, lifeline, self._stack)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            gc.unfreeze()
+        for end in (asked_end, came_end, lifeline):
+            os.close(end)
+        self._stack.of_child()
+        self._poll = select.poll()
+        self._poll.register(self._came, select.POLLIN)
+
+    def give(self, spec: S) -> None:
+        with suppress(BrokenPipeError):  # `result` tells why
+            os.write(self._asks, pickle.dumps(spec))
+
+    def result(self, limit_s: float | None = None) -> tuple[Came[R], Iterable[str]]:
+        """The next result, with the modules that were imported for it. `limit_s`: the most seconds of real time that it
+        may take from now on.
+
+        Raises:
+            TooLong: it took longer. Died: the child is gone. Both end it.
+        """
+        while True:
+            if len(self._got) >= HEAD.size:
+                end = HEAD.size + HEAD.unpack_from(self._got)[0]
+                if len(self._got) >= end:
+                    found: tuple[Came[R], Iterable[str]] = pickle.loads(self._got[HEAD.size : end])
+                    del self._got[:end]
+                    return found
+            if not self._poll.poll(None if limit_s is None else limit_s * 1000):
+                os.kill(self._pid, signal.SIGABRT)
+                raise TooLong(f"it had not ended after {limit_s:g} s of real time{self._stack.places()}")
+            part = os.read(self._came, 1 << 20)
+            if not part:
+                places = self._stack.places()
+                raise Died(f"{ending(self._reaped())}{places}".replace("\n", "; "))
+            self._got += part
+
+    def end(self) -> None:
+        """Ends the child at once."""
+        with suppress(ProcessLookupError):
+            if self._pid:
+                os.kill(self._pid, signal.SIGKILL)
+        self._reaped()
+
+    def _reaped(self) -> int:
+        if not self._pid:
+            return 0
+        pid, self._pid = self._pid, 0
+        _, status = os.waitpid(pid, 0)
+        for end in (self._asks, self._came, self._held):
+            os.close(end)
+        self._stack.close()
+        return status
+
+    def __enter__(self) -> Child[S, R]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+
+def in_child(do: Callable[[S], R], named: Callable[[S], str], limit_s: float | None = None) -> Callable[[S], R]:
     """`do` in a child process for each call. Modules that a child has imported are imported here too, so that the next
-    need not load them again. `named`: the name of a trial, for messages.
+    need not load them again. `named`: the name of a trial, for messages. `limit_s`: see `Child.result`.
 
     Raises (when called):
         WorkerLost: the child ended without a result.
@@ -37,7 +137,14 @@ def in_child(do: Callable[[S], R], named: Callable[[S], str]) -> Callable[[S], R
     """
 
     def call(spec: S) -> R:
-        came, imported = _of_child(do, spec, named(spec))
+        with Child[S, R](lambda: nullcontext(do)) as child:
+            child.give(spec)
+            try:
+                came, imported = child.result(limit_s)
+            except TooLong as late:
+                return do(_stopped(spec, late, named))
+            except Died as died:
+                raise WorkerLost(f"{named(spec)} kills the process that does it ({died})") from None
         for name in imported:
             with suppress(Exception):  # a module made at run time, or one that is imported once only
                 importlib.import_module(name)
@@ -47,71 +154,144 @@ def in_child(do: Callable[[S], R], named: Callable[[S], str]) -> Callable[[S], R
     return call
 
 
-def _of_child(do: Callable[[S], R], spec: S, name: str) -> tuple[Came[R], Iterable[str]]:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    result_end, child_end = os.pipe()
-    lifeline, held_end = os.pipe()
-    gc.freeze()  # a child's collections leave the pages of this process alone, so they are not copied
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    try:
-        with warnings.catch_warnings():  # other threads do not go along, and no trial waits for them
-            warnings.simplefilter("ignore", DeprecationWarning)
-            pid = os.fork()
-        if pid == 0:
-            _child(do, spec, child_end, (result_end, held_end), lifeline)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        gc.unfreeze()
-    os.close(child_end)
-    os.close(lifeline)
-    try:
-        with os.fdopen(result_end, "rb") as came:
-            sent = came.read()
-    except BaseException:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        raise
-    finally:
-        os.close(held_end)
-        _, status = os.waitpid(pid, 0)
-    if not sent:
-        raise WorkerLost(f"{name} kills the process that does it ({_ending(status)})")
-    found: tuple[Came[R], Iterable[str]] = pickle.loads(sent)
-    return found
+@dataclass(frozen=True)
+class InChild:
+    """An executor in one child process.
+
+    `limit_s`: the most seconds of real time for a trial; one that takes longer ends as hung, and the others go on in a
+    new child. `ahead`: the trials that the child has at once; with 1 a trial begins only after the result of the last
+    was taken. `heard`: see `Processes`. `tries`: the times that a trial may kill a child.
+    """
+
+    limit_s: float | None = None
+    ahead: int = 1
+    heard: Heard = nullcontext
+    tries: int = 1
+
+    def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
+        """See `Executor.map`.
+
+        Raises:
+            WorkerLost: the child ended before the trial that the message names.
+            NotPicklable: a result cannot be sent from one process to another.
+        """
+        coming, given = iter(specs), deque[S]()
+        child: Child[S, R] | None = None
+        killed = 0
+        try:
+            while True:
+                more = list(islice(coming, self.ahead - len(given)))
+                given += more
+                if not given:
+                    return
+                if child is None:
+                    child, more = Child(work.opened), list(given)
+                for spec in more:
+                    child.give(spec)
+                try:
+                    with self.heard():
+                        came, _ = child.result(self.limit_s)
+                except TooLong as late:
+                    child.end()
+                    child, given[0] = None, _stopped(given[0], late, work.named)
+                    continue
+                except Died as died:
+                    killed += 1
+                    if killed < self.tries:
+                        child = None
+                        continue
+                    times = "" if self.tries == 1 else f", {killed} times in {self.tries}"
+                    raise WorkerLost(f"{work.named(given[0])} kills the process that does it{times} ({died})") from None
+                given.popleft()
+                killed = 0
+                yield from came.of_it()
+        finally:
+            if child is not None:
+                child.end()
 
 
-def _ending(status: int) -> str:
+def children(
+    jobs: int,
+    limit_s: float,
+    *,
+    at_once: bool,
+    heard: Heard = nullcontext,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Executor:
+    """The executor in so many child processes, or in this process where there is none. `at_once`: with one child a
+    trial begins only after the result of the last was taken, as it has to where a trial acts on the real world or
+    counts on those before it. `heard`, `tell`: see `Processes`."""
+    if not can_fork():
+        return executor(jobs, tell=tell, heard=heard)
+    if jobs > 1:
+        return Processes(
+            jobs, tell=tell, heard=heard, limit_s=limit_s, alone=InChild(limit_s, heard=heard, tries=TRIES)
+        )
+    return InChild(limit_s, 1 if at_once else AHEAD, heard)
+
+
+def _stopped(spec: S, late: TooLong, named: Callable[[S], str]) -> S:
+    """The trial as one that is not run again, but told to have hung."""
+    if not isinstance(spec, TrialSpec) or spec.stopped:
+        raise WorkerLost(f"{named(spec)}: {late}") from None
+    return replace(spec, stopped=str(late))
+
+
+def ending(status: int) -> str:
     code = os.waitstatus_to_exitcode(status)
     return f"exit code {code}" if code >= 0 else signal.Signals(-code).name
 
 
-def _child(do: Callable[[Any], Any], spec: Any, out: int, others: Iterable[int], lifeline: int) -> None:
-    """Runs the trial and ends the process, whatever happens."""
+# In the child process.
+
+
+def _serve(opened: Opened[Any, Any], asked_end: int, came_end: int, lifeline: int, stack: Stack) -> NoReturn:
+    """Does what it is given, and ends the process, whatever happens."""
     code = 1
     try:
-        for end in others:
-            os.close(end)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-        threading.Thread(target=_end_with_parent, args=(lifeline,), name="lifeline", daemon=True).start()
-        known = len(sys.modules)
-        try:
-            came: Came[Any] = Came.of([do(spec)])
-        except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
-            came = Came.of([], from_here(error))
-        # The last ones alone: to look at every name would copy the page of each.
-        imported = [*islice(reversed(sys.modules), max(0, len(sys.modules) - known))][::-1]
-        with os.fdopen(out, "wb") as sent:
-            sent.write(pickle.dumps((came, imported)))
-        sys.stdout.flush()
-        sys.stderr.flush()
+        end_with_writer(lifeline)
+        stack.of_this_process()
+        with os.fdopen(asked_end, "rb") as asked, os.fdopen(came_end, "wb") as sent:
+            for came in _done(opened, asked):
+                with suppress(OSError, ValueError):  # the program's own streams
+                    sys.stdout.flush()
+                    sys.stderr.flush()
+                sent.write(HEAD.pack(len(came)))
+                sent.write(came)
+                sent.flush()
         code = 0
     finally:
         os._exit(code)
 
 
-def _end_with_parent(lifeline: int) -> None:
-    os.read(lifeline, 1)
-    os._exit(1)
+def _done(opened: Opened[Any, Any], asked: Any) -> Iterator[bytes]:
+    """The results, each as bytes with the modules that were imported for it."""
+    known = len(sys.modules)
+    try:
+        with opened() as do:
+            while True:
+                spec = pickle.load(asked)
+                try:
+                    came: Came[Any] = Came.of([do(spec)])
+                except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
+                    came = Came.of([], from_here(error))
+                # The last ones alone: to look at every name would copy the page of each.
+                imported = [*islice(reversed(sys.modules), max(0, len(sys.modules) - known))][::-1]
+                known = len(sys.modules)
+                yield pickle.dumps((came, imported))
+    except EOFError:
+        return
+    except BaseException as error:  # noqa: BLE001 - as above
+        yield pickle.dumps((Came.of([], from_here(error)), ()))
+
+
+def end_with_writer(read_end: int) -> None:
+    """Has the system end this process when nobody holds the other end of a pipe any more, into which nobody writes. A
+    thread would need its turn, which a loop in C does not give."""
+    import fcntl
+
+    fcntl.fcntl(read_end, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(read_end, fcntl.F_SETFL, fcntl.fcntl(read_end, fcntl.F_GETFL) | os.O_ASYNC)

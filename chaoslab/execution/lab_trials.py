@@ -17,6 +17,7 @@ from chaoslab.core.conversation import Conversation
 from chaoslab.core.events import PromptAttempt, PromptFinished
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution.drawn import Drawn, DrawnRun
+from chaoslab.execution.forked import children
 from chaoslab.execution.pipeline import results, written
 from chaoslab.execution.spec import RunSpec, TrialSpec
 from chaoslab.execution.trial import Trial, wish
@@ -52,12 +53,13 @@ def lab_trials(
     prompt: str | Conversation, numbers: Sequence[int], *, faults: Sequence[Injection], seed: int, jobs: int = 1,
     timeout_s: float | None = None, deadline_s: float | None = None,
     effects: Sequence[Mapping[str, Any]] | None = None, facts: Sequence[Any] | None = None,
-    logs: Path | None = None, drawn: Callable[[int], Drawn] | None = None,
+    logs: Path | None = None, drawn: Callable[[int], Drawn] | None = None, limit_s: float | None = None,
 ) -> Generator[Trial, None, None]:  # fmt: skip
     """Runs the trials with these numbers, from 0, like `numbered`. Settings of the environment have no influence.
 
     The answer is compared with that of a run without faults unless `facts` are given, and so are the effects unless
-    `effects` are. `timeout_s`: the deadline of an attempt at a tool.
+    `effects` are. `timeout_s`: the deadline of an attempt at a tool. `limit_s`: as `apart` of `numbered`, with the most
+    seconds of real time for a trial.
     """
     spec = _spec(prompt, faults, seed, timeout_s, deadline_s, effects, facts)
     twin, another = _calm(spec)
@@ -72,7 +74,8 @@ def lab_trials(
             place.make_latest()
             folder = place.folder
             book = stack.enter_context(written(run, len(numbers), folder))
-        does = executor(1 if spec.sequential else jobs)
+        jobs = 1 if spec.sequential else jobs
+        does = executor(jobs) if limit_s is None else children(jobs, limit_s, at_once=spec.sequential)
         for result in stack.enter_context(closing(results(run, numbers, executor=does, book=book))):
             own = spec.plan if drawn is None else Plan(seed, drawn(result.number).injections)
             yield _trial(spec, result, own, twin, folder)

@@ -225,8 +225,10 @@ def carry_out(spec: LabSpec, folder: Path) -> int:
     """Runs all trials and writes them to the folder; returns the exit code."""
     from chaoslab.base.interrupts import Interrupts
     from chaoslab.core.fault import BrokenFault
+    from chaoslab.execution.forked import children
     from chaoslab.execution.pipeline import results, written
-    from chaoslab.execution.workers import WorkerLost, executor
+    from chaoslab.execution.spec import REAL_LIMIT_S
+    from chaoslab.execution.workers import WorkerLost
     from chaoslab.record.log import LogLost
     from chaoslab.reports.progress import Progress
     from chaoslab.worlds.virtual.context import Unsupported
@@ -240,7 +242,7 @@ def carry_out(spec: LabSpec, folder: Path) -> int:
         jobs = 1
     try:
         with Interrupts() as interrupts, Progress(trials) as progress:
-            does = executor(jobs, tell=progress.say, heard=interrupts.heard)
+            does = children(jobs, REAL_LIMIT_S, at_once=spec.sequential, tell=progress.say, heard=interrupts.heard)
             try:
                 with written(spec, trials, folder) as book:
                     for result in results(spec, trials, executor=does, book=book):

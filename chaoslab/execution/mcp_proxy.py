@@ -18,6 +18,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, Any
 
+from chaoslab.base.boundary import Through
 from chaoslab.base.clock import SystemClock, system
 from chaoslab.core.plan import Plan
 from chaoslab.execution.gateway import GRACE_S, finished, live
@@ -39,7 +40,7 @@ class Silence(Exception):
     """An answer that never comes."""
 
 
-class GivenUp(BaseException):
+class GivenUp(Through):
     """The end of a call that its client waits for no more."""
 
 

@@ -18,6 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 from chaoslab.base.jsonable import shown
 from chaoslab.base.parsers import SECONDS_MAX, closest
 from chaoslab.core.plan import Injection
+from chaoslab.execution.spec import REAL_LIMIT_S
 from chaoslab.seams.functions.seam import CALLS_MAX
 
 MOST = 2**63 - 1
@@ -71,14 +72,15 @@ AGENT, WORLD, RESULT = "The agent and its functions:", "The faults and the world
 class RunOptions:
     """The options of `run` and `run_many`, as they were given."""
 
-    tools: Sequence[Any] | None = option(
+    tools: Sequence[Any] | Mapping[str, Any] | None = option(
         (), "the functions that change the world. Each call of one is an effect.", group=AGENT,
         key="The agent's functions with effects, each as module:name.",
     )  # fmt: skip
-    reads: Sequence[Any] | None = option(
-        (), "the functions that do not. Both lists take functions (sync or async), bound methods, objects that can be "
-        "called, tools of a framework that the lab knows (such as LangChain), and `mcp_tool`. Calls with the same "
-        "`idempotency_key` argument count as one effect.", group=AGENT,
+    reads: Sequence[Any] | Mapping[str, Any] | None = option(
+        (), "the functions that do not. Both lists take functions (sync or async), bound methods, tools of a framework "
+        "that the lab knows (such as LangChain), other objects with one function in them, and `mcp_tool`. A mapping "
+        'names them, as in `tools={"refund": Refund.run}`. The arguments of a class\'s method without parameters are '
+        "the fields of its object. Calls with the same `idempotency_key` argument count as one effect.", group=AGENT,
         key="The agent's functions without effects, each as module:name.",
     )  # fmt: skip
     ignore: Sequence[str] | None = option(
@@ -151,6 +153,12 @@ class RunOptions:
         CALLS_MAX, "the most calls, or requests to services, without a wait in virtual time. More count as an endless "
         "loop.", group=WORLD, check=partial(check_number, whole=True),
         key="The most calls without a wait in virtual time. More count as an endless loop.",
+    )  # fmt: skip
+    real_limit_s: float = option(
+        REAL_LIMIT_S, "the most seconds of real time for a trial, in the local world beyond its deadline. A trial that "
+        "goes on is ended from outside, as hung, with the stack where it was. Only a process of its own can be ended: "
+        "with `isolate`, or in a command.", group=WORLD, check=check_number,
+        key="The most real time for a trial, in the local world beyond its deadline. Then it is ended as hung.",
     )  # fmt: skip
     logs: str | Path | None = option(
         None, "a folder for the run's logs, which `chaoslab show` and `summary` read.", group=WORLD,

@@ -189,10 +189,14 @@ def _refuse(text: str) -> NoReturn:
 def _one_line(*, run: bool = False) -> Iterator[None]:
     """Fails the test with the message alone if an argument is wrong, or if the trials cannot be run or written down.
     `run`: the trials run in it."""
+    from chaoslab.base.registry import BrokenPlugin
     from chaoslab.core.fault import BrokenFault
     from chaoslab.worlds.virtual.context import Unsupported
 
-    of_run, of_arguments = (BrokenFault, Unsupported, OSError), (LookupError, ValueError, TypeError, OSError)
+    of_run, of_arguments = (
+        (BrokenFault, BrokenPlugin, Unsupported, OSError),
+        (LookupError, ValueError, TypeError, OSError),
+    )
     wrong: tuple[type[BaseException], ...] = of_run if run else of_arguments
     try:
         yield

@@ -14,6 +14,9 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import RunStarted
 from chaoslab.record.log import BufferedEvent
 
+REAL_LIMIT_S = 600.0
+"""The most seconds of real time for a trial, if nothing else is said."""
+
 S = TypeVar("S")
 S_contra = TypeVar("S_contra", contravariant=True)
 R = TypeVar("R")
@@ -22,10 +25,12 @@ R_co = TypeVar("R_co", covariant=True)
 
 @dataclass(frozen=True)
 class TrialSpec:
-    """One trial to run: its number in the run, from 0, and the run's spending before it."""
+    """One trial to run: its number in the run, from 0, and the run's spending before it. `stopped`: the reason why it
+    is not run but told as hung: it was run, and ended from outside."""
 
     number: int
     spent_usd: float = 0.0
+    stopped: str = ""
 
 
 class TrialResult(Protocol):

@@ -20,6 +20,7 @@ from chaoslab.analysis.measures.incidents import Incident, how_bad, incidents
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.ledger import effects_of, told_of
 from chaoslab.analysis.verdict.table import Outcome, Verdict
+from chaoslab.analysis.verdict.unread import unread
 from chaoslab.base.durations import duration
 from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import describe_error, line
@@ -28,11 +29,13 @@ from chaoslab.core.plan import Plan
 from chaoslab.execution.agents.calling import readable
 from chaoslab.execution.agents.case import AgentResult
 from chaoslab.execution.agents.run import AgentSpec
+from chaoslab.execution.agents.trial_record import STOPPED
 from chaoslab.execution.checked import checked
 from chaoslab.execution.drawn import Drawn, DrawnRun
+from chaoslab.execution.forked import children
 from chaoslab.execution.options import Asked, AskedMany, check_number, taking
 from chaoslab.execution.pipeline import results, written
-from chaoslab.execution.spec import RunSpec, TrialSpec
+from chaoslab.execution.spec import Executor, RunSpec, TrialSpec
 from chaoslab.execution.workers import executor
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
@@ -140,7 +143,16 @@ class Trial:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the trial, such as functions that could not be watched, or faults that hit nothing."""
-        return (*self._result.warnings, *idle(self.history, self.plan.injections))
+        own = self._result.warnings
+        if not self.told:
+            return tuple(own)
+        nothing_shown = unread(record.event for record in self.history.records if record.trial == self.key)
+        return (*own, *idle(self.history, self.plan.injections), *filter(None, [nothing_shown]))
+
+    @property
+    def told(self) -> bool:
+        """False if the trial was ended with its process, so that its calls are not known."""
+        return STOPPED not in self._result.warnings
 
     def __str__(self) -> str:
         """The outcome and its reason in one line; `story` has the details."""
@@ -173,7 +185,7 @@ def run(asked: Asked) -> Trial:
         NothingHit: a fault hit or changed nothing, as in `Trial.warnings`.
     """
     (trial,) = numbered(asked, range(1))
-    for said in idle(trial.history, trial.plan.injections):
+    for said in idle(trial.history, trial.plan.injections) if trial.told else ():
         warnings.warn(said, NothingHit, stacklevel=3)
     return trial
 
@@ -232,19 +244,26 @@ def _watched(trials: Generator[Trial, None, None]) -> Generator[Trial, None, Non
     found = Idle()
     with closing(trials):
         for trial in trials:
-            found.take(trial.history, trial.plan.injections)
+            if trial.told:
+                found.take(trial.history, trial.plan.injections)
             yield trial
     for said in found.told(called=True):
         warnings.warn(said, NothingHit, stacklevel=3)
 
 
 def numbered(
-    asked: Asked, numbers: Sequence[int], *, jobs: int = 1, drawn: Callable[[int], Drawn] | None = None
-) -> Generator[Trial, None, None]:
+    asked: Asked, numbers: Sequence[int], *, jobs: int = 1, drawn: Callable[[int], Drawn] | None = None,
+    apart: bool = False,
+) -> Generator[Trial, None, None]:  # fmt: skip
     """The same for the trials with these numbers, from 0: each is as it is among all others. `drawn`: the plan of a
-    trial by its number, in place of the faults."""
+    trial by its number, in place of the faults. `apart`: no trial, nor the twin, is run in this process, so that the
+    end of its process is not the end of this one.
+
+    Raises:
+        WorkerLost: `apart`, and the process that does a trial ended.
+    """
     spec, wants_twin, logs = checked(asked)
-    trials = _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn)
+    trials = _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn, apart=apart)
     _begun.add(trials)
     return trials
 
@@ -262,13 +281,16 @@ def _end_all() -> None:
 
 def _trials(
     spec: AgentSpec, numbers: Sequence[int], jobs: int, *, wants_twin: bool, logs: Path | None,
-    drawn: Callable[[int], Drawn] | None = None,
+    drawn: Callable[[int], Drawn] | None = None, apart: bool = False,
 ) -> Generator[Trial, None, None]:  # fmt: skip
-    twin = None
+    twin, jobs = None, 1 if spec.sequential else jobs
+    at_once = spec.sequential or spec.options.world == "local"
+    limit_s = spec.limit_s
+    alone = children(1, limit_s, at_once=at_once) if apart and not spec.options.isolate else executor(1)
     with ExitStack() as stack:
         stack.enter_context(spec.prepared())  # forked workers inherit it
         if wants_twin:
-            twin, spec = _compared(spec)
+            twin, spec = _compared(spec, alone)
         book = folder = None
         if logs is not None:
             place = Run.create(logs, now=spec.now, name=spec.name)
@@ -276,9 +298,8 @@ def _trials(
             folder = place.folder
             book = stack.enter_context(written(spec, len(numbers), folder))
         run: RunSpec[AgentResult] = spec if drawn is None else DrawnRun(spec, drawn)
-        done = stack.enter_context(
-            closing(results(run, numbers, executor=executor(1 if spec.sequential else jobs), book=book))
-        )
+        does = alone if jobs == 1 else children(jobs, limit_s, at_once=at_once) if apart else executor(jobs)
+        done = stack.enter_context(closing(results(run, numbers, executor=does, book=book)))
         for number, result in zip(numbers, done, strict=True):
             plan = spec.plan if drawn is None else Plan(spec.plan.seed, drawn(number).injections)
             yield _trial(result, plan, twin, folder)
@@ -292,16 +313,16 @@ class NoBaseline(ValueError):
     """The trial without faults is nothing to compare with. The message is one line."""
 
 
-def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
-    """The twin without faults, and the spec with the twin's results in place of those not stated.
+def _compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
+    """The twin without faults, and the spec with the twin's results in place of those not stated. `alone`: does one
+    trial after the other.
 
     Raises:
         NoBaseline: the twin is nothing to compare with, and the trials are not to run anyway.
     """
-    calm, first = Plan(spec.plan.seed), TrialSpec(0)
-    with replace(spec, plan=calm).opened() as do:
-        twin = _trial(do(first), calm, None)
-        again = _trial(do(first), calm, None) if spec.options.world == "virtual" else twin
+    calm, times = Plan(spec.plan.seed), 2 if spec.options.world == "virtual" else 1
+    done = list(alone.map(replace(spec, plan=calm), [TrialSpec(0)] * times))
+    twin, again = _trial(done[0], calm, None), _trial(done[-1], calm, None)
     spec = replace(spec, called=twin._result.called)
     why = ""
     if not spec.options.anyway and (why := no_baseline(twin, spec)):

@@ -15,11 +15,14 @@ from chaoslab.base.phrases import a
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.plan import Injection
 from chaoslab.execution import gateway
-from chaoslab.execution.agents.functions import Fresh, misfit, name_of, unasked
+from chaoslab.execution.agents.functions import Fresh, Named, bare, misfit, name_of
 from chaoslab.execution.forked import can_fork
 from chaoslab.model.app import ModelApp
 from chaoslab.seams import adapters
+from chaoslab.seams.adapters.mcp import McpTool
 from chaoslab.seams.functions import native_errors
+from chaoslab.seams.functions.injected import unasked
+from chaoslab.seams.functions.inside import is_object, own_name, ways_in
 from chaoslab.seams.gateway.routes import Route, routes
 from chaoslab.seams.services.app import address_of, kind_of
 
@@ -37,15 +40,48 @@ def a_list(where: str, value: Any, like: str) -> list[Any]:
 
 
 def functions(where: str, value: Any) -> list[Any]:
+    """The tools; those of a mapping under its names."""
+    if isinstance(value, Mapping):
+        return _named(where, value)
     found = a_list(where, value, f"[{name_of(value) if _is_function(value) else 'refund'}]")
     for function in found:
-        if not _is_function(function):
-            kinds = ", ".join(each.tools for each in adapters.adapters() if each.tools)
-            raise TypeError(
-                f"{where} has {shown(function)} in it: it should be a function, or a framework's tool ({kinds}); of "
-                "another framework, give the function that its tool calls"
-            )
+        _check_function(where, function)
     return found
+
+
+def _named(where: str, value: Mapping[Any, Any]) -> list[Any]:
+    for name, tool in value.items():
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"{where} has {shown(name)} as a name: it should be a text, as in {{'refund': refund}}")
+        _check_function(where, tool)
+        if isinstance(tool, McpTool) and tool.name != name:
+            raise ValueError(f"{where} has mcp_tool('{tool.name}') as '{name}': it has its name already")
+        other = next((known for known, same in value.items() if same == tool), name)
+        if other != name:
+            raise ValueError(
+                f"{where} has one function as '{other}' and '{name}': each name needs a function of its own"
+            )
+    return [Named(name, tool) for name, tool in value.items()]
+
+
+def _check_function(where: str, value: Any) -> None:
+    """Raises TypeError if it cannot be told which function the agent calls by this."""
+    of_class = isinstance(value, type)
+    if _is_tool(value) or (callable(value) and not of_class and not (is_object(value) and ways_in(value))):
+        return
+    held = value.__name__ if of_class else "tool"
+    named = re.sub(r"(?<!^)(?=[A-Z])", "_", value.__name__).lower() if of_class else own_name(value) or "refund"
+    like = f"as in {where}={{'{named}': {held}.{next((way for way in ways_in(value) if way != '__call__'), 'run')}}}"
+    if of_class:
+        raise TypeError(
+            f"{where} has the class {held} in it: give the function that does its work, under the tool's name, {like}"
+        )
+    kinds = ", ".join(each.tools for each in adapters.adapters() if each.tools)
+    itself = ", or tool.__call__ if the agent calls the object itself" if callable(value) else ""
+    raise TypeError(
+        f"{where} has {shown(value)} in it: it should be a function, or a framework's tool ({kinds}); of another "
+        f"framework, give the function that its tool calls, {like}{itself}"
+    )
 
 
 def _is_function(value: Any) -> bool:
@@ -202,6 +238,7 @@ def _check_text(where: str, value: Any) -> None:
 
 def _parameters(tool: Any) -> list[str]:
     """The names of the tool's arguments; empty if only a call would show them."""
+    tool = bare(tool)
     try:
         parameters = [] if _is_tool(tool) else list(inspect.signature(tool).parameters.values())
     except (TypeError, ValueError):  # some functions written in C
@@ -239,6 +276,7 @@ def ignored(value: Any, functions: Sequence[Any]) -> frozenset[str]:
 
 def _all_parameters(tool: Any) -> list[str]:
     """The names of all parameters of the tool's functions, of those too that are filled in."""
+    tool = bare(tool)
     adapter = adapters.of_tool(tool)
     found: list[str] = []
     for function in [tool] if adapter is None else adapter.functions(tool):
@@ -292,7 +330,10 @@ def names_of(tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, 
     names = [*(name_of(function) for function in (*tools, *reads)), *services]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"two of tools, reads and services are called '{name}': each needs a name of its own")
+            raise ValueError(
+                f"two of tools, reads and services are called '{name}': each needs a name of its own, as in "
+                "tools={'refund': Refund.run, 'order': Order.run}"
+            )
     return names
 
 

@@ -237,10 +237,12 @@ class Lab:
             await seam.aclose()
 
         try:
+            if spec.stopped:
+                raise Hung(spec.stopped, [])
             world.run_async(main)
         except Hung as error:
             with world.entered():
-                session.hung(trial, prompt, str(error), began_s=STARTS_S)
+                session.hung(trial, prompt, str(error), began_s=STARTS_S, began=not spec.stopped)
         seconds = round(world.machine.now - STARTS_S, 6)
         kept, told = self._kept[:], self._events[:]
         self._kept.clear()

@@ -18,11 +18,12 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from chaoslab.base.clock import system
 from chaoslab.base.interrupts import SIGNALS
 from chaoslab.execution.spec import Executor, Work
 
@@ -35,6 +36,8 @@ CHUNK_MAX = 25
 """The most trials given to a worker at once. Sending them one by one would cost more than small trials take."""
 AHEAD = 3
 """Chunks given to each worker in advance, so that it never waits."""
+LOOK_S = 1.0
+"""Seconds between two looks for trials that take too long."""
 TRIES = 2
 """The number of times that a trial may kill a worker with nothing else to do."""
 
@@ -84,7 +87,8 @@ class Processes:
     `method`: the start method (fork, spawn, forkserver). By default it is fork where possible, since forked workers
     need not load everything again. `tell` is called with a line if a worker died. `heard` surrounds each wait: an
     interrupt does no harm there, and results that are ready are still yielded before it is raised. `chunk_max`: the
-    most units that one process is handed at once.
+    most units that one process is handed at once. `limit_s`: the most seconds of real time for a trial; a process that
+    takes longer is killed. `alone`: does the trials that were in hand, one at a time, when a process has died.
     """
 
     jobs: int
@@ -92,6 +96,8 @@ class Processes:
     tell: Callable[[str], None] = lambda _: None
     heard: Heard = nullcontext
     chunk_max: int = CHUNK_MAX
+    limit_s: float | None = None
+    alone: Executor | None = None
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
         """See `Executor.map`. All specs are read before anything is done.
@@ -113,11 +119,11 @@ class Processes:
                 chunk, future = out[0]
                 if future is None:
                     out.popleft()
-                    yield from self._one_at_a_time(lone, work, chunk)
+                    yield from self.alone.map(work, chunk) if self.alone else self._one_at_a_time(lone, work, chunk)
                     continue
                 try:
                     with self.heard():
-                        came = future.result()
+                        came = self._result(future, workers)
                 except BrokenProcessPool:
                     workers.end()
                     self._begin_again(workers, out, jobs)
@@ -129,6 +135,15 @@ class Processes:
                     raise
                 out.popleft()
                 yield from came.of_it()
+
+    def _result(self, future: Future[Came[R]], workers: _Workers[S, R]) -> Came[R]:
+        """The result of the future, while no process takes too long for a trial."""
+        while True:
+            try:
+                return future.result(None if self.limit_s is None else min(LOOK_S, self.limit_s))
+            except TimeoutError:
+                if self.limit_s is not None:
+                    workers.kill_late(self.limit_s)
 
     def _begin_again(
         self, workers: _Workers[S, R], out: deque[tuple[Sequence[S], Future[Came[R]] | None]], jobs: int
@@ -179,12 +194,14 @@ class _Workers(Generic[S, R]):
         self._jobs, self._context = jobs, multiprocessing.get_context(method)
         self._sent = work if method == "fork" else _packed(work)
         self._pool: ProcessPoolExecutor | None = None
+        self._beats = _Beats(self._context, jobs)
 
     def give(self, chunk: Sequence[S]) -> Future[Came[R]]:
         """The future result of the chunk. BrokenProcessPool is only ever raised by the future."""
         if self._pool is None:
+            self._beats = _Beats(self._context, self._jobs)
             self._pool = ProcessPoolExecutor(
-                self._jobs, mp_context=self._context, initializer=_open, initargs=(self._sent,)
+                self._jobs, mp_context=self._context, initializer=_open, initargs=(self._sent, self._beats)
             )
         # A new process ignores Ctrl-C only after its first steps, and a thread of the pool could take the signal from
         # this one.
@@ -197,6 +214,11 @@ class _Workers(Generic[S, R]):
             return broken
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def kill_late(self, limit_s: float) -> None:
+        """Kills each process whose trial takes longer."""
+        for pid in self._beats.late(limit_s):
+            os.kill(pid, signal.SIGKILL)
 
     def end(self) -> None:
         """Kills the processes at once: nobody needs their work any more."""
@@ -211,6 +233,33 @@ class _Workers(Generic[S, R]):
 
     def __exit__(self, *_: object) -> None:
         self.end()
+
+
+class _Beats:
+    """The moment at which each process began its trial, in memory that all share. The process's id is 0 in a place that
+    none has taken, the moment in one that rests."""
+
+    def __init__(self, context: Any, jobs: int) -> None:
+        self._lock, self._pids, self._began = context.Lock(), context.RawArray("q", jobs), context.RawArray("d", jobs)
+        self._own = 0
+
+    def take(self) -> None:
+        """Takes a place for this process."""
+        with self._lock:
+            self._own = list(self._pids).index(0)
+            self._pids[self._own] = os.getpid()
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        self._began[self._own] = system.monotonic()
+        try:
+            yield
+        finally:
+            self._began[self._own] = 0.0
+
+    def late(self, limit_s: float) -> list[int]:
+        now = system.monotonic()
+        return [pid for pid, began in zip(self._pids, self._began, strict=True) if began and now - began > limit_s]
 
 
 UNSENT = (
@@ -263,8 +312,9 @@ class _Worker:
     """A worker process's work, which stays open until the process ends. If it cannot be opened, each trial raises the
     error, for the parent."""
 
-    def __init__(self, sent: Work[Any, Any] | bytes) -> None:
-        self._stack = ExitStack()
+    def __init__(self, sent: Work[Any, Any] | bytes, beats: _Beats) -> None:
+        self._stack, self.beats = ExitStack(), beats
+        beats.take()
         try:
             self.do = self._stack.enter_context(_unpacked(sent).opened())
         except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
@@ -275,12 +325,12 @@ _worker: ContextVar[_Worker] = ContextVar("worker")
 """Set by `_open`; the pool calls `_do` in the same context."""
 
 
-def _open(sent: Work[Any, Any] | bytes) -> None:
+def _open(sent: Work[Any, Any] | bytes, beats: _Beats) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     threading.Thread(target=_end_with_parent, name="lifeline", daemon=True).start()
-    _worker.set(_Worker(sent))
+    _worker.set(_Worker(sent, beats))
 
 
 def _unpacked(sent: Work[Any, Any] | bytes) -> Work[Any, Any]:
@@ -308,10 +358,11 @@ def _raiser(error: BaseException) -> Callable[[Any], Any]:
 
 
 def _do(chunk: Sequence[Any]) -> Came[Any]:
-    do, done = _worker.get().do, []
+    worker, done = _worker.get(), []
     for spec in chunk:
         try:
-            done.append(do(spec))
+            with worker.beats.trial():
+                done.append(worker.do(spec))
         except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
             return Came.of(done, from_here(error))
     return Came.of(done)

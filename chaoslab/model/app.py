@@ -16,7 +16,7 @@ from chaoslab.base.phrases import phrase
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.chat import Reply
 from chaoslab.model.formats import TELLING, format_of, shape_of
-from chaoslab.model.formats.common import Answer, Chat, Format, Refused, spelt
+from chaoslab.model.formats.common import Answer, Chat, Format, Heard, Refused, spelt
 from chaoslab.model.prices import OTHERS, PRICES
 
 BODY_BYTES_MAX = 4 * 1024 * 1024
@@ -64,8 +64,8 @@ class ModelApp(ABC):
         for the trial, in one line."""
         self.host, self.warn = host, warn
 
-    def delivered(self, path: str, body: bytes) -> None:  # noqa: B027 - most models need not know
-        """Takes the news that the answer to this request reached its client whole."""
+    def ended(self, path: str, body: bytes, heard: Heard | None) -> None:  # noqa: B027 - most models need not know
+        """Takes what its client got as the answer to this request; None if that did not reach it whole."""
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
@@ -118,7 +118,9 @@ class LiveModel(ModelApp):
             total = format_.chat(asked or "", query, {"max_tokens": 1, **given}, body).tokens
             return _json(200, {"totalTokens": total} if path.endswith(COUNTING[1]) else {"input_tokens": total})
         try:
-            chat = format_.chat(path, query, format_.recalled(given, self._memory), body)
+            whole = format_.recalled(given, self._memory)
+            chat = format_.chat(path, query, whole, body)
+            format_.check(whole)
         except (ValueError, RecursionError, AttributeError, TypeError):
             raise Refused(400, "The request body cannot be read.") from None
         answer = Answer(chat, self.reply(chat, path.encode() + body), int(system.utc().timestamp()))

@@ -13,6 +13,7 @@ from typing import Any
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.json_text import speller
 from chaoslab.base.phrases import phrase
+from chaoslab.base.web_pages import refused
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.chat import load
 from chaoslab.model.completion import Completion, completed
@@ -44,7 +45,7 @@ def create_app(*, api_key: str | None = None, clock: Clock = system, token_s: fl
 
     It uses no framework, which saves time in virtual trials: a trial asks a model about four times.
     """
-    from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
+    from werkzeug.exceptions import Forbidden, HTTPException, RequestEntityTooLarge
     from werkzeug.wrappers import Request
 
     load()
@@ -100,6 +101,8 @@ def create_app(*, api_key: str | None = None, clock: Clock = system, token_s: fl
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         method, path, key = environ["REQUEST_METHOD"], environ.get("PATH_INFO", ""), environ.get("HTTP_AUTHORIZATION")
         try:
+            if why := refused(environ.get("HTTP_HOST"), environ.get("HTTP_ORIGIN")):
+                raise Forbidden(why)
             if method == "POST" and path in pages and _is_whole(environ):
                 read = environ["wsgi.input"].read
             else:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from chaoslab.base.jsonable import line
 from chaoslab.model.app import LiveModel
 from chaoslab.model.chat import Reply, ToolCall, text_of
-from chaoslab.model.formats.common import Chat, Refused
+from chaoslab.model.formats.common import Chat, Heard, Refused
 from chaoslab.model.offline import seconds
 
 LIKE = 'lab.call("refund", order=17), a text, a list of calls, or {"error": 429}'
 SHOWN = 60
+AGAIN_MAX = 20
+"""The most times that a script says calls again in one trial."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +60,10 @@ def scripted(steps: Sequence[Any], *, token_s: float = 0.0) -> Scripted:
 
     Each new request takes the next step: a text, a `lab.call`, a list of calls (with a text too, if wanted), or an
     error such as `{"error": 429}`, with `"message"` if wanted. A repetition of a request whose answer did not reach the
-    client gets the same step again, so a retry uses up no step. An error is used up when it is given. Every trial
-    begins with the first step. Past the last one the model answers 400, and the trial's `warnings` say so. The model
-    speaks the formats of `offline_model`, and `token_s` is the same.
+    client gets the same step again, so a retry uses up no step; so does a request that goes on from it with a failure
+    in its history, for the calls that could not be made as they arrived. An error is used up when it is given. Every
+    trial begins with the first step. Past the last one the model answers 400, and the trial's `warnings` say so. The
+    model speaks the formats of `offline_model`, and `token_s` is the same.
 
     Raises:
         ValueError, TypeError: the script is empty, or a step is none of these; the message says which.
@@ -71,34 +75,73 @@ def scripted(steps: Sequence[Any], *, token_s: float = 0.0) -> Scripted:
     return Scripted([_step(number, step) for number, step in enumerate(steps, 1)], token_s=seconds(token_s))
 
 
+@dataclass
+class Given:
+    """A step that was given to a request. `lost`: its answer did not reach the client, or not all of its calls did."""
+
+    chat: Chat
+    reply: Reply
+    lost: bool = False
+
+
 class Scripted(LiveModel):
     """A model that follows a script. Its state is one trial's."""
 
     def __init__(self, steps: Sequence[Step], *, token_s: float = 0.0) -> None:
         super().__init__(token_s=token_s)
         self.steps = tuple(steps)
-        self._taken = 0
-        self._open: dict[bytes, int] = {}
+        self._taken = self._again = 0
+        self._open: dict[bytes, Given] = {}
         """The steps that were given to requests whose answers did not reach their clients yet."""
 
     def begin(self, host: str, trial: str, warn: Callable[[str], object]) -> None:
         super().begin(host, trial, warn)
-        self._taken, self._open = 0, {}
+        self._taken, self._again, self._open = 0, 0, {}
 
     def reply(self, chat: Chat, key: bytes) -> Reply:
-        number = self._open.get(key, self._taken)
-        if number >= len(self.steps):
+        earlier = key if key in self._open else self._asked_again(chat)
+        if earlier is not None:
+            given = self._open.pop(earlier)
+            self._open[key] = Given(chat, given.reply)
+            return given.reply
+        if self._taken >= len(self.steps):
             self._ran_out(chat)
-        if number == self._taken:
-            self._taken += 1
-        step = self.steps[number]
+        step = self.steps[self._taken]
+        self._taken += 1
         if isinstance(step, Error):
             raise Refused(step.status, step.message)
-        self._open[key] = number
+        self._open[key] = Given(chat, step)
         return step
 
-    def delivered(self, path: str, body: bytes) -> None:
-        self._open.pop(path.encode() + body, None)
+    def _asked_again(self, chat: Chat) -> bytes | None:
+        """The key of the request that this one repeats with its failure in the history, if calls of its answer were
+        lost."""
+        for key, given in self._open.items():
+            before = given.chat.messages
+            if given.lost and len(before) < len(chat.messages) and list(chat.messages[: len(before)]) == list(before):
+                return key
+        return None
+
+    def ended(self, path: str, body: bytes, heard: Heard | None) -> None:
+        key = path.encode() + body
+        given = self._open.get(key)
+        if given is None:
+            return
+        calls = given.reply.tool_calls
+        made = list(heard.calls.values()) if heard is not None else []
+        lost = [call for call, said in zip_longest(calls, made) if call and not (said and _usable(said, given.chat))]
+        if lost and self._again < AGAIN_MAX:
+            self._again += len(lost) < len(calls) or heard is not None
+            self._open[key] = Given(given.chat, self._named_anew(given.reply, lost, heard), lost=True)
+        elif heard is not None and (calls or heard.text == given.reply.content):
+            del self._open[key]
+
+    def _named_anew(self, reply: Reply, lost: Sequence[ToolCall], heard: Heard | None) -> Reply:
+        """The calls that were lost. Those that their client knows in another form get other ids, since some providers
+        refuse one id twice."""
+        if heard is None:
+            return reply
+        return replace(reply, tool_calls=tuple(replace(call, id=f"{call.id}_{self._again}") for call in lost))
 
     def _ran_out(self, chat: Chat) -> None:
         count = len(self.steps)
@@ -109,6 +152,29 @@ class Scripted(LiveModel):
         )
         self.warn(said)
         raise Refused(400, said, code="script_ran_out")
+
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "array": (list,),
+    "object": (dict,),
+}  # fmt: skip
+
+
+def _usable(said: Sequence[str], chat: Chat) -> bool:
+    """True if a call (its name, its arguments as text) can be made with the tools of the request."""
+    name, arguments = said
+    offered = [tool["function"] for tool in chat.tools if isinstance(tool.get("function"), Mapping)]
+    tools = {str(tool.get("name")): tool.get("parameters") for tool in offered}
+    try:
+        given = json.loads(arguments or "{}")
+    except ValueError:
+        return False
+    if not isinstance(given, dict) or (tools and name not in tools):
+        return False
+    schema = _mapping(tools.get(name))
+    known = _mapping(schema.get("properties"))
+    wanted = {each: TYPES.get(str(_mapping(known.get(each)).get("type")), (object,)) for each in given}
+    return set(schema.get("required") or ()) <= set(given) and all(isinstance(given[n], wanted[n]) for n in given)
 
 
 def _step(number: int, step: Any) -> Step:
@@ -138,3 +204,7 @@ def _error(number: int, step: Mapping[Any, Any]) -> Error:
         )
     assert type(status) is int
     return Error(status, message)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

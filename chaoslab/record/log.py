@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from chaoslab.base.boundary import Through
 from chaoslab.base.clock import Clock, iso, later, system
 from chaoslab.base.json_text import speller
 from chaoslab.core.events import AttemptEvent, Event
@@ -27,11 +28,10 @@ SECRET_MIN = 8
 any text."""
 
 
-class LogLost(BaseException):
+class LogLost(Through):
     """A line could not be written. Its text names the file, the reason and the remedy.
 
-    The run ends, since it would go on without a record. This is no `Exception`, since an SDK would take it for a
-    network error and retry.
+    The run ends, since it would go on without a record.
     """
 
 

@@ -38,6 +38,7 @@ from chaoslab.core.events import (
     TurnFinished,
     TurnStarted,
     Usage,
+    UsageUnstated,
     ValuesDrawn,
 )
 from chaoslab.record.history import History
@@ -234,6 +235,9 @@ def _said_of_the_prompt(event: Event) -> str:
             return f"turn     {event.turn} answered: {line(event.answer, ANSWER_WIDTH)}"
         case Usage():
             return f"usage    model {event.request} {event.prompt_tokens} + {event.completion_tokens} tokens"
+        case UsageUnstated():
+            about = event.prompt_tokens + event.completion_tokens
+            return f"usage    model {event.request} not stated, about {about} tokens"
         case Budget():
             return f"budget   {event.limit}: {event.spent:g} of {event.allowed:g} ({event.mode})"
         case LabWarning():

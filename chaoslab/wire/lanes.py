@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from chaoslab.base.boundary import Through
 from chaoslab.base.clock import Clock
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.wire.control import FIRST, Answer, Control, explain
@@ -21,11 +22,8 @@ MENDING_S = 20.0
 FORGOTTEN = "the proxy manager was restarted and has forgotten this run"
 
 
-class LabDown(BaseException):
-    """The manager or Toxiproxy is gone, so the rest of the run would be no experiment.
-
-    This is no `Exception`, since an SDK would take it for a network error and retry.
-    """
+class LabDown(Through):
+    """The manager or Toxiproxy is gone, so the rest of the run would be no experiment."""
 
 
 @dataclass(frozen=True)

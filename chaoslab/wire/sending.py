@@ -334,7 +334,7 @@ NEVER_SENT = {
 
 def native(failure: Failure, request: httpx.Request, *, who: str, after_s: float) -> Exception:
     """The client's own exception for such a failure."""
-    if failure.native is not None:
+    if isinstance(failure.native, Exception):
         return failure.native
     kinds: dict[str, type[httpx.TransportError]] = {
         "timed_out": httpx.ReadTimeout,

@@ -12,6 +12,7 @@ from chaoslab.analysis.answers.admit import read
 from chaoslab.analysis.answers.compare import Likeness, compare
 from chaoslab.analysis.answers.facts import shows
 from chaoslab.analysis.answers.values import READ_MAX
+from chaoslab.analysis.stance import admissions, clauses
 
 TWIN = (
     "Refunded order 17 with 30 EUR at 16:45. The test passed with 80 points. It is 1.08 dollars per euro; total: 500."

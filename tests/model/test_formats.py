@@ -163,7 +163,12 @@ ODD: list[tuple[str, Any, str]] = [
     (RESPONSES, {"model": "m", "input": [{"role": "robot", "content": "x"}]}, "Invalid value: 'robot'"),
     (RESPONSES, {"model": "m", "input": "x", "previous_response_id": "resp_1"}, "Previous response with id 'resp_1'"),
     (MESSAGES, {"model": "m", "messages": [{"role": "user", "content": "hi"}]}, "max_tokens: Field required"),
-    (MESSAGES, {"model": "m", "max_tokens": 9, "messages": [{"role": "system", "content": "x"}]}, "messages.0.role"),
+    (
+        MESSAGES,
+        {"model": "m", "max_tokens": 9, "messages": [{"role": "system", "content": "x"}]},
+        'Unexpected role "system"',
+    ),
+    (MESSAGES, {"model": "m", "max_tokens": 9, "messages": [{"role": "robot", "content": "x"}]}, "messages.0.role"),
     (MESSAGES, {"model": "m", "max_tokens": 9, "messages": ["x"]}, "messages: value must be an array of objects"),
     (MESSAGES, {"model": "m", "max_tokens": 9, "messages": []}, "at least one message is required"),
     (GEMINI, {}, "contents is not specified"),
@@ -181,6 +186,79 @@ def test_a_request_that_is_none_gets_the_providers_400(path: str, body: Any, sai
     error = json.loads(text)["error"]
     assert said in error["message"]
     assert {CHAT: "type", RESPONSES: "type", MESSAGES: "type", GEMINI: "status"}.get(path, "type") in error
+
+
+def talk(path: str, *said: str) -> dict[str, Any]:
+    """A request whose history says this: "u" the user, "m" the model, "c1" a call with an id, "r1" a result of it."""
+    found: list[Any] = []
+    for each in said:
+        kind, number = each[0], each[1:]
+        call, name = f"call_{number}", f"tool_{number}"
+        role = "user" if kind in "ur" else "assistant"
+        if path == CHAT:
+            made: Any = {"id": call, "type": "function", "function": {"name": name, "arguments": "{}"}}
+            ways: dict[str, Any] = {"c": {"tool_calls": [made]}, "r": {"role": "tool", "tool_call_id": call}}
+            more = ways.get(kind, {})
+            found.append({"role": role, "content": "x", **more})
+        elif path == RESPONSES:
+            own = {
+                "c": {"type": "function_call", "call_id": call, "name": name, "arguments": "{}"},
+                "r": {"type": "function_call_output", "call_id": call, "output": "x"},
+            }  # fmt: skip
+            found.append(own.get(kind, {"role": role, "content": "x"}))
+        elif path == MESSAGES:
+            block = {
+                "c": {"type": "tool_use", "id": call, "name": name, "input": {}},
+                "r": {"type": "tool_result", "tool_use_id": call, "content": "x"},
+            }.get(kind, {"type": "text", "text": "x"})  # fmt: skip
+            found.append({"role": role, "content": [block]})
+        else:
+            part = {
+                "c": {"functionCall": {"name": name, "args": {}}},
+                "r": {"functionResponse": {"name": name, "response": {"result": "x"}}},
+            }.get(kind, {"text": "x"})  # fmt: skip
+            found.append({"role": "user" if kind in "ur" else "model", "parts": [part]})
+    key = {RESPONSES: "input", GEMINI: "contents"}.get(path, "messages")
+    return {**HELLO[path], key: found}
+
+
+ORPHAN, FOREIGN, OPEN = ("u", "r1"), ("u", "c1", "r2"), ("u", "c1", "u")
+REFUSED: list[tuple[str, tuple[str, ...], str]] = [
+    (CHAT, ORPHAN, "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."),
+    (CHAT, FOREIGN, "'tool_call_id' of 'call_2' not found in 'tool_calls' of previous message."),
+    (CHAT, OPEN, "The following tool_call_ids did not have response messages: call_1"),
+    (CHAT, ("u", "c1"), "The following tool_call_ids did not have response messages: call_1"),
+    (RESPONSES, ORPHAN, "No tool call found for function call output with call_id call_1."),
+    (RESPONSES, FOREIGN, "No tool call found for function call output with call_id call_2."),
+    (RESPONSES, OPEN, "No tool output found for function call call_1."),
+    (MESSAGES, ORPHAN, "messages.1.content.0: unexpected `tool_use_id` found in `tool_result` blocks: call_1."),
+    (MESSAGES, FOREIGN, "messages.2.content.0: unexpected `tool_use_id` found in `tool_result` blocks: call_2."),
+    (MESSAGES, OPEN, "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: call_1."),
+    (MESSAGES, ("u", "c1", "u", "r1"), "messages.1: `tool_use` ids were found without `tool_result` blocks"),
+    (GEMINI, ORPHAN, "function response turn comes immediately after a function call turn."),
+    (GEMINI, OPEN, "the number of function response parts is equal to the number of function call parts"),
+    (GEMINI, ("u", "m", "c1", "r1"), "function call turn comes immediately after a user turn"),
+    (GEMINI, ("c1", "r1"), "function call turn comes immediately after a user turn"),
+]
+
+
+@pytest.mark.parametrize("model", ["scripted", "offline"])
+@pytest.mark.parametrize(("path", "said", "words"), REFUSED)
+def test_a_history_that_the_provider_refuses_is_refused_in_its_words(
+    path: str, said: tuple[str, ...], words: str, model: str
+) -> None:
+    app = lab.offline_model() if model == "offline" else lab.scripted(["Yes."])
+    status, _, text = asked(app, path, talk(path, *said))
+    assert status == 400
+    assert words in json.loads(text)["error"]["message"]
+    for right in (("u", "c1", "r1"), ("u", "c1", "r1", "m", "u"), ("u", "c1", "r1", "c2", "r2", "u")):
+        assert asked(app if model == "offline" else lab.scripted(["Yes."]), path, talk(path, *right))[0] == 200
+
+
+def test_a_system_message_in_geminis_contents_is_refused() -> None:
+    body = {"contents": [{"role": "system", "parts": [{"text": "x"}]}]}
+    status, _, text = asked(lab.offline_model(), GEMINI, body)
+    assert (status, json.loads(text)["error"]["message"]) == (400, "Please use a valid role: user, model.")
 
 
 KEYS = [

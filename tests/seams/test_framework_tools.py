@@ -204,4 +204,4 @@ def test_an_object_of_no_known_framework_is_refused_with_what_to_give() -> None:
     with pytest.raises(TypeError) as told:
         lab.run(lambda _: "go", "go", tools=[SimpleNamespace(name="refund", run=refund)])
     assert str(told.value).startswith("tools has namespace(name='refund', run=<function refund at")
-    assert str(told.value).endswith("of another framework, give the function that its tool calls")
+    assert str(told.value).endswith("give the function that its tool calls, as in tools={'refund': tool.run}")

@@ -377,6 +377,46 @@ def test_the_telemetry_of_an_sdk_ends_no_trial() -> None:
     assert warning.startswith("raw.githubusercontent.com (a list of models and prices) could not be reached")
 
 
+@pytest.mark.parametrize(
+    ("host", "module", "variable"),
+    [
+        ("openaipublic.blob.core.windows.net", "tiktoken.load", "TIKTOKEN_CACHE_DIR"),
+        ("huggingface.co", "huggingface_hub.file_download", "HF_HOME"),
+    ],
+)
+def test_a_tokenizers_download_is_unreachable_and_its_error_names_the_cache(
+    host: str, module: str, variable: str
+) -> None:
+    names: dict[str, Any] = {"__name__": module, "httpx": httpx}
+    exec(f"def load():\n    return httpx.get('https://{host}/x').text", names)  # noqa: S102
+    trial = lab.run(lambda _: names["load"](), "go", twin=False)
+    assert variable in str(trial.error)
+    (warning,) = trial.warnings
+    assert warning.startswith(f"{host} (")
+    assert variable in warning
+
+
+def test_a_cache_of_answers_is_suspected_if_the_model_is_not_asked() -> None:
+    kept: dict[str, str] = {}
+
+    def agent(prompt: str) -> str:
+        if prompt not in kept:
+            asked = {"model": "m", "messages": [{"role": "user", "content": prompt}]}
+            said = httpx.post("https://api.openai.com/v1/chat/completions", json=asked).json()
+            kept[prompt] = said["choices"][0]["message"]["content"]
+        return kept[prompt]
+
+    services = {"api.openai.com": lab.scripted(["One."])}
+    fault = lab.inject("latency", "api.openai.com", delay_s=3.0)
+    trial = lab.run(agent, "go", services=services, faults=[fault])
+    assert [w for w in trial.warnings if "isolate='fork'" in w and "though the run without faults asked" in w]
+    again = lab.run(agent, "go", services=services, twin=False)
+    assert [w for w in again.warnings if "api.openai.com was not asked in this trial: a cache of answers" in w]
+    kept.clear()
+    forked = lab.run(agent, "go", services=services, faults=[fault], isolate="fork")
+    assert (forked.warnings, round(forked.seconds)) == ((), 3)
+
+
 def test_the_reports_of_an_sdk_are_no_requests_to_the_model_whose_host_they_go_to() -> None:
     names: dict[str, Any] = {"__name__": "agents.tracing.processors", "httpx": httpx}
     exec("def export():\n    return httpx.post('https://api.openai.com/v1/traces/ingest')", names)  # noqa: S102

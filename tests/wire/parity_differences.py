@@ -56,6 +56,15 @@ DIFFERENCES = [
         metrics="proxy",
     ),
     Difference(
+        "A page may send requests with a User-Agent of its own, or from a name that it has led here.",
+        [Ask("GET", "/version", headers=(("Origin", "http://evil.example"), ("User-Agent", "x")))],
+    ),
+    Difference(
+        "The counters of a deleted proxy are shown for ever.",
+        metrics="proxy",
+        shown_by="test_the_counters_of_a_proxy_go_with_it",
+    ),
+    Difference(
         "Of two User-Agents the first counts, and a browser's second one is let through.",
         [Ask("GET", "/version", headers=(("User-Agent", "curl/8"), ("User-Agent", "Mozilla/5.0")))],
     ),

@@ -98,3 +98,21 @@ def test_this_processs_metrics_are_python_ones_and_add_up() -> None:
     assert float(samples["process_start_time_seconds"]) > 1.7e9
     assert float(samples["process_cpu_seconds_total"]) > 0
     assert json.loads(samples['promhttp_metric_handler_errors_total{cause="encoding"}']) == 0
+
+
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        ({"Origin": "http://evil.com", "User-Agent": "x", "Content-Type": "text/plain"}, "Origin not allowed\n"),
+        ({"Origin": "null"}, "Origin not allowed\n"),
+        ({"Host": "evil.com:8474"}, "Host not allowed\n"),
+        ({"Origin": "http://evil.com", "Host": "evil.com"}, "Host not allowed\n"),
+    ],
+)
+@pytest.mark.parametrize("more", [{}, {"Expect": "100-continue"}], ids=["plain", "read by h11"])
+def test_no_web_page_changes_anything(headers: dict[str, str], said: str, more: dict[str, str]) -> None:
+    with embedded() as url:
+        wish = '{"name": "a", "upstream": "b:1", "listen": "127.0.0.1:0"}'
+        reply = httpx.post(f"{url}/proxies", content=wish, headers=headers | more)
+        assert (reply.status_code, reply.text) == (403, said)
+        assert httpx.get(f"{url}/proxies", headers={"Host": "toxiproxy:8474"}).json() == {}

@@ -137,6 +137,27 @@ def test_bytes_are_counted_alike_when_a_connection_closes() -> None:
     assert shown[0] == shown[1]
 
 
+def test_the_counters_of_a_proxy_go_with_it() -> None:
+    """Else each poisoned call of a long run would leave four lines behind."""
+    lines = []
+    with upstream(echo) as address, both("proxy") as counting:
+        for side in counting:
+            with httpx.Client(base_url=side.url) as client:
+                for name in ("kept", "gone"):
+                    wish = {"name": name, "upstream": address, "listen": "127.0.0.1:0"}
+                    made = client.post("/proxies", json=wish).raise_for_status().json()
+                    exchange(made["listen"], b"xy")
+                    eventually(lambda client=client, name=name: lines_of(client, name) == 4)  # type: ignore[misc]
+                with dial(made["listen"]):  # it is closed when the proxy is gone
+                    client.delete("/proxies/gone").raise_for_status()
+                lines.append((lines_of(client, "kept"), lines_of(client, "gone")))
+    assert lines == [(4, 4), (4, 0)]
+
+
+def lines_of(client: httpx.Client, proxy: str) -> int:
+    return client.get("/metrics").text.count(f'proxy="{proxy}"')
+
+
 def counted(text: str) -> bool:
     """True if both connections are in it, both ways: all that was echoed, and what passed the limit."""
     return text.count(" 1.234577e+06\n") == 3 and text.count(" 1.234572e+06\n") == 1

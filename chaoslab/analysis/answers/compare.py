@@ -43,10 +43,13 @@ class Likeness(StrEnum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """The likeness of two answers. `said`: the finding, as part of a line."""
+    """The likeness of two answers. `said`: the finding, as part of a line. `kept`: every value and name of the
+    expected one
+    that proves something is there, in order, and none is added."""
 
     likeness: Likeness
     said: str
+    kept: bool = False
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ def _of_words(one: Sequence[str], two: Sequence[str], asked: str, texts: tuple[s
     if added:
         return Comparison(Likeness.UNCLEAR, f"it adds {_listed(added)}: {shown}")
     if not proving:
-        return Comparison(Likeness.UNCLEAR, f"no value proves it, and its words differ: {shown}")
+        return Comparison(Likeness.UNCLEAR, f"no value proves it, and its words differ: {shown}", kept=True)
     both = set(wanted) & set(said)
     if [value for value in wanted if value in both] != [value for value in said if value in both]:
         return Comparison(Likeness.UNCLEAR, "it has the same values in another order or number")
@@ -174,15 +177,15 @@ def _of_words(one: Sequence[str], two: Sequence[str], asked: str, texts: tuple[s
     if [token for token in one if token in both] != [token for token in two if token in both]:
         return Comparison(Likeness.UNCLEAR, "it has the same names in another order")
     if against := [word for word in differing if _opposes(word, differing)]:
-        return Comparison(Likeness.UNCLEAR, f"'{against[0]}' stands in one of the two alone: {shown}")
+        return Comparison(Likeness.UNCLEAR, f"'{against[0]}' stands in one of the two alone: {shown}", kept=True)
     content = [[_stem(token) for token in each if not is_value(token) and token not in PLAIN] for each in (one, two)]
     shared = set(content[0]) & set(content[1])
     new = set(content[1]) - set(content[0]) - {_stem(token) for token in given_away}
     if [word for word in content[0] if word in shared] != [word for word in content[1] if word in shared]:
-        return Comparison(Likeness.UNCLEAR, f"it has the same words in another order: {shown}")
+        return Comparison(Likeness.UNCLEAR, f"it has the same words in another order: {shown}", kept=True)
     if 2 * len(shared) <= max(map(len, map(set, content))) or new:
-        return Comparison(Likeness.UNCLEAR, f"most of its words are other ones: {shown}")
-    return Comparison(Likeness.ALIKE, f"the same values: {_listed(proving)}; its words differ: {shown}")
+        return Comparison(Likeness.UNCLEAR, f"most of its words are other ones: {shown}", kept=True)
+    return Comparison(Likeness.ALIKE, f"the same values: {_listed(proving)}; its words differ: {shown}", kept=True)
 
 
 def _opposes(word: str, differing: Counter[str]) -> bool:
@@ -246,8 +249,8 @@ MAKING = _words("attempt trie try retry retrie time second sec s ms millisecond 
 PLAIN = _words(
     "a an the ok okay sure certainly absolutely great alright hello hi hey dear please kindly thanks thank well so just"
     " now then here therefore i me my we our us you your it its this that these those there he she they his her their"
-    " to of in on at for with by from and or as is are was were be been being am has have had do does did will"
-    " would shall should which who what"
+    " to of in on at for with by from and or as is are was were be been being am has have had do does did"
+    " will would shall should which who what"
     " i've it's i'm that's here's"
 )
 """Words of which two texts share many whatever they say."""

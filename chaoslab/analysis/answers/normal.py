@@ -29,9 +29,8 @@ _SIGNS = {
 """Signs and the words that stand for them."""
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
 _RELATIONS = {
-    "to": r"(?<=\d)(?: ?– ?|-| - )(?=\d)",
-    "slash": r"(?<=\d) ?/ ?(?=\d)", "not": r"n['’]t\b|!=",
-    "can not": r"\bcannot\b",
+    "to": r"(?<=\d)(?: ?– ?|-| - )(?=\d)", "slash": r"(?<=\d) ?/ ?(?=\d)",
+    "not": r"n['’]t\b|!=", "can not": r"\bcannot\b",
     "atmost": r"<=", "atleast": r">=", "below": r"<(?=\s?\d)", "above": r">(?=\s?\d)",
     "arrow": r"(?<![-=])[-=]+>|→", "back": r"<-|←",
     "plus": r"(?<![\w.)+-])\+(?=\w)|(?<=\w)\+(?!\w)", "sharp": r"(?<=[^\W_])#(?!\w)",

@@ -14,7 +14,17 @@ from chaoslab.analysis.verdict.ledger import few
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.registry import broken, did_you_mean, names
 from chaoslab.base.registry import load as load_plugin
-from chaoslab.core.events import AttemptEvent, CallFinished, CallStarted, Effect, Event, PromptFinished, TurnFinished
+from chaoslab.core.events import (
+    AttemptEvent,
+    CallFinished,
+    CallStarted,
+    Effect,
+    Event,
+    PromptFinished,
+    TurnFinished,
+    Usage,
+    UsageUnstated,
+)
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
@@ -37,6 +47,12 @@ class Miss:
     @classmethod
     def at(cls, text: str, *records: Record) -> Miss:
         return cls(text, tuple((record.writer, record.seq) for record in records))
+
+    @classmethod
+    def unmeasured(cls, usage: UsageUnstated, record: Record) -> Miss:
+        """The miss of a limit on tokens or dollars by an answer that does not state its usage."""
+        about = usage.prompt_tokens + usage.completion_tokens
+        return cls.at(f"{usage.why}; estimated: true judges it by the lab's estimate of {about} tokens", record)
 
     @property
     def where(self) -> str:
@@ -68,6 +84,12 @@ class Seen:
         for record, event in self.history.of(kind, trial=self.trial):
             if self.turn is None or not isinstance(event, AttemptEvent) or event.at.turn == self.turn:
                 yield record, event
+
+    def used(self) -> Iterator[tuple[Record, Usage | UsageUnstated]]:
+        """The usage of the model's answers in time order, of those too that do not state it."""
+        for record in self.history.records:
+            if record.trial == self.trial and isinstance(record.event, Usage | UsageUnstated):
+                yield record, record.event
 
     def started(self, tool: str = "*") -> list[tuple[Record, CallStarted]]:
         """The attempts at calls of a tool, a target, or a pattern such as "get_*"."""

@@ -142,9 +142,9 @@ def _by_says(trial: Answered, event: AnswerRead) -> Heard | None:
     if found is None:
         return None
     said, text = found
-    other = trial.beside is not None and trial.beside.likeness in (Likeness.OTHER, Likeness.OPPOSED)
-    if said is Said.RIGHT and other:  # what it does not read is another
-        return None
+    beside = trial.beside
+    if said is Said.RIGHT and beside is not None and beside.likeness is not Likeness.SAME and not beside.kept:
+        return None  # what it does not read may be another
     kinds = {Said.WRONG: Kind.VALUE, Said.PASSES_OVER: Kind.ADMISSION, Said.ADMITS: Kind.ADMISSION}
     findings = (trial.of_answer(kinds[said], text),) if said in kinds else ()
     return Heard(said, Basis.SAYS, text, findings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from chaoslab.base.boundary import let_through
 from chaoslab.base.jsonable import describe_error, line
 
 T_ = TypeVar("T_")
@@ -23,5 +24,6 @@ def guarded(measure: Callable[[], T_], otherwise: Callable[[str], T_]) -> T_:
         return measure()
     except Unknown as error:
         return otherwise(str(error))
-    except Exception as error:  # noqa: BLE001 - a measure may be a plug-in's, and any may have a bug
+    except BaseException as error:  # noqa: BLE001 - a measure may be a plug-in's, and any may have a bug
+        let_through(error)
         return otherwise(line(describe_error(error), WHY))

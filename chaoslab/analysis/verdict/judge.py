@@ -14,17 +14,20 @@ from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.analysis.verdict.ledger import Finding, Kind
 from chaoslab.analysis.verdict.seen import JUDGED, Seen, line
 from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, World
+from chaoslab.analysis.verdict.unread import unread
 from chaoslab.core.events import (
     UNTOLD,
     CallFinished,
     Effect,
     EndState,
     Event,
+    FaultWitnessed,
     PromptAttempt,
     PromptFinished,
     PromptStarted,
+    TurnFinished,
 )
-from chaoslab.record.history import History
+from chaoslab.record.history import History, place_in_time
 from chaoslab.record.lines import Record
 
 BUDGET = "budget"
@@ -54,10 +57,11 @@ def judge(history: History, trial: str) -> Verdict:
 
 def verdicts(history: History) -> dict[str, Verdict]:
     """The verdict on each trial of a run, in the order in which they began."""
-    trials = {trial: Seen(trial, history) for trial in history.trials}
+    scripted = any(event.said_by for _, event in history.of(CallFinished))
+    trials = {trial: Seen(trial, None if scripted else history) for trial in history.trials}
     for kind in JUDGED:
         found: Iterable[tuple[Record, Event]] = history.of(kind)
-        if kind is CallFinished:  # most calls end well, and say nothing to most verdicts
+        if kind is CallFinished and not scripted:  # most calls end well, and say nothing to most verdicts
             found = [(record, event) for record, event, _ in history.failed]
         for pair in found:
             seen = trials.get(pair[0].trial)  # type: ignore[arg-type]  # None is no trial's key
@@ -116,10 +120,21 @@ def _judge(seen: Seen, history: History) -> Verdict:
         return _ended(Outcome.INVALID, world, harm, lost, unseen)
     if not started.stated and not harm:
         return Verdict(Outcome.UNKNOWN, started.incomparable or "nothing was stated about a right answer", world=world)
+    if (unread := _unread_fault(seen)) and not harm:
+        return Verdict(Outcome.UNKNOWN, unread, world=world)
     if ended.answer == started.twin and not (harm or lost or started.facts or history.spoken):
         return _as_its_twin(started.incomparable, world, len(started.effects or ()), _unread(seen))
     done = list(ledger.net(started.effects or (), done, rules))
     return _weighed(Answered(started, finished, done, world, harm, lost, seen, history.spoken))
+
+
+def _unread_fault(seen: Seen) -> str:
+    """The reason why a trial shows nothing of the agent, whose model is a script; empty if it may."""
+    kinds = (FaultWitnessed, CallFinished, TurnFinished, PromptFinished)
+    if not seen.of(FaultWitnessed) or not any(event.said_by for _, event in seen.of(CallFinished)):
+        return ""
+    pairs = [pair for kind in kinds for pair in seen.of(kind)]
+    return unread(event for _, event in sorted(pairs, key=lambda pair: place_in_time(pair[0])))
 
 
 def _world(started: PromptStarted, seen: Seen, harm: Sequence[Finding], lost: Sequence[Finding]) -> World:

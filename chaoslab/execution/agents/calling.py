@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import system
 from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.seams import adapters
@@ -120,7 +121,8 @@ def _content(answer: Any) -> Any:
     if any("__str__" in vars(each) for each in type(answer).__mro__[:-1]):
         try:
             return str(answer)
-        except Exception:  # noqa: BLE001 - the user's own code
+        except BaseException as error:  # noqa: BLE001 - the user's own code
+            let_through(error)
             return answer
     return answer
 

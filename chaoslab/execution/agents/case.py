@@ -128,6 +128,11 @@ class AgentCase:
         return nth(self.name, spec.number, 1).key
 
     @property
+    def limit_s(self) -> float:
+        """The most seconds of real time for a trial."""
+        return self.options.real_limit_s + (self.deadline_s if self.options.world == "local" else 0.0)
+
+    @property
     def sequential(self) -> bool:
         """True if a budget in dollars counts over the whole run."""
         return any(choice.params.get("cost_usd") for i in self.plan.injections for choice in i.choices)

@@ -12,8 +12,21 @@ from typing import Any
 from chaoslab.base.phrases import a
 from chaoslab.seams import adapters
 from chaoslab.seams.functions import code_swap
-from chaoslab.seams.functions.injected import injected
+from chaoslab.seams.functions.injected import unasked
 from chaoslab.seams.functions.seam import Wrapping
+
+
+@dataclass(frozen=True)
+class Named:
+    """A tool under a name that its user gives it, as in `tools={"refund": Refund.run}`."""
+
+    name: str
+    tool: Any
+
+
+def bare(tool: Any) -> Any:
+    """The tool without the name that its user gives it."""
+    return tool.tool if isinstance(tool, Named) else tool
 
 
 @dataclass(frozen=True)
@@ -55,6 +68,8 @@ def misfit(function: Callable[..., Any], *arguments: Any) -> str:
 
 def name_of(function: Any) -> str:
     """The name of a function in plans and logs."""
+    if isinstance(function, Named):
+        return function.name
     function = function.make if isinstance(function, Fresh) else function
     if inspect.isroutine(function) or (adapter := adapters.of_tool(function)) is None:
         while isinstance(function, partial) and "__name__" not in vars(function):
@@ -78,16 +93,3 @@ def innermost(functions: Sequence[Any]) -> dict[int, Any]:
 
     used = Counter(map(its, functions))
     return {id(each): each if used[its(each)] > 1 else inner[id(each)] for each in functions}
-
-
-def unasked(function: Any) -> frozenset[str]:
-    """The parameters that a caller does not pass: those that a framework injects, and the object of a method."""
-    return injected(function) | _receiver(function)
-
-
-def _receiver(function: Any) -> frozenset[str]:
-    """The object parameter of a method that is given by its class, as in `Shop.order`."""
-    path = getattr(function, "__qualname__", "").split(".")
-    if not inspect.isfunction(function) or len(path) < 2 or path[-2] == "<locals>":
-        return frozenset()
-    return frozenset(function.__code__.co_varnames[: min(1, function.__code__.co_argcount)])

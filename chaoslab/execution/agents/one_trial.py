@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import system
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error, to_jsonable
@@ -15,7 +16,7 @@ from chaoslab.core import events
 from chaoslab.core.conversation import Conversation, Talk
 from chaoslab.execution.agents.calling import Ask, Start, awaited, text_of
 from chaoslab.execution.agents.case import AgentCase, AgentResult
-from chaoslab.execution.agents.trial_record import UNHELD, close, opening, uncalled
+from chaoslab.execution.agents.trial_record import STOPPED, UNHELD, close, opening, unasked, uncalled
 from chaoslab.execution.place import Here, Place
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.model.app import ModelApp
@@ -59,7 +60,11 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
         if isinstance(app := case.services.get(name), ModelApp):
             app.begin(name, book.key, warned.append)
     seam.pace, seam.left = place.pace, 0
-    _ask(case, ready, place, result, states)
+    if spec.stopped:
+        result.hung = spec.stopped
+        result.warnings += (STOPPED,)
+    else:
+        _ask(case, ready, place, result, states)
     if isinstance(place, Here) and place.late:  # even if the agent swallowed the exit
         result.hung = place.late
     if result.hung:
@@ -67,11 +72,13 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     result.called = book.called() | services.asked_of
     result.spent_usd = services.spent.cost_usd
     result.warnings += tuple(dict.fromkeys(warned))
-    result.warnings += (*place.warnings, *uncalled(case, result.called, ready.unheld))
+    result.warnings += tuple(place.warnings)
+    if not spec.stopped:
+        result.warnings += (*uncalled(case, result.called, ready.unheld), *unasked(case, result))
     with place.entered():
-        if case.options.state is not None:
+        if case.options.state is not None and not spec.stopped:
             book.note(states.event())
-        close(case, result, now)
+        close(case, result, now, told=not spec.stopped)
     return result
 
 
@@ -129,7 +136,10 @@ def _caught(result: AgentResult, hung: tuple[type[Exception], ...]) -> Iterator[
         yield
     except hung:
         raise
-    except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001
+    except asyncio.CancelledError as error:
+        result.error = error
+    except BaseException as error:  # noqa: BLE001 - the agent's own, whatever it is
+        let_through(error)
         result.error = error
 
 
@@ -163,7 +173,8 @@ class _States:
         assert self._state is not None
         try:
             return _Read(to_jsonable(self._state()))
-        except Exception as error:  # noqa: BLE001 - of the user's function
+        except BaseException as error:  # noqa: BLE001 - of the user's function
+            let_through(error)
             return _Read(error=f"state raised {describe_error(error)}")
 
     def event(self) -> events.EndState:

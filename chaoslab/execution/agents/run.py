@@ -16,7 +16,7 @@ from typing import Any
 from chaoslab.base.phrases import a
 from chaoslab.execution.agents.calling import Ask, Start, after
 from chaoslab.execution.agents.case import AgentCase, AgentResult
-from chaoslab.execution.agents.functions import Fresh, innermost, name_of, stand_in
+from chaoslab.execution.agents.functions import Fresh, bare, innermost, name_of, stand_in
 from chaoslab.execution.agents.one_trial import Ready, run_trial
 from chaoslab.execution.forked import in_child
 from chaoslab.execution.place import Here, Place
@@ -24,6 +24,7 @@ from chaoslab.execution.spec import TrialSpec
 from chaoslab.model import formats
 from chaoslab.model.app import ModelApp
 from chaoslab.model.prices import cost_usd
+from chaoslab.model.script import Scripted
 from chaoslab.seams import adapters
 from chaoslab.seams.adapters.mcp import read_by_clients
 from chaoslab.seams.functions import code_swap, native_errors
@@ -74,7 +75,7 @@ class AgentSpec(AgentCase):
             )
             seam = FunctionSeam(self.plan, timeout_s=self.options.timeout_s)
             models = {name: _model(self.services.get(name)) for name in self.models}
-            reads = read_by_clients(self.reads)
+            reads = read_by_clients(map(bare, self.reads))
             services = ServiceSeam(
                 self.plan, timeout_s=self.options.timeout_s, models=models, price=cost_usd, mcp_reads=reads
             )
@@ -90,7 +91,7 @@ class AgentSpec(AgentCase):
                 self._check_upstreams()
                 return run_trial(self, spec, ready)
 
-            yield in_child(do, self.named) if self.options.isolate else do
+            yield in_child(do, self.named, self.limit_s) if self.options.isolate else do
 
     def _check_upstreams(self) -> None:
         """Checks that there are services to break: an agent that meets none is at most degraded, which proves nothing.
@@ -185,7 +186,7 @@ class AgentSpec(AgentCase):
             only = any(
                 ((adapter := adapters.of_tool(each)) is not None and adapter.is_async_only(each))
                 or WrappedFunction("", each, effect=False).of_coroutine
-                for each in (*self.tools, *self.reads)
+                for each in map(bare, (*self.tools, *self.reads))
             )
             return after(framework.callable_of(agent, of_coroutine=only)), only
         return after(agent), WrappedFunction("", agent, effect=False).of_coroutine
@@ -196,22 +197,23 @@ class AgentSpec(AgentCase):
         those of the world, such as for a clock that the agent keeps in an attribute. Gives the pairs that are swapped
         by reference, and the names of the functions to which no reference was found."""
         pairs, names, later = [], [], []
-        inner = innermost([*self.tools, *self.reads])
+        inner = innermost(all_bare := [*map(bare, (*self.tools, *self.reads))])
         with ExitStack() as stack:
             for functions, effect in ((self.tools, True), (self.reads, False)):
-                for function in functions:
-                    errors = native_errors.of_tool(self.options.raises, name_of(function))
-                    wrapping = Wrapping(seam, effect, self.ignore, errors)
+                for given in functions:
+                    function, name = bare(given), name_of(given)
+                    errors = native_errors.of_tool(self.options.raises, name)
+                    wrapping = Wrapping(seam, effect, self.ignore, errors, name)
                     made = partial(stand_in, wrapping, function)
                     if (adapter := adapters.of_tool(function)) is not None:
                         later.append(adapter.swapped(function, wrapping))
                     elif code_swap.can_swap(function):
                         later.append(code_swap.swapped(inner[id(function)], made))
                     else:
-                        names.append(name_of(function))
+                        names.append(name)
                         pairs.append(code_swap.by_reference(function, made))
             agent = self.agent.make if isinstance(self.agent, Fresh) else self.agent
-            found = References([agent, *self.tools, *self.reads], [*pairs, *exchanged])
+            found = References([agent, *all_bare], [*pairs, *exchanged])
             swapped = stack.enter_context(found)
             for each in later:  # after the world's clocks, which the copies of the functions are to have too
                 stack.enter_context(each)
@@ -224,5 +226,5 @@ class AgentSpec(AgentCase):
 def _model(app: Any) -> ModelHost:
     """A service that speaks a model's API, for its seam."""
     if isinstance(app, ModelApp):
-        return ModelHost(formats.format_of, formats.errors_of, app.delivered)
+        return ModelHost(formats.format_of, formats.errors_of, app.ended, scripted=isinstance(app, Scripted))
     return ModelHost(formats.format_of, formats.errors_of, recorded=True)

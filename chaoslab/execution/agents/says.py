@@ -10,6 +10,7 @@ from typing import Any
 
 from chaoslab.analysis.answers.values import READ_MAX
 from chaoslab.analysis.verdict.says import BOTH
+from chaoslab.base.boundary import let_through
 from chaoslab.base.jsonable import describe_error, line, shown, to_jsonable
 from chaoslab.base.registry import did_you_mean
 
@@ -61,7 +62,8 @@ def read(says: Says, answer: Any, text: str) -> tuple[dict[str, Any], str]:
     if callable(says):
         try:
             found = says(answer)
-        except Exception as error:  # noqa: BLE001 - the user's own code
+        except BaseException as error:  # noqa: BLE001 - the user's own code
+            let_through(error)
             return {}, _raised(error)
         if not isinstance(found, Mapping):
             return {}, f"says= returned {shown(found)}: it should be a dict of values by name"
@@ -70,7 +72,7 @@ def read(says: Says, answer: Any, text: str) -> tuple[dict[str, Any], str]:
     return {name: _found(given, text[:READ_MAX]) for name, given in says.items()}, ""
 
 
-def _raised(error: Exception) -> str:
+def _raised(error: BaseException) -> str:
     """The user's exception with the line of their code that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if len(frames) > 1 else ""

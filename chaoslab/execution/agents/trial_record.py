@@ -20,6 +20,7 @@ UNHELD = (
     "no reference to {} was found that the agent can reach, so its calls go unseen: give in tools= the very object "
     "that the agent calls"
 )
+STOPPED = "what it did until its process was ended is not known"
 
 
 def opening(case: AgentCase) -> Iterator[events.Event]:
@@ -44,8 +45,8 @@ def opening(case: AgentCase) -> Iterator[events.Event]:
         yield events.ValuesDrawn(values=dict(case.drawn))
 
 
-def close(case: AgentCase, result: AgentResult, now: datetime) -> None:
-    """Writes the events with which a trial ends. `now`: the moment at which it began."""
+def close(case: AgentCase, result: AgentResult, now: datetime, *, told: bool = True) -> None:
+    """Writes the events with which a trial ends. `now`: the moment at which it began. `told`: its calls are known."""
     book, asked = result.book, str(case.prompt)
     kind = HUNG if result.hung else "agent" if result.error is not None else "none"
     error = result.hung or (describe_error(result.error) if result.error is not None else "")
@@ -53,7 +54,7 @@ def close(case: AgentCase, result: AgentResult, now: datetime) -> None:
     end = iso(now + timedelta(seconds=result.seconds))
     for warning in result.warnings:
         book.note(events.LabWarning(message=warning))
-    for unreached in _unreached(case, book):
+    for unreached in _unreached(case, book) if told else ():
         book.note(unreached)
     book.note(
         events.PromptAttempt(
@@ -116,6 +117,19 @@ def uncalled(case: AgentCase, called: frozenset[str], unheld: Sequence[str]) -> 
     were, them, others = ("was", "it", "another object") if len(names) == 1 else ("were", "them", "other objects")
     said = f"{_listed(names)} {were} never called{where}: the agent had no use for {them}, or calls {others}"
     return (f"{said}; {_listed(idle)} could hit nothing" if idle else said,)
+
+
+def unasked(case: AgentCase, result: AgentResult) -> tuple[str, ...]:
+    """A warning about models of which none was asked, though the agent answered: an earlier trial of this process may
+    have filled a cache of answers."""
+    if not case.models or case.options.isolate or not result.ok or not result.called.isdisjoint(case.models):
+        return ()
+    were = "was" if len(case.models) == 1 else "were"
+    before = "" if (case.called or frozenset()).isdisjoint(case.models) else ", though the run without faults asked"
+    return (
+        f"{_listed(case.models)} {were} not asked in this trial{before}: a cache of answers in this process may have "
+        "answered instead; isolate='fork' gives each trial a process of its own, and switching the cache off is surer",
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from chaoslab.base.boundary import let_through
 from chaoslab.base.jsonable import describe_error, to_jsonable
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ class Operations:
         step = self._steps[number]
         try:
             found = _called(self.tools[number], step.args)
-        except Exception as error:  # noqa: BLE001 - the user's own may raise anything
+        except BaseException as error:  # noqa: BLE001 - the user's own may raise anything
+            let_through(error)
             return _failed(step, error)
         return _awaited(step, found) if inspect.isawaitable(found) else _text(found)
 
@@ -65,11 +67,12 @@ def _called(tool: Any, args: Mapping[str, Any]) -> Any:
 async def _awaited(step: Step, found: Any) -> str:
     try:
         return _text(await found)
-    except Exception as error:  # noqa: BLE001 - as above
+    except BaseException as error:  # noqa: BLE001 - as above
+        let_through(error)
         return _failed(step, error)
 
 
-def _failed(step: Step, error: Exception) -> str:
+def _failed(step: Step, error: BaseException) -> str:
     return f"I could not complete {step.name}: {describe_error(error)}"
 
 

@@ -19,8 +19,10 @@ from chaoslab.analysis.opinion import Opinion, Unjudged
 from chaoslab.analysis.verdict.ledger import events_of
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base import extras, interrupts
+from chaoslab.base.boundary import let_through
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.base.parsers import closest
+from chaoslab.base.registry import BrokenPlugin
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.fault import BrokenFault
 from chaoslab.execution.options import Asked, key_of, keys
@@ -110,7 +112,8 @@ class Result:
         history = ruling.trial.history
         names = {event.injection for _, event in history.of(FaultWitnessed)}
         self.met += bool(names - {BUDGET} if self.scenario.faults else names)
-        self.idle.take(history, [each for each in ruling.trial.plan.injections if each.name != BUDGET])
+        if ruling.trial.told:
+            self.idle.take(history, [each for each in ruling.trial.plan.injections if each.name != BUDGET])
         for each in self.scenario.slo if ruling.state is not State.INVALID else ():
             ended = [event for _, event, _ in Seen(history, ruling.trial.key, ruling.trial.verdict).ended(each.tool)]
             good, all_ = self.calls.get(each, (0, 0))
@@ -169,12 +172,14 @@ class Result:
 
 def run(
     scenario: Scenario, *, trials: int | None = None, seed: int | None = None, jobs: int = 1, only: int | None = None,
-    logs: Path | None = None, again: Callable[[Ruling], str] | None = None,
+    logs: Path | None = None, again: Callable[[Ruling], str] | None = None, apart: bool = False,
 ) -> Iterator[Ruling]:  # fmt: skip
     """Runs the trials of a scenario, each when the iterator is advanced. `trials`, `seed`: in place of the scenario's
-    own. `only`: this trial alone, from 1. `again`: the command that runs a trial again, for the logs.
+    own. `only`: this trial alone, from 1. `again`: the command that runs a trial again, for the logs. `apart`: see
+    `numbered`.
 
     Raises:
+        WorkerLost: the process that does a trial ended.
         ScenarioError: something of the user's cannot be imported, does not fit, or did what no virtual world has.
         OSError: the logs cannot be written.
     """
@@ -189,12 +194,12 @@ def run(
     try:
         with ExitStack() as stack:
             if spec.agent == LAB:
-                done = _of_the_lab(scenario, numbers, seed=seed, jobs=jobs, logs=logs)
+                done = _of_the_lab(scenario, numbers, seed=seed, jobs=jobs, logs=logs, apart=apart)
             else:
                 stack.enter_context(modules_of(scenario.folder, spec.dotted))
                 agent, options = imported(scenario)
                 asked = Asked(agent, scenario.prompt, **{**options, "seed": seed, "logs": logs})
-                done = numbered(asked, numbers, jobs=jobs, drawn=drawn)
+                done = numbered(asked, numbers, jobs=jobs, drawn=drawn, apart=apart)
             stack.enter_context(closing(done))
             for number, trial in zip(numbers, done, strict=True):
                 interrupts.check()  # before the ruling, since it may have struck in the trial
@@ -213,7 +218,7 @@ def run(
 
 
 def _of_the_lab(
-    scenario: Scenario, numbers: Sequence[int], *, seed: int, jobs: int, logs: Path | None
+    scenario: Scenario, numbers: Sequence[int], *, seed: int, jobs: int, logs: Path | None, apart: bool
 ) -> Generator[Trial, None, None]:
     """The trials of the lab's own agent with these numbers, from 0."""
     extras.check("agent: lab", "virtual", "tools", "agent")
@@ -227,6 +232,7 @@ def _of_the_lab(
         timeout_s=spec.timeout if "timeout" in given else None,
         deadline_s=spec.deadline if "deadline" in given else None,
         drawn=partial(scenario.drawn, seed) if scenario.spaces else None,
+        limit_s=spec.real_limit if apart else None,
     )  # fmt: skip
 
 
@@ -260,8 +266,21 @@ def missing(rules: Rules, trial: Trial, opinions: list[Opinion]) -> Iterator[Mis
     for turn, assertions in ((None, rules.expect), *rules.by_turn.items()):
         seen = Seen(trial.history, trial.key, trial.verdict, twin, turn, opinions)
         for assertion in assertions:
-            if miss := assertion.check(seen):
+            if miss := _miss(assertion, seen):
                 yield Missed(assertion, miss, turn, events_of(trial.history, miss.lines))
+
+
+def _miss(assertion: Assertion, seen: Seen) -> Miss | None:
+    try:
+        return assertion.check(seen)
+    except Unjudged:
+        raise
+    except BaseException as error:
+        let_through(error)
+        owner = type(assertion).__module__
+        raise BrokenPlugin(
+            f"the assertion {assertion.name} of {owner} raised {line(describe_error(error), WHY)}"
+        ) from error
 
 
 class Book:
@@ -349,9 +368,8 @@ def _imported(scenario: Scenario, where: str, dotted: str) -> Any:
         found: Any = importlib.import_module(module)
         for part in path.split("."):
             found = getattr(found, part)
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
+        let_through(error)
         said = line(describe_error(error), WHY)
         if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
             names = [name for name in vars(error.obj) if not name.startswith("_")]

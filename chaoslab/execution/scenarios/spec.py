@@ -22,6 +22,7 @@ from pydantic import (
 from chaoslab.core.levels import LEVELS
 from chaoslab.execution.options import RunOptions, key_of, keys
 from chaoslab.execution.scenarios.drawn_spec import ChoicesSpec, RangeSpec, Strict, form, one_or_choices
+from chaoslab.execution.spec import REAL_LIMIT_S
 
 VERSION = 1
 DOTTED = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
@@ -262,6 +263,7 @@ class ScenarioSpec(Strict):
     world: Literal["virtual", "local"] = "virtual"
     timeout: Seconds = 30.0
     deadline: Seconds = 3600.0
+    real_limit: Seconds = REAL_LIMIT_S
 
     @property
     def dotted(self) -> list[str]:

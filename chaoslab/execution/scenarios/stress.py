@@ -66,7 +66,7 @@ def stress(
             result = Result(scenario)
             own = [] if seed is None else ["--seed", str(seed)]
             command = partial(again, scenario, given=[*own, "--set", f"chaos_level={level:g}"])
-            for ruling in run(scenario, trials=trials, seed=seed, jobs=jobs, logs=logs, again=command):
+            for ruling in run(scenario, trials=trials, seed=seed, jobs=jobs, logs=logs, again=command, apart=True):
                 result.add(ruling)
             passed, failed = result.count(State.PASSED), result.count(State.FAILED)
             folder = result.rulings[0].trial.folder if result.rulings else None

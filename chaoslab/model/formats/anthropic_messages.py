@@ -137,6 +137,21 @@ class AnthropicAnswers(Answers):
         return type_of(event) == LAST["type"]
 
 
+# The words for histories that are refused, as reports of them show.
+ORPHAN = (
+    "messages.{}.content.{}: unexpected `tool_use_id` found in `tool_result` blocks: {}. Each `tool_result` block must "
+    "have a corresponding `tool_use` block in the previous message."
+)
+UNANSWERED = (
+    "messages.{}: `tool_use` ids were found without `tool_result` blocks immediately after: {}. Each `tool_use` block "
+    "must have a corresponding `tool_result` block in the next message."
+)
+SYSTEM = (
+    'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, not "system" as an '
+    "input message role."
+)
+
+
 class AnthropicMessages(Format):
     """`POST …/messages`."""
 
@@ -156,6 +171,8 @@ class AnthropicMessages(Format):
         told = text_in(body.get("system"))
         messages: list[dict[str, Any]] = [{"role": "system", "content": told}] if told else []
         for number, message in enumerate(given):
+            if message.get("role") == "system":
+                raise Refused(400, SYSTEM)
             if message.get("role") not in ("user", "assistant"):
                 raise Refused(400, f"messages.{number}.role: Input should be 'user' or 'assistant'")
             messages += _messages(message)
@@ -167,6 +184,20 @@ class AnthropicMessages(Format):
             if "input_schema" in tool and not idle
         ]
         return Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
+
+    def check(self, body: Mapping[str, Any]) -> None:
+        made: list[str] = []
+        for number, message in enumerate([*body["messages"], {"role": "user", "content": ""}]):
+            content = message["content"]
+            blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
+            results = [block for block in blocks if block.get("type") == "tool_result"]
+            for result in results:
+                if str(result.get("tool_use_id")) not in made:
+                    raise Refused(400, ORPHAN.format(number, blocks.index(result), result.get("tool_use_id")))
+            answered = {str(result.get("tool_use_id")) for result in results}
+            if open_ := [each for each in made if each not in answered]:
+                raise Refused(400, UNANSWERED.format(number - 1, ", ".join(open_)))
+            made = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
 
     def whole(self, answer: Answer) -> Any:
         return {

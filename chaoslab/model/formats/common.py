@@ -140,6 +140,13 @@ class Format(ABC):
             Refused: it is no request of this format.
         """
 
+    def check(self, body: Mapping[str, Any]) -> None:  # noqa: B027 - not every service looks at the history
+        """Checks that the history of a request is one that the service takes: calls and their results in pairs.
+
+        Raises:
+            Refused: it is none, in the service's own words.
+        """
+
     @abstractmethod
     def whole(self, answer: Answer) -> Any:
         """The answer's JSON."""
@@ -205,6 +212,15 @@ class Format(ABC):
     @abstractmethod
     def known_errors(self) -> Mapping[int, ErrorReply]:
         """The error replies for which the service has words of its own."""
+
+    def estimated(self, path: str, body: bytes, heard: Heard) -> tuple[int, int]:
+        """The tokens of a request and of its answer, estimated as everywhere in the lab: one for four characters."""
+        calls = [function(name, arguments, "call_1_1") for name, arguments in heard.calls.values()]
+        answer = tokens(heard.text) + (tokens(calls) if calls else 0)
+        try:
+            return self.chat(path, "", parsed(body), body).tokens, answer
+        except (Refused, RecursionError, *UNREAD):
+            return tokens(body.decode("utf-8", "replace")), answer
 
     def read_whole(self, value: Any) -> Heard:
         """Reads a whole reply by its JSON. One that cannot be read says nothing."""

@@ -149,6 +149,16 @@ def _candidate(event: Any) -> Mapping[str, Any]:
     return found
 
 
+ROLES = ("user", "model", "function", "tool")
+# The words for histories that are refused, as reports of them show.
+ORPHAN = "Please ensure that function response turn comes immediately after a function call turn."
+EARLY = "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
+UNANSWERED = (
+    "Please ensure that the number of function response parts is equal to the number of function call parts of the "
+    "function call turn."
+)
+
+
 class Gemini(Format):
     """`POST …/models/<model>:generateContent` and `:streamGenerateContent`."""
 
@@ -181,6 +191,22 @@ class Gemini(Format):
         streams = found[2].startswith("stream")
         sse = "sse" in parse_qs(query).get("alt", [])
         return Chat(unquote(found[1]), messages, tools, body, path.encode() + asked, events=streams, sse=sse)
+
+    def check(self, body: Mapping[str, Any]) -> None:
+        wanted, before = 0, "model"
+        for content in [*body["contents"], {"role": "user"}]:
+            if content.get("role", "user") not in ROLES:
+                raise Refused(400, "Please use a valid role: user, model.")
+            parts = objects("contents.parts", content.get("parts"))
+            answers = sum(isinstance(_answer_in(part), Mapping) for part in parts)
+            if answers and not wanted:
+                raise Refused(400, ORPHAN)
+            if answers != wanted:
+                raise Refused(400, UNANSWERED)
+            wanted = sum(isinstance(part.get("functionCall") or part.get("function_call"), Mapping) for part in parts)
+            if wanted and before == "model":
+                raise Refused(400, EARLY)
+            before = content.get("role", "user")
 
     def asked(self, path: str, body: bytes) -> str:
         found = PATH.search(path)

@@ -55,6 +55,15 @@ KNOWN = {
 }
 
 
+# The words for histories that are refused, as reports of them show.
+ORPHAN = "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
+FOREIGN = "Invalid parameter: 'tool_call_id' of '{}' not found in 'tool_calls' of previous message."
+UNANSWERED = (
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The "
+    "following tool_call_ids did not have response messages: {}"
+)
+
+
 class OpenaiChat(Format):
     """`POST …/chat/completions`."""
 
@@ -68,6 +77,24 @@ class OpenaiChat(Format):
             raise Refused(400, message)
         tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []
         return Chat(body["model"], body["messages"], tools, body, asked, events=body.get("stream") is True)
+
+    def check(self, body: Mapping[str, Any]) -> None:
+        made: list[str] = []
+        open_: list[str] = []
+        for message in body["messages"]:
+            if message["role"] == "tool":
+                answered = message["tool_call_id"]
+                if not made:
+                    raise Refused(400, ORPHAN)
+                if answered not in made:
+                    raise Refused(400, FOREIGN.format(answered))
+                open_ = [each for each in open_ if each != answered]
+            elif open_:
+                break
+            else:
+                made = open_ = [str(call.get("id")) for call in message.get("tool_calls") or ()]
+        if open_:
+            raise Refused(400, UNANSWERED.format(", ".join(open_)))
 
     def whole(self, answer: Answer) -> Any:
         return self._completion(answer).whole(answer.created)
@@ -124,6 +151,9 @@ class GroqChat(OpenaiChat):
 
     def serves(self, path: str) -> bool:
         return path == "/openai/v1/chat/completions"
+
+    def check(self, body: Mapping[str, Any]) -> None:
+        """Takes any history: no report shows that Groq refuses one."""
 
     def _completion(self, answer: Answer) -> Completion:
         return Completion(answer.chat.native, answer.chat.asked, reply=answer.reply)

@@ -129,6 +129,19 @@ class OpenaiResponses(OpenaiChat):
         ]
         return Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
 
+    def check(self, body: Mapping[str, Any]) -> None:
+        made: dict[str, bool] = {}
+        for item in _items(body.get("input")):
+            call = str(item.get("call_id"))
+            if item.get("type") == "function_call":
+                made[call] = False
+            elif item.get("type") == "function_call_output":
+                if call not in made:
+                    raise Refused(400, f"No tool call found for function call output with call_id {call}.")
+                made[call] = True
+        if (open_ := next((call for call, answered in made.items() if not answered), None)) is not None:
+            raise Refused(400, f"No tool output found for function call {open_}.")
+
     def known_errors(self) -> Mapping[int, ErrorReply]:
         return {**super().known_errors(), CONTEXT_LENGTH: TOO_LONG}
 

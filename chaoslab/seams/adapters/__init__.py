@@ -11,12 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import cache, wraps
-from types import FunctionType
 from typing import Any, ClassVar
 
 from chaoslab.base import registry
 from chaoslab.seams.functions import code_swap
-from chaoslab.seams.functions.injected import injected
+from chaoslab.seams.functions.injected import unasked
+from chaoslab.seams.functions.inside import enclosed as enclosed
+from chaoslab.seams.functions.inside import function_in, own_name
 from chaoslab.seams.functions.references import References
 from chaoslab.seams.functions.seam import Wrapping
 
@@ -53,7 +54,7 @@ class Adapter:
         """The parameters of the tool's functions that its framework fills in."""
         functions, shown = self.functions(tool), self.parameters(tool)
         if shown is None:
-            return frozenset().union(*map(injected, functions))
+            return frozenset().union(*map(unasked, functions))
         return frozenset(name for function in functions for name in _parameters(function)).difference(shown)
 
     @contextmanager
@@ -118,8 +119,25 @@ def _loaded(name: str) -> Adapter:
 
 
 def of_tool(thing: Any) -> Adapter | None:
-    """The adapter that recognises this tool, if any."""
-    return next((adapter for adapter in adapters() if adapter.recognises(thing)), None)
+    """The adapter that recognises this tool, if any. An object of no known framework has the one function in it."""
+    known = next((adapter for adapter in adapters() if adapter.recognises(thing)), None)
+    return known or (_OBJECT if function_in(thing) is not None else None)
+
+
+class _Object(Adapter):
+    """Any object that holds its one function; see `function_in`."""
+
+    tools = "the object"
+
+    def name(self, tool: Any) -> str:
+        return own_name(tool) or str(getattr(function_in(tool), "__name__", type(tool).__name__))
+
+    def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
+        found = function_in(tool)
+        return [] if found is None else [found]
+
+
+_OBJECT = _Object()
 
 
 def of_agent(thing: Any) -> Adapter | None:
@@ -145,35 +163,6 @@ def of_schema(schema: Any) -> set[str] | None:
     """The names of the properties in a JSON schema of an object; None if it has none to show."""
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     return set(properties) if isinstance(properties, Mapping) else None
-
-
-def enclosed(function: Any, depth: int = 4) -> Callable[..., Any] | None:
-    """The user's function around which a framework has put `function`: the nearest one that a closure of it holds and
-    that is of another package; None if there is none."""
-    whole: Callable[..., Any] = inspect.unwrap(function)
-    if whole is not function:
-        return whole
-    package = _top(function)
-    cells = getattr(function, "__closure__", None) or ()
-    held = [cell.cell_contents for cell in cells if _is_full(cell)]
-    near = [each for each in held if isinstance(each, FunctionType)]
-    for each in near:
-        if _top(each) != package:
-            found: Callable[..., Any] = inspect.unwrap(each)
-            return found
-    deeper = (enclosed(each, depth - 1) for each in near if depth)
-    return next((each for each in deeper if each is not None), None)
-
-
-def _top(function: Any) -> str:
-    return str(getattr(function, "__module__", "") or "").partition(".")[0]
-
-
-def _is_full(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not cell
-    except ValueError:
-        return False
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:

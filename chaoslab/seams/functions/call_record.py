@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+from chaoslab.base.boundary import is_foreign
 from chaoslab.base.identity import IDEMPOTENCY_KEY, Request, Requests, canonical, request_id
 from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, describe_error, to_jsonable
 from chaoslab.core import events
@@ -202,8 +203,7 @@ class CallRecord:
 
     def raised(self, error: BaseException) -> None:
         self.ok = False
-        ended = not isinstance(error, Exception | SystemExit)
-        self.error = events.CANCELLED if ended else describe_error(error)[:200]
+        self.error = describe_error(error)[:200] if is_foreign(error) else events.CANCELLED
 
     def __getstate__(self) -> tuple[Any, ...]:
         """The parts that the log needs. The function does not go to another process."""

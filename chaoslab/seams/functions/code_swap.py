@@ -15,6 +15,8 @@ from pathlib import Path
 from types import CodeType, FunctionType, MethodType, TracebackType
 from typing import Any
 
+from chaoslab.base.boundary import let_through
+
 _HOLD: Any = "the stand-in"
 """The constant of a trampoline in the place of what it calls."""
 _ROOT = f"{Path(__file__).resolve().parents[2]}/"
@@ -222,7 +224,8 @@ def _function(lead: Callable[..., Any]) -> Callable[..., Any]:
     def hold(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
         try:
             return True, lead(*args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - the trampoline raises it
+        except BaseException as error:  # noqa: BLE001 - the trampoline raises it
+            let_through(error)
             return False, without_lab(error)
 
     return hold
@@ -232,7 +235,8 @@ def _coroutine(lead: Callable[..., Any]) -> Callable[..., Any]:
     async def hold(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
         try:
             return True, await lead(*args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - the trampoline raises it
+        except BaseException as error:  # noqa: BLE001 - the trampoline raises it
+            let_through(error)
             return False, without_lab(error)
 
     return hold

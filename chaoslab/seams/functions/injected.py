@@ -44,6 +44,24 @@ def injected(function: Callable[..., Any]) -> frozenset[str]:
     )
 
 
+def unasked(function: Any) -> frozenset[str]:
+    """The parameters that a caller does not pass: those that a framework injects, and the object of a method."""
+    return injected(function) | receiver(function)
+
+
+def receiver(function: Any) -> frozenset[str]:
+    """The object parameter of a method that is given by its class, as in `Shop.order`."""
+    path = getattr(function, "__qualname__", "").split(".")
+    if not inspect.isfunction(function) or len(path) < 2 or path[-2] == "<locals>":
+        return frozenset()
+    kind: Any = function.__globals__.get(path[0])
+    for name in path[1:-1]:
+        kind = getattr(kind, name, None)
+    if isinstance(kind, type) and isinstance(vars(kind).get(path[-1]), staticmethod):
+        return frozenset()
+    return frozenset(function.__code__.co_varnames[: min(1, function.__code__.co_argcount)])
+
+
 def _meaning(function: Callable[..., Any], annotation: Any) -> Any:
     """The evaluated annotation; its text if it cannot be evaluated."""
     if not isinstance(annotation, str):

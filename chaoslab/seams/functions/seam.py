@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
 
+from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import request_id
 from chaoslab.base.jsonable import line_of
@@ -180,12 +181,14 @@ def _items(given: Any) -> Iterable[Any]:
 @dataclass(frozen=True)
 class Wrapping:
     """The way in which a tool's functions are led through a seam. `effect`: a call changes the world. `ignored`:
-    parameters that are no arguments of a request. `errors`: the exceptions that its caller knows."""
+    parameters that are no arguments of a request. `errors`: the exceptions that its caller knows. `name`: the tool's
+    name if it is not the one that its framework or its function has."""
 
     seam: FunctionSeam
     effect: bool
     ignored: frozenset[str] = frozenset()
     errors: NativeErrors = PYTHON
+    name: str = ""
 
     def stand_in(
         self,
@@ -201,7 +204,9 @@ class Wrapping:
         fills in. `errors` hold unless others were asked for."""
         errors = errors if self.errors is PYTHON else self.errors
         hidden = hidden | self.ignored
-        return self.seam.stand_in(WrappedFunction(name, real, self.effect, hidden, errors, returned, served))
+        return self.seam.stand_in(
+            WrappedFunction(self.name or name, real, self.effect, hidden, errors, returned, served)
+        )
 
 
 class _Attempt(Attempt):
@@ -266,7 +271,7 @@ class _Attempt(Attempt):
             raise given
         return given
 
-    def _native(self, failure: Failure) -> Exception:
+    def _native(self, failure: Failure) -> BaseException:
         """The exception for the caller. It is raised outside of any handler, so the function's own one stays
         unchanged."""
         if failure.native is not None:
@@ -288,12 +293,13 @@ class _Attempt(Attempt):
         self.sent = call
         args, kwargs = self.made.args, self.made.kwargs
         if call.value is not self.call.value:
-            args, kwargs = (), {**self.tool.passed_along(args, kwargs), **call.value}
+            args, kwargs = (), self.tool.given_again(args, kwargs, call.value)
         try:
             result = self.tool.function(*args, **kwargs)
             if self.tool.of_coroutine:
                 result = await result
-        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the caller gets it
+            let_through(error)
             raise Failure("raised", native=error) from None
         reply = self.tool.returned(result)
         if self.tool.effect and reply.ok and not (self.tool.served and self.tool.name in self.book.served):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import json
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
+from chaoslab.base.jsonable import UNCHANGING
 from chaoslab.core.exchange import Reply
+from chaoslab.seams.functions.injected import receiver
 from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors
 
 
@@ -97,11 +101,33 @@ class WrappedFunction:
         except (TypeError, ValueError):  # some functions written in C
             return None
 
+    @functools.cached_property
+    def _keeper(self) -> str:
+        """The object parameter of a method that has no other one: its arguments are the object's fields. Else empty."""
+        asked = [] if self._signature is None else [n for n in self._signature.parameters if n not in self.hidden]
+        return "" if asked else "".join(receiver(self.function))
+
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments by parameter name, with defaults; by position if the call does not fit the signature."""
+        """The arguments by parameter name, with defaults; by position if the call does not fit the signature. Those of
+        a method of its class that has no parameters are the fields of its object."""
         if not kwargs and len(args) == len(self.names) and not self.hidden:
             return dict(zip(self.names, args, strict=True))
-        return {name: value for name, value in self._given(args, kwargs).items() if name not in self.hidden}
+        given = self._given(args, kwargs)
+        if self._keeper in given:
+            return {name: value for name, value in fields(given[self._keeper]).items() if name not in self.hidden}
+        return {name: value for name, value in given.items() if name not in self.hidden}
+
+    def given_again(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], arguments: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """A call with other arguments, by parameter name. An object that keeps them is replaced by a copy."""
+        passed = self.passed_along(args, kwargs)
+        if self._keeper not in passed:
+            return {**passed, **arguments}
+        keeper = copy(passed[self._keeper])
+        for name, value in arguments.items():
+            object.__setattr__(keeper, name, value)  # it may be frozen
+        return {**passed, self._keeper: keeper}
 
     def passed_along(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The values of the hidden parameters, by name."""
@@ -126,3 +152,20 @@ class WrappedFunction:
             elif kind is not inspect.Parameter.VAR_POSITIONAL or value:
                 found[name] = value
         return found
+
+
+def fields(thing: Any) -> dict[str, Any]:
+    """The arguments that an object keeps: the fields that its class declares; else the attributes with the names of its
+    class's parameters, but for values that may change."""
+    kind: Any = type(thing)
+    if dataclasses.is_dataclass(kind):
+        return {field.name: getattr(thing, field.name) for field in dataclasses.fields(kind)}
+    declared = getattr(kind, "model_fields", None) or getattr(kind, "__struct_fields__", None)
+    if declared:  # pydantic's, msgspec's
+        return {name: getattr(thing, name) for name in declared}
+    try:
+        names = inspect.signature(kind).parameters
+    except (TypeError, ValueError):
+        return {}
+    kept = {name: getattr(thing, name, thing) for name in names}
+    return {name: value for name, value in kept.items() if type(value) in UNCHANGING}

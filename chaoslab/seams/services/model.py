@@ -51,6 +51,9 @@ class Format(Protocol):
     def asked(self, path: str, body: bytes) -> str:
         """A digest of what a request asks for."""
 
+    def estimated(self, path: str, body: bytes, heard: Any) -> tuple[int, int]:
+        """The estimated tokens of a request and of its answer."""
+
     def read_whole(self, value: Any) -> Heard:
         """Reads a whole reply by its JSON."""
 
@@ -63,14 +66,16 @@ class ModelHost:
     """A service that speaks a model's API.
 
     `format_of` gives the format of a chat request by its path, None for another request; `errors_of` the error replies
-    for any path and headers. `delivered` is told when an answer has reached its client whole. `recorded`: its answers
-    go into the log, since they could not be made again.
+    for any path and headers. `ended` is told of each answer as its client got it, or None if it did not reach it whole.
+    `recorded`: its answers go into the log, since they could not be made again. `scripted`: its answers are the same
+    whatever it is sent.
     """
 
     format_of: Callable[[str], Format | None]
     errors_of: Callable[[str, Container[str]], Mapping[int, ErrorReply]]
-    delivered: Callable[[str, bytes], object] = lambda path, body: None  # noqa: ARG005
+    ended: Callable[[str, bytes, Any], object] = lambda path, body, heard: None  # noqa: ARG005
     recorded: bool = False
+    scripted: bool = False
 
 
 def free(model: str, tokens_in: int, tokens_out: int) -> float | None:  # noqa: ARG001
@@ -86,17 +91,23 @@ class Spent:
     cost_usd: float = 0.0
     price: Callable[[str, int, int], float | None] = field(default=free)
 
-    def usage(self, heard: Heard, request: int) -> events.Usage | None:
-        """The event for an answer, whose tokens are added; None if it does not state them."""
-        if heard.tokens_in is None and heard.tokens_out is None:
+    def usage(
+        self, heard: Heard, request: int, estimated: Callable[[Heard], tuple[int, int]]
+    ) -> events.Usage | events.UsageUnstated | None:
+        """The event for an answer, whose tokens are added, `estimated` if it does not state them; None if it says
+        nothing."""
+        stated = heard.tokens_in is not None or heard.tokens_out is not None
+        if not stated and not heard.said:
             return None
-        tokens_in, tokens_out = _believed(heard.tokens_in), _believed(heard.tokens_out)
+        tokens_in, tokens_out = (heard.tokens_in, heard.tokens_out) if stated else estimated(heard)
+        tokens_in, tokens_out = _believed(tokens_in), _believed(tokens_out)
         cost = self.price(heard.model, tokens_in, tokens_out)
         self.tokens += tokens_in + tokens_out
         self.cost_usd += cost or 0.0
-        return events.Usage(
-            model=heard.model, request=request, prompt_tokens=tokens_in, completion_tokens=tokens_out, cost_usd=cost
-        )
+        used: dict[str, Any] = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "cost_usd": cost}
+        if stated:
+            return events.Usage(model=heard.model, request=request, **used)
+        return events.UsageUnstated(model=heard.model, request=request, finished=heard.finished, **used)
 
 
 def _believed(tokens: int | None) -> int:
@@ -126,10 +137,19 @@ class ModelRequest:
         streamed = kind.startswith(EVENT_STREAM)
         return self.format.read_stream(reply.body) if streamed else self.format.read_whole(reply.value)
 
+    def estimated(self, heard: Heard) -> tuple[int, int]:
+        """The estimated tokens of the request and of its answer."""
+        return self.format.estimated(self.sent.path, self.sent.body, heard)
+
     @property
     def is_recorded(self) -> bool:
         """True if the log is to keep the model's own replies."""
         return self._host.recorded
+
+    @property
+    def is_scripted(self) -> bool:
+        """True if its answers are the same whatever it is sent."""
+        return self._host.scripted
 
     def recorded(self, call: Call, reply: Reply) -> Iterator[events.Replied]:
         """The event for the model's own reply, if the log is to keep it."""
@@ -138,6 +158,6 @@ class ModelRequest:
                 asked = self.format.asked(self.sent.path, self.sent.body)
                 yield replied(call.target, call.request, call.attempt, asked, reply)
 
-    def delivered(self) -> None:
-        """Tells the model that its answer has arrived."""
-        self._host.delivered(self.sent.path, self.sent.body)
+    def ended(self, heard: Heard | None) -> None:
+        """Tells the model what its client got as its answer; None if that did not reach it whole."""
+        self._host.ended(self.sent.path, self.sent.body, heard)

@@ -500,15 +500,14 @@ class ServiceAttempt(Attempt):
                 first_byte_s=streamed.first_byte_s if streamed is not None else None,
                 last_byte_s=streamed.last_byte_s if streamed is not None else None,
                 finish_reason=line(heard.reason, REPLY_MAX) if heard is not None and ok else None,
+                said_by="script" if ok and self.chat is not None and self.chat.is_scripted else None,
             )
         )
-        if heard is not None:
-            self._heard(heard, ok=ok)
+        if self.chat is not None:
+            self._heard(self.chat, heard, ok=ok)
 
-    def _heard(self, heard: Heard, *, ok: bool) -> None:
+    def _heard(self, chat: ModelRequest, heard: Heard | None, *, ok: bool) -> None:
         """Counts a model's answer; of one that broke off, what was used is paid too."""
-        assert self.chat is not None
-        if (usage := self.seam.spent.usage(heard, self.call.request)) is not None:
+        if heard is not None and (usage := self.seam.spent.usage(heard, self.call.request, chat.estimated)) is not None:
             self.book.note(usage)
-        if ok and heard.finished:
-            self.chat.delivered()
+        chat.ended(heard if ok and heard is not None and heard.finished else None)

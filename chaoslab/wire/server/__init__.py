@@ -42,11 +42,10 @@ async def serve(
     # Here, so that naming this package does not load h11.
     from chaoslab.wire.server.catalog import Catalog
     from chaoslab.wire.server.http import Dates, Http
-    from chaoslab.wire.server.metrics import Meters
     from chaoslab.wire.server.rest import begin
 
     dice = Dice(secrets.randbits(64) if seed is None else seed, "toxiproxy")
-    catalog = Catalog(dice, meters=Meters() if proxy_metrics else None, of_process=runtime_metrics)
+    catalog = Catalog(dice, of_proxies=proxy_metrics, of_process=runtime_metrics)
     connections: set[Http] = set()
     dates = Dates()
     try:

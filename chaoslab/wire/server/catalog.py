@@ -58,10 +58,10 @@ class PopulateError(ApiError):
 class Catalog:
     """Proxies by name."""
 
-    def __init__(self, dice: Dice, *, meters: Meters | None = None, of_process: bool = False) -> None:
+    def __init__(self, dice: Dice, *, of_proxies: bool = False, of_process: bool = False) -> None:
         self._dice = dice
-        self._meters = meters
-        self._of_process = of_process
+        """`of_proxies`, `of_process`: the metrics that are shown."""
+        self._of_proxies, self._of_process = of_proxies, of_process
         self._proxies: dict[str, Proxy] = {}
         self._changing = asyncio.Lock()
         self._turns, self._dials = real_turns(), Dials()
@@ -71,12 +71,11 @@ class Catalog:
 
     @property
     def shows_metrics(self) -> bool:
-        return self._meters is not None or self._of_process
+        return self._of_proxies or self._of_process
 
     def metrics(self) -> str:
         shown = list(metrics.handler())
-        if self._meters is not None:
-            shown += self._meters.families()
+        shown += Meters.families([proxy.meters for proxy in self._proxies.values() if proxy.meters is not None])
         if self._of_process:
             shown += metrics.process()
         return metrics.render(shown)
@@ -197,7 +196,8 @@ class Catalog:
     async def _make(self, wish: Mapping[str, Any]) -> Proxy:
         name = wish["name"]
         listen, upstream = wish["listen"], wish["upstream"]
-        shared: dict[str, Any] = {"turns": self._turns, "dials": self._dials, "meters": self._meters}
+        meters = Meters() if self._of_proxies else None
+        shared: dict[str, Any] = {"turns": self._turns, "dials": self._dials, "meters": meters}
         proxy = Proxy(name, listen=listen, upstream=upstream, dice=self._dice(name), **shared)
         if wish["enabled"]:
             await proxy.start()

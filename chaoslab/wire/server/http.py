@@ -191,9 +191,15 @@ class Http(asyncio.Protocol):
                 if len(self._body) > BODY_BYTES_MAX:
                     raise Refused(413)
             elif isinstance(event, h11.EndOfMessage) and self._head is not None:
-                agents = [value.decode("latin-1") for name, value in self._head.headers if name == b"user-agent"]
+                agents, hosts, origins = (
+                    [value.decode("latin-1") for name, value in self._head.headers if name == field]
+                    for field in (b"user-agent", b"host", b"origin")
+                )
                 agent = next((one for one in agents if one.startswith(BROWSER)), "")
-                return Request(self._head.method.decode(), self._head.target.decode(), bytes(self._body), agent)
+                return Request(
+                    self._head.method.decode(), self._head.target.decode(), bytes(self._body), agent,
+                    hosts[0] if hosts else None, ", ".join(origins) if origins else None,
+                )  # fmt: skip
             else:  # closed by the client, or waiting for our own answer
                 self._hang_up()
                 return None

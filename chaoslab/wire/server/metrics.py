@@ -9,7 +9,7 @@ import os
 import platform
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -60,7 +60,7 @@ class Family:
 
 
 class Meters:
-    """The bytes of every proxy since the server began, also of proxies that are gone."""
+    """The bytes of one proxy since it was made. They go with it: a lab makes a proxy for each poisoned call."""
 
     def __init__(self) -> None:
         self._received: dict[Labels, float] = defaultdict(float)
@@ -80,8 +80,10 @@ class Meters:
 
         return _Counted(end, closed)
 
-    def families(self) -> Iterator[Family]:
-        for name, totals in (("received", self._received), ("sent", self._sent)):
+    @staticmethod
+    def families(of_proxies: Sequence[Meters]) -> Iterator[Family]:
+        for name in ("received", "sent"):
+            totals = {labels: count for each in of_proxies for labels, count in getattr(each, f"_{name}").items()}
             if totals:
                 yield Family(f"toxiproxy_proxy_{name}_bytes_total", "", "counter", totals)
 

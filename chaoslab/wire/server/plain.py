@@ -50,8 +50,9 @@ def read(buffer: bytearray, *, body_max: int) -> tuple[Request, int] | None:
     whole = head.end() + int(size)
     if len(buffer) < whole:
         return None
-    agent = fields.get(b"user-agent", b"").decode("latin-1")
-    return Request(head[1].decode(), head[2].decode(), bytes(buffer[head.end() : whole]), agent), whole
+    agent, host = fields.get(b"user-agent", b"").decode("latin-1"), fields[b"host"].decode()
+    origin = fields[b"origin"].decode("latin-1") if b"origin" in fields else None
+    return Request(head[1].decode(), head[2].decode(), bytes(buffer[head.end() : whole]), agent, host, origin), whole
 
 
 def spell(response: Response, date: str) -> bytes:

@@ -99,12 +99,13 @@ class Proxy(Junction):
         dials: Dials | None = None,
         meters: Meters | None = None,
     ) -> None:
-        """Makes a disabled proxy. `turns` and `dials` are the server's, if it has several proxies."""
+        """Makes a disabled proxy. `turns` and `dials` are the server's, if it has several proxies. `meters` counts its
+        bytes."""
         super().__init__(dice, turns or real_turns(), dials=dials)
         self.name = name
         self.listen = listen
         self.upstream = upstream
-        self._meters = meters
+        self.meters = meters
         self._server: Listener | None = None
 
     @property
@@ -152,7 +153,7 @@ class Proxy(Junction):
         self.drop()
 
     def metered(self, end: End) -> asyncio.Protocol:
-        """The end itself, or one that counts its bytes if the server has meters."""
-        if self._meters is None:
+        """The end itself, or one that counts its bytes if the proxy has meters."""
+        if self.meters is None:
             return end
-        return self._meters.count(end, proxy=self.name, listener=self.listen, upstream=self.upstream)
+        return self.meters.count(end, proxy=self.name, listener=self.listen, upstream=self.upstream)

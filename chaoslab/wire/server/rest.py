@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote
 
+from chaoslab.base.web_pages import refused
 from chaoslab.wire.server import metrics
 from chaoslab.wire.server.catalog import Catalog, PopulateError
 from chaoslab.wire.server.errors import ApiError, BadTarget
@@ -32,6 +33,8 @@ class Request:
     target: str
     body: bytes = b""
     user_agent: str = ""
+    host: str | None = None
+    origin: str | None = None
 
     @property
     def path(self) -> str:
@@ -93,6 +96,8 @@ def begin(
         return Response(405)
     if request.user_agent.startswith(BROWSER):
         return _numbered(_plain(403, "User agent not allowed\n"))
+    if why := refused(request.host, request.origin):
+        return _numbered(_plain(403, f"{why.capitalize()}\n"))
     handling = handler(catalog, request, *names)
     try:
         waits_for = handling.send(None)

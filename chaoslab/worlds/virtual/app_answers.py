@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import Protocol
 
+from chaoslab.base.boundary import let_through
 from chaoslab.core.exchange import Failure
 from chaoslab.seams.services.app import LEFT, Wsgi
 from chaoslab.worlds.virtual.wsgi import Answering, environ_of
@@ -21,8 +22,6 @@ class Broken(Exception):
         self.kind = kind
 
 
-FAILURES = (Exception, SystemExit)
-"""Exceptions of an application that give a 500, as in any server. An application that exits must not end the run."""
 FAILED = b"Internal Server Error"
 
 
@@ -103,7 +102,8 @@ def answered_to(
                 reply = int(status[:3]), fields, first + b"".join(rest)
     except Broken:
         raise
-    except FAILURES:  # also errors after the whole answer, which do not change it
+    except BaseException as error:  # noqa: BLE001 - also errors after the whole answer, which do not change it
+        let_through(error)
         blame(target, name)
         if streamed:
             raise Broken("closed") from None
@@ -129,14 +129,16 @@ class Opened:
             self._first = next(self._rest, b"")
             status, self.fields = started[0]
             self.status = int(status[:3])
-        except FAILURES:
+        except BaseException as error:  # noqa: BLE001 - the application's own
+            let_through(error)
             self._fail()
 
     def whole(self) -> Answered:
         """The whole answer; 500 if the rest of it fails."""
         try:
             body = self._first + b"".join(self._rest)
-        except FAILURES:
+        except BaseException as error:  # noqa: BLE001 - the application's own
+            let_through(error)
             self._fail()
             body = self._first
         self.close()
@@ -150,7 +152,8 @@ class Opened:
         """
         try:
             yield from filter(None, itertools.chain((self._first,), self._rest))
-        except FAILURES:
+        except BaseException as error:  # noqa: BLE001 - the application's own
+            let_through(error)
             blame(self._target, self._name)
             raise Failure("closed") from None
         finally:
@@ -160,7 +163,8 @@ class Opened:
         """Tells the application that its answer is over. An error of that changes nothing any more."""
         try:
             self._stack.close()
-        except FAILURES:
+        except BaseException as error:  # noqa: BLE001 - the application's own
+            let_through(error)
             blame(self._target, self._name)
 
     def _fail(self) -> None:

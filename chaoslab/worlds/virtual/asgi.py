@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from chaoslab.base.boundary import let_through
 from chaoslab.base.phrases import phrase
 from chaoslab.seams.services.app import LEFT, RAW, Wsgi, kind_of, of_function
 from chaoslab.worlds.virtual.machine import Waiter
@@ -148,7 +149,8 @@ class _Life:
         scope = {"type": "lifespan", "asgi": _VERSION, "state": server.state}
         try:
             await server.app(scope, self._asked.get, self._told.put)
-        except Exception as error:  # noqa: BLE001 - an application without a lifespan raises anything
+        except BaseException as error:  # noqa: BLE001 - an application without a lifespan raises anything
+            let_through(error)
             logging.getLogger(__name__).debug("%s has no lifespan: %r", server.name, error)
         finally:
             self._told.put_nowait(None)
@@ -229,7 +231,8 @@ class _Exchange:
         except asyncio.CancelledError:
             self._error = RuntimeError("the trial is over")
             raise
-        except Exception as error:
+        except BaseException as error:
+            let_through(error)
             self._error = error
             if self._complete:
                 logging.getLogger(__name__).error("after the answer of %s", self._server.name, exc_info=error)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from chaoslab.base.boundary import Through
 from chaoslab.seams.functions import code_swap
 
 if TYPE_CHECKING:
@@ -41,25 +42,50 @@ def world() -> World:
     return found
 
 
-class Unsupported(BaseException):
+class Unsupported(Through):
     """The program did something real that virtual time does not cover; the message has the place and a remedy.
 
-    It is no `Exception`, since an agent would take it for one more failure and go on. The world remembers the first one
-    raised in it.
+    The world remembers the first one raised in it, since an agent may swallow it.
     """
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(f"{what}{caller()} is not covered by virtual time: {remedy}, or run in the local world")
-        if here.world is not None and here.world.uncovered is None:
-            here.world.uncovered = self
+        _remember(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _in_these_words, self.args
 
 
+class ProcessEnded(BaseException):
+    """The program did what would have ended its process, and with it the lab; the message has the place. The trial ends
+    with it, even if the program swallows it. `of_a_fault`: a fault's code did it, so it is none of the program's."""
+
+    of_a_fault = False
+
+    def __init__(self, how: str) -> None:
+        super().__init__(f"it ended the process at {own_line() or 'an unknown place'} ({how})")
+        self.of_a_fault = _called_by_core()
+        if not self.of_a_fault:
+            _remember(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _ended_in_these_words, self.args
+
+
+def _remember(error: Unsupported | ProcessEnded) -> None:
+    if here.world is not None and here.world.ended_by is None:
+        here.world.ended_by = error
+
+
 def _in_these_words(text: str) -> Unsupported:
     """The error, rebuilt from its message in another process."""
     error = Unsupported.__new__(Unsupported)
+    error.args = (text,)
+    return error
+
+
+def _ended_in_these_words(text: str) -> ProcessEnded:
+    error = ProcessEnded.__new__(ProcessEnded)
     error.args = (text,)
     return error
 
@@ -80,6 +106,17 @@ def own_line() -> str:
     """The same frame, as in "my_agent.py:12 in book"."""
     frame = _own_frame()
     return "" if frame is None else f"{_file(frame)}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+
+def _called_by_core() -> bool:
+    """Tells if the lab's innermost frame below a patch is of the core, which calls the code of faults alone."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if name.startswith(_OWN) and not name.startswith(f"{_OWN}worlds.virtual."):
+            return name.startswith(f"{_OWN}core.")
+        frame = frame.f_back
+    return False
 
 
 def _own_frame() -> FrameType | None:

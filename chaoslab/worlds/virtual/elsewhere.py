@@ -35,8 +35,18 @@ TELEMETRY: dict[str, tuple[str, tuple[str, ...]]] = {
     "telemetry.huggingface.co": ("the telemetry of huggingface_hub", ()),
     "cloud.langfuse.com": ("the tracing of Langfuse", ("langfuse", "opentelemetry")),
     "us.cloud.langfuse.com": ("the tracing of Langfuse", ("langfuse", "opentelemetry")),
+    "openaipublic.blob.core.windows.net": ("the tables of tiktoken", ("tiktoken", "tiktoken_ext")),
+    "huggingface.co": ("files of the Hugging Face Hub", ("huggingface_hub", "transformers", "tokenizers")),
 }
 """Host → a description of what an SDK sends or asks there, and the packages that may; none: everybody."""
+CACHES = {
+    "openaipublic.blob.core.windows.net": (
+        "set TIKTOKEN_CACHE_DIR to a folder and load the encoding once before, as in "
+        "tiktoken.get_encoding('o200k_base')"
+    ),
+    "huggingface.co": "load them once before into the folder of HF_HOME, and set HF_HUB_OFFLINE=1",
+}
+"""Host → the way to do without it: the variable to set, and the cache to fill before the trial."""
 SENTRY = ".ingest.sentry.io", ".ingest.us.sentry.io", ".ingest.de.sentry.io"
 """The ends of the hosts of Sentry, which has one for each customer."""
 
@@ -72,7 +82,7 @@ class Elsewhere:
             near = get_close_matches(host, self._services, n=1)
             hint = f"did you mean the service '{near[0]}'? Else " if near else ""
             raise Unsupported(f"the host {host}", f"{hint}give its stand-in with services={{…}}")
-        return _unknown()
+        return _unknown(CACHES.get(host, ""))
 
     def address(self, host: str, port: int) -> OSError:
         """The error for an address that leads out of the network.
@@ -91,15 +101,17 @@ class Elsewhere:
         ours = known is not None and _asked_by(known[1])
         if ours or self._unreachable:
             what = f" ({known[0]})" if known is not None and ours else ""
-            self._hosts.setdefault(host, f"{host}{what} could not be reached: no service has this name")
+            help_ = f"; {CACHES[host]}" if host in CACHES else ""
+            self._hosts.setdefault(host, f"{host}{what} could not be reached: no service has this name{help_}")
         return ours or self._unreachable
 
 
 _REPORTS: tuple[str, tuple[str, ...]] = ("the reports to Sentry", ())
 
 
-def _unknown() -> OSError:
-    return socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+def _unknown(help_: str = "") -> OSError:
+    said = "Name or service not known"
+    return socket.gaierror(socket.EAI_NONAME, f"{said}: in a trial, {help_}" if help_ else said)
 
 
 def _asked_by(packages: tuple[str, ...]) -> bool:

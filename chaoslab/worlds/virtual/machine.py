@@ -196,7 +196,7 @@ class Machine:
             error = self.foreign = Unsupported(
                 "a thread of the process that runs no world of its own", "do without the library that starts it"
             )
-            self.ready.appendleft((_end_with, (error,)))
+            self.end_as(error)
             raise error
 
     # Timers.
@@ -254,7 +254,11 @@ class Machine:
         """Ends the run as soon as the calling thread has given up its turn. `but`: a thread that `why` describes
         already."""
         if not self.stopping:
-            self.ready.appendleft((_end_with, (Hung(why, self.waiting(but=but)),)))
+            self.end_as(Hung(why, self.waiting(but=but)))
+
+    def end_as(self, error: BaseException) -> None:
+        """Ends the run with this error as soon as the calling thread has given up its turn."""
+        self.ready.appendleft((_end_with, (error,)))
 
     def end(self, why: str, what: Wait | None = None) -> NoReturn:
         """Ends the run from one of its threads, which does not go on. `what`: its wait, if `why` does not describe
@@ -262,10 +266,14 @@ class Machine:
         thread = getcurrent()
         if isinstance(thread, VirtualThread):
             thread.waits_for = what or ""
-            self.end_soon(why, but=None if what else thread)
+        self.end_soon(why, but=None if what else thread)
+        self.leave()
+
+    def leave(self) -> NoReturn:
+        """Ends the turn of the calling thread for good."""
+        if self.in_thread():
             Waiter(self).park("the end of the run")
         else:  # a greenlet of the program's own
-            self.end_soon(why)
             self.hub.switch()
         raise GreenletExit
 

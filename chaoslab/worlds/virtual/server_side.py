@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 
 import h11
 
+from chaoslab.base.boundary import let_through
 from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
 from chaoslab.seams.services.app import LEFT, Wsgi
 from chaoslab.wire.http1 import BODILESS, chunk
-from chaoslab.worlds.virtual.app_answers import FAILED, FAILURES, Broken, blame, own
+from chaoslab.worlds.virtual.app_answers import FAILED, Broken, blame, own
 from chaoslab.worlds.virtual.client_side import ClientSide
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import End
@@ -162,7 +163,8 @@ class ServerSide:
             elif broken.kind != "timed_out":  # which is silence
                 self._end.close()
             return
-        except FAILURES:
+        except BaseException as error:  # noqa: BLE001 - the application's own
+            let_through(error)
             if self._end.closed or self._end.error is not None:  # the caller is gone
                 self._end.close()
                 return

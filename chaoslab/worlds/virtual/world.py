@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from chaoslab.base.clock import skew
 from chaoslab.base.dice import Dice
 from chaoslab.seams.functions.seam import CALLS_MAX
-from chaoslab.worlds.virtual.context import Unsupported, within
+from chaoslab.worlds.virtual.context import ProcessEnded, Unsupported, within
 from chaoslab.worlds.virtual.elsewhere import Elsewhere
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine
@@ -45,7 +45,8 @@ class World:
         self.closings: list[Callable[[], object]] = []
         """Called in a thread of the world when the work is over and `over` was called: services shut down."""
         self.elsewhere = elsewhere or Elsewhere("refuse", ())
-        self.uncovered: Unsupported | None = None
+        self.ended_by: Unsupported | ProcessEnded | None = None
+        """The first thing that the program did and no trial goes on after."""
         self.default_timeout_s: float | None = None
         self._seed = names[0]
         self.dice = Dice(*names)
@@ -150,6 +151,7 @@ class World:
         Raises:
             Hung: it would never return.
             Unsupported: something real was touched, even if the program swallowed the error.
+            ProcessEnded: the program ended its process, likewise.
         """
         outcome: list[T] = []
         failed: list[BaseException] = []
@@ -171,9 +173,9 @@ class World:
                 finally:
                     self.machine.stop()
         except Exception as error:
-            self._raise_uncovered(error)  # for example a hang of threads that wait for a refused thing
+            self._raise_end(error)  # for example a hang of threads that wait for a refused thing
             raise
-        self._raise_uncovered(None)
+        self._raise_end(None)
         if failed:
             raise failed[0]
         return outcome[0]
@@ -193,9 +195,9 @@ class World:
                 self.machine.go_on(self.machine.start(closing, name="the shutdown of a service"))
         self.machine.now = over
 
-    def _raise_uncovered(self, cause: Exception | None) -> None:
-        """Raises Unsupported if anything real was touched, even if the program swallowed it."""
-        if found := self.uncovered or self.machine.foreign:
+    def _raise_end(self, cause: Exception | None) -> None:
+        """Raises what ended the trial, even if the program swallowed it."""
+        if found := self.ended_by or self.machine.foreign:
             raise found from cause
 
     def run_async(self, work: Callable[[], Coroutine[Any, Any, T]], *, over: Callable[[], object] = lambda: None) -> T:

@@ -30,6 +30,7 @@ import time_machine
 from chaoslab.seams.functions import references
 from chaoslab.worlds.virtual import patches
 from chaoslab.worlds.virtual.context import Unsupported, here
+from chaoslab.worlds.virtual.context import within as in_world
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patch, Patches, clocks, computer, swap
 from tests.worlds.virtual.patch_parts import NOW, world
@@ -230,14 +231,20 @@ async def uncovered() -> None:
     subprocess.run(["true"], check=True)
 
 
+def ctrl_c() -> None:
+    """The user's: it comes from outside of the world."""
+    with in_world(None):
+        signal.raise_signal(signal.SIGINT)
+
+
 async def interrupted() -> None:
     touch_everything()
-    signal.raise_signal(signal.SIGINT)
+    ctrl_c()
 
 
 async def interrupted_in_a_thread() -> None:
     touch_everything()
-    await asyncio.to_thread(signal.raise_signal, signal.SIGINT)
+    await asyncio.to_thread(ctrl_c)
 
 
 async def with_a_generator_left_open() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import _socket
 import asyncio
 import concurrent.futures.process
 import contextlib
 import importlib
 import multiprocessing
 import os
+import pickle
 import queue
 import resource
 import select
@@ -26,7 +28,7 @@ import httpx
 import pytest
 import uvloop
 
-from chaoslab.worlds.virtual.context import Unsupported
+from chaoslab.worlds.virtual.context import ProcessEnded, Unsupported
 from chaoslab.worlds.virtual.patches import Patches, refusals
 from chaoslab.worlds.virtual.serving import serve
 from tests.worlds.virtual.patch_parts import named, run, take_out, world
@@ -41,8 +43,6 @@ CASES: list[tuple[str, Callable[[], Any], str]] = [
     ("os.system", lambda: os.system("true"), "a program run by os.system"),
     ("os.posix_spawn", lambda: os.posix_spawn("/bin/true", TRUE, {}), "a program run by os.posix_spawn"),
     ("os.posix_spawnp", lambda: os.posix_spawnp("true", TRUE, {}), "a program run by os.posix_spawnp"),
-    ("os.execvp", lambda: os.execvp("true", TRUE), "a program run by os.execv"),
-    ("os.execle", lambda: os.execle("/bin/true", "true", {}), "a program run by os.execve"),
     ("os.fork", lambda: os.fork(), "a process of its own (os.fork)"),
     ("os.forkpty", lambda: os.forkpty(), "a process of its own (os.forkpty)"),
     ("os.spawnl", lambda: os.spawnl(os.P_WAIT, "/bin/true", "true"), "a process of its own (os.fork)"),
@@ -63,6 +63,11 @@ CASES: list[tuple[str, Callable[[], Any], str]] = [
     ("DefaultSelector", lambda: selectors.DefaultSelector(), "waiting for files with select.epoll"),
     ("policy", lambda: asyncio.set_event_loop_policy(None), "a policy of event loops"),
     ("fromfd", lambda: socket.fromfd(0, socket.AF_INET, socket.SOCK_STREAM), "a real socket made with socket.fromfd"),
+    ("_socket.socket", lambda: _socket.socket(), "a real socket by _socket.socket"),
+    ("_socket.SocketType", lambda: _socket.SocketType(), "a real socket by _socket.socket"),
+    ("socket.SocketType", lambda: socket.SocketType(), "a real socket by _socket.socket"),
+    ("_socket.getaddrinfo", lambda: _socket.getaddrinfo("example.com", 80), "a real socket by _socket.getaddrinfo"),
+    ("_socket.socketpair", lambda: _socket.socketpair(), "a real socket by _socket.socketpair"),
     ("create_server", lambda: socket.create_server(("127.0.0.1", 0)), "a socket that listens"),
     ("uvloop.Loop", lambda: uvloop.Loop(), "uvloop.Loop"),
     ("uvloop.new_event_loop", lambda: uvloop.new_event_loop(), "uvloop.new_event_loop"),
@@ -94,6 +99,79 @@ def test_each_is_refused_in_one_line_that_names_the_caller(
     assert ", <lambda>) is not covered by virtual time: " in said
     assert said.endswith(", or run in the local world")
     assert "\n" not in said
+
+
+def by_signal(number: int) -> Callable[[], Any]:
+    return lambda: os.kill(os.getpid(), number)
+
+
+ENDS: list[tuple[str, Callable[[], Any]]] = [
+    ("os._exit", lambda: os._exit(0)),
+    ("os.abort", lambda: os.abort()),
+    ("os.execv", lambda: os.execvp("true", TRUE)),
+    ("os.execve", lambda: os.execle("/bin/true", "true", {})),
+    ("os.kill with SIGKILL", by_signal(signal.SIGKILL)),
+    ("os.kill with SIGSTOP", by_signal(signal.SIGSTOP)),
+    ("os.kill with SIGINT", by_signal(signal.SIGINT)),
+    ("os.kill with SIGTERM", lambda: os.kill(0, signal.SIGTERM)),
+    ("os.killpg with SIGTERM", lambda: os.killpg(os.getpgrp(), signal.SIGTERM)),
+    ("signal.raise_signal with SIGABRT", lambda: signal.raise_signal(signal.SIGABRT)),
+    ("signal.pthread_kill with SIGTERM", lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM)),
+]
+
+
+def swallowed(do: Callable[[], Any]) -> None:
+    with contextlib.suppress(BaseException):
+        do()
+
+
+def in_a_thread(do: Callable[[], Any]) -> None:
+    thread = threading.Thread(target=do)
+    thread.start()
+    thread.join()
+
+
+def in_a_pool(do: Callable[[], Any]) -> None:
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        pool.submit(do)
+
+
+def in_a_task(do: Callable[[], Any]) -> None:
+    async def main() -> None:
+        asyncio.get_running_loop().call_later(1, do)
+        await asyncio.sleep(2)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("how", "do"), ENDS, ids=[how for how, _ in ENDS])
+@pytest.mark.parametrize("within", [lambda do: do(), swallowed, in_a_thread, in_a_pool, in_a_task])
+def test_what_ends_the_process_ends_the_trial_as_failed(
+    how: str, do: Callable[[], Any], within: Callable[[Callable[[], Any]], None]
+) -> None:
+    """A child process would be gone without a word, and this one too."""
+    with Patches(), pytest.raises(ProcessEnded) as error:
+        world().run(lambda: within(do))
+    assert str(error.value).startswith("it ended the process at ")
+    assert str(error.value).endswith(f" ({how})")
+    assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)
+
+
+def test_a_signal_that_ends_nothing_is_the_programs_own() -> None:
+    came: list[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, _: came.append(number))
+    try:
+        run(lambda: os.kill(os.getpid(), signal.SIGUSR1))
+        run(by_signal(signal.SIGCHLD))
+        run(by_signal(0))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert came == [signal.SIGUSR1]
+
+
+def test_no_signal_leaves_the_process() -> None:
+    with Patches(), pytest.raises(Unsupported, match=r"a signal to another process \(in test_refusals.py"):
+        world().run(lambda: os.kill(os.getppid(), signal.SIGURG))
 
 
 HARMLESS: list[tuple[str, Callable[[], Any], tuple[tuple[Any, str], ...]]] = [

@@ -218,7 +218,7 @@ def test_nobody_listening_refuses_and_a_stranger_is_not_covered() -> None:
                 VirtualSocket().connect(address)
             except (OSError, Unsupported) as error:
                 found.append(type(error).__name__)
-        world.uncovered = None
+        world.ended_by = None
         return found
 
     assert world.run(first) == ["ConnectionRefusedError", "ConnectionRefusedError", "Unsupported"]

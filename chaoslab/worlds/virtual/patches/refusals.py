@@ -9,13 +9,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import os
 import platform
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from chaoslab.worlds.virtual.context import Unsupported, here
+from chaoslab.worlds.virtual.context import ProcessEnded, Unsupported, here
 from chaoslab.worlds.virtual.patches import Patch
 
 
@@ -41,7 +44,7 @@ _CPU = "process_time process_time_ns thread_time thread_time_ns"
 LOADED = (
     Refusal("subprocess", "Popen.__init__", "a subprocess", _AS_FUNCTION),
     Refusal("_posixsubprocess", "fork_exec", "a subprocess", _AS_FUNCTION),
-    Refusal("os", "system posix_spawn posix_spawnp execv execve startfile", "a program run by os.{}", _AS_FUNCTION),
+    Refusal("os", "system posix_spawn posix_spawnp startfile", "a program run by os.{}", _AS_FUNCTION),
     Refusal("os", "fork forkpty", "a process of its own (os.{})", _IN_THREADS),
     Refusal("os", "times", "the clock os.{} of the processor", _ASK),
     Refusal("time", _CPU, "the clock time.{} of the processor", _ASK),
@@ -50,10 +53,21 @@ LOADED = (
     Refusal("select", "epoll kqueue devpoll", "waiting for files with select.{}", _NO_EPOLL),
     Refusal("asyncio.events", "set_event_loop_policy", "a policy of event loops", _LEFT),
     Refusal("uvloop", "Loop new_event_loop run install EventLoopPolicy", "uvloop.{}", _LEFT),
+    Refusal("_socket", "socket getaddrinfo socketpair", "a real socket by _socket.{}", "use the module socket"),
     Refusal("socket", "fromfd", "a real socket made with socket.{}", "connect to a service"),
     Refusal("socket", "create_server", "a socket that listens", "serve it with services={…}"),
 )
 """Patched at the start; a module that is not loaded is imported, since it is small."""
+
+ENDS: tuple[tuple[str, str, Callable[..., str]], ...] = (
+    ("os", "_exit abort execv execve", lambda *_, **__: "{}"),
+    ("os", "kill", lambda target, number, /: _by_signal(number, target)),
+    ("os", "killpg", lambda group, number, /: _by_signal(number, -group)),
+    ("signal", "raise_signal", lambda number, /: _by_signal(number)),
+    ("signal", "pthread_kill", lambda _, number, /: _by_signal(number)),
+)
+"""Functions that end the process: they end the trial as failed. Each has a function that tells from the arguments what
+ends it; empty if nothing does."""
 
 WHEN_LOADED = (
     Refusal("multiprocessing.process", "BaseProcess.start", "a process of multiprocessing", _IN_THREADS),
@@ -70,6 +84,10 @@ def patches() -> Iterable[Patch]:
     for refusal in LOADED:
         with contextlib.suppress(ImportError):
             importlib.import_module(refusal.module)
+    for where, names, ends in ENDS:
+        holder = sys.modules[where]
+        for name in filter(partial(hasattr, holder), names.split()):
+            yield Patch(holder, name, _ending(getattr(holder, name), where, name, ends), everywhere=True)
     for refusal in (*LOADED, *WHEN_LOADED):
         if module := sys.modules.get(refusal.module):
             yield from _refused(module, refusal)
@@ -84,6 +102,45 @@ def _refused(module: Any, refusal: Refusal) -> Iterator[Patch]:
             refuse = functools.partial(_refuse, refusal.what.format(name), refusal.remedy)
             stand_in = _class(real, refuse) if isinstance(real, type) else _function(real, refuse)
             yield Patch(holder, name, stand_in, everywhere=not inner)
+
+
+def _ending(real: Callable[..., Any], where: str, name: str, ends: Callable[..., str]) -> Callable[..., Any]:
+    @functools.wraps(real)
+    def stand_in(*args: Any, **kwargs: Any) -> Any:
+        if here.world is not None and (how := ends(*args, **kwargs)):
+            error = ProcessEnded(how.format(f"{where}.{name}"))
+            if error.of_a_fault:
+                raise error
+            here.world.machine.end_as(error)
+            here.world.machine.leave()
+        return real(*args, **kwargs)
+
+    return stand_in
+
+
+_SPARED = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
+"""The signals that no process ends by, unless it wants to."""
+
+
+def _by_signal(number: int, target: int = 0) -> str:
+    """The end of this process by that signal, in words; empty if it goes on: the signal has a handler of the program's.
+
+    Raises:
+        Unsupported: it goes to another process.
+    """
+    if number == 0 or number not in set(signal.Signals):  # a look for a process, or an error
+        return ""
+    if target not in (0, -1, os.getpid(), -os.getpgrp()):
+        raise Unsupported("a signal to another process", "let it be")
+    handler = signal.getsignal(number)
+    own = callable(handler) and number != signal.SIGINT and not _of_the_lab(handler)
+    if number in _SPARED or handler is signal.SIG_IGN or own:
+        return ""
+    return f"{{}} with {signal.Signals(number).name}"
+
+
+def _of_the_lab(handler: Any) -> bool:
+    return str(getattr(handler, "__module__", "")).startswith("chaoslab.")
 
 
 def _refuse(what: str, remedy: str) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from greenlet import GreenletExit, getcurrent
 
+from chaoslab.base.boundary import let_through
 from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.locks import Lock, ReLock, SimpleQueue
 from chaoslab.worlds.virtual.machine import VirtualThread
@@ -99,7 +100,8 @@ def _start(
             function(*args, **kwargs)
         except SystemExit:
             pass
-        except Exception as error:  # noqa: BLE001 - as in reality, a bare thread's error is shown and ends only that thread
+        except BaseException as error:  # noqa: BLE001 - as in reality, a bare thread's error is shown and ends only that thread
+            let_through(error)
             if not (isinstance(thread, threading.Thread) and isinstance(error.__context__, _ENDED)):
                 sys.excepthook(*sys.exc_info())  # else it was ended before it had begun: `Thread` misses its number
 

@@ -1,0 +1,99 @@
+"""A fault whose reply only a script was given shows nothing about the agent; one that its own code dealt with does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+import chaoslab as lab
+
+HOST = "api.openai.com"
+SAID = "only a script was given what came of"
+
+
+def balance(account: int) -> float:
+    return 120.5 + account
+
+
+def elsewhere(account: int) -> float:
+    return 1.0 + account
+
+
+def chat(read: Callable[..., Any], prompt: str, own: Callable[[str], str] = str) -> str:
+    messages: list[Any] = [{"role": "user", "content": prompt}]
+    while True:
+        reply = httpx.post(f"https://{HOST}/v1/chat/completions", json={"model": "m", "messages": messages}).json()
+        message = reply["choices"][0]["message"]
+        if not message.get("tool_calls"):
+            return own(message["content"])
+        messages.append(message)
+        for call in message["tool_calls"]:
+            try:
+                result = read(**json.loads(call["function"]["arguments"]))
+            except Exception as error:  # noqa: BLE001 - the model is told of any
+                result = str(error)
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": json.dumps(result)})
+
+
+def run(agent: Any, fault: str, target: str = "balance", model: Any = None, **options: Any) -> lab.Trial:
+    script = [lab.call("balance", account=1), "Your balance is 121.50."]
+    services = {HOST: model or lab.scripted(script), "bank": lambda _: {"balance": 121.5}}
+    faults = [lab.inject(fault, target, calls=[1] if target == "balance" else ())]
+    return lab.run(agent, "What?", reads=[balance, elsewhere], services=services, faults=faults, **options)
+
+
+def told(trial: lab.Trial) -> list[str]:
+    return [warning for warning in trial.warnings if warning.startswith(SAID)]
+
+
+@pytest.mark.parametrize("fault", ["wrong_value", "tool_error", "timeout", "empty_response", "confident_wrong"])
+def test_what_only_a_script_was_given_is_said_to_show_nothing(fault: str) -> None:
+    trial = run(lambda prompt: chat(balance, prompt), fault)
+    (said,) = told(trial)
+    assert said.startswith(f"{SAID} {fault} on balance: {HOST} says the same whatever it is sent")
+
+
+def test_a_service_that_a_tool_asks_and_a_context_that_the_script_does_not_read_are_such_too() -> None:
+    def ask(account: int) -> Any:  # noqa: ARG001
+        return httpx.get("http://bank/balance").json()
+
+    assert told(run(lambda prompt: chat(ask, prompt), "wrong_value", "bank"))
+    assert told(run(lambda prompt: chat(balance, prompt), "truncate_context", HOST))
+
+
+def tried_again(account: int) -> Any:
+    try:
+        return balance(account)
+    except lab.ToolError:
+        return balance(account)
+
+
+def another_way(account: int) -> Any:
+    try:
+        return balance(account)
+    except lab.ToolError:
+        return elsewhere(account)
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        lambda prompt: chat(tried_again, prompt),
+        lambda prompt: chat(another_way, prompt),
+        lambda prompt: chat(balance, prompt, lambda text: f"I say: {text}"),
+        lambda prompt: str(tried_again(1)) if prompt else "",
+    ],
+)
+def test_what_the_agents_own_code_deals_with_shows_something(agent: Any) -> None:
+    assert not told(run(agent, "tool_error"))
+
+
+def test_a_model_that_reads_shows_something_and_so_does_an_answer_that_a_fault_changed() -> None:
+    model: Any = {HOST: lab.offline_model()}
+    assert not told(run(lambda prompt: chat(balance, prompt), "wrong_value", model=model[HOST]))
+    assert not told(run(lambda prompt: chat(balance, prompt), "refusal", HOST))
+    assert not told(run(lambda prompt: chat(balance, prompt), "latency", HOST))
