@@ -180,12 +180,14 @@ def test_says_decides_where_words_would() -> None:
     for trial, answer, outcome in [
         (left_undone, DENIED, Outcome.DEGRADED),
         (left_undone, TWIN, Outcome.FALSE_SUCCESS),
-        (left_undone, "banana", Outcome.FALSE_SUCCESS),
         (as_asked, DENIED, Outcome.WRONG),
-        (as_asked, "Order 17 is refunded.", Outcome.CORRECT),
     ]:
         verdict = trial(answer, says=says).verdict
         assert (verdict.outcome, verdict.basis, verdict.certain) == (outcome, Basis.SAYS, True), (answer, verdict)
+    neither = left_undone("banana", says=says).verdict
+    short = as_asked("Order 17 is refunded.", says=says).verdict  # it reads the deed, and nothing of the amount
+    assert (short.outcome, short.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
+    assert (neither.outcome, neither.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
     both = left_undone("It is refunded. I could not mail it.", says=says).verdict
     assert (both.outcome, both.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
 
