@@ -5,7 +5,7 @@ The lab is imported when a test uses it, since pytest loads this module in every
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -96,7 +96,7 @@ class Chaos:
         faults: Sequence[Injection] | None = None,
         trials: int | None = None,
         seed: int | None = None,
-        expect: Iterable[Assertion | str | dict[str, Any]] | None = None,
+        expect: Iterable[Assertion | str | dict[str, Any] | Callable[[Trial], Any]] | None = None,
         accept: Sequence[str] | None = None,
         pass_rate: float | None = None,
         **options: Any,
@@ -104,7 +104,8 @@ class Chaos:
         """Runs the trials and returns them, or fails the test with the story of the first that does not end well.
 
         `faults`, `trials`, `seed`: as in `chaoslab.run_many`; the command line's `--chaos-seed` and `--chaos-trials`
-        count first, then these, then the mark's. `expect`: assertions (`chaoslab.expect`), or their names. `accept`:
+        count first, then these, then the mark's. `expect`: assertions (`chaoslab.expect`), their names, or
+        functions of a trial. `accept`:
         the outcomes that are well, correct and degraded by default. `pass_rate`: the least share of trials that must
         end well. `options`: all others of `chaoslab.run`.
         """
@@ -203,13 +204,12 @@ def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> Rules:
     Raises:
         LookupError, ValueError, TypeError: an assertion or an outcome is none.
     """
-    from chaoslab.analysis.assertions import Assertion
     from chaoslab.analysis.verdict.table import Outcome
     from chaoslab.base.registry import did_you_mean
     from chaoslab.execution.scenarios.checks import of_data
     from chaoslab.execution.scenarios.running import Rules
 
-    asserted = [each if isinstance(each, Assertion) else of_data(each) for each in expect]
+    asserted = [of_data(each) for each in expect]
     if accept is None:
         return Rules(expect=asserted)
     known = [str(each) for each in Outcome]

@@ -256,7 +256,7 @@ def missing(rules: Rules, trial: Trial, opinions: list[Opinion]) -> Iterator[Mis
     """
     twin = trial.twin.history if trial.twin is not None else None
     for turn, assertions in ((None, rules.expect), *rules.by_turn.items()):
-        seen = Seen(trial.history, trial.key, trial.verdict, twin, turn, opinions)
+        seen = Seen(trial.history, trial.key, trial.verdict, twin, turn, opinions, trial)
         for assertion in assertions:
             if miss := assertion.check(seen):
                 yield Missed(assertion, miss, turn, events_of(trial.history, miss.lines))
