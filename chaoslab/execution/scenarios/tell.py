@@ -36,7 +36,9 @@ def told(result: Result, *, trial: int | None = None, given: Sequence[str] = ())
     head = (
         f"{str(state).upper():8} {scenario.name}: {passed} of {judged} trials passed{known}; {result.met} met a fault"
     )
-    lines = [head]
+    unknown = sum(ruling.unknown for ruling in result.rulings)
+    counts = {"invalid": result.count(State.INVALID) - unknown, "unknown": unknown}
+    lines = [head + "".join(f"; {count} {name}" for name, count in counts.items() if count)]
     if state is State.INVALID:
         lines.append(f"  it proves nothing: {result.invalid}")
     lines += [f"  {text}" for text in result.below]
@@ -114,6 +116,7 @@ def plain(result: Result, given: Sequence[str] = ()) -> dict[str, Any]:
         "passed": result.count(State.PASSED),
         "failed": result.count(State.FAILED),
         "invalid": result.count(State.INVALID),
+        "unknown": sum(ruling.unknown for ruling in result.rulings),
         "met_a_fault": result.met,
         "hit_nothing": result.idle.told(),
         "slo": [
