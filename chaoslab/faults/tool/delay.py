@@ -57,8 +57,8 @@ class Delay(Fault):
             )
         if self.spread_s and self.pattern in ("fixed", "exponential", "degrading"):
             raise ValueError(
-                f"delay has spread_s {self.spread_s:g}, and the pattern {self.pattern} has none: say uniform, jitter or "
-                "spike"
+                f"delay has spread_s {self.spread_s:g}, and the pattern {self.pattern} has none: say uniform, jitter or"
+                " spike"
             )
         if self.pattern == "degrading" and self.mean_s <= 0:
             raise ValueError(f"mean_s of delay is {self.mean_s}: a degrading one should begin with more than 0")
