@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Incident", "Injection", "NothingHit", "Outcome", "ToolError", "Trial", "Trials", "Verdict", "call", "check", "expect", "frame", "fresh", "inject", "level",
-    "load", "load_scenario", "mcp_tool", "network", "offline_model", "recorded", "run", "run_many", "scenario",
-    "scripted", "turn", "turns",
+    "Incident", "Injection", "NothingHit", "Outcome", "ToolError", "Trial", "Trials", "Verdict", "call", "check",
+    "expect", "frame", "fresh", "inject", "level", "load", "load_scenario", "mcp_tool", "network",
+    "offline_model", "recorded", "run", "run_many", "scenario", "scripted", "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {

@@ -370,3 +370,22 @@ def test_a_parameter_of_a_fault_is_set_from_the_command_line(
     assert ended == code
     assert said in out + err
     assert err.count("set.chaos.yaml") <= 1
+
+
+@pytest.mark.parametrize("name", ["no_such_module_of_anyone:x", "tests.scenarios.no_such_part:x"])
+def test_check_names_a_module_that_is_not_there(here: Path, capsys: Said, name: str) -> None:
+    (here / "x.chaos.yaml").write_text(f"name: x\nagent: {name}\nprompt: Go.\n")
+    assert main(["check", "x.chaos.yaml"]) == (2 if name.startswith("no_") else 0)
+    assert ("there is no module 'no_such_module_of_anyone'" in capsys.readouterr().err) is name.startswith("no_")
+    (here / "tests" / "scenarios").mkdir(parents=True)
+    assert main(["check", "x.chaos.yaml"]) == 2
+
+
+def test_a_dry_run_tells_a_fault_of_a_later_turn(here: Path, capsys: Said) -> None:
+    (here / "x.chaos.yaml").write_text(
+        "name: x\nfresh: tests.scenarios.shop_parts:naive\ntools: [tests.scenarios.shop_parts:refund]\n"
+        "turns: [Refund order 17., Again.]\ntrials: 1\nfaults: [{fault: latency, target: refund, on_turn: [2]}]\n"
+    )
+    assert main(["test", "x.chaos.yaml", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert said.splitlines()[-1] == "  trial 1: latency on refund at the calls that fit on_turn=[2]"

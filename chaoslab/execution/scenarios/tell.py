@@ -158,7 +158,7 @@ def foreseen_hits(
     scenario: Scenario, *, trials: int | None = None, seed: int | None = None, only: int | None = None
 ) -> dict[str, Any]:
     """The first requests that would be hit if the agent made them with no wait, as JSON values: by trial, from 1.
-    `depends`: the faults of which only the calls themselves can tell, since they ask for turns, tools, arguments and the like."""
+    `depends`: the faults of which only the calls themselves can tell, since they ask for turns, arguments and so on."""
     spec = scenario.spec
     count = spec.trials if trials is None else trials
     plan = Plan(spec.seed if seed is None else seed, scenario.injections)
