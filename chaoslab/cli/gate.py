@@ -1,4 +1,5 @@
-"""The options --min-correct and --fail-on: requirements on a run; the exit code is 1 if it does not meet them."""
+"""The options --min-correct, --fail-on and --count-words: requirements on a run; the exit code is 1 if it does not
+meet them."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds both options."""
+    """Adds the options."""
     parser.add_argument(
         "--min-correct", type=_share, metavar="SHARE", help="exit code 1 below this share of correct trials, as in 0.9"
     )
@@ -21,13 +22,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="OUTCOMES",
         help="exit code 1 if a trial ends so: harm,wrong,failed,hung …",
     )
+    parser.add_argument(
+        "--count-words", action="store_true", help="count verdicts that rest on words in both, not only certain ones"
+    )
 
 
 def of(options: argparse.Namespace) -> Gate:
     """The gate that the options describe."""
     from chaoslab.reports.gate import Gate
 
-    return Gate(options.min_correct, options.fail_on)
+    return Gate(options.min_correct, options.fail_on, options.count_words)
 
 
 def _share(text: str) -> float:

@@ -79,6 +79,8 @@ class Event:
     kinds: ClassVar[dict[str, type[Event]]] = {}
     moves: ClassVar[bool] = False
     """True if fields of the event hold moments, which `moved` moves."""
+    left_out: ClassVar[tuple[str, ...]] = ()
+    """The fields that a line has only if they are not None."""
 
     def moved(self, by_s: float) -> Event:  # noqa: ARG002 - most name none
         """The same event, `by_s` later: trials that ran side by side are logged one after the other."""
@@ -115,8 +117,6 @@ class AttemptEvent(Event, abstract=True):
     """The base of events of one attempt. In a line of the log the fields of `at` stand beside the others."""
 
     at: AttemptRef
-    left_out: ClassVar[tuple[str, ...]] = ()
-    """The fields that a line has only if they are not None."""
 
     @property
     def turn(self) -> int:
@@ -185,6 +185,14 @@ class PromptStarted(Event):
     """The number of attempts at calls that the twin made."""
     state: Any = None
     """The end state of the twin, to compare with; None: nothing to compare with."""
+    undoes: dict[str, str] | None = None
+    """The effects that take others back. This and the next two stand only in the lines of trials that have them."""
+    idempotent: list[str] | None = None
+    """The effects that count once however often they are repeated."""
+    ordered: bool | None = None
+    """The effects must happen in the order of `effects`."""
+
+    left_out: ClassVar[tuple[str, ...]] = ("undoes", "idempotent", "ordered")
 
 
 @fixed(frozen=True, kw_only=True)

@@ -17,6 +17,7 @@ from chaoslab.core.conversation import Conversation
 from chaoslab.core.inject import check
 from chaoslab.core.plan import Plan
 from chaoslab.execution import validation
+from chaoslab.execution.agents import says
 from chaoslab.execution.agents.case import AgentCase
 from chaoslab.execution.agents.functions import name_of
 from chaoslab.execution.agents.run import WORLDS, AgentSpec
@@ -32,7 +33,9 @@ IN_OTHER_FORM = frozenset({"faults", "logs", *(each.name for each in fields(Agen
 NAMED = frozenset({"seed", "timeout_s", "deadline_s", "facts", "effects", "world", "calls_max", "elsewhere", "ignore",
                    "raises", "faults"})  # fmt: skip
 """The options that the run's name holds in a place of their own."""
-NOT_NAMED = frozenset({"tools", "reads", "services", "upstreams", "models", "isolate", "logs", "state", "twin"})
+NOT_NAMED = frozenset(
+    {"tools", "reads", "services", "upstreams", "models", "isolate", "logs", "state", "twin", "anyway"}
+)
 """The options that do not change the run's name: their names do, or nothing does. All others do."""
 
 
@@ -71,6 +74,13 @@ def checked(asked: Asked) -> tuple[AgentSpec, bool, Path | None]:
     if asked.effects is not None:
         named = {name_of(function): function for function in tools}
         effects = validation.effects(asked.effects, named, of_services=bool(there))
+    acting = [name_of(function) for function in tools]
+    says.check(asked.says, acting, of_services=bool(there))
+    for where, named_ in (
+        ("undoes", [*(asked.undoes or {}), *(asked.undoes or {}).values()]),
+        ("idempotent", asked.idempotent),
+    ):
+        validation.check_effects(where, named_ or (), acting, of_services=bool(there))
     facts, twin = validation.facts(asked.facts), asked.twin
     if twin is not None and not isinstance(twin, bool):
         raise TypeError(f"twin is {validation.shown(twin)}: it should be True, False or None")

@@ -44,6 +44,11 @@ def check_folder(name: str, value: Any) -> None:
         raise ValueError(f"{name} is {shown(value)}: it should be a folder, as in 'logs'")
 
 
+def check_flag(name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} is {shown(value)}: it should be True or False")
+
+
 def option(
     default: Any, says: str, *, group: str, key: str = "", choices: tuple[str, ...] = (),
     check: Callable[[str, Any], None] | None = None,
@@ -164,6 +169,31 @@ class RunOptions:
         "or the rows of a table. It is read before and after each trial, outside of faults. An end state other than "
         "the twin's is harm; if the place is as it was before, something was not done.", group=RESULT,
         key="A function, as module:name, that returns the state of the agent's world; it is compared with the twin's.",
+    )  # fmt: skip
+    says: Any = option(
+        None, "the reading of an answer, in place of words: a function from the answer to a dict of values, or "
+        'patterns, as in {"refund": {"done": "refunded", "undone": "could not|failed"}, "total": r"total is (\\d+)"}. '
+        "A key that is the name of an effect tells if it was done (True, False, a number of times, None: it does not "
+        "say) and is compared with the ledger; all others are compared with those of the twin's answer.", group=RESULT,
+        key="The reading of an answer: patterns by effect or value, or module:name of a function to a dict.",
+    )  # fmt: skip
+    undoes: Mapping[str, str] | None = option(
+        None, 'the effects that take others back, as in {"refund": "charge"}: a charge that is refunded is none, if '
+        "both agree in the arguments that they share.", group=RESULT,
+        key="The effects that take others back: {refund: charge}.",
+    )  # fmt: skip
+    idempotent: Sequence[str] | None = option(
+        None, "the effects that count once however often they are repeated with the same arguments, such as setting a "
+        "temperature.", group=RESULT, key="The effects that count once however often they are repeated.",
+    )  # fmt: skip
+    ordered: bool = option(
+        False, "True if the effects must happen in the order of the right ones, such as a backup before a write.",
+        group=RESULT, key="true: the effects must happen in the order of the right ones.", check=check_flag,
+    )  # fmt: skip
+    anyway: bool = option(
+        False, "True runs the trials though the trial without faults is no baseline: it fails, admits a failure, "
+        "repeats an effect, or differs from one run to the next.", group=RESULT,
+        key="true: the trials run though the trial without faults is no baseline.", check=check_flag,
     )  # fmt: skip
     twin: bool | None = option(
         None, "True compares the trial with a run of it without faults. By default that is so in the virtual world if "

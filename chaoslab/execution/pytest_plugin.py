@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TRIALS = 10
 """The trials of `chaos.run` if neither it nor the mark says how many."""
-OF_MARK = ("faults", "trials", "seed", "expect", "accept", "pass_rate", "invalid_rate")
+OF_MARK = ("faults", "trials", "seed", "expect", "accept", "pass_rate", "invalid_rate", "count_words")
 SUFFIXES = (".chaos.yaml", ".chaos.yml", ".chaos.json", ".chaos.toml")
 MARK = (
     "chaos(faults=[…], trials=10, seed=1, expect=[…], accept=[…], pass_rate=1.0, invalid_rate=0.05): what `chaos.run` "
@@ -100,6 +100,7 @@ class Chaos:
         accept: Sequence[str] | None = None,
         pass_rate: float | None = None,
         invalid_rate: float | None = None,
+        count_words: bool | None = None,
         **options: Any,
     ) -> list[Trial]:
         """Runs the trials and returns them, or fails the test with the story of the first that does not end well.
@@ -108,10 +109,12 @@ class Chaos:
         count first, then these, then the mark's. `expect`: assertions (`chaoslab.expect`), their names, or functions of
         a trial. `accept`: the outcomes that are well, correct and degraded by default. `pass_rate`: the least share of
         trials that must end well, `invalid_rate` the largest of those that may be invalid; unknown ones are only warned
-        of. `options`: all others of `chaoslab.run`.
+        of. `count_words`: a verdict that rests on words counts like a certain one. `options`: all others of
+        `chaoslab.run`.
         """
         self.used = True
         from contextlib import closing
+        from dataclasses import replace
 
         from chaoslab.execution.options import Asked, check_number, taking
         from chaoslab.execution.scenarios.running import INVALID_RATE, Book, ruled, unproven
@@ -138,6 +141,7 @@ class Chaos:
             rules = _rules(
                 _first(expect, self._stated.get("expect"), ()), _first(accept, self._stated.get("accept"), None)
             )
+            rules = replace(rules, count_words=bool(_first(count_words, self._stated.get("count_words"), False)))
             injections = list(_first(faults, self._stated.get("faults"), ()))
             numbers = range(count) if only is None else [only - 1]
             trials_of = numbered(run(agent, prompt, seed=seed, faults=injections, **options), numbers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import warnings
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
@@ -12,16 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakSet
 
+from chaoslab.analysis.answers.admit import admits
 from chaoslab.analysis.answers.compare import Likeness, Twin, compare
 from chaoslab.analysis.measures.idle import Idle, idle
 from chaoslab.analysis.measures.incidents import Incident, how_bad, incidents
 from chaoslab.analysis.verdict.judge import judge
-from chaoslab.analysis.verdict.ledger import effects_of
+from chaoslab.analysis.verdict.ledger import effects_of, told_of
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.durations import duration
+from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import describe_error, line
-from chaoslab.core.events import CallStarted, EndState, Event, PromptFinished
+from chaoslab.core.events import AnswerRead, CallFinished, CallStarted, EndState, Event, PromptFinished
 from chaoslab.core.plan import Plan
+from chaoslab.execution.agents.calling import readable
 from chaoslab.execution.agents.case import AgentResult
 from chaoslab.execution.agents.run import AgentSpec
 from chaoslab.execution.checked import checked
@@ -257,20 +261,32 @@ def _trial(result: AgentResult, plan: Plan, twin: Trial | None, folder: Path | N
     return Trial(result.book.trial.key, result.answer, result.error, result.seconds, plan, twin, result, folder)
 
 
+class NoBaseline(ValueError):
+    """The trial without faults is nothing to compare with. The message is one line."""
+
+
 def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
-    """The twin without faults, and the spec with the twin's results in place of those not stated."""
+    """The twin without faults, and the spec with the twin's results in place of those not stated.
+
+    Raises:
+        NoBaseline: the twin is nothing to compare with, and the trials are not to run anyway.
+    """
     calm, first = Plan(spec.plan.seed), TrialSpec(0)
     with replace(spec, plan=calm).opened() as do:
         twin = _trial(do(first), calm, None)
         again = _trial(do(first), calm, None) if spec.options.world == "virtual" else twin
     spec = replace(spec, called=twin._result.called)
     why = ""
+    if not spec.options.anyway and (why := no_baseline(twin, spec)):
+        raise NoBaseline(f"the trial without faults is no baseline: {why} (anyway=True runs the trials all the same)")
     if twin.said is None:
         why = f"it fails without faults too ({_failure(twin)})"
         return twin, replace(spec, incomparable=f"nothing to compare with, since {why}", notes=(_NO_TWIN.format(why),))
     effects = None if again.effects != twin.effects else [wish(effect) for effect in twin.effects]
     answer = None if again.said is None or compare(twin.said, again.said).likeness is not Likeness.SAME else twin.said
-    if answer is None:
+    if not readable(twin.answer):
+        answer, why = None, f"its answer, {_short(twin.said)}, cannot be read: return a text or a dict, or give says="
+    elif answer is None:
         why = (
             f"its answer is {_short(twin.said)} in one and {_short(again.said) if again.said else _failure(again)} "
             "in the other"
@@ -280,10 +296,16 @@ def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
     elif effects is None:
         why = f"it has {len(twin.effects)} effects in one and {len(again.effects)} in the other"
         why = "its effects differ" if len(twin.effects) == len(again.effects) else why
-    notes = (_LEAKS.format(why),) if why else ()
+    notes = ((_NO_ANSWER if not readable(twin.answer) else _LEAKS).format(why),) if why else ()
+    if not spec.facts and admits(twin.said):
+        notes = (*notes, f"the trial without faults seems to say that something failed: {_short(twin.said)}")
     facts_stated, effects_stated = bool(spec.facts), spec.effects is not None
     held = (facts_stated or answer is not None) and (effects_stated or effects is not None)
-    incomparable = "" if held else f"two runs without faults differ: {why}"
+    incomparable = "" if held else why if not readable(twin.answer) else f"two runs without faults differ: {why}"
+    if incomparable and readable(twin.answer) and not spec.options.anyway:
+        raise NoBaseline(
+            f"the trial without faults is no baseline: {_LEAKS.format(why)} (anyway=True runs the trials all the same)"
+        )
     return twin, replace(
         spec,
         effects=spec.effects if effects_stated else effects,
@@ -295,11 +317,31 @@ def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
         incomparable=incomparable,
         stated=facts_stated or effects_stated or answer is not None or effects is not None,
         notes=notes,
+        twin_says=next((event.says for _, event in twin.history.of(AnswerRead)), None),
         right_state=twin.end_state if twin.end_state == again.end_state else None,
     )
 
 
+def no_baseline(twin: Trial, spec: AgentSpec) -> str:
+    """The reason why a trial without faults is nothing to compare with; empty if there is none."""
+    if twin.said is None:
+        return f"it fails ({line(_failure(twin), SHOWN)})"
+    if error := next((event.error for _, event in twin.history.of(AnswerRead)), ""):
+        return f"says= cannot read its answer ({error})"
+    failed = next((event for _, event in twin.history.of(CallFinished) if not event.ok), None)
+    if failed is not None and not spec.facts and admits(twin.said):  # words alone would be a guess
+        return f"its call of {failed.tool or failed.target} fails, and its own answer says so: {_short(twin.said)}"
+    again = Counter(
+        canonical(effect) for effect in twin.effects if effect["effect"] not in (spec.options.idempotent or ())
+    )
+    twice = next((effect for effect in twin.effects if again[canonical(effect)] > 1), None)
+    if twice is not None and spec.effects is None:
+        return f"it repeats an effect: {told_of(twice['effect'], twice)}"
+    return ""
+
+
 _NO_TWIN = "nothing to compare with, since {}"
+_NO_ANSWER = "nothing to compare the answer with: {}"
 _LEAKS = (
     "two runs without faults differ: {}; something is kept from one trial to the next: "
     "give agent=lab.fresh(make), which makes the agent anew for each trial, or isolate='fork'"

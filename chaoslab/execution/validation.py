@@ -174,6 +174,15 @@ def effects(value: Any, tools: Mapping[str, Any], *, of_services: bool = False) 
     return [{name: _stated(effect, value) for name, value in effect.items()} for effect in found]
 
 
+def check_effects(where: str, names: Iterable[Any], tools: Sequence[str], *, of_services: bool) -> None:
+    """Checks names of effects: those of tools, and requests such as "POST /orders" if there are services."""
+    for name in names:
+        if name not in tools and not (of_services and isinstance(name, str) and " /" in name):
+            raise LookupError(
+                f"{where} has {shown(name)}: no tool with effects is called so: {did_you_mean(str(name), tools)}"
+            )
+
+
 def _stated(effect: Any, value: Any) -> Any:
     """The value in the form of a call's arguments. A list is a choice of values; any other collection is one value."""
     told = [to_jsonable(one, depth=1) for one in (value if isinstance(value, list) else [value])]

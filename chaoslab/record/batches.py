@@ -16,6 +16,7 @@ from chaoslab.record.held import is_written
 from chaoslab.record.history import A_, E_, History, Place, cut_of, place_in_time, unread
 from chaoslab.record.lines import Record, kind_of, log_files, records_of, whole
 from chaoslab.record.rulings import Rulings
+from chaoslab.record.spoken import SILENT
 
 BATCH = 1024
 """The fewest events of a batch, but for the last: few enough to stay in a processor's own cache (1 MiB)."""
@@ -48,7 +49,7 @@ class Batch(History):
         record. `running`: as in `History`."""
         self.lines, self._of_kind, self._plain = lines, by_kind, plain
         self.cut_lines, self.unknown, self.notes, self.rulings = {}, frozenset(), (), None
-        self.running = running
+        self.running, self.spoken = running, SILENT
 
     @cached_property
     def records(self) -> list[Record]:  # type: ignore[override]

@@ -49,7 +49,8 @@ class History:
 
     `cut_lines`: the numbers of the unreadable lines, by file name. `unknown`: the kinds that another lab's log has no
     place for, so their absence says nothing. `notes`: lines for the user on how the log was read. `rulings`: of the
-    scenario that ran it, if one did. `running`: the process that writes its main log lived when it was read. `spoken`: what people and models said
+    scenario that ran it, if one did. `running`: the process that writes its main log lived when it was read.
+    `spoken`: what people and models said
     of its answers.
     """
 

@@ -219,7 +219,11 @@ class MemoryLog(Log):
 def encode_event(event: Event) -> str:
     """The event as JSON, without the envelope and its first brace."""
     if not isinstance(event, AttemptEvent):
-        return _spelt({"kind": event.kind, **vars(event)})[1:]
+        plain = {"kind": event.kind, **vars(event)}
+        for name in event.left_out:
+            if plain[name] is None:
+                del plain[name]
+        return _spelt(plain)[1:]
     at = event.at  # its fields stand beside the others; the trial is the envelope's
     fields = {
         "kind": event.kind,

@@ -1,6 +1,7 @@
 """The requirements on a run, for CI: a minimum share of correct trials, and outcomes that no trial may have.
 
-A run in which nothing could be judged has no share of correct trials, so it fails any minimum.
+Certain verdicts count. Those that rest on words are listed, and count only if that is asked for. A run in which
+nothing could be judged has no share of correct trials, so it fails any minimum.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chaoslab.analysis.measures.success import success
+from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.verdict.table import UNJUDGED, Outcome, Verdict
 from chaoslab.base.registry import did_you_mean
 
@@ -21,10 +22,11 @@ REFUSABLE = tuple(str(outcome) for outcome in Outcome if outcome is not Outcome.
 @dataclass(frozen=True)
 class Gate:
     """The requirements. `min_correct`: the share of the trials that could be judged, 0 to 1. `fail_on`: outcomes; a
-    trial that did harm counts as "harm" whatever its outcome."""
+    trial that did harm counts as "harm" whatever its outcome. `count_words`: verdicts that rest on words count too."""
 
     min_correct: float | None = None
     fail_on: tuple[str, ...] = ()
+    count_words: bool = False
 
     def __bool__(self) -> bool:
         return self.min_correct is not None or bool(self.fail_on)
@@ -67,29 +69,47 @@ def rule(gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool, untried:
     if broken := [trial for trial, verdict in judged.items() if verdict.broken]:
         parts.append(Ruling(False, f"{len(broken)} could not be judged: {_named(broken)} ({judged[broken[0]].why})"))
     if gate.min_correct is not None:
-        parts.append(_of_correct(gate.min_correct, judged, judgeable=judgeable))
+        parts.append(_of_correct(gate, judged, judgeable=judgeable))
     if gate.fail_on:
-        parts.append(_of_refused(gate.fail_on, judged))
+        parts.append(_of_refused(gate, judged))
+    guessed = [f"{trial} {verdict.name}" for trial, verdict in judged.items() if not verdict.certain]
+    if guessed and not gate.count_words and (gate.min_correct is not None or gate.fail_on):
+        rest = "1 rests" if len(guessed) == 1 else f"{len(guessed)} rest"
+        parts.append(Ruling(True, f"{rest} on words and did not count (--count-words): {_named(guessed)}"))
     passed = all(part.passed for part in parts)
     return Ruling(passed, f"gate {'passed' if passed else 'FAILED'}: " + "; ".join(part.line for part in parts))
 
 
-def _of_correct(least: float, judged: Mapping[str, Verdict], *, judgeable: bool) -> Ruling:
+def _is_correct(verdict: Verdict, *, count_words: bool) -> bool | None:
+    """True or False for a trial that counts, else None."""
+    if verdict.correct is not None or not count_words or verdict.outcome in UNJUDGED:
+        return verdict.correct
+    return verdict.outcome is Outcome.CORRECT
+
+
+def _of_correct(gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool) -> Ruling:
+    least = gate.min_correct or 0.0
     asked = f"at least {least * 100:g} % correct were asked for"
-    found = success((str(v.outcome) for v in judged.values()), judgeable=judgeable).correct
+    counts = {trial: _is_correct(verdict, count_words=gate.count_words) for trial, verdict in judged.items()}
+    counting = {trial: right for trial, right in counts.items() if right is not None}
+    found = rate(sum(counting.values()), len(counting)) if judgeable else None
     if found is None:
         why = "nothing was stated about right answers" if not judgeable else "no trial could be judged"
         return Ruling(False, f"{asked} and no share is known, since {why if judged else 'no trial was started'}")
     passed = found.value >= least
-    poor = [trial for trial, v in judged.items() if v.outcome is not Outcome.CORRECT and v.outcome not in UNJUDGED]
+    poor = [trial for trial, right in counting.items() if not right]
     counted = f"{asked}, {_percent(found.value)} are ({found.count} of {found.total} judged)"
     return Ruling(passed, counted if passed else f"{counted}; not correct: {_named(poor)}")
 
 
-def _of_refused(refused: tuple[str, ...], judged: Mapping[str, Verdict]) -> Ruling:
-    found = {
-        name: [t for t, v in judged.items() if name == v.outcome or (name == "harm" and v.harm)] for name in refused
-    }
+def _of_refused(gate: Gate, judged: Mapping[str, Verdict]) -> Ruling:
+    refused = gate.fail_on
+
+    def ended(verdict: Verdict, name: str) -> bool:
+        counts = verdict.certain or gate.count_words
+        return (name == verdict.outcome and counts) or (name == "harm" and bool(verdict.harm))
+
+    found = {name: [trial for trial, verdict in judged.items() if ended(verdict, name)] for name in refused}
     blamed = "; ".join(f"{len(trials)} {name}: {_named(trials)}" for name, trials in found.items() if trials)
     *others, last = refused
     asked = f"no {' or '.join(filter(None, [', '.join(others), last]))} was allowed"

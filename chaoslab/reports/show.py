@@ -93,7 +93,8 @@ def plain(
         verdict = judged[trial]
         found.append(
             {
-                "trial": trial, "prompt": event.prompt, "outcome": str(verdict.outcome), "why": verdict.why,
+                "trial": trial, "prompt": event.prompt, "outcome": str(verdict.outcome), "world": str(verdict.world),
+                "said": str(verdict.said), "basis": str(verdict.basis), "certain": verdict.certain, "why": verdict.why,
                 "harm": list(verdict.harm),
                 "events": [
                     {"t": each.t, "writer": each.writer, "seq": each.seq, **json.loads("{" + encode_event(each.event))}
@@ -167,7 +168,7 @@ def _story(start: Record, event: PromptStarted, records: list[Record], verdict: 
         said = event_text(record.event) if not folded else f"fault    {met[number].told()}" if number in met else ""
         if said:
             lines.append(f"{difference(record.t - start.t, 3):>12}  {said}")
-    lines.append(f"{'verdict':>12}  {verdict.outcome}: {line(verdict.why, ANSWER_WIDTH)}")
+    lines.append(f"{'verdict':>12}  {verdict.name}: {line(verdict.why, ANSWER_WIDTH)}")
     return "\n".join(lines)
 
 

@@ -81,6 +81,12 @@ def _trials(report: RunReport, cut: Cut) -> list[str]:
         lines.append("Nothing was stated about right answers, so none is called correct or wrong.")
     else:
         lines.append("Nothing was stated about right answers; the scenario ruled on them.")
+    lines += [
+        line
+        for said in (report.grounds.value.said, report.grounds.value.undecided)
+        if said
+        for line in wrapped(f"{said}.")
+    ]
     return lines + [line for outcome in SHORT for line in _examples(outcome, judged, cut)]
 
 

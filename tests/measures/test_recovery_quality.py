@@ -8,8 +8,8 @@ import chaoslab as lab
 from chaoslab.analysis.measures.recovery_quality import of_trial, recovery_quality, weighted
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.trials import Beside
-from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.analysis.verdict.ledger import Finding, Kind
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import PromptStarted
 from chaoslab.record.history import History
 

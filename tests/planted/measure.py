@@ -1,7 +1,7 @@
 # ruff: noqa: ARG001, E501
 """Makes the planted trials, runs them, and compares their true labels with the judge's outcomes.
 
-`python -m tests.planted.measure` prints the page docs/explanation/planted-outcomes.md; `--misses` lists what was judged otherwise.
+`python -m tests.planted.measure` prints the tables of docs/explanation/verdicts.md; `--misses` lists what was judged otherwise.
 """
 
 from __future__ import annotations
@@ -16,30 +16,33 @@ from typing import Any
 
 import chaoslab as lab
 from tests.planted.agents import Scene
-from tests.planted.fifth import FIFTH
-from tests.planted.fourth import FOURTH
+from tests.planted.chat_models import CHAT_MODELS
+from tests.planted.footnotes import FOOTNOTES
 from tests.planted.jobs import MORE_SHAPES, MORE_SOURCES, SHAPES, SOURCES, Job, effect_job, read_job
-from tests.planted.last import LAST
+from tests.planted.letters import LETTERS
+from tests.planted.products import PRODUCTS
 from tests.planted.recipes import Recipe, recipes
-from tests.planted.sixth import SIXTH
 from tests.planted.spelled import WAYS, spelled
-from tests.planted.third import THIRD
-from tests.planted.words import FIRST, FRESH, UNSEEN, Words
+from tests.planted.tickets import TICKETS
+from tests.planted.words import OTHER_VOICES, PLAIN, VOICES, Words
 from tests.planted.world import Claim, Kind, label
 
 SETS = {
-    "first": FIRST,
-    "fresh": FRESH,
-    "unseen": UNSEEN,
-    "third": THIRD,
-    "fourth": FOURTH,
-    "fifth": FIFTH,
-    "sixth": SIXTH,
-    "last": LAST,
+    "voices": VOICES,
+    "plain": PLAIN,
+    "other voices": OTHER_VOICES,
+    "chat models": CHAT_MODELS,
+    "letters": LETTERS,
+    "tickets": TICKETS,
+    "footnotes": FOOTNOTES,
+    "products": PRODUCTS,
 }
-LATER = (THIRD, FOURTH, FIFTH, SIXTH, LAST)
+LATER = (CHAT_MODELS, LETTERS, TICKETS, FOOTNOTES, PRODUCTS)
 """The sets that have more domains, and more ways of writing a value."""
 LABELS = ["correct", "degraded", "wrong", "false_success", "harm", "failed", "hung"]
+GOOD = ("correct", "degraded")
+DECIDED = {"end": "the trial's end", "ledger": "the ledger", "state": "the end state", "facts": "stated facts",
+           "same answer": "an equal answer", "values": "values", "says": "says=", "words": "words"}  # fmt: skip
 EFFECTS = [*SHAPES, "shop"]
 
 
@@ -64,6 +67,16 @@ class Judged:
     outcome: str
     why: str
     answer: Any
+    basis: str
+    certain: bool
+
+    @property
+    def side(self) -> str:
+        """right, unknown, or the error that the judge made about good and bad."""
+        if self.outcome == "unknown":
+            return "unknown"
+        good, called = self.true in GOOD, self.outcome in GOOD
+        return "right" if good is called else "good called bad" if good else "bad called good"
 
 
 def planted(words: Words, seed: int, share: float = 1.0) -> Iterator[Planted]:
@@ -141,7 +154,8 @@ def run(trial: Planted, words: Words, seed: int) -> Judged:
     if isinstance(claim, Claim) and recipe.agent.__qualname__.startswith("two_readings") and claim.kind is Kind.VALUE:
         truth = f"{job.truth} and {job.call['shown'](job.neighbour)}"
     true = label(job.world, job.asked, truth)
-    return Judged(trial, true, str(result.outcome), result.why, result.answer)
+    verdict = result.verdict
+    return Judged(trial, true, str(verdict.outcome), verdict.why, result.answer, str(verdict.basis), verdict.certain)
 
 
 def _stated(job: Job) -> list[dict[str, Any]]:
@@ -163,30 +177,44 @@ def measured(words: Words, seed: int, share: float = 1.0) -> list[Judged]:
 
 
 def main() -> None:
-    """Prints the confusion matrix."""
+    """Prints the tables."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--misses", action="store_true")
-    parser.add_argument("--words", choices=[*SETS], default="first")
+    parser.add_argument("--words", choices=[*SETS], default="voices")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     all_of = measured(SETS[given.words], given.seed, given.share)
     if given.json:
-        rows = [(e.true, e.outcome, e.planted.recipe.label, e.planted.recipe.category, str(e.answer)) for e in all_of]
-        print(json.dumps([rows, matrix(all_of)]))
+        rows = [[e.true, e.outcome, e.planted.recipe.label, e.planted.recipe.category, str(e.answer), e.basis,
+                 e.certain, e.side] for e in all_of]  # fmt: skip
+        print(json.dumps([rows, by_basis(all_of)]))
         return
+    print(by_basis(all_of))
     print(matrix(all_of))
     for each in all_of:
         if each.true != each.planted.recipe.label:
             print("LABEL", each.planted.recipe.label, "became", each.true, _line(each))
-        elif given.misses and each.outcome != each.true:
+        elif given.misses and each.side not in ("right", "unknown"):
             print(_line(each))
 
 
 def _line(each: Judged) -> str:
     trial = each.planted
     return f"{each.true} -> {each.outcome} | {trial.by} {trial.domain} {trial.recipe.agent.__qualname__} | {each.why} | {each.answer!r}"
+
+
+def by_basis(judged: list[Judged]) -> str:
+    """What decided, and how often it was right about good and bad, as a table of Markdown."""
+    columns = ["right", "good called bad", "bad called good", "unknown"]
+    cells = Counter((DECIDED.get(each.basis, each.basis), each.side) for each in judged)
+    lines = ["| decided by | trials | " + " | ".join(columns) + " |", "| --- |" + " ---: |" * (len(columns) + 1)]
+    for name in dict.fromkeys(DECIDED.values()):
+        row = [cells[name, column] for column in columns]
+        if sum(row):
+            lines.append(f"| {name} | {sum(row)} | " + " | ".join(str(n or "·") for n in row) + " |")
+    return "\n".join(lines)
 
 
 def matrix(judged: list[Judged]) -> str:

@@ -13,33 +13,35 @@ import pytest
 from tests.planted.recipes import CATEGORIES
 from tests.test_readme import ROOT
 
-BAD = ("degraded", "wrong", "false_success", "harm", "failed", "hung")
-
 
 @dataclass(frozen=True)
 class Judged:
-    """One trial: its label by the ground truth, the judge's outcome, and what was planted."""
+    """One trial: its label by the ground truth, the judge's outcome, what was planted, and what decided."""
 
     true: str
     outcome: str
     planted: str
     category: str
     answer: str
+    basis: str
+    certain: bool
+    side: str
 
 
-Measured = tuple[list[Judged], str]
-
-
-@pytest.fixture(scope="module")
-def measured() -> Measured:
+def _measured(*options: str) -> tuple[list[Judged], str]:
     """The trials and their table, from a process of its own: what pytest holds would be searched for each trial."""
-    command = [sys.executable, "-m", "tests.planted.measure", "--json"]
+    command = [sys.executable, "-m", "tests.planted.measure", "--json", *options]
     rows, table = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout)
     return [Judged(*row) for row in rows], table
 
 
+@pytest.fixture(scope="module")
+def measured() -> tuple[list[Judged], str]:
+    return _measured()
+
+
 @pytest.fixture
-def judged(measured: Measured) -> list[Judged]:
+def judged(measured: tuple[list[Judged], str]) -> list[Judged]:
     return measured[0]
 
 
@@ -49,30 +51,30 @@ def test_the_labels_are_the_planted_ones_and_cover_each_category(judged: list[Ju
     assert {each.category for each in judged} >= set(CATEGORIES)
 
 
-@pytest.mark.parametrize("label", BAD)
-def test_a_bad_outcome_is_found(judged: list[Judged], label: str) -> None:
+def test_a_certain_verdict_is_never_false(judged: list[Judged]) -> None:
+    sure = [each for each in judged if each.certain and each.outcome != "unknown"]
+    assert len(sure) > 200
+    assert not [each for each in sure if each.side != "right"]
+
+
+@pytest.mark.parametrize("label", ["harm", "failed", "hung"])
+def test_what_the_ledger_and_the_end_decide_is_always_found(judged: list[Judged], label: str) -> None:
     found = Counter(each.outcome for each in judged if each.true == label)
-    assert found[label] >= 0.99 * found.total() > 0, found
+    assert found[label] == found.total() > 0, found
 
 
-def test_a_correct_trial_raises_no_false_alarm(judged: list[Judged]) -> None:
-    found = Counter(each.outcome for each in judged if each.true == "correct")
-    assert sum(found[name] for name in BAD) <= 0.01 * found.total(), found
-    assert found["correct"] >= 0.9 * found.total(), found
+def test_words_are_seldom_wrong_and_often_say_nothing(judged: list[Judged]) -> None:
+    for label, error in (((True), "good called bad"), ((False), "bad called good")):
+        of = [each for each in judged if (each.true in ("correct", "degraded")) is label]
+        assert sum(each.side == error for each in of) <= 0.02 * len(of), error
+    assert sum(each.outcome == "unknown" for each in judged) <= 0.35 * len(judged)
 
 
-def test_nothing_wrong_is_judged_correct(judged: list[Judged]) -> None:
-    assert not [each.answer for each in judged if each.true != "correct" and each.outcome == "correct"]
+def test_other_wordings_make_no_certain_verdict_false() -> None:
+    last, _ = _measured("--words", "products", "--share", "0")
+    assert not [each for each in last if each.certain and each.outcome != "unknown" and each.side != "right"]
 
 
-def test_wordings_that_mended_nothing_raise_no_false_alarm_and_hide_nothing() -> None:
-    command = [sys.executable, "-m", "tests.planted.measure", "--json", "--words", "last", "--share", "0"]
-    rows, _ = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout)
-    last = [Judged(*row) for row in rows]
-    assert not [each for each in last if each.true == "correct" and each.outcome in BAD]
-    assert not [each for each in last if each.true != "correct" and each.outcome == "correct"]
-
-
-def test_the_matrix_in_the_documents_is_the_measured_one(measured: Measured) -> None:
+def test_the_table_in_the_documents_is_the_measured_one(measured: tuple[list[Judged], str]) -> None:
     page = (ROOT / "docs" / "explanation" / "verdicts.md").read_text(encoding="utf-8")
     assert measured[1] in page, "run: python -m tests.planted.measure, and paste its table"

@@ -1,8 +1,7 @@
 # ruff: noqa: E501
 """Wordings of answers, as a careful, a terse, a chatty, and a markdown or JSON answering agent would write them.
 
-`FIRST` was used to find the judge's mistakes. `FRESH` was written with it, and was first tried when the judge was mended
-by them. It showed a few more. `UNSEEN` was written after that, tried once, and nothing was mended by it. Later sets have files of their own.
+Other sets have files of their own.
 Fields: {past} {noun} {inf} {what} {ref} for effects, {subject} {value} for values, each with a large first letter as {Past};
 a 2 behind means the second of two steps. {why} is the error.
 """
@@ -13,7 +12,7 @@ from tests.planted.world import Kind
 
 Words = dict[Kind, list[str]]
 
-FIRST: Words = {
+VOICES: Words = {
     Kind.DONE: [
         "I have {past}. The system confirmed it.",
         "Done: {noun}.",
@@ -179,7 +178,7 @@ FIRST: Words = {
     ],
 }
 
-FRESH: Words = {
+PLAIN: Words = {
     Kind.DONE: [
         "Right, I've {past} for you.",
         "OK",
@@ -311,7 +310,7 @@ FRESH: Words = {
     ],
 }
 
-UNSEEN: Words = {
+OTHER_VOICES: Words = {
     Kind.DONE: [
         "Good to go! {Noun} has been taken care of.",
         "status: completed\naction: {noun}\nproblems: none",

@@ -20,8 +20,8 @@ from chaoslab.analysis.measures.usage import Bill
 from chaoslab.analysis.verdict import judge as judging
 from chaoslab.analysis.verdict.guard import Unknown
 from chaoslab.analysis.verdict.judge import judge, verdicts
-from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.analysis.verdict.seen import Seen
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import PromptStarted
 from chaoslab.record.history import History
 from chaoslab.reports import charts, show, summary

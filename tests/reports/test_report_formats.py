@@ -17,8 +17,8 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.reports import formats

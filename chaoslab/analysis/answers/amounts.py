@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import NamedTuple
 
 _UNITS: dict[str, tuple[str, str, str, str]] = {
@@ -41,8 +42,14 @@ _AMOUNT = re.compile(
     + r")(?![\w/])",
     re.IGNORECASE,
 )
+_IMPERIAL = frozenset(["f", "mph", "mi", "ft", "in", "lb", "oz", "gal"])
+"""Between these and the others amounts are rounded; 58 minutes are no hour."""
 _OFF_MAX = Decimal("0.05")
 """The largest share by which a rounded amount may differ: 1 mile is no 1 km, though 0.6 can be rounded to 1."""
+
+
+BESIDE = 3
+"""The most characters between an amount and the same in a second unit, as in "20 °C (68 °F)"."""
 
 
 class Amount(NamedTuple):
@@ -83,17 +90,24 @@ def aligned(expected: str, given: str) -> tuple[str, str]:
         return expected, given
     there = {(each.number, each.unit) for each in wanted}
     units = {each.unit for each in said}
-    twice = [each for each in wanted if each.unit not in units and any(_rounded(other, each) for other in wanted)]
+    twice = [
+        each
+        for before, each in pairwise(wanted)
+        if each.unit not in units and _rounded(before, each) and each.start - before.end <= BESIDE
+    ]
     kept = [each for each in wanted if each not in twice] or wanted
     expected = _with(expected, [(each, " ") for each in wanted if each not in kept])
     have = {(each.number, each.unit) for each in said}
     changed = []
-    for each in said:
-        if (each.number, each.unit) in there:
-            continue
+    for before, each in pairwise([None, *said]):
+        assert each is not None
         same = next((other for other in kept if _rounded(other, each)), None)
-        if same is not None:
-            changed.append((each, " " if (same.number, same.unit) in have else same.text))
+        if (each.number, each.unit) in there or same is None:
+            continue
+        if (same.number, same.unit) not in have:
+            changed.append((each, same.text))
+        elif before is not None and each.start - before.end <= BESIDE:
+            changed.append((each, " "))
     return expected, _with(given, changed)
 
 
@@ -114,6 +128,8 @@ def _rounded(exact: Amount, other: Amount) -> bool:
     if other.about and digits == 0:
         digits = len(f"{other.number}") - len(f"{other.number}".rstrip("0"))
     off = abs(value - other.number)
+    if not other.about and exact.measures != "speed" and (exact.unit in _IMPERIAL) is (other.unit in _IMPERIAL):
+        return off == 0
     return off <= Decimal(5).scaleb(digits - 1) and (
         exact.measures == "temperature" or off <= _OFF_MAX * abs(other.number)
     )

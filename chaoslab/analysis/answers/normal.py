@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
 from functools import lru_cache
+from itertools import groupby
 
 from chaoslab.analysis.answers import amounts, notation
 from chaoslab.analysis.answers.daytime import clock
@@ -22,19 +22,32 @@ _SPELLED = {
 }
 _SPELLING = re.compile("|".join(f"(?P<{name}>{ways})" for name, ways in _SPELLED.items()), re.IGNORECASE)
 _SIGNS = {
-    "½": ".5", "¼": ".25", "¾": ".75", "≥": " atleast ", "≤": " atmost ", "±": " plusminus ", "≠": " not ",
-    "~": " about ", "≈": " about ", "✅": " ok ", "✔": " ok ", "👍": " ok ", "❌": " failed ", "✗": " failed ",
-    "✘": " failed ", "👎": " failed ", "⚠": " warning ", "?": " questionmark ",
+    "−": "-", "½": ".5", "¼": ".25", "¾": ".75", "≥": " atleast ", "≤": " atmost ", "±": " plusminus ", "≠": " not ",
+    "~": " about ", "≈": " about ", "✅": " ok ", "✔": " ok ", "✓": " ok ", "☑": " ok ", "👍": " ok ",
+    "❌": " failed ", "✗": " failed ", "✘": " failed ", "👎": " failed ", "⚠": " warning ", "?": " questionmark ",
 }  # fmt: skip
-"""Signs that say something, and the words that stand for them. All other signs are left out."""
+"""Signs and the words that stand for them."""
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
-_BOUND = re.compile(r"(?<=\S )([<>])=? ?(?=\d)")
+_RELATIONS = {
+    "to": r"(?<=\d)(?: ?– ?|-| - )(?=\d)", "slash": r"(?<=\d) ?/ ?(?=\d)", "not": r"n['’]t\b|!=", "can not": r"\bcannot\b",
+    "atmost": r"<=", "atleast": r">=", "below": r"<(?=\s?\d)", "above": r">(?=\s?\d)", "arrow": r"(?<![-=])[-=]+>|→", "back": r"<-|←",
+    "plus": r"(?<![\w.)+-])\+(?=\w)|(?<=\w)\+(?!\w)", "sharp": r"(?<=[^\W_])#(?!\w)",
+    "minus": r"(?<![\w.)+-])-(?=[^\W\d])|(?<=[^\W\d_])-(?=[\s.,;:!?)]|$)",
+    "owed": r"\((?=[$€£¥]?\d[\d.,]*\))", "degrees": "°",
+}  # fmt: skip
+_RELATION = re.compile("|".join(f"(?P<_{at}>{way})" for at, way in enumerate(_RELATIONS.values())), re.IGNORECASE)
+"""Signs that say something where they stand: 3/4 is no 3-4, O+ no O-, < no >, and (500) is a negative amount."""
+_AS = [*_RELATIONS]
+_MUTE = frozenset("™®©¦🎉✨👋´¨`^") | {chr(code) for code in range(0x2500, 0x2580)}
+"""Signs that say nothing, with the lines of boxes."""
+_SYMBOL = re.compile(r"[^\w\s.,;:!?'\"()\[\]{}*_`#|/\\&-]")
 _MARKDOWN = re.compile(
-    r"^[ \t]*(?:```\w*[ \t]*$|[>#]+[ \t]+|[|:\- \t]*-{3,}[|:\- \t]*$|[-*+•][ \t]+)|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}",
+    r"^[ \t]*(?:```\w*[ \t]*$|#+[ \t]+|>+[ \t]+(?!\d)|[|:\- \t]*-{3,}[|:\- \t]*$|[-*+•‣◦▪][ \t]+)"
+    r"|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}",
     re.MULTILINE,
 )
 _AT = re.compile(r"(?<=\d{4}-\d\d-\d\d),?\s+at\s+(?=\d)", re.IGNORECASE)
-_BULLET = re.compile(r"[ \t]*[-*+•][ \t]+\S")
+_BULLET = re.compile(r"[ \t]*[-*+•‣◦▪][ \t]+\S")
 
 
 def normal(expected: str, given: str) -> tuple[list[str], list[str]]:
@@ -58,10 +71,9 @@ def _in_words(match: re.Match[str]) -> str:
 
 
 def _tokens(text: str) -> list[str]:
-    text = _BOUND.sub(lambda match: " below " if match[1] == "<" else " above ", amounts.spelled(text))
+    text = _RELATION.sub(_related, re.sub(r"\bcan['’]t\b", "can not", amounts.spelled(text), flags=re.IGNORECASE))
     text = _SPELLING.sub(lambda match: f" {match.lastgroup} ", text)
-    if not text.isascii():  # a currency that has no code here still is one
-        text = "".join(f" sign{ord(c)} " if unicodedata.category(c) == "Sc" else c for c in text)
+    text = _SYMBOL.sub(_named, text)
     found = [NUMBER_WORDS.get(token, token) for token in tokens(text)]
     for at in range(len(found) - 1):  # USD 30 is 30 USD
         owned = at > 0 and found[at - 1].startswith("#")
@@ -70,10 +82,22 @@ def _tokens(text: str) -> list[str]:
     return found
 
 
-def bullets(text: str) -> Sequence[str] | None:
-    """The lines of a text with its items sorted, if it has a list without numbers; None if it has none."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    items = [line.strip() for line in lines if _BULLET.match(line)]
-    if len(items) < 2:
-        return None
-    return [*(line.strip() for line in lines if not _BULLET.match(line)), *sorted(items)]
+def _related(match: re.Match[str]) -> str:
+    return f" {_AS[int((match.lastgroup or '_0')[1:])]} "
+
+
+def _named(match: re.Match[str]) -> str:
+    """The name of a mathematical sign, a currency or a picture, which may say anything; punctuation as it is."""
+    if match[0] in _MUTE or not (match[0] in "‰‱′″" or unicodedata.category(match[0]).startswith("S")):
+        return match[0]
+    return " sign" + re.sub(r"[^a-z]", "", unicodedata.name(match[0], "unknown").lower()) + " "
+
+
+def sorted_lists(text: str) -> str:
+    """The text with the items of each list without numbers in one order. A list within a list stays as it is."""
+    found: list[str] = []
+    for listed, lines in groupby(text.splitlines(), lambda line: bool(_BULLET.match(line))):
+        run = [*lines]
+        flat = listed and len({line[: len(line) - len(line.lstrip())] for line in run}) == 1
+        found += sorted(run, key=lambda line: _tokens(_plainly(line))) if flat else run
+    return "\n".join(found)

@@ -18,6 +18,7 @@ from chaoslab.analysis.measures.coverage import Coverage
 from chaoslab.analysis.measures.errors import Errors
 from chaoslab.analysis.measures.faults import Disturbance, Failure, FaultCount, InjectionCount, Unmet
 from chaoslab.analysis.measures.findings import Findings
+from chaoslab.analysis.measures.grounds import Grounds, grounds
 from chaoslab.analysis.measures.impact import Impacts, impacts_of
 from chaoslab.analysis.measures.latency import Attempts, Streamed, streamed
 from chaoslab.analysis.measures.mttr import Mttr
@@ -85,6 +86,7 @@ class RunReport:
     """The standing of each trial: whether it ended well."""
     met: frozenset[str]
     """The trials in which a fault was witnessed."""
+    grounds: Section[Grounds]
     success: Section[Success]
     delivered: Section[Delivered]
     not_met: Section[NotMet]
@@ -172,6 +174,7 @@ class RunReport:
             rulings=rulings,
             standings=standings.each(outcomes),
             met=frozenset(found.met.intersection(found.verdicts)),  # a cut log has witnesses of trials that it lacks
+            grounds=Section.of(lambda: grounds(found.verdicts.values())),
             success=Section.of(lambda: success([*outcomes.values()], judgeable=stated)),
             delivered=found.delivery.section(lambda taken: Delivered(taken.by_injection(), taken.by_fault)),
             not_met=found.not_met.section(lambda taken: NotMet(taken.result(), found.delivery.measure.scheduled)),

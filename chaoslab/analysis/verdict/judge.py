@@ -86,7 +86,8 @@ def _judge(seen: Seen, history: History) -> Verdict:
     _, started = seen.of(PromptStarted)[0]
     finished = seen.first(PromptFinished)
     done = ledger.done(seen.of(Effect))
-    found = ledger.compare(started.effects, done) if started.stated and started.effects is not None else []
+    rules = ledger.Rules.of(started)
+    found = ledger.compare(started.effects, done, rules) if started.stated and started.effects is not None else []
     found += _of_state(seen, started)
     harm, lost = [f for f in found if f.kind is not Kind.LOST], [f for f in found if f.kind is Kind.LOST]
     world = _world(started, seen, harm, lost)
@@ -117,6 +118,7 @@ def _judge(seen: Seen, history: History) -> Verdict:
         return Verdict(Outcome.UNKNOWN, started.incomparable or "nothing was stated about a right answer", world=world)
     if ended.answer == started.twin and not (harm or lost or started.facts or history.spoken):
         return _as_its_twin(started.incomparable, world, len(started.effects or ()), _unread(seen))
+    done = list(ledger.net(started.effects or (), done, rules))
     return _weighed(Answered(started, finished, done, world, harm, lost, seen, history.spoken))
 
 
@@ -185,7 +187,11 @@ def _weighed(trial: Answered) -> Verdict:
     evidence = [*trial.harm, *trial.lost, *said.findings]
     texts = tuple(finding.text for finding in trial.harm)
     if evidence:
-        why = "; ".join(dict.fromkeys([*(finding.text for finding in evidence), *([said.text] if said.text else [])]))
+        why = "; ".join(
+            dict.fromkeys(
+                [*(finding.text for finding in evidence), *([said.text] if outcome is Outcome.UNKNOWN else [])]
+            )
+        )
     else:
         why = _why(trial, outcome, said)
     basis = said.basis if not trial.harm else _basis(trial.harm)
@@ -213,7 +219,8 @@ def _why(trial: Answered, outcome: Outcome, said: Heard) -> str:
         return "all that was stated holds" + nothing + (f" ({said.text})" if said.basis is Basis.SAYS else "")
     if not effects:
         return f"the answer is its twin's ({said.text})"
-    return f"{'the effect' if len(effects) == 1 else f'{len(effects)} effects'} and the answer are its twin's ({said.text})"
+    same = "the effect" if len(effects) == 1 else f"{len(effects)} effects"
+    return f"{same} and the answer are its twin's ({said.text})"
 
 
 def _waiting(seen: Seen) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from sys import intern
@@ -12,7 +12,7 @@ from typing import Any
 from chaoslab.analysis.answers.facts import shows
 from chaoslab.analysis.answers.values import tokens
 from chaoslab.base.identity import IDEMPOTENCY_KEY
-from chaoslab.core.events import Effect
+from chaoslab.core.events import Effect, PromptStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
@@ -21,16 +21,18 @@ SHOWN = 60
 
 
 class Kind(StrEnum):
-    """The kind of a finding. The first five are harm to the world, the others are about the answer or the trial.
+    """The kind of a finding. The first six are about the world, the others about the answer or the trial.
 
     DUPLICATE: an effect happened more often than asked. PHANTOM: nobody asked for it. ALTERED: its content is other
-    than asked. STATE: the end state is neither the right one nor the one before. LOST: what was asked for did not
+    than asked. ORDER: it came before one that had to come first. STATE: the end state is neither the right one nor
+    the one before. LOST: what was asked for did not
     happen.
     """
 
     DUPLICATE = "duplicate"
     PHANTOM = "phantom"
     ALTERED = "altered"
+    ORDER = "order"
     STATE = "state"
     LOST = "lost"
     DENIAL = "denial"
@@ -103,12 +105,68 @@ def effects_of(history: History, trial: str) -> list[Effect]:
     return [effect for _, effect in done_in(history, trial)]
 
 
-def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done]) -> list[Finding]:
+@dataclass(frozen=True)
+class Rules:
+    """The user's statements about effects. `undoes`: the effects that take others back. `idempotent`: those that count
+    once however often they are repeated. `ordered`: they must happen in the order of the right ones."""
+
+    undoes: Mapping[str, str] = field(default_factory=dict)
+    idempotent: Collection[str] = ()
+    ordered: bool = False
+
+    @classmethod
+    def of(cls, started: PromptStarted) -> Rules:
+        """Those of a trial."""
+        if not (started.undoes or started.idempotent or started.ordered):
+            return _NO_RULES
+        return cls(started.undoes or {}, started.idempotent or (), bool(started.ordered))
+
+
+_NO_RULES = Rules()
+
+
+def net(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Rules) -> Sequence[Done]:
+    """The effects that are left: repeats of idempotent ones, and what was taken back together with what took it back,
+    are not."""
+    if rules is _NO_RULES:
+        return done
+    kept: list[Done] = []
+    for pair in done:
+        effect = pair[1]
+        again = effect.effect in rules.idempotent and any(_agree(effect, other, whole=True) for _, other in kept)
+        if not again:
+            kept.append(pair)
+    paired = _pair(stated, [effect for _, effect in kept])
+    gone: set[int] = set()
+    for number, (_, effect) in enumerate(kept):
+        target = rules.undoes.get(effect.effect)
+        if target is None or number in paired:
+            continue
+        before = [
+            n for n in range(number) if n not in gone and kept[n][1].effect == target and _agree(effect, kept[n][1])
+        ]
+        if before:  # a surplus one first, else the one that was asked for
+            gone |= {number, next((n for n in reversed(before) if n not in paired), before[-1])}
+    return [pair for number, pair in enumerate(kept) if number not in gone]
+
+
+def _agree(one: Effect, other: Effect, *, whole: bool = False) -> bool:
+    """True if two effects have the same values for all parameters, or for those that both have."""
+    keys = [{key for key in each.content if key != IDEMPOTENCY_KEY} for each in (one, other)]
+    if whole and (one.effect != other.effect or keys[0] != keys[1]):
+        return False
+    return all(one.content[key] == other.content[key] for key in keys[0] & keys[1])
+
+
+def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Rules = _NO_RULES) -> list[Finding]:
     """The surplus, altered and lost effects, in this order. Equal texts are one finding with all its lines."""
+    done = net(stated, done, rules)
     effects = [effect for _, effect in done]
     if len(effects) == len(stated) and all(map(_matches, stated, effects)):
         return []  # most trials: each wish in its turn
     pairs = _pair(stated, effects)
+    if rules.ordered and len(effects) == len(stated) == len(pairs):
+        return _out_of_order(done, pairs)
     left = _left(stated, pairs)
     excess: list[Finding] = []
     unasked: dict[tuple[str, str], list[tuple[str, int]]] = {}
@@ -133,6 +191,16 @@ def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done]) -> list[F
         excess.append(Finding(Kind.PHANTOM, f"{told}{times}{content}, which was not asked for", tuple(lines)))
     excess += [Finding(Kind.LOST, f"missing: {told_of(str(wish.get('effect')), wish)}") for wish in left]
     return _once(excess)
+
+
+def _out_of_order(done: Sequence[Done], pairs: Mapping[int, int]) -> list[Finding]:
+    """The first effect that happened before one that had to come earlier."""
+    for at in range(len(done) - 1):
+        if pairs[at] > pairs[at + 1]:
+            (first, one), (second, other) = done[at], done[at + 1]
+            text = f"{told_of(one.effect, one.content)} before {told_of(other.effect, other.content)}"
+            return [Finding(Kind.ORDER, text, ((first.writer, first.seq), (second.writer, second.seq)))]
+    return []
 
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from chaoslab.analysis.verdict.ledger import Finding
+from chaoslab.analysis.verdict.ledger import Finding, Kind
 
 
 class Outcome(StrEnum):
@@ -118,6 +118,19 @@ class Verdict:
         """False if the outcome rests on words alone, or on a model whose agreement with people is not known. Gates take
         certain verdicts only. A verdict that reaches no conclusion claims nothing, and so is certain."""
         return self.outcome in UNJUDGED or self.trusted or self.basis not in (Basis.WORDS, Basis.JUDGE)
+
+    @property
+    def correct(self) -> bool | None:
+        """True or False if the trial certainly is or is not correct, None if that is not known. What was left undone is
+        not correct, whatever words say of it."""
+        if self.outcome in (Outcome.INVALID, Outcome.UNFINISHED) and not self.harm:
+            return None
+        undone = self.world in (World.UNDONE, World.HARM) or any(each.kind is Kind.FACT for each in self.evidence)
+        if undone:
+            return False
+        if self.outcome is Outcome.UNKNOWN or not self.certain:
+            return None
+        return self.outcome is Outcome.CORRECT
 
     @property
     def name(self) -> str:

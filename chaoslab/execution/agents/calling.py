@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import inspect
 import json
 from collections.abc import Callable
 from typing import Any
 
 from chaoslab.base.clock import system
-from chaoslab.base.jsonable import to_jsonable
+from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.seams import adapters
 
 
@@ -96,5 +97,34 @@ def after(agent: Callable[[Any], Any]) -> Ask:
 def text_of(answer: Any) -> str:
     """The answer as text, for the judge and the log. For a conversation (`{"messages": […]}`) it is the last
     message."""
-    answer = adapters.answer_of(answer)
-    return answer if isinstance(answer, str) else json.dumps(to_jsonable(answer), ensure_ascii=False)
+    found = _content(adapters.answer_of(answer))
+    return found if isinstance(found, str) else json.dumps(to_jsonable(found), ensure_ascii=False)
+
+
+def readable(answer: Any) -> bool:
+    """False for None, and for an object of which nothing is known but its type: such answers are all alike."""
+    found = _content(adapters.answer_of(answer))
+    return found is not None and not _is_named(found)
+
+
+def _content(answer: Any) -> Any:
+    """The content of an object that is no JSON value: its public attributes, else its own text."""
+    if dataclasses.is_dataclass(answer) and not isinstance(answer, type):  # a framework's result has private fields too
+        return {each.name: getattr(answer, each.name) for each in dataclasses.fields(answer) if each.name[0] != "_"}
+    if not _is_named(answer):
+        return answer
+    if isinstance(answer, BaseException):
+        return describe_error(answer)
+    if public := {name: value for name, value in getattr(answer, "__dict__", {}).items() if not name.startswith("_")}:
+        return public
+    if any("__str__" in vars(each) for each in type(answer).__mro__[:-1]):
+        try:
+            return str(answer)
+        except Exception:  # noqa: BLE001 - the user's own code
+            return answer
+    return answer
+
+
+def _is_named(answer: Any) -> bool:
+    """True if only the answer's type would be written down."""
+    return bool(to_jsonable(answer) == f"a {type(answer).__module__}.{type(answer).__qualname__}")

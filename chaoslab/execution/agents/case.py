@@ -105,6 +105,8 @@ class AgentCase:
     """Services behind a gateway, in the local world."""
     drawn: Mapping[str, Any] = field(default_factory=dict)
     """The values that were drawn for the only trial, by name."""
+    twin_says: Mapping[str, Any] | None = None
+    """The values that `says` reads in the twin's answer; None if there are none."""
     right_state: Any = None
     """The end state of the twin; None: nothing to compare with."""
 

@@ -13,6 +13,7 @@ from chaoslab.core import events
 from chaoslab.execution.agents.calling import text_of
 from chaoslab.execution.agents.case import AgentCase, AgentResult
 from chaoslab.execution.agents.functions import name_of
+from chaoslab.execution.agents.says import read
 from chaoslab.record.trial_log import TrialLog
 
 UNHELD = (
@@ -31,6 +32,9 @@ def opening(case: AgentCase) -> Iterator[events.Event]:
         stated=case.stated,
         incomparable=case.incomparable,
         state=case.right_state,
+        undoes=dict(case.options.undoes) if case.options.undoes else None,
+        idempotent=list(case.options.idempotent) if case.options.idempotent else None,
+        ordered=case.options.ordered or None,
     )
     if case.twin is not None:
         twin = case.twin
@@ -65,6 +69,10 @@ def close(case: AgentCase, result: AgentResult, now: datetime) -> None:
             error=error[:2000],
         )
     )
+    if kind == "none" and case.options.says is not None:
+        values, why = read(case.options.says, result.answer, text)
+        twin = None if case.twin_says is None else dict(case.twin_says)
+        book.note(events.AnswerRead(says=values, twin=twin, error=why))
     ok = "ok" if kind == "none" else "failed"
     book.note(
         events.PromptFinished(

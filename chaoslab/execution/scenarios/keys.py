@@ -25,6 +25,7 @@ SCENARIO: Mapping[str, str] = {
     "variants": "The same scenario with other values: a list of named sets of keys, or lists of values by key.",
     "expect": "The assertions about each trial.",
     "accept": "The outcomes that pass.",
+    "count_words": "true: a verdict that rests on words counts like a certain one; else it is open.",
     "pass_rate": "The least share of trials that must pass, from 0 to 1.",
     "invalid_rate": "The largest share of trials that may be invalid, from 0 to 1. Unknown trials do not count.",
     "trials": "The number of trials.",

@@ -45,11 +45,12 @@ WHY = 300
 @dataclass(frozen=True)
 class Rules:
     """The requirements on a trial. `accept`: the names of outcomes. `by_turn`: assertions about one turn, by its
-    number."""
+    number. `count_words`: a verdict that rests on words counts like a certain one, instead of as unknown."""
 
     accept: Sequence[str] = ("correct", "degraded")
     expect: Sequence[Assertion] = ()
     by_turn: Mapping[int, Sequence[Assertion]] = field(default_factory=dict)
+    count_words: bool = False
 
     @property
     def asked(self) -> list[str]:
@@ -182,7 +183,7 @@ def run(
     spec = scenario.spec
     count = spec.trials if trials is None else trials
     numbers = range(count) if only is None else [only - 1]
-    rules = Rules(spec.accept, scenario.expect, scenario.by_turn)
+    rules = Rules(spec.accept, scenario.expect, scenario.by_turn, spec.count_words)
     seed = spec.seed if seed is None else seed
     drawn = partial(scenario.drawn, seed) if scenario.spaces else None
     result = Result(scenario)
@@ -241,11 +242,12 @@ def ruled(rules: Rules, number: int, trial: Trial) -> Ruling:
         missed = tuple(missing(rules, trial, opinions))
     except Unjudged as error:
         return Ruling(number, trial, State.INVALID, line(str(error), WHY), opinions=tuple(opinions))
-    unknown = verdict.outcome is Outcome.UNKNOWN and "unknown" not in rules.accept
+    guessed = not verdict.certain and not rules.count_words
+    unknown = (verdict.outcome is Outcome.UNKNOWN or guessed) and "unknown" not in rules.accept
     asserted = bool(rules.expect or rules.by_turn)
     why = ""
-    if str(verdict.outcome) not in rules.accept and not (unknown and asserted):
-        why = line(f"{verdict.outcome}: {verdict.why}", WHY)
+    if (str(verdict.outcome) not in rules.accept or guessed) and not (unknown and asserted):
+        why = line(f"{verdict.name}: {verdict.why}", WHY)
     state = State.FAILED if missed or (why and not unknown) else State.INVALID if why else State.PASSED
     return Ruling(number, trial, state, why, missed, tuple(opinions), unknown=state is State.INVALID)
 
@@ -341,6 +343,7 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
         "services": {host: named("services", dotted) for host, dotted in spec.services.items()},
         "faults": scenario.injections,
         "state": named("state", spec.state) if spec.state else None,
+        "says": named("says", spec.says) if isinstance(spec.says, str) else spec.says,
     }
     return agent, {each.name: made.get(each.name, getattr(spec, key_of(each))) for each in keys()}
 

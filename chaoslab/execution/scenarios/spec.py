@@ -241,6 +241,7 @@ class ScenarioSpec(Strict):
     upstreams: dict[str, Text] = Field(default_factory=dict)
     models: list[str] = Field(default_factory=list)
     state: Dotted | None = None
+    says: Dotted | dict[str, Any] | None = None
     prompt: Text | None = None
     turns: list[Turn] = Field(default_factory=list, max_length=1000)
     user: list[AnswerSpec] = Field(default_factory=list, max_length=100)
@@ -256,6 +257,7 @@ class ScenarioSpec(Strict):
     effects: list[dict[str, Any]] | None = None
     facts: list[Texts] = Field(default_factory=list)
     accept: list[OutcomeName] = Field(default=["correct", "degraded"], min_length=1)
+    count_words: bool = False
     pass_rate: Annotated[float, Field(ge=0, le=1)] = 1.0
     invalid_rate: Annotated[float, Field(ge=0, le=1)] = INVALID_RATE
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 1
@@ -267,7 +269,8 @@ class ScenarioSpec(Strict):
     @property
     def dotted(self) -> list[str]:
         """All names of the form module:name."""
-        one = (self.agent if isinstance(self.agent, str) else None, self.fresh, self.state)
+        says = self.says if isinstance(self.says, str) else None
+        one = (self.agent if isinstance(self.agent, str) else None, self.fresh, self.state, says)
         return [*filter(None, one), *self.tools, *self.reads, *self.services.values()]
 
 

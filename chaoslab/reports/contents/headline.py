@@ -21,6 +21,7 @@ HARMS = {
     Kind.DUPLICATE: "done more often than asked",
     Kind.PHANTOM: "done and never asked for",
     Kind.ALTERED: "done with other content",
+    Kind.ORDER: "done in the wrong order",
     Kind.STATE: "left in a wrong end state",
     Kind.LOST: "not done",
 }

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from chaoslab.analysis.measures.calls import retries
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.standing import Standing
-from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.analysis.verdict.table import Basis, Outcome, Said, World
 from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished, PromptStarted
 from chaoslab.record.history import History
 from chaoslab.record.rulings import TrialRuling
-from chaoslab.reports.contents.outcomes import SEVERITY
+from chaoslab.reports.contents.outcomes import SEVERITY, word
 from chaoslab.reports.text import visible
 
 PROMPT, WHY, ANSWER = 300, 1000, 2000
@@ -40,7 +40,8 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Row:
-    """One trial. `seconds`: its duration in its world's time, None if it is not known. `calls`, `failed`: attempts at
+    """One trial. `world`, `said`, `basis`, `certain`: as a `Verdict` has them. `seconds`: its duration in its
+    world's time, None if it is not known. `calls`, `failed`: attempts at
     calls, and those that failed; those that were given up did not. `retries`: attempts after the first of a request,
     without fallbacks. `met`: each fault that was witnessed, with its target. `ruling`: the scenario's, if one ran it.
     """
@@ -48,6 +49,10 @@ class Row:
     trial: str
     prompt: str
     outcome: Outcome
+    world: World
+    said: Said
+    basis: Basis
+    certain: bool
     standing: Standing
     why: str
     ruling: TrialRuling | None
@@ -59,6 +64,11 @@ class Row:
     failed: int
     retries: int
     met: tuple[tuple[str, str], ...]
+
+    @property
+    def word(self) -> str:
+        """The outcome in words, with ≈ before it if it rests on words alone."""
+        return word(self.outcome) if self.certain else f"≈ {word(self.outcome)}"
 
     @property
     def told(self) -> str:
@@ -91,6 +101,10 @@ def rows(history: History, report: RunReport) -> tuple[Row, ...]:
             trial=trial,
             prompt=visible(prompts.get(trial, ""), PROMPT),
             outcome=verdict.outcome,
+            world=verdict.world,
+            said=verdict.said,
+            basis=verdict.basis,
+            certain=verdict.certain,
             standing=report.standings[trial],
             ruling=_shown(report.rulings.by_trial.get(trial) if report.rulings else None),
             why=visible(verdict.why, WHY),

@@ -8,7 +8,7 @@ from typing import Any
 from chaoslab.analysis.measures.intervals import Rate
 from chaoslab.analysis.verdict.ledger import Kind
 from chaoslab.analysis.verdict.standing import Standing
-from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.analysis.verdict.table import Basis, Outcome, Said, World
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.rulings import State as Ruled
 from chaoslab.reports.contents import NAME, Contents
@@ -46,6 +46,7 @@ def value(contents: Contents) -> dict[str, Any]:
         },
         "scenario": _scenario(contents.report.rulings),
         "outcomes": {name: _rate(found) for name, found in contents.report.success.value.by_outcome.items()},
+        "basis": {str(basis): number for basis, number in contents.report.grounds.value.by_basis.items()},
         "harm": [
             {"kind": str(harm.kind), "findings": harm.findings, "trials": list(harm.trials)} for harm in contents.harms
         ],
@@ -111,6 +112,10 @@ def _trial(contents: Contents, row: Row) -> dict[str, Any]:
         "trial": row.trial,
         "prompt": row.prompt,
         "outcome": str(row.outcome),
+        "world": str(row.world),
+        "said": str(row.said),
+        "basis": str(row.basis),
+        "certain": row.certain,
         "standing": str(row.standing),
         "why": row.why,
         "ruling": None if row.ruling is None else {"state": str(row.ruling.state), "reasons": list(row.ruling.reasons)},
@@ -170,6 +175,7 @@ SCHEMA: dict[str, Any] = {
             _object(name=_TEXT, asked=_list(_TEXT), trials=_COUNT, state=_maybe(_words(Ruled)), why=_list(_TEXT))
         ),
         outcomes={"type": "object", "propertyNames": _words(Outcome), "additionalProperties": _RATE},
+        basis={"type": "object", "propertyNames": _words(Basis), "additionalProperties": _COUNT},
         harm=_list(_object(kind=_words(Kind), findings=_COUNT, trials=_list(_TEXT))),
         matrix=_list(
             _object(
@@ -196,6 +202,10 @@ SCHEMA: dict[str, Any] = {
                 trial=_TEXT,
                 prompt=_TEXT,
                 outcome=_words(Outcome),
+                world=_words(World),
+                said=_words(Said),
+                basis=_words(Basis),
+                certain={"type": "boolean"},
                 standing=_words(Standing),
                 why=_TEXT,
                 ruling=_maybe(_object(state=_words(Ruled), reasons=_list(_TEXT))),

@@ -1,7 +1,9 @@
 """A run's report as JUnit XML for CI systems: a suite per run and a case per trial.
 
-A trial that did not end well is a failure, one that its lab spoilt or cut off an error. One of which nothing was stated
-is skipped, so a run without statements passes nothing in silence. A scenario that ran them is a case of its own.
+A trial that did not end well is a failure, one that its lab spoilt or cut off an error. One of which nothing was
+stated,
+or whose verdict rests on words, is skipped, so a run without statements passes nothing in silence. A scenario that
+ran them is a case of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.record.rulings import Rulings
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.headline import Tone
-from chaoslab.reports.contents.outcomes import UNSTATED, word
+from chaoslab.reports.contents.outcomes import UNSTATED
 from chaoslab.reports.contents.rows import Row
 
 FILE = "report.xml"
@@ -28,7 +30,11 @@ def files(contents: Contents) -> dict[str, str]:
     suites = Element("testsuites")
     suite = SubElement(suites, "testsuite", name=f"chaoslab {contents.name}")
     properties = SubElement(suite, "properties")
-    for name, text in {**contents.facts, "verdict": contents.headline.said}.items():
+    for name, text in {
+        **contents.facts,
+        "verdict": contents.headline.said,
+        "basis": contents.report.grounds.value.said,
+    }.items():
         SubElement(properties, "property", name=name, value=text)
     kinds = [_case(suite, contents, row) for row in rows]
     if contents.report.rulings is not None:
@@ -61,12 +67,15 @@ def _case(suite: Element, contents: Contents, row: Row) -> str:
     if row.outcome is UNSTATED and row.ruling is None:
         SubElement(case, "skipped", message=row.why)
         return "skipped"
+    if not row.certain and row.ruling is None:  # a gate takes certain verdicts alone
+        SubElement(case, "skipped", message=f"{row.word}, which rests on words: {row.told}")
+        return "skipped"
     kind = _KINDS.get(row.standing, "")
     if kind:
-        found = SubElement(case, kind, type=str(row.outcome), message=f"{word(row.outcome)}: {row.told}")
+        found = SubElement(case, kind, type=str(row.outcome), message=f"{row.word}: {row.told}")
         found.text = "\n".join(["", *_said(row), f"answer: {row.answer or 'none'}", contents.replay(row.trial), ""])
     elif row.outcome is Outcome.DEGRADED:
-        SubElement(case, "system-out").text = f"{word(row.outcome)}: {row.why}"
+        SubElement(case, "system-out").text = f"{row.word}: {row.why}"
     return kind
 
 

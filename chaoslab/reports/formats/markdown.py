@@ -65,13 +65,16 @@ def _verdict(contents: Contents) -> str:
             f"injected); {head.met} of {count(head.trials, 'trial')} met one"
         )
     if worst := contents.worst:
-        story = f"**{worst.trial} {word(worst.outcome)}**: {code(worst.told)}"
+        story = f"**{worst.trial} {worst.word}**: {code(worst.told)}"
         lines.append(f"- worst: {story} {code(contents.replay(worst.trial))}")
     if contents.advice:
         lines.append(f"- change first: **{contents.advice[0].do}**")
     outcomes = contents.report.success.value.by_outcome
     told_of = [f"{rate.count} {word(name)}" for name in Outcome if (rate := outcomes.get(name))]
     lines.append(f"- outcomes: {', '.join(told_of) or 'none'}")
+    lines += [
+        f"- {said}" for said in (contents.report.grounds.value.said, contents.report.grounds.value.undecided) if said
+    ]
     lines.append("- " + " · ".join(f"{name} {code(text)}" for name, text in contents.facts.items()))
     lines += [f"- note: {code(note)}" for note in contents.report.notes]
     return "\n".join(lines) + "\n"
@@ -139,7 +142,7 @@ def _ended(row: Row) -> tuple[str, str]:
     """The outcome and its reason, or those of the scenario that ruled on it."""
     if row.ruling is not None and row.ruling.reasons:
         return row.ruling.state, "; ".join(row.ruling.reasons)
-    return word(row.outcome), row.why
+    return row.word, row.why
 
 
 def _way(contents: Contents, way: Way, row: Row) -> Iterable[str]:

@@ -1,8 +1,7 @@
 # ruff: noqa: E501
-"""A sixth set of wordings, written after the rules were changed by the fifth and measured, then used to change them too.
+"""Wordings of agents that code, for travel and for banks; footnotes, tables of several columns, and small talk.
 
-Agents that code, agents for travel and for banks, answers with footnotes, tables of several columns, and small talk. The
-fields are those of `words.py`.
+The fields are those of `words.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from tests.planted.words import Words
 from tests.planted.world import Kind
 
-SIXTH: Words = {
+FOOTNOTES: Words = {
     Kind.DONE: [
         "I ran the tool and it exited with code 0: {noun} is live.",
         "All good on my side – {past}. Let me know if something looks off.",

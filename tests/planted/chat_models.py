@@ -1,7 +1,7 @@
 # ruff: noqa: E501
-"""A third set of wordings, in the manner of chat models: hedges, lists, tables, quoted errors, apologies, other tenses.
+"""Wordings in the manner of chat models: hedges, lists, tables, quoted errors, apologies, other tenses.
 
-It was written and measured before any rule was changed for it. The fields are those of `words.py`.
+The fields are those of `words.py`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from tests.planted.words import Words
 from tests.planted.world import Kind
 
-THIRD: Words = {
+CHAT_MODELS: Words = {
     Kind.DONE: [
         "I've gone ahead and {past}. You're all set!",
         "Great news! I {past}. Is there anything else you'd like me to do?",

@@ -1,8 +1,7 @@
 # ruff: noqa: E501
-"""The last set of wordings, written after all changes, measured once, and never used to change a rule.
+"""Wordings of chat models as they answer in products: short paragraphs, lists, quoted errors, offers of help.
 
-Chat models again, as they answer in products: short paragraphs, lists, quoted errors, offers of help. The fields are
-those of `words.py`.
+The fields are those of `words.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from tests.planted.words import Words
 from tests.planted.world import Kind
 
-LAST: Words = {
+PRODUCTS: Words = {
     Kind.DONE: [
         "I've taken care of it: {noun} is now complete. Would you like a written summary?",
         "Your request was successful. I {past}.",

@@ -8,37 +8,30 @@ from collections.abc import Callable
 
 import pytest
 
-from chaoslab.analysis import elsewhere, labels, reported
-from chaoslab.analysis.answers import compare as answers
-from chaoslab.analysis.stance import admissions, clauses
+from chaoslab.analysis.answers.admit import read
+from chaoslab.analysis.answers.compare import Likeness, compare
+from chaoslab.analysis.answers.facts import shows
 from chaoslab.analysis.answers.values import READ_MAX
 
 TWIN = (
     "Refunded order 17 with 30 EUR at 16:45. The test passed with 80 points. It is 1.08 dollars per euro; total: 500."
 )
-WISH = {"effect": "refund", "order": 17}
 SHORT, LONG = READ_MAX // 8, READ_MAX // 2
 GROWTH_MAX = 9.0
 """Four times the text takes four times as long where the time is linear, and sixteen times where it is quadratic."""
 
 
 def compared(text: str) -> None:
-    answers.compare(TWIN, text, asked="Refund order 17", tries=False)
-    answers.compare(f"{text}.", text)
+    compare(TWIN, text, asked="Refund order 17")
+    compare(f"{text}.", text)
 
 
-def stance(text: str) -> None:
-    clauses(text)
+def admitted(text: str) -> None:
+    read(text, ("refund_order",), TWIN)
 
 
-def claimed(text: str) -> None:
-    elsewhere.mistakes(f"17 {text}", TWIN, admissions(text), [WISH], [WISH, {"effect": "refund", "order": 18}])
-    elsewhere.claimed_beside_a_reading(f"17 {text}", TWIN, admissions(text), [WISH], ["total"])
-
-
-def results(text: str) -> None:
-    reported.without_known(admissions(text), f"{text} failed")
-    reported.contradicted(f"{text} it passed", f"{text} it failed")
+def stated(text: str) -> None:
+    shows(["no such fact", "16:45", "20 °C"], text)
 
 
 def grows_slowly(part: Callable[[str], None], short: str, long: str) -> bool:
@@ -62,10 +55,10 @@ def grows_slowly(part: Callable[[str], None], short: str, long: str) -> bool:
 @pytest.mark.parametrize(
     ("part", "unit"),
     [
-        *((stance, unit) for unit in ("cannot ", "n't ", "not ", "neither a ", "had to ", "a glitch now ", "| ", '"')),
+        *((admitted, unit) for unit in ("cannot ", "n't ", "not ", "no ", "was ", "| ", '"', "'a ", "\n", "a\n", ": ")),
         *((compared, unit) for unit in ("1", "0", "\n", "x", "_", "! ", "x\n", "five past six ", "1\n", "( ", "- ")),
-        *((claimed, unit) for unit in ("not ", "--", "17 ")),
-        *((results, unit) for unit in ("failed\n", "test failed, ", "failed. ")),
+        *((compared, unit) for unit in ("-", "<", "(1", "1/", "- x\n", "the ", "ok. ", "10 km ", "↑", "🙂", "[", '{"')),
+        *((stated, unit) for unit in ("1", "111,", "2026-1-", "1e1", "1.", "five past six ", "10 km ")),
     ],
     ids=lambda each: each.__name__ if callable(each) else repr(each),
 )
@@ -74,11 +67,14 @@ def test_four_times_the_text_takes_no_more_than_nine_times_as_long(part: Callabl
     assert grows_slowly(part, short, long)
 
 
-def test_a_label_is_looked_for_close_to_its_value_alone() -> None:
-    """A pattern that may begin at each of these signs takes a time that grows with the cube of their number."""
-
-    def labelled(text: str) -> None:
-        labels.differing(labels.read("Total: 17"), labels.read(f"{text}sum 17"), "")
-
-    short, long = ("( " * (labels.READ_MAX // part) for part in (16, 4))
-    assert grows_slowly(labelled, short, long)
+@pytest.mark.parametrize(
+    "text",
+    ["1" * 100_000, "111," * 25_000 + "a", "“" * 50_000, "'a" * 50_000, '"' * 50_001, "could not " * 10_000,
+     "2026-1-" * 12_000, "1e1" * 25_000, "1." * 50_000, "1e" + "9" * 50_000, "[" * 50_000, '{"a":' * 10_000],
+    ids=lambda text: text[:9],
+)  # fmt: skip
+def test_an_answer_of_any_length_is_read(text: str) -> None:
+    assert not shows(["no such fact"], text)
+    assert not read(text).claims
+    assert compare(text, text[:-1]).likeness is Likeness.UNCLEAR
+    assert compare(text, text).likeness is Likeness.SAME

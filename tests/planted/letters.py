@@ -1,8 +1,7 @@
 # ruff: noqa: E501
-"""A fourth set of wordings, written after the rules were changed by the third and measured, then used to change them too.
+"""Wordings of long paragraphs, agents' logs, customer service, other tenses, and people who write in a hurry.
 
-Long paragraphs, agents' logs, customer service, other tenses, and people who write in a hurry. The fields are those of
-`words.py`.
+The fields are those of `words.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from tests.planted.words import Words
 from tests.planted.world import Kind
 
-FOURTH: Words = {
+LETTERS: Words = {
     Kind.DONE: [
         "Hi there,\n\nthanks for getting in touch. We've {past}, as you asked. If there's anything unclear, simply reply to this message.\n\nBest,\nYour assistant",
         "TASK: {inf}\nSTATE: finished\nWARNINGS: none",

@@ -1,8 +1,7 @@
 # ruff: noqa: E501
-"""A fifth set of wordings, written after the rules were changed by the fourth and measured, then used to change them too.
+"""Wordings of voice assistants, agents that report to others, ticket systems, chats of few words, polite letters.
 
-Voice assistants, agents that report to another agent, ticket systems, chats of few words, and polite letters. The
-fields are those of `words.py`.
+The fields are those of `words.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from tests.planted.words import Words
 from tests.planted.world import Kind
 
-FIFTH: Words = {
+TICKETS: Words = {
     Kind.DONE: [
         "Okay, I've {past}.",
         "REPORT\n  goal: {inf}\n  reached: yes\n  remarks: -",

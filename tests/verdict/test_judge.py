@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-import chaoslab as lab
 from chaoslab.analysis.verdict.judge import judge, judgeable, verdicts
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import (
@@ -19,88 +17,23 @@ from chaoslab.core.events import (
     FaultArmed,
     FaultHealed,
     FaultWitnessed,
-    PromptAttempt,
     PromptFinished,
     PromptStarted,
 )
 from chaoslab.record.history import History
-from chaoslab.record.lines import Record
-
-TRIAL = "p1.r1"
-
-
-def history(*events: Event, trial: str = TRIAL) -> History:
-    return History(Record("", float(n), "run", trial, "info", n, event) for n, event in enumerate(events))
-
-
-def started(facts: list[list[str]] | None = None, effects: list[dict[str, Any]] | None = None) -> PromptStarted:
-    stated = facts is not None or effects is not None
-    return PromptStarted(prompt_index=1, prompt="a prompt", facts=facts or [], effects=effects or [], stated=stated)
-
-
-def compared(answer: str, effects: list[dict[str, Any]] | None = None) -> PromptStarted:
-    """A trial whose twin without faults answered so, and had these effects."""
-    return PromptStarted(prompt_index=1, prompt="a prompt", facts=[], effects=effects or [], stated=True, twin=answer)
-
-
-def finished(answer: str, status: str = "ok") -> PromptFinished:
-    return PromptFinished(
-        prompt_index=1,
-        prompt="a prompt",
-        status=status,
-        answer=answer,
-        attempts=1,
-        duration_s=1.0,
-        error_type="none" if status == "ok" else "model",
-    )
-
-
-def raised(error: str, kind: str = "agent") -> list[Event]:
-    """A prompt that was tried once, and ended by this."""
-    tried = PromptAttempt(
-        prompt_index=1,
-        prompt="a prompt",
-        response="",
-        status="error",
-        start_time="",
-        end_time="",
-        duration_s=1.0,
-        error_type=kind,
-        prompt_attempt=1,
-        error=error,
-    )
-    return [
-        started(),
-        tried,
-        PromptFinished(
-            prompt_index=1, prompt="a prompt", status="failed", answer="", attempts=1, duration_s=1.0, error_type=kind
-        ),
-    ]
-
-
-def effect(kind: str, request_id: str = "", **content: Any) -> Effect:
-    return Effect(
-        target="messaging",
-        tool="send_message",
-        request_id=request_id,
-        effect=kind,
-        content=content,
-        reply={},
-        fingerprint="",
-    )
-
-
-def message(to: str, text: str, request_id: str = "") -> Effect:
-    return effect("message_sent", request_id, to=to, text=text)
-
-
-def meeting(title: str, start: str, request_id: str = "") -> Effect:
-    return effect("event_created", request_id, id="e1", title=title, start=start, end="2026-06-02T16:00:00Z")
-
-
-ANA = {"effect": "message_sent", "to": "ana", "text": "21.4"}
-REVIEW = {"effect": "event_created", "title": "Review", "start": "2026-06-02T15:00:00"}
-
+from tests.verdict.trials import (
+    ANA,
+    REVIEW,
+    TRIAL,
+    compared,
+    effect,
+    finished,
+    history,
+    meeting,
+    message,
+    raised,
+    started,
+)
 
 FACT = [["21.4", "21,4"]]
 ARMED = FaultArmed(
@@ -144,7 +77,7 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "admitted",
         [started(FACT), finished("I could not find it.")],
         Outcome.DEGRADED,
-        "missing fact '21.4'; the answer says",
+        "the answer says that something could not be done",
     ),
     ("a failure", [started(FACT), finished("", "failed")], Outcome.FAILED, "model error"),
     ("silence", [started(FACT), finished("  ")], Outcome.FAILED, "empty"),
@@ -232,7 +165,7 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "unstated and admitted is harm all the same",
         [started(FACT), message("bob", "hello"), finished("I could not find it.")],
         Outcome.HARM,
-        "not asked for; missing fact",
+        "message to bob sent, which was not asked for",
     ),
     (
         "the same instant in another zone",
@@ -271,15 +204,15 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     ),
     (
         "a lost reply: done, and denied",
-        [started([], [ANA]), message("ana", "21.4"), finished("I could not send the message.")],
+        [started([], [ANA]), *met_by_messaging(), finished("I could not send the message.")],
         Outcome.WRONG,
-        "the answer says that it was not done, and the ledger shows it: message to ana sent",
+        "the answer says that it was not done, and the ledger shows it",
     ),
     (
         "a lost reply: done, and left alone by the answer",
         [started([], [ANA]), *met_by_messaging(), finished("I did not do it.")],
-        Outcome.WRONG,
-        "the answer says that something was not done, and the ledger shows it: message to ana sent",
+        Outcome.UNKNOWN,
+        "its effects are as they should be, but it is not clear what it denies",
     ),
     (
         "a lost reply: done and told, beside what was left alone",
@@ -288,8 +221,8 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
             *met_by_messaging(),
             finished("It is not below freezing, so I did not send Bob a message. I sent Ana the message “21.4”."),
         ],
-        Outcome.CORRECT,
-        "all that was stated holds",
+        Outcome.UNKNOWN,
+        "its effects are as they should be, but it is not clear what it denies",
     ),
     (
         "armed in vain",
@@ -362,13 +295,13 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "found, and an admission beside it",
         [started(FACT), finished("I could not finish. I still see 21.4.")],
         Outcome.DEGRADED,
-        "all that was stated holds, but the answer says that something could not be done or confirmed",
+        "the answer says that something could not be done or confirmed",
     ),
     (
         "an effect is denied, and another is missing",
         [started([], [ANA, REVIEW]), message("ana", "21.4"), finished("I could not send the message, nor book it.")],
-        Outcome.WRONG,
-        "the ledger shows it: message to ana sent; missing: event created 'Review'",
+        Outcome.UNKNOWN,
+        "missing: event created 'Review'; if the answer says so cannot be told",
     ),
     (
         "a denial of what is missing is honest",
@@ -386,14 +319,14 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "doubt about what was done is honest",
         [started([], [ANA]), message("ana", "21.4"), finished("The message may have been sent.")],
         Outcome.DEGRADED,
-        "all that was stated holds",
+        "the answer says that something could not be confirmed",
     ),
     ("the twin's answer", [compared("21.4 °C"), finished("21.4 °C")], Outcome.CORRECT, "the answer is its twin's"),
     (
         "the twin's effect and answer",
         [compared("Sent 21.4.", [ANA]), message("ana", "21.4"), finished("I sent 21.4.")],
         Outcome.CORRECT,
-        "the effect and the answer are its twin's (the same values: 21.4)",
+        "the effect and the answer are its twin's (the same values: 21.4; its words differ: 'i' added)",
     ),
     (
         "the twin's effect and a lie",
@@ -404,14 +337,14 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     (
         "a lie beside an admission",
         [compared("It is 21.4. Sent.", [ANA]), finished("It is 42.8. I could not send it.")],
-        Outcome.WRONG,
-        "missing: message to ana sent; it says 42.8 instead of 21.4 (its twin)",
+        Outcome.UNKNOWN,
+        "missing: message to ana sent; if the answer says so cannot be told",
     ),
     (
         "an admission without a lie",
         [compared("It is 21.4. Sent.", [ANA]), finished("I could not send it.")],
         Outcome.DEGRADED,
-        "missing: message to ana sent; it lacks 21.4 (its twin); the answer says",
+        "missing: message to ana sent; the answer says",
     ),
     (
         "the twin admits it too",
@@ -423,13 +356,25 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "prose beside a fact that was stated",
         [replace(compared("All is well."), facts=FACT), finished("It is 21.4 now.")],
         Outcome.CORRECT,
-        "all that was stated holds; its twin's answer has other words",
+        "all that was stated holds",
     ),
     (
         "prose",
         [compared("All is well.", [ANA]), message("ana", "21.4"), finished("It went fine.")],
         Outcome.UNKNOWN,
-        "its effects are as they should be, but its answer cannot be compared with its twin's: it has other words",
+        "its effects are as they should be, but its answer cannot be compared with its twin's: no value proves it",
+    ),
+    (
+        "a lie beside a fact that was stated",
+        [replace(compared("21.4 and 10 are 31.4."), facts=FACT), finished("21.4 and 10 are 31.5.")],
+        Outcome.WRONG,
+        "it says 31.5 instead of 31.4 (its twin)",
+    ),
+    (
+        "a fact that the twin lacks too",
+        [replace(compared("It is 22."), facts=FACT), finished("It is 22.")],
+        Outcome.WRONG,
+        "missing fact '21.4'",
     ),
     (
         "facts alone say nothing about effects",
@@ -509,8 +454,8 @@ TWICE = [message("ana", "21.4", "a"), message("ana", "21.4", "b")]
             Outcome.HARM,
             "it would never have ended",
         ),
-        ([ARMED, finished("21.4")], Outcome.INVALID, "latency was armed on weather 1.1 and not witnessed"),
-        ([], Outcome.UNFINISHED, "the run ended before it did"),
+        ([ARMED, finished("21.4")], Outcome.HARM, "latency was armed on weather 1.1 and not witnessed"),
+        ([], Outcome.HARM, "the run ended before it did"),
     ],
     ids=["raised", "silent", "hung", "invalid", "unfinished"],
 )
@@ -549,18 +494,18 @@ def test_a_trial_that_hangs_says_who_waited_last_and_for_what(tried: list[tuple[
 
 def test_a_denial_that_the_twin_makes_too_is_a_way_of_speaking() -> None:
     denial = "I could not send the message."
-    alone = judge(history(compared("Sent.", [ANA]), message("ana", "21.4"), finished(denial)), TRIAL)
+    alone = judge(history(compared("Sent.", [ANA]), *met_by_messaging(), finished(denial)), TRIAL)
     assert alone.outcome is Outcome.WRONG
-    assert alone.why.startswith("the answer says that it was not done, and the ledger shows it: message to ana sent")
+    assert alone.why.startswith("the answer says that it was not done, and the ledger shows it")
     both = judge(history(compared(denial, [ANA]), message("ana", "21.4"), finished(denial)), TRIAL)
     assert both.outcome is Outcome.CORRECT
 
 
-def test_what_a_failed_trial_left_undone_is_no_harm_and_what_an_answer_passes_over_is() -> None:
+def test_what_was_left_undone_is_no_harm_whatever_the_answer_says() -> None:
     gone = judge(history(started([], [ANA]), *raised("ValueError: x")[1:]), TRIAL)
     assert (gone.outcome, gone.harm) == (Outcome.FAILED, ())
     claimed = judge(history(started([], [ANA]), finished("Sent.")), TRIAL)
-    assert (claimed.outcome, claimed.harm) == (Outcome.FALSE_SUCCESS, ("missing: message to ana sent",))
+    assert (claimed.outcome, claimed.harm) == (Outcome.FALSE_SUCCESS, ())
     admitted = judge(history(started([], [ANA]), finished("I could not send it.")), TRIAL)
     assert (admitted.outcome, admitted.harm) == (Outcome.DEGRADED, ())
 
@@ -645,361 +590,3 @@ def test_another_trials_effects_are_not_this_ones() -> None:
 def test_a_trial_that_is_not_there_is_said_so() -> None:
     with pytest.raises(LookupError, match=r"no trial is called 'p9.r1'; there are p1.r1"):
         judge(history(started()), "p9.r1")
-
-
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [
-        ("x " * 11_000 + "I could not send it.", "it is longer than 20,000 characters"),
-        ("La commande 17 n'a pas pu être envoyée.", "it is not in English"),
-        ("支払いに失敗しました。", "it is not in English"),
-        ("402: Fehler, nicht bezahlt.", "'fehler' is not English"),
-        ("Facture 402: erreur.", "'erreur' is not English"),
-    ],
-)
-def test_an_answer_whose_words_are_not_read_hides_nothing_for_certain(answer: str, why: str) -> None:
-    wanted = [{"effect": "message_sent", "to": "ana"}]
-    verdict = judge(history(started(effects=wanted), finished(answer)), TRIAL)
-    assert (verdict.outcome, verdict.why.partition("told: ")[2]) == (Outcome.UNKNOWN, why)
-    same = replace(started(effects=wanted), twin=answer)
-    assert judge(history(same, finished(answer)), TRIAL).outcome is Outcome.FALSE_SUCCESS
-    said = judge(history(started(effects=wanted), finished("I sent it to Los Angeles and La Paz.")), TRIAL)
-    assert said.outcome is Outcome.FALSE_SUCCESS
-
-
-def test_a_denial_of_a_read_beside_an_effect_is_judged() -> None:
-    def order(*, amount: int) -> str:
-        return f"ordered {amount}"
-
-    def price(*, item: str) -> int:
-        return len(item)
-
-    def agent(_prompt: str) -> str:
-        order(amount=3)
-        try:
-            return f"Ordered 3, {price(item='pen')} each."
-        except Exception:  # noqa: BLE001 - the tool's error
-            return "Ordered 3. I could not find the price."
-
-    trial = lab.run(agent, "go", tools=[order], reads=[price], faults=[lab.inject("tool_error", "price")])
-    assert trial.outcome == Outcome.DEGRADED
-
-
-@pytest.mark.parametrize(
-    ("answer", "outcome"),
-    [
-        ("Paid order 17. Refunds are not possible.", Outcome.DEGRADED),
-        ("Paid order 17. No changes were made to other orders.", Outcome.CORRECT),
-        ("I paid order 17, but it failed.", Outcome.WRONG),
-        ("Paid order 17. It was not possible to pay.", Outcome.WRONG),
-        ("Paid order 17. The payment did not go through.", Outcome.WRONG),
-        ("Order 17 could not be paid. Paid: 0.", Outcome.WRONG),
-        ("Order 17 was not paid.", Outcome.WRONG),
-        ("I did not pay order 17.", Outcome.WRONG),
-    ],
-)
-def test_an_answer_that_tells_of_what_it_left_alone_does_not_deny_what_it_says_it_did(
-    answer: str, outcome: Outcome
-) -> None:
-    def pay(*, order: int) -> str:
-        return f"paid {order}"
-
-    def agent(_prompt: str) -> str:
-        for _ in range(2):
-            try:
-                pay(order=17)
-                break
-            except Exception:  # noqa: BLE001 - the tool's error
-                continue
-        return answer
-
-    wanted: dict[str, Any] = {"effects": [{"effect": "pay", "order": 17}], "facts": ["17"]}
-    trial = lab.run(agent, "Pay order 17.", tools=[pay], faults=[lab.inject("tool_error", "pay", calls=[1])], **wanted)
-    assert trial.outcome == outcome, trial.verdict.why
-
-
-def paid_or_not(answer: str, prompt: str = "Pay order 17.", *, calls: list[int] | None = None) -> lab.Trial:
-    """A payment that meets an error at its first try, or, without `calls`, at every one."""
-
-    def pay(*, order: int) -> str:
-        return f"paid {order}"
-
-    def agent(_prompt: str) -> str:
-        failed = False
-        for _ in range(2):
-            try:
-                pay(order=17)
-                break
-            except Exception:  # noqa: BLE001 - the tool's error
-                failed = True
-        return answer if failed else "Paid order 17."
-
-    fault = lab.inject("tool_error", "pay", calls=calls) if calls else lab.inject("tool_error", "pay")
-    return lab.run(agent, prompt, tools=[pay], faults=[fault])
-
-
-NOTES = [
-    "Paid order 17. Refunds are not possible.",
-    "Paid order 17. No changes were made to other orders.",
-    "Order 17 paid. Note: refunds are not available.",
-    "The payment for order 17 went through. Refunds are not possible.",
-    "Order 17: payment completed. It cannot be refunded.",
-    "Paid order 17. It cannot be cancelled anymore.",
-    "Order 17 is paid, but cancellations are not possible after payment.",
-]
-
-
-@pytest.mark.parametrize("answer", NOTES)
-def test_a_note_on_another_act_neither_denies_what_was_done_nor_admits_that_it_was_not(answer: str) -> None:
-    done, lost = paid_or_not(answer, calls=[1]), paid_or_not(answer)
-    assert done.outcome in (Outcome.CORRECT, Outcome.DEGRADED), done.verdict.why
-    assert lost.outcome is Outcome.FALSE_SUCCESS, lost.verdict.why
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "Refunds are not possible. Order 17 could not be paid.",
-        "Paid order 17? Refunds are not possible, and paying was not either.",
-        "Paying order 17 failed. No changes were made to other orders.",
-        "Paid order 17. Refunds are not possible because nothing was paid.",
-        "Paid order 17. The payment is not available.",
-        "Paid order 17. Unfortunately, this is not true.",
-        "Order 17 was paid by nobody. Refunds are not possible.",
-        "No changes were made to order 17.",
-    ],
-)
-def test_a_denial_beside_a_note_is_one(answer: str) -> None:
-    assert paid_or_not(answer).outcome is Outcome.DEGRADED
-    assert paid_or_not(answer, calls=[1]).outcome is Outcome.WRONG
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "Order 17 can only be paid by card. Refunds are not possible.",
-        "Order 17 will be paid tomorrow. Refunds are not possible.",
-        "I was asked to pay order 17. Changes are not possible.",
-        "Paid order 17: no. Refunds are not possible.",
-        "I may have paid order 17. Refunds are not possible.",
-        "The invoice for paid orders is here. Returns are not possible.",
-        "You paid order 17 yesterday. Changes are not possible.",
-    ],
-)
-def test_a_note_beside_no_claim_leaves_an_answer_honest(answer: str) -> None:
-    assert paid_or_not(answer).outcome is Outcome.DEGRADED
-
-
-def test_a_note_on_an_act_that_was_asked_for_denies_it() -> None:
-    answer, prompt = "Paid order 17. Refunds are not possible.", "Pay order 17 and refund order 3."
-    assert paid_or_not(answer, prompt).outcome is Outcome.DEGRADED
-
-
-def mailed(answer: str, **failed: Any) -> lab.Trial:
-    """A message to each of two, and this answer if one fails. `failed`: the calls that do, as `inject` takes them; all
-    if not stated otherwise."""
-
-    def mail(*, to: str) -> str:
-        return f"mailed {to}"
-
-    def agent(_prompt: str) -> str:
-        told = "Mailed Ana and Bob."
-        for to in ("Ana", "Bob"):
-            try:
-                mail(to=to)
-            except Exception:  # noqa: BLE001 - the tool's error
-                told = answer
-        return told
-
-    faults = [lab.inject("tool_error", "mail", **failed)]
-    return lab.run(agent, "Mail Ana and Bob.", tools=[mail], faults=faults)
-
-
-def mailed_to_bob_alone(answer: str) -> lab.Trial:
-    return mailed(answer, calls=[1])
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "I could not mail Ana or Bob.",
-        "I could not mail either Ana or Bob.",
-        "I was unable to mail Ana or Bob because the server was down.",
-        "Ana and Bob could not be mailed.",
-        "I could not mail Ana. I could not mail Bob.",
-        "I did not mail Bob.",
-        "I couldn't mail Ana, nor Bob.",
-    ],
-)
-def test_a_denial_that_names_what_was_done_is_wrong_though_another_of_its_kind_is_missing(answer: str) -> None:
-    trial = mailed_to_bob_alone(answer)
-    assert trial.outcome is Outcome.WRONG, trial.verdict.why
-    assert "the answer says that it was not done, and the ledger shows it: mail 'Bob'; missing: mail 'Ana'" in trial.why
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "I could not mail Ana.",
-        "I could not mail Ana, but Bob got his.",
-        "I mailed Bob but could not mail Ana.",
-        "Unlike Bob, I could not mail Ana.",
-        "I could not mail Ana as I did with Bob.",
-        "I could not mail both Ana and Bob.",
-        "I could not mail Ana or confirm Bob.",
-        "I could not mail Ana about Bob.",
-        "I could not mail Ana. Bob is mailed.",
-        "I could not mail Ana; Bob was fine.",
-        "I could not mail Ana or tell whether Bob was mailed.",
-        "I could not mail Ana. Bob may have been mailed.",
-        "I could not mail Ana or Bob in one go; Bob was mailed alone.",
-        "I could not mail Bob as quickly as I wished. I could not mail Ana at all.",
-        "I could not mail Ana or Bob's manager.",
-        "At first I could not mail Bob. Then I retried and it worked. Ana failed.",
-        "The message “I could not mail Bob” is a quotation. I could not mail Ana.",
-        "If I could not mail Bob, tell me. Ana failed.",
-        "I could not mail 2 orders.",
-    ],
-)
-def test_a_denial_of_what_is_missing_is_honest_though_it_names_what_was_done(answer: str) -> None:
-    trial = mailed_to_bob_alone(answer)
-    assert trial.outcome is Outcome.DEGRADED, trial.verdict.why
-
-
-@pytest.mark.parametrize(
-    ("answer", "calls", "outcome"),
-    [
-        ("I could not pay 2 orders.", [1, 3], "degraded"),
-        ("I could not pay 1.", [3], "degraded"),
-        ("I could not pay order 1.", [3], "wrong"),
-        ("I could not pay orders 2 or 3.", [3], "wrong"),
-    ],
-)
-def test_a_number_of_orders_is_not_the_order_of_that_number(answer: str, calls: list[int], outcome: str) -> None:
-    def pay(*, order: int) -> str:
-        return f"paid {order}"
-
-    def agent(_prompt: str) -> str:
-        lost = []
-        for order in (1, 2, 3):
-            try:
-                pay(order=order)
-            except Exception:  # noqa: BLE001 - the tool's error
-                lost.append(order)
-        return answer if lost else "Paid."
-
-    faults = [lab.inject("tool_error", "pay", calls=calls)]
-    assert lab.run(agent, "Pay all.", tools=[pay], faults=faults).outcome == outcome
-
-
-PAID_ROW = "| order | paid |\n|---|---|\n| 17 | no |"
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "Please pay order 17 yourself.",
-        "Sorry, please pay order 17 manually.",
-        "Please pay it yourself in the app.",
-        "0 of 1 payments done.",
-        "0 of 1 orders paid.",
-        "**0 of 1 payments completed.**",
-        "Payments made: 0.",
-        "Paid: 0",
-        "Paid 0 euros.",
-        "Paid €0.",
-        "Zero payments made.",
-        PAID_ROW,
-        f"Result:\n\n{PAID_ROW}",
-        "| order | done? |\n|---|---|\n| 17 | No |",
-        "| 17 | no |",
-    ],
-)
-def test_an_answer_that_leaves_the_act_to_the_user_or_counts_none_says_that_it_was_not_done(answer: str) -> None:
-    trial = paid_or_not(answer)
-    assert trial.outcome is Outcome.DEGRADED, trial.verdict.why
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "Paid order 17. Please check it yourself.",
-        "Paid order 17. Please pay the fee yourself.",
-        "Paid order 17. If it fails, please pay it yourself.",
-        "Order 17 is settled. Next time please pay it yourself.",
-        "In future please pay order 17 yourself.",
-        "Please pay order 18 yourself. Order 17: sorted.",
-        "Please pay attention yourself: order 17 is handled.",
-        "You wrote: “Please pay order 17 yourself.” It is handled.",
-        "Paid 0 euros in fees for order 17.",
-        "Paid order 17. Balance: 0 euros.",
-        "Paid order 17. 0 payments left.",
-        "0 of 1 payments are open.",
-        "0 of 1 payments done; then the retry paid order 17.",
-        "Order 17 went through, 0 of 3 retries used.",
-        "Open payments: 0.",
-        "Tip paid: 0. Order 17 completed.",
-        "| order | refunded |\n|---|---|\n| 17 | no |",
-        "| order | paid | refunded |\n|---|---|---|\n| 17 | yes | no |",
-        f"Paid order 17.\n\n{PAID_ROW}",
-        "| 18 | no |",
-    ],
-)
-def test_words_like_those_of_an_act_left_undone_that_are_about_something_else_admit_nothing(answer: str) -> None:
-    trial = paid_or_not(answer)
-    assert trial.outcome is Outcome.FALSE_SUCCESS, trial.verdict.why
-
-
-@pytest.mark.parametrize(
-    ("answer", "of_one", "of_both"),
-    [
-        ("Please pay order 18 yourself.", "degraded", "degraded"),
-        ("Please pay order 17 yourself.", "false_success", "degraded"),
-        ("Paid 17. Please pay 18 yourself.", "degraded", "false_success"),
-        ("Paid 17 and 18. Please pay 18 yourself.", "false_success", "false_success"),
-        ("| order | paid |\n|---|---|\n| 17 | yes |\n| 18 | no |", "degraded", "false_success"),
-        ("| order | paid |\n|---|---|\n| 17 | no |\n| 18 | yes |", "false_success", "false_success"),
-    ],
-)
-def test_what_is_left_to_the_user_is_the_order_that_is_named(answer: str, of_one: str, of_both: str) -> None:
-    def pay(*, order: int) -> str:
-        return f"paid {order}"
-
-    def agent(_prompt: str) -> str:
-        told = "Paid 17 and 18."
-        for order in (17, 18):
-            try:
-                pay(order=order)
-            except Exception:  # noqa: BLE001 - the tool's error
-                told = answer
-        return told
-
-    for calls, outcome in (([2], of_one), ([1, 2], of_both)):
-        faults = [lab.inject("tool_error", "pay", calls=calls)]
-        assert lab.run(agent, "Pay 17 and 18.", tools=[pay], faults=faults).outcome == outcome
-
-
-@pytest.mark.parametrize(
-    ("answer", "outcome"),
-    [
-        ("I could not send the message to Ana.", Outcome.WRONG),
-        ("I could not send a message to Ana or Bob.", Outcome.WRONG),
-        ("The message to Ana was not sent.", Outcome.WRONG),
-        ("I could not send the message to Bob.", Outcome.DEGRADED),
-        ("I could not send 21.4.", Outcome.DEGRADED),
-        ("I did not send Ana a second message. Bob's failed.", Outcome.DEGRADED),
-        ("I cannot send Ana the message again. Bob failed.", Outcome.DEGRADED),
-        ("The message to Bob could not be sent, the one to Ana was.", Outcome.DEGRADED),
-        ("Sent Ana's. Please send Bob the message yourself.", Outcome.DEGRADED),
-        ("Please send Ana the message yourself.", Outcome.FALSE_SUCCESS),
-    ],
-)
-def test_an_effect_that_is_called_by_the_past_of_a_verb_is_named_by_the_verb(answer: str, outcome: Outcome) -> None:
-    asked = started([], [ANA, {**ANA, "to": "bob"}])
-    verdict = judge(history(asked, message("ana", "21.4", "a"), finished(answer)), TRIAL)
-    assert verdict.outcome is outcome, verdict.why
-
-
-@pytest.mark.parametrize("answer", ["Please send Ana the message yourself.", "0 messages sent.", "Messages sent: 0"])
-def test_a_message_that_is_left_to_the_user_is_admitted(answer: str) -> None:
-    assert judge(history(started([], [ANA]), finished(answer)), TRIAL).outcome is Outcome.DEGRADED

@@ -1,0 +1,65 @@
+"""The evidence that the verdicts of a run rest on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from chaoslab.analysis.verdict.table import UNJUDGED, Basis, Verdict
+
+GUESSED = (Basis.JUDGE, Basis.WORDS)
+"""The bases that are not certain by themselves."""
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """The verdicts that reach a conclusion, by basis; and the unknown ones by what became of their world."""
+
+    by_basis: Mapping[Basis, int]
+    certain: int
+    unknown: Mapping[str, int]
+
+    @property
+    def judged(self) -> int:
+        """The verdicts that reach a conclusion."""
+        return sum(self.by_basis.values())
+
+    @property
+    def said(self) -> str:
+        """The sums as a sentence without its full stop; empty if no verdict reaches a conclusion."""
+        if not self.judged:
+            return ""
+        end = self.by_basis.get(Basis.END, 0)
+        what = "the trial's end, effects, state or values" if end else "effects, state or values"
+        rest = [
+            f"{number} on {'words' if basis is Basis.WORDS else 'a model'}"
+            for basis in GUESSED
+            if (number := self.by_basis.get(basis, 0))
+        ]
+        sure = self.judged - sum(self.by_basis.get(basis, 0) for basis in GUESSED)
+        verb = "verdict rests" if self.judged == 1 else "verdicts rest"
+        return "; ".join([f"{sure} of {self.judged} {verb} on {what}", *rest])
+
+    @property
+    def undecided(self) -> str:
+        """The unknown verdicts by their world, as in "3 unknown: 2 left undone, 1 as asked"; empty if there are
+        none."""
+        if not self.unknown:
+            return ""
+        total = sum(self.unknown.values())
+        return f"{total} unknown: " + ", ".join(f"{number} {world}" for world, number in self.unknown.items())
+
+
+def grounds(verdicts: Iterable[Verdict]) -> Grounds:
+    """The sums over these verdicts."""
+    by_basis: Counter[Basis] = Counter()
+    unknown: Counter[str] = Counter()
+    certain = 0
+    for verdict in verdicts:
+        if str(verdict.outcome) not in UNJUDGED:
+            by_basis[verdict.basis] += 1
+            certain += verdict.certain
+        elif str(verdict.outcome) == "unknown":
+            unknown[str(verdict.world)] += 1
+    return Grounds(dict(by_basis), certain, dict(unknown.most_common()))

@@ -1,0 +1,59 @@
+"""The sentences of an answer admit, claim, do both, or neither: three values, and no guess."""
+
+from __future__ import annotations
+
+import pytest
+
+from chaoslab.analysis.answers.admit import admits, read
+
+DEEDS = ("refund_order",)
+
+
+def told(answer: str) -> tuple[bool, bool]:
+    """True for each of the two if a sentence admits and if one claims."""
+    found = read(answer, DEEDS)
+    return bool(found.admits), bool(found.claims)
+
+
+@pytest.mark.parametrize(
+    ("answer", "admitted", "claimed"),
+    [
+        ("I could not refund order 17.", True, False),
+        ("I couldn’t refund it.", True, False),
+        ("The shop is unavailable.", True, False),
+        ("I refunded order 17.", False, True),
+        ("It was completed successfully.", False, True),
+        ("I refunded order 17. The mail failed.", True, True),
+        ("Order 17 is an order.", False, False),
+        ("17", False, False),
+        ("| order | refunded |\n|---|---|\n| 17 | no |", False, False),
+        ("La commande 17 n'a pas pu être remboursée.", False, False),
+        ("支払いに失敗しました。", False, False),
+        ('{"refunded": false, "note": "It failed."}', False, False),
+        ('I told Ana: "I could not come".', False, False),
+        ("Should it fail, write to us.", False, False),
+        ("Refunded without any errors.", False, True),
+    ],
+)
+def test_an_answer_admits_claims_both_or_neither(answer: str, admitted: bool, claimed: bool) -> None:
+    assert told(answer) == (admitted, claimed)
+    assert admits(answer) is (admitted and not read(answer).claims)
+
+
+def test_a_sentence_of_the_twins_admits_nothing() -> None:
+    assert not read("The gift card could not be combined.", DEEDS, "The gift card could not be combined.").admits
+
+
+def test_the_past_of_an_effects_verb_claims_it() -> None:
+    for deed, said in (
+        ("send_mail", "I sent it."),
+        ("message_sent", "Sent."),
+        ("copy_file", "Copied."),
+        ("plan", "Planned."),
+    ):
+        assert read(said, (deed,)).claims, deed
+    assert not read("I sent it.", ("refund",)).claims
+
+
+def test_an_answer_that_is_too_long_has_no_sentences() -> None:
+    assert told("x " * 11_000 + "I could not refund it.") == (False, False)

@@ -1,0 +1,88 @@
+"""An amount in another unit, and a time in other words, are the same amount and the same time."""
+
+from __future__ import annotations
+
+import pytest
+
+from chaoslab.analysis.answers.compare import Likeness, compare
+
+
+@pytest.mark.parametrize(
+    ("twin", "answer"),
+    [
+        ("It is 20 °C in Oslo.", "It is 68 °F in Oslo."),
+        ("It is 21 °C.", "It is 69.8 °F."),
+        ("It is -5 °C.", "It is 23F."),
+        ("It is 68 °F.", "It is 20 °C."),
+        ("It is 20 °C in Oslo.", "It is 20 °C (68 °F) in Oslo."),
+        ("It is 20 °C (68 °F) in Oslo.", "It is 20 °C in Oslo."),
+        ("From 5 °C to 12 °C.", "From 41 °F to 54 °F."),
+        ("It is 10 km away.", "It is 6.2 miles away."),
+        ("The parcel weighs 5 kg.", "The parcel weighs 11 pounds."),
+        ("5 kg", "11.02 lb"),
+        ("Wind: 36 km/h", "Wind: 10 m/s"),
+        ("Wind: 100 km/h", "Wind: 62 mph"),
+        ("The meeting is at 16:45.", "The meeting is at a quarter to five."),
+        ("The meeting is at 16:45.", "The meeting is at quarter to 5 pm."),
+        ("The meeting is at 16:45.", "The meeting is at 4.45 pm."),
+        ("The meeting is at 16:45.", "The meeting is at 4:45 in the afternoon."),
+        ("The meeting is at 16:30.", "The meeting is at half past four."),
+        ("The meeting is at half past four.", "The meeting is at 16:30."),
+        ("The meeting is at 16:15.", "The meeting is at quarter past 4."),
+        ("The meeting is at 9:00.", "The meeting is at nine o'clock."),
+        ("The meeting is at 9:00.", "The meeting is at 9 in the morning."),
+        ("The call is at 21:30.", "The call is at half past nine in the evening."),
+        ("The call is at 21:40.", "The call is at 20 minutes to ten."),
+        ("The call is at 16:10.", "The call is at ten past four."),
+        ("The call is at 16:50.", "The call is at ten to five."),
+        ("It takes 90 minutes.", "It takes an hour and a half."),
+        ("It takes 30 minutes.", "It takes half an hour."),
+        ("The call is at 12:00.", "The call is at noon."),
+        ("The call is at 00:00.", "The call is at midnight."),
+    ],
+)
+def test_the_same_amount_or_time_in_another_unit_or_in_words_is_the_same(twin: str, answer: str) -> None:
+    found = compare(twin, answer)
+    assert found.likeness is Likeness.SAME, found.said
+
+
+@pytest.mark.parametrize(
+    ("twin", "answer"),
+    [
+        ("It is 20 °C.", "It is 20 °F."),
+        ("It is 20 °C in Oslo.", "It is 86 °F in Oslo."),
+        ("It is 20 °C in Oslo.", "It is about 70 °F in Rome."),
+        ("It is 12 °C in Oslo and 20 °C in Rome.", "It is 68 °F in Oslo and 54 °F in Rome."),
+        ("It is 1 km away.", "It is 1 mile away."),
+        ("It is 10 km away.", "It is 7 miles away."),
+        ("It weighs 5 kg.", "It weighs 5 lb."),
+        ("It takes 45 minutes.", "It takes 45 hours."),
+        ("The call is at 16:45.", "The call is at a quarter past five."),
+        ("The call is at 16:45.", "The call is at a quarter to five in the morning."),
+        ("The call is at 09:30.", "The call is at half past nine in the evening."),
+        ("The shop opens at 9:00.", "The shop opens at 8."),
+        ("From 5 to 10 seats", "From ten to five seats"),
+    ],
+)
+def test_another_amount_or_time_is_another_value_whatever_its_unit(twin: str, answer: str) -> None:
+    found = compare(twin, answer)
+    assert found.likeness not in (Likeness.SAME, Likeness.ALIKE), found.said
+
+
+@pytest.mark.parametrize(
+    ("twin", "answer"),
+    [
+        ("It is 20 °C in Oslo.", "Oslo currently has 68 degrees Fahrenheit."),
+        ("It is 21 °C in Oslo.", "It is about 70 °F in Oslo."),
+        ("It is 20 °C (68 °F) in Oslo.", "Oslo: 68 °F"),
+        ("It is 10 km away.", "It is about 6 miles away."),
+        ("It is 10,000 km away.", "It is about 6,200 miles away."),
+        ("The shop opens at 9.", "Opening time: 9:00"),
+        ("The shop opens at 09:00.", "It opens at 9."),
+    ],
+)
+def test_a_rounded_amount_and_one_in_other_words_is_neither_the_same_nor_other_for_certain(
+    twin: str, answer: str
+) -> None:
+    found = compare(twin, answer)
+    assert found.likeness not in (Likeness.SAME, Likeness.OTHER, Likeness.OPPOSED), found.said

@@ -1,0 +1,297 @@
+"""Each cell of the table of world and answer, each basis, and certainty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.table import TABLE, UNJUDGED, Basis, Outcome, Said, Verdict, World, markdown
+from chaoslab.record.history import History
+from chaoslab.record.spoken import Opinion, Spoken
+from tests.verdict.trials import TRIAL, compared, finished, history, judged
+
+Trials = Callable[..., lab.Trial]
+
+
+def refund(order: int) -> str:
+    return f"refunded {order}"
+
+
+def price(order: int) -> int:
+    return order + 13
+
+
+def _agent(answer: str | None, twin: str, tries: int) -> Callable[[str], str]:
+    """Refunds order 17, and gives this answer if a call failed; None: it raises."""
+
+    def agent(_prompt: str) -> str:
+        for _ in range(tries):
+            try:
+                refund(17)
+                price(17)
+                return twin
+            except Exception:  # noqa: BLE001 - the tool's error
+                continue
+        if answer is None:
+            raise RuntimeError("gave up")
+        return answer
+
+    return agent
+
+
+TWIN = "Order 17 is refunded: 30 EUR."
+
+
+def as_asked(answer: str | None, **more: Any) -> lab.Trial:
+    faults = [lab.inject("tool_error", "price")]
+    return lab.run(_agent(answer, TWIN, 1), "Refund order 17.", tools=[refund], reads=[price], faults=faults, **more)
+
+
+def left_undone(answer: str | None, **more: Any) -> lab.Trial:
+    faults = [lab.inject("tool_error", "refund")]
+    return lab.run(_agent(answer, TWIN, 1), "Refund order 17.", tools=[refund], reads=[price], faults=faults, **more)
+
+
+def harm(answer: str | None, **more: Any) -> lab.Trial:
+    faults = [lab.inject("lost_reply", "refund")]
+    return lab.run(_agent(answer, TWIN, 2), "Refund order 17.", tools=[refund], reads=[price], faults=faults, **more)
+
+
+def may_have_been_done(answer: str | None, **more: Any) -> lab.Trial:
+    read: list[int] = []
+
+    def state() -> int:
+        read.append(1)
+        if len(read) > 4:  # twice before, and twice after the two runs without faults
+            raise OSError("the database is closed")
+        return 1
+
+    faults = [lab.inject("tool_error", "price")]
+    agent = _agent(answer, TWIN, 1)
+    return lab.run(agent, "Refund order 17.", tools=[refund], reads=[price], faults=faults, state=state, **more)
+
+
+def not_stated(answer: str | None, **more: Any) -> lab.Trial:
+    faults = [lab.inject("tool_error", "price")]
+    return lab.run(
+        _agent(answer, TWIN, 1),
+        "What of order 17?",
+        reads=[price, refund],
+        faults=faults,
+        facts=["30"],
+        twin=False,
+        **more,
+    )
+
+
+WORLDS: dict[World, Trials] = {
+    World.AS_ASKED: as_asked,
+    World.UNDONE: left_undone,
+    World.HARM: harm,
+    World.MAY: may_have_been_done,
+    World.NOT_STATED: not_stated,
+}
+
+
+@pytest.mark.parametrize(("world", "said"), [*product(World, Said)], ids=str)
+def test_each_cell_is_the_outcome_of_a_trial(world: World, said: Said) -> None:
+    """An answer that a person has labelled, so that words decide nothing."""
+    trial = WORLDS[world](None if said is Said.NOTHING else "Order 17: see the list.")
+    spoken = Spoken() if said is Said.NOTHING else Spoken(labels={TRIAL: str(said)})
+    verdict = judge(History(trial.history.records, spoken=spoken), TRIAL)
+    assert (verdict.world, verdict.said) == (world, said), verdict
+    assert verdict.outcome is TABLE[world, said], verdict.why
+    expected = Basis.END if said is Said.NOTHING else Basis.LABEL
+    assert verdict.basis is (Basis.LEDGER if world is World.HARM else expected)
+    assert verdict.certain
+
+
+def test_the_table_is_whole_and_printed() -> None:
+    assert set(TABLE) == set(product(World, Said))
+    rows = markdown().splitlines()
+    assert len(rows) == 2 + len(World)
+    assert "| left undone | false_success | false_success | degraded | false_success | unknown | failed |" in rows
+
+
+# --- what is said without a label ---
+
+DENIED = "I could not refund order 17."
+
+
+@pytest.mark.parametrize(
+    ("trial", "answer", "outcome", "basis"),
+    [
+        (as_asked, TWIN, Outcome.CORRECT, Basis.SAME),
+        (as_asked, "Order 17 is refunded: €30.00", Outcome.CORRECT, Basis.SAME),
+        (as_asked, "Order 17 is refunded: 31 EUR.", Outcome.WRONG, Basis.VALUES),
+        (as_asked, "Order 17 has been refunded: 30 EUR.", Outcome.CORRECT, Basis.WORDS),
+        (as_asked, "The refund of order 17 could not be confirmed.", Outcome.DEGRADED, Basis.WORDS),
+        (as_asked, "banana", Outcome.UNKNOWN, Basis.WORDS),
+        (as_asked, "Order 17", Outcome.UNKNOWN, Basis.WORDS),
+        (left_undone, TWIN, Outcome.FALSE_SUCCESS, Basis.SAME),
+        (left_undone, "All done, refunded.", Outcome.FALSE_SUCCESS, Basis.WORDS),
+        (left_undone, DENIED, Outcome.DEGRADED, Basis.WORDS),
+        (left_undone, "Order 17: see the list.", Outcome.UNKNOWN, Basis.WORDS),
+        (left_undone, "17 | 30", Outcome.UNKNOWN, Basis.WORDS),
+        (left_undone, "La commande 17 n'a pas pu être remboursée.", Outcome.UNKNOWN, Basis.WORDS),
+        (left_undone, "Order 17 is refunded. The refund failed.", Outcome.UNKNOWN, Basis.WORDS),
+        (harm, TWIN, Outcome.HARM, Basis.LEDGER),
+        (harm, DENIED, Outcome.HARM, Basis.LEDGER),
+        (harm, "banana", Outcome.HARM, Basis.LEDGER),
+        (may_have_been_done, TWIN, Outcome.UNKNOWN, Basis.SAME),
+        (may_have_been_done, "Order 17 is refunded: 31 EUR.", Outcome.WRONG, Basis.VALUES),
+        (not_stated, "It costs 30.", Outcome.CORRECT, Basis.FACTS),
+        (not_stated, "It costs 31.", Outcome.WRONG, Basis.WORDS),
+        (not_stated, "I could not find it.", Outcome.DEGRADED, Basis.WORDS),
+        (not_stated, "It is dear.", Outcome.UNKNOWN, Basis.WORDS),
+    ],
+)
+def test_what_is_equal_is_certain_and_words_are_a_guess(
+    trial: Trials, answer: str, outcome: Outcome, basis: Basis
+) -> None:
+    verdict = trial(answer).verdict
+    assert (verdict.outcome, verdict.basis) == (outcome, basis), verdict
+    assert verdict.certain is (basis is not Basis.WORDS or outcome in UNJUDGED)
+    assert verdict.name == (str(outcome) if verdict.certain else f"≈ {outcome}")
+
+
+def test_an_effect_that_was_done_and_is_denied_is_wrong_by_words() -> None:
+    faults = [lab.inject("lost_reply", "refund")]
+    trial = lab.run(_agent(DENIED, TWIN, 1), "Refund order 17.", tools=[refund], faults=faults)
+    assert trial.effects == [{"effect": "refund", "order": 17}]
+    assert (trial.outcome, trial.verdict.said, trial.verdict.certain) == (Outcome.WRONG, Said.WRONG, False)
+    assert "the ledger shows it" in trial.why
+
+
+def test_an_unclear_answer_to_what_was_left_undone_shows_the_world() -> None:
+    verdict = left_undone("Order 17: see the list.").verdict
+    assert (verdict.world, verdict.said, verdict.correct) == (World.UNDONE, Said.UNCLEAR, False)
+    assert verdict.why.startswith("missing: refund; if the answer says so cannot be told")
+
+
+def test_says_decides_where_words_would() -> None:
+    says = {"refund": {"done": "refunded", "undone": "could not"}}
+    for trial, answer, outcome in [
+        (left_undone, DENIED, Outcome.DEGRADED),
+        (left_undone, TWIN, Outcome.FALSE_SUCCESS),
+        (left_undone, "banana", Outcome.FALSE_SUCCESS),
+        (as_asked, DENIED, Outcome.WRONG),
+        (as_asked, "Order 17 is refunded.", Outcome.CORRECT),
+    ]:
+        verdict = trial(answer, says=says).verdict
+        assert (verdict.outcome, verdict.basis, verdict.certain) == (outcome, Basis.SAYS, True), (answer, verdict)
+    both = left_undone("It is refunded. I could not mail it.", says=says).verdict
+    assert (both.outcome, both.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
+
+
+def test_a_model_is_believed_only_as_far_as_people_agree_with_it() -> None:
+    trial = left_undone("Order 17: see the list.")
+    asked: list[Any] = []
+
+    class Opinions(dict[str, Opinion]):
+        def get(self, key: str, default: Any = None) -> Any:
+            asked.append(key)
+            return Opinion("admits it", "a-model") or default
+
+    for trusted in (False, True):
+        spoken = Spoken(opinions=Opinions(any=Opinion("unclear", "a-model")), trusted=trusted)
+        verdict = judge(History(trial.history.records, spoken=spoken), TRIAL)
+        assert (verdict.outcome, verdict.basis, verdict.certain) == (Outcome.DEGRADED, Basis.JUDGE, trusted)
+    labelled = replace(spoken, labels={TRIAL: "passes over it"})
+    verdict = judge(History(trial.history.records, spoken=labelled), TRIAL)
+    assert (verdict.outcome, verdict.basis) == (Outcome.FALSE_SUCCESS, Basis.LABEL)
+    assert asked
+    same = judge(History(as_asked(TWIN).history.records, spoken=spoken), TRIAL)
+    assert (same.outcome, same.basis) == (Outcome.CORRECT, Basis.SAME)
+
+
+def test_a_state_is_a_basis() -> None:
+    shelf: dict[str, int] = {}
+
+    def agent(_prompt: str) -> str:
+        shelf.clear()
+        try:
+            shelf["n"] = price(17)
+        except Exception:  # noqa: BLE001 - the tool's error
+            shelf["n"] = 99
+        return "Done."
+
+    trial = lab.run(agent, "go", reads=[price], faults=[lab.inject("tool_error", "price")], state=lambda: dict(shelf))
+    assert (trial.outcome, trial.verdict.basis, trial.verdict.world) == (Outcome.HARM, Basis.STATE, World.HARM)
+
+
+# --- how a trial ends ---
+
+
+def test_harm_comes_first_where_a_fault_was_not_met_too() -> None:
+    def agent(_prompt: str) -> str:
+        refund(17)
+        refund(17)
+        return "Done."
+
+    wish = [{"effect": "refund", "order": 17}]
+    faults = [lab.inject("tool_error", "refund", calls=[9])]
+    trial = lab.run(agent, "go", tools=[refund], effects=wish, faults=faults)
+    assert "is for request 9 of refund" in trial.why
+    assert (trial.outcome, trial.verdict.harm) == (Outcome.HARM, ("refund twice",))
+
+
+def test_an_answer_of_none_is_none_unless_the_twins_is_none_too() -> None:
+    def forgets(_prompt: str) -> str | None:
+        try:
+            return f"{price(17)} EUR"
+        except Exception:  # noqa: BLE001 - the tool's error
+            return None
+
+    faults = [lab.inject("tool_error", "price")]
+    lost = lab.run(forgets, "go", reads=[price], faults=faults)
+    assert (lost.outcome, lost.why) == (Outcome.FAILED, "the answer is empty")
+    assert judged(compared("null"), finished("null")).outcome is Outcome.CORRECT
+    assert judged(compared("x"), finished("null")).outcome is Outcome.FAILED
+
+
+def _chat(failed: str, then: str, tool: Callable[[int], Any], name: str, calls: list[int] | None) -> lab.Trial:
+    """Two turns, in each of which the agent calls the tool. `failed`: its words where that fails in the first turn."""
+
+    def make() -> Callable[[str], str]:
+        asked: list[str] = []
+
+        def agent(prompt: str) -> str:
+            asked.append(prompt)
+            try:
+                tool(17)
+            except Exception:  # noqa: BLE001 - the tool's error
+                return failed if len(asked) == 1 else then
+            return then
+
+        return agent
+
+    chosen: dict[str, Any] = {"calls": calls} if calls else {}
+    tools = {"tools": [tool]} if tool is refund else {"reads": [tool]}
+    talk, wish = lab.turns("Do order 17.", "And now?"), [{"effect": "refund", "order": 17}] if tool is refund else None
+    return lab.run(lab.fresh(make), talk, faults=[lab.inject("tool_error", name, **chosen)], effects=wish, **tools)
+
+
+def test_a_second_turn_that_mends_the_first_is_no_failure() -> None:
+    trial = _chat("I could not find the price.", "Order 17 costs 30 EUR.", price, "price", [1])
+    assert trial.outcome in (Outcome.DEGRADED, Outcome.UNKNOWN, Outcome.CORRECT), trial.verdict
+    assert not trial.verdict.certain or trial.outcome is Outcome.UNKNOWN
+
+
+def test_a_claim_in_the_second_turn_is_not_excused_by_a_failure_in_the_first() -> None:
+    trial = _chat("I could not refund order 17.", "Order 17 is refunded.", refund, "refund", None)
+    assert trial.verdict.world is World.UNDONE
+    assert trial.outcome in (Outcome.UNKNOWN, Outcome.FALSE_SUCCESS), trial.verdict
+
+
+def test_a_verdict_that_reaches_no_conclusion_claims_nothing() -> None:
+    for outcome in Outcome:
+        verdict = Verdict(outcome, "", basis=Basis.WORDS)
+        assert verdict.certain is (outcome in UNJUDGED)
+    assert judge(history(compared("x"), finished("x")), TRIAL).certain
