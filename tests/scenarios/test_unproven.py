@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from typing import Any
 
@@ -59,8 +58,7 @@ def test_unknown_trials_are_told_and_not_fatal() -> None:
 
 
 def test_a_scenario_of_which_nothing_is_known_proves_nothing() -> None:
-    answers = itertools.cycle(["The harbour lay under a grey sky.", "Gulls were crying over the roofs.", "It rained."])
-    (found,) = asked(lambda _: next(answers), trials=3).run()
+    (found,) = asked(evasive, lab.inject("timeout_before_effect", "first"), trials=3).run()
     assert str(found.state) == "invalid"
     assert found.reasons[0].startswith("3 of 3 trials prove nothing: unknown: ")
 
