@@ -9,7 +9,8 @@ TYPE_CHECKING = False  # typing's own would have to be imported, which costs mor
 
 if TYPE_CHECKING:
     from chaoslab.analysis.assertions import expect
-    from chaoslab.analysis.verdict.table import Outcome
+    from chaoslab.analysis.measures.incidents import Incident
+    from chaoslab.analysis.verdict.table import Outcome, Verdict
     from chaoslab.core.conversation import turn, turns
     from chaoslab.core.inject import inject
     from chaoslab.core.levels import level
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from chaoslab.core.plan import Injection
     from chaoslab.execution.agents.functions import fresh
     from chaoslab.execution.scenarios.builder import load_scenario, scenario
+    from chaoslab.execution.scenarios.check import check
     from chaoslab.execution.trial import NothingHit, Trial, run, run_many
+    from chaoslab.execution.trials import Trials
     from chaoslab.model.offline import offline_model
     from chaoslab.model.recorded import recorded
     from chaoslab.model.script import call, scripted
@@ -27,18 +30,22 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Injection", "NothingHit", "Outcome", "ToolError", "Trial", "call", "expect", "frame", "fresh", "inject", "level",
-    "load", "load_scenario", "mcp_tool", "network", "offline_model", "recorded", "run", "run_many", "scenario",
-    "scripted", "turn", "turns",
+    "Incident", "Injection", "NothingHit", "Outcome", "ToolError", "Trial", "Trials", "Verdict", "call", "check",
+    "expect", "frame", "fresh", "inject", "level", "load", "load_scenario", "mcp_tool", "network",
+    "offline_model", "recorded", "run", "run_many", "scenario", "scripted", "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {
+    "Incident": "analysis.measures.incidents",
     "Injection": "core.plan",
     "NothingHit": "execution.trial",
     "Outcome": "analysis.verdict.table",
     "ToolError": "seams.functions.native_errors",
     "Trial": "execution.trial",
+    "Trials": "execution.trials",
+    "Verdict": "analysis.verdict.table",
     "call": "model.script",
+    "check": "execution.scenarios.check",
     "expect": "analysis.assertions",
     "frame": "reports.frames",
     "fresh": "execution.agents.functions",

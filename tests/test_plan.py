@@ -213,18 +213,18 @@ def test_a_call_meets_all_faults_of_the_wire_that_hit_it_in_the_plans_order() ->
     third = Injection("third", (Choice("latency"),), ("search",), calls=(2, 3))
     plan = Plan(1, (second, third))
     assert hits(plan, call(2)) == (["second", "third"], ["second", "third"])
-    assert hits(plan, call(3)) == (["third"], ["second", "third"])
-    assert hits(plan, call(4)) == ([], ["second", "third"])
+    assert hits(plan, call(3)) == (["third"], ["third"])
+    assert hits(plan, call(4)) == ([], [])
     assert hits(plan, call(2, target="weather")) == ([], [])
 
 
 def test_a_refused_connection_leaves_nothing_for_the_other_faults() -> None:
     late = Injection("late", (Choice("latency"),), ("search",), calls=(2, 3))
     closed = Injection("closed", (Choice("refused"),), ("search",), calls=(2,))
-    spared = Injection("spared", (Choice("latency"),), ("search",), calls=(9,))
+    spared = Injection("spared", (Choice("latency"),), ("search",), chance=1e-9)
     plan = Plan(1, (late, closed, spared))
     assert hits(plan, call(2)) == (["closed"], ["closed", "spared"])
-    assert hits(plan, call(3)) == (["late"], ["late", "closed", "spared"])
+    assert hits(plan, call(3)) == (["late"], ["late", "spared"])
 
 
 def test_the_requests_to_be_hit_by_number_are_known_beforehand() -> None:
@@ -307,7 +307,7 @@ def test_each_of_several_stories_is_told_and_counted() -> None:
     missed = Injection("missed", (Choice("tool_error"),), ("search",), calls=(9,))
     talk = {"messages": [{"role": "user", "content": str(n)} for n in range(4)]}
     stages, faults = story_of([lie, cut, missed], replace(call(), value=talk))
-    assert faults.rolled == ["cut", "lie", "missed"]
+    assert faults.rolled == ["cut", "lie"], "no attempt but those at request 9 concerns the third"
     assert [active.injection for active in faults.active] == ["cut", "lie"]
     assert stages == ["scheduled", "injected", "scheduled", "injected", "witnessed", "witnessed"]
 

@@ -25,8 +25,11 @@ def run(options: argparse.Namespace) -> int:
 
     extras.check("chaoslab check", "scenarios")
     from chaoslab.execution.scenarios.files import found
+    from chaoslab.execution.scenarios.lab_agent import LAB
     from chaoslab.execution.scenarios.load import ScenarioErrors, load
+    from chaoslab.execution.scenarios.scenario import folders_of
     from chaoslab.execution.scenarios.schema import schema
+    from chaoslab.execution.scenarios.sources import lost
 
     if options.schema:
         print(json.dumps(schema(), indent=2))
@@ -41,10 +44,13 @@ def run(options: argparse.Namespace) -> int:
         names: list[str] = []
         lines: list[str] = []
         try:
-            names = [each.name for each in load(path)]
+            scenarios = load(path)
+            names = [each.name for each in scenarios]
+            dotted = dict.fromkeys(one for each in scenarios for one in each.spec.dotted if one != LAB)
+            lines = [f"{path}: {one}: {why}" for one in dotted if (why := lost(one, folders_of(path.parent)))]
         except ScenarioErrors as error:
-            wrong += 1
             lines = list(error.lines)
+        wrong += bool(lines)
         checked.append({"file": str(path), "scenarios": names, "errors": lines})
         if options.json:
             continue

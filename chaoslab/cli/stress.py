@@ -7,6 +7,7 @@ import json
 import sys
 
 from chaoslab.base.commandline import as_json, path, refuse, seed, whole
+from chaoslab.base.parsers import chaos_level
 from chaoslab.cli.ended import check_place, code_of
 from chaoslab.cli.runs_written import add_logs, say_report, start_logs
 
@@ -27,15 +28,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _levels(text: str) -> list[float]:
-    from chaoslab.core.levels import LEVELS
-
     try:
-        found = [float(each) for each in text.split(",")]
+        found = [chaos_level(each) for each in text.split(",")]
     except ValueError:
         found = []
-    if not found or any(each not in LEVELS for each in found) or len(set(found)) < len(found):
-        known = ", ".join(f"{each:g}" for each in LEVELS)
-        raise argparse.ArgumentTypeError(f"{text[:60]} should be some of {known}, with commas")
+    if not found or len(set(found)) < len(found):
+        raise argparse.ArgumentTypeError(f"{text[:60]} should be levels from 0 to 10, each once, with commas")
     return sorted(found)
 
 

@@ -34,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a value in place of the file's"
     )
-    parser.add_argument("--chaos-level", metavar="LEVEL", help="0, 0.25, 0.5, 1 or 2, in place of the file's")
+    parser.add_argument("--chaos-level", metavar="LEVEL", help="from 0 to 10, in place of the file's")
     parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
     add_logs(parser, "where a run for each scenario is written, with a report.html")
     parser.add_argument("--junit", type=path, metavar="FILE", help="write the results as JUnit XML, a case a variant")

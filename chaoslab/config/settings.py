@@ -165,9 +165,9 @@ class Settings:
     )
     chaos_level: float = _setting(
         0.0,
-        parsers.number_of(0, 0.25, 0.5, 1, 2),
-        "One number for all: 0, 0.25, 0.5, 1 or 2. An attempt at a service or the model meets a fault with a chance of "
-        "0, 2.5, 5, 10 or 20 %.",
+        parsers.chaos_level,
+        "One number for all, from 0 to 10. An attempt at a service or the model meets a fault with a chance of 10 % × "
+        "the level.",
     )
     chaos_families: tuple[str, ...] = _setting(
         ("network", "tool", "meaning", "model", "context"),

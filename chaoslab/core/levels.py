@@ -9,8 +9,9 @@ from chaoslab.base.registry import did_you_mean, family
 from chaoslab.core.fault import GROUP, load, trait
 from chaoslab.core.plan import Choice, Injection
 
-LEVELS = {0.0: 0.0, 0.25: 0.025, 0.5: 0.05, 1.0: 0.1, 2.0: 0.2}
-"""Level → the chance that a call meets a fault."""
+LEVEL_MAX = 10
+LEVELS = (0.0, 0.25, 0.5, 1.0, 2.0)
+"""The levels of `chaoslab stress` if none are named, which a chart has in any case."""
 FAMILIES = ("network", "tool", "meaning", "model", "stream", "context")
 """The families whose faults a level may draw."""
 NAMED = "level "
@@ -18,11 +19,21 @@ NAMED = "level "
 USUAL = ("network", "tool", "meaning")
 
 
+def chance_of(value: float) -> float:
+    """The chance that a call meets a fault at a level: 10 % × level."""
+    return round(value / 10, 12)
+
+
+def is_level(value: object) -> bool:
+    """True for a number from 0 to 10."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LEVEL_MAX
+
+
 def level(
     value: float, target: str | Sequence[str], *, families: Sequence[str] = USUAL, of_bytes: bool = False
 ) -> tuple[Injection, ...]:
-    """Injections for `faults=`, by which a call of the target meets a fault with a chance of 0, 2.5, 5, 10 or 20 % at
-    the levels 0, 0.25, 0.5, 1 and 2: `faults=lab.level(1, "get_*")`.
+    """Injections for `faults=`, by which a call of the target meets a fault with a chance of 10 % × level, at a level
+    from 0 to 10: `faults=lab.level(1, "get_*")`.
 
     The chance is shared evenly among the families ("network", "tool", "meaning", "model", "stream", "context"), and
     each draws from all its faults alike, with their defaults. `target` is that of `inject`. The last three families are
@@ -32,8 +43,8 @@ def level(
     Raises:
         ValueError: no such level or family, or none.
     """
-    if isinstance(value, bool) or value not in LEVELS:
-        raise ValueError(f"the level is {shown(value)}: it should be {' or '.join(f'{each:g}' for each in LEVELS)}")
+    if not is_level(value):
+        raise ValueError(f"the level is {shown(value)}: it should be a number from 0 to {LEVEL_MAX}")
     asked = [families] if isinstance(families, str) else list(families)
     for name in asked:
         if name not in FAMILIES:
@@ -43,7 +54,7 @@ def level(
     targets = (target,) if isinstance(target, str) else tuple(target)
     if not targets or not all(isinstance(one, str) and one for one in targets):
         raise ValueError(f"the level has the target {shown(target)}: it should be the name of a function or service")
-    chance = round(1 - (1 - LEVELS[value]) ** (1 / len(asked)), 6)
+    chance = round(1 - (1 - chance_of(value)) ** (1 / len(asked)), 6)
     return tuple(each for name in asked if chance for each in _of_family(name, targets, chance, of_bytes=of_bytes))
 
 

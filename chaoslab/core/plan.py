@@ -28,8 +28,8 @@ from chaoslab.core.triggers.persistence import Persistence
 from chaoslab.core.triggers.window_s import WindowS
 
 Decision = Literal["", "spared", "begins", "lasts"]
-"""An injection's decision on an attempt. APART: it does not concern it, by its tool, its arguments or the hits left;
-SPARED: it does not hit; BEGINS: it hits; LASTS: an earlier hit goes on."""
+"""An injection's decision on an attempt. APART: it does not concern it, by its number, its tool and the like; SPARED:
+it does not hit, by its dice or since another has not hit; BEGINS: it hits; LASTS: an earlier hit goes on."""
 APART: Decision = ""
 SPARED: Decision = "spared"
 BEGINS: Decision = "begins"
@@ -145,15 +145,16 @@ class Injection:
     def asks(self) -> tuple[Callable[[Occasion, Met], Any], Decision, Decision]:
         """`decide` in parts, made once, since most attempts cost no more than this: a function, the decision if it
         returns a true value, or APART if that value is the decision, and the decision if it returns a false one."""
-        places, begins = ([trigger.holds for trigger in each] for each in self._ordered)
+        places, begins = ([trigger.holds for trigger in each if not trigger.spares] for each in self._ordered)
+        spares = [trigger.holds for trigger in self._ordered[1] if trigger.spares]
         lasts = self._lasting.lasts if self._lasting is not None else None
-        if not places and not begins:
+        if not places and not begins and not spares:
             return lambda occasion, met: True, BEGINS, APART  # noqa: ARG005
-        if lasts is None and len(places) + len(begins) == 1:
-            return (places or begins)[0], BEGINS, APART if places else SPARED
-        if lasts is None and len(begins) == 2 and not places:
+        if lasts is None and len(places) + len(begins) + len(spares) == 1:
+            return (places or begins or spares)[0], BEGINS, SPARED if spares else APART
+        if lasts is None and len(begins) == 2 and not places and not spares:
             first, second = begins
-            return lambda occasion, met: first(occasion, met) and second(occasion, met), BEGINS, SPARED
+            return lambda occasion, met: first(occasion, met) and second(occasion, met), BEGINS, APART
 
         def decision(occasion: Occasion, met: Met) -> Decision:
             for holds in places:
@@ -162,6 +163,9 @@ class Injection:
             if lasts is not None and met.times and lasts(occasion, met):
                 return LASTS
             for holds in begins:
+                if not holds(occasion, met):
+                    return APART
+            for holds in spares:
                 if not holds(occasion, met):
                     return SPARED
             return BEGINS

@@ -5,7 +5,7 @@ The lab is imported when a test uses it, since pytest loads this module in every
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 TRIALS = 10
 """The trials of `chaos.run` if neither it nor the mark says how many."""
-OF_MARK = ("faults", "trials", "seed", "expect", "accept", "pass_rate", "count_words")
+OF_MARK = ("faults", "trials", "seed", "expect", "accept", "pass_rate", "invalid_rate", "count_words")
 SUFFIXES = (".chaos.yaml", ".chaos.yml", ".chaos.json", ".chaos.toml")
 MARK = (
-    "chaos(faults=[…], trials=10, seed=1, expect=[…], accept=[…], pass_rate=1.0): what `chaos.run` of this test does "
-    "unless it says otherwise (chaoslab)"
+    "chaos(faults=[…], trials=10, seed=1, expect=[…], accept=[…], pass_rate=1.0, invalid_rate=0.05): what `chaos.run` "
+    "of this test does unless it says otherwise (chaoslab)"
 )
 
 
@@ -96,18 +96,20 @@ class Chaos:
         faults: Sequence[Injection] | None = None,
         trials: int | None = None,
         seed: int | None = None,
-        expect: Iterable[Assertion | str | dict[str, Any]] | None = None,
+        expect: Iterable[Assertion | str | dict[str, Any] | Callable[[Trial], Any]] | None = None,
         accept: Sequence[str] | None = None,
         pass_rate: float | None = None,
+        invalid_rate: float | None = None,
         count_words: bool | None = None,
         **options: Any,
     ) -> list[Trial]:
         """Runs the trials and returns them, or fails the test with the story of the first that does not end well.
 
         `faults`, `trials`, `seed`: as in `chaoslab.run_many`; the command line's `--chaos-seed` and `--chaos-trials`
-        count first, then these, then the mark's. `expect`: assertions (`chaoslab.expect`), or their names. `accept`:
-        the outcomes that are well, correct and degraded by default. `pass_rate`: the least share of trials that must
-        end well. `count_words`: a verdict that rests on words counts like a certain one. `options`: all others of
+        count first, then these, then the mark's. `expect`: assertions (`chaoslab.expect`), their names, or functions of
+        a trial. `accept`: the outcomes that are well, correct and degraded by default. `pass_rate`: the least share of
+        trials that must end well, `invalid_rate` the largest of those that may be invalid; unknown ones are only warned
+        of. `count_words`: a verdict that rests on words counts like a certain one. `options`: all others of
         `chaoslab.run`.
         """
         self.used = True
@@ -115,7 +117,7 @@ class Chaos:
         from dataclasses import replace
 
         from chaoslab.execution.options import Asked, check_number, taking
-        from chaoslab.execution.scenarios.running import Book, ruled
+        from chaoslab.execution.scenarios.running import INVALID_RATE, Book, ruled, unproven
         from chaoslab.execution.trial import numbered
         from chaoslab.record.rulings import State
 
@@ -128,12 +130,14 @@ class Chaos:
         seed = _first(config("chaos_seed"), seed, self._stated.get("seed"), 1)
         only = config("chaos_trial")
         least = _first(pass_rate, self._stated.get("pass_rate"), 1.0)
+        most = _first(invalid_rate, self._stated.get("invalid_rate"), INVALID_RATE)
         if config("chaos_logs") and "logs" not in options:
             options["logs"] = Path(config("chaos_logs")) / _slug(self._node.nodeid)
         with _one_line():
             check_number("trials", count, whole=True)
-            if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
-                raise ValueError(f"pass_rate is {least!r:.60}: it should be a number from 0 to 1")
+            for name, value in (("pass_rate", least), ("invalid_rate", most)):
+                if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+                    raise ValueError(f"{name} is {value!r:.60}: it should be a number from 0 to 1")
             rules = _rules(
                 _first(expect, self._stated.get("expect"), ()), _first(accept, self._stated.get("accept"), None)
             )
@@ -148,29 +152,34 @@ class Chaos:
                 rulings.append(ruled(rules, number + 1, trial))
                 if trial.folder is not None:
                     book.add(rulings[-1], _again(self._node, seed, rulings[-1]))
-                if rulings[-1].state is not State.PASSED and least == 1.0:
+                invalid = sum(ruling.state is State.INVALID and not ruling.unknown for ruling in rulings)
+                if (rulings[-1].state is State.FAILED and least == 1.0) or invalid > most * len(numbers):
                     break
         state, why = State.PASSED, ""
-        passed = sum(ruling.state is State.PASSED for ruling in rulings)
-        if passed < least * len(rulings):
-            state = rulings[-1].state if least == 1.0 else State.FAILED
-            why = "" if least == 1.0 else f"{passed} of {len(rulings)} trials passed, {least:.0%} should have"
+        passed, failed = (sum(ruling.state is state for ruling in rulings) for state in (State.PASSED, State.FAILED))
+        if failed and passed < least * (passed + failed):
+            state = State.FAILED
+            why = "" if least == 1.0 else f"{passed} of {passed + failed} trials passed, {least:.0%} should have"
+        elif why := unproven(rulings, most):
+            state = State.INVALID
         elif injections and only is None and not any(_met(ruling) for ruling in rulings):
             names = ", ".join(each.name for each in injections)
             state, why = State.INVALID, f"none of {len(rulings)} trials met a fault ({names}), so this proves nothing"
         book.end(state, [why] if why else [])
-        if passed < least * len(rulings):
-            self._fail(rulings, seed, why)
+        poor = [ruling for ruling in rulings if ruling.state is state and state is not State.PASSED]
+        if poor:
+            self._fail(poor[0], seed, why)
         if state is State.INVALID:
             pytest.fail(f"invalid: {why}", pytrace=False)
+        if unknown := [ruling for ruling in rulings if ruling.unknown]:
+            text = f"chaos: {len(unknown)} of {len(rulings)} trials are unknown: {unknown[0].why}"
+            self._node.warn(pytest.PytestWarning(text))
         return [ruling.trial for ruling in rulings]
 
-    def _fail(self, rulings: Sequence[Ruling], seed: int, head: str = "") -> NoReturn:
+    def _fail(self, worst: Ruling, seed: int, head: str = "") -> NoReturn:
         from chaoslab.analysis.verdict.ledger import events_of
         from chaoslab.execution.scenarios.tell import story
-        from chaoslab.record.rulings import State
 
-        worst = next(ruling for ruling in rulings if ruling.state is not State.PASSED)
         lines = [head] if head else []
         lines += [f"trial {worst.number} {worst.state}: {reason}" for reason in worst.reasons]
         evidence, history = worst.trial.verdict.evidence, worst.trial.history
@@ -211,13 +220,12 @@ def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> Rules:
     Raises:
         LookupError, ValueError, TypeError: an assertion or an outcome is none.
     """
-    from chaoslab.analysis.assertions import Assertion
     from chaoslab.analysis.verdict.table import Outcome
     from chaoslab.base.registry import did_you_mean
     from chaoslab.execution.scenarios.checks import of_data
     from chaoslab.execution.scenarios.running import Rules
 
-    asserted = [each if isinstance(each, Assertion) else of_data(each) for each in expect]
+    asserted = [of_data(each) for each in expect]
     if accept is None:
         return Rules(expect=asserted)
     known = [str(each) for each in Outcome]

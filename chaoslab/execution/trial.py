@@ -39,13 +39,14 @@ from chaoslab.execution.judging import Judge, judged
 from chaoslab.execution.options import Asked, AskedMany, check_number, taking
 from chaoslab.execution.pipeline import results, written
 from chaoslab.execution.spec import Executor, RunSpec, TrialSpec
+from chaoslab.execution.trials import Trials
 from chaoslab.execution.workers import executor
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.record.spoken import Reply
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 SHOWN = 300
 """The longest one-line text of a trial, in characters."""
@@ -215,35 +216,7 @@ def run_many(asked: AskedMany) -> Trials:
     """
     check_number("trials", asked.trials, whole=True)
     check_number("jobs", asked.jobs, whole=True)
-    return Trials(_watched(numbered(asked, range(asked.trials), jobs=asked.jobs)))
-
-
-class Trials(Iterator[Trial]):
-    """The trials of `run_many`. Each is run when it is asked for, and then not kept here."""
-
-    def __init__(self, trials: Generator[Trial, None, None]) -> None:
-        self._trials, self._taken = trials, 0
-
-    def __next__(self) -> Trial:
-        self._taken += 1
-        return next(self._trials)
-
-    def close(self) -> None:
-        """Ends them early."""
-        self._trials.close()
-
-    def frame(self) -> pd.DataFrame:
-        """Runs all trials, as one DataFrame: the columns of `lab.load(…).trials`, a row a trial.
-
-        Raises:
-            ValueError: some were taken before, and are not here any more.
-            Incomplete: pandas is not installed.
-        """
-        if self._taken:
-            raise ValueError("these trials were taken before: keep them in a list, and give that to lab.frame")
-        from chaoslab.reports.frames import frame
-
-        return frame(self)
+    return Trials(_watched(numbered(asked, range(asked.trials), jobs=asked.jobs)), asked.trials)
 
 
 def _watched(trials: Generator[Trial, None, None]) -> Generator[Trial, None, None]:

@@ -6,10 +6,11 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.core.levels import LEVELS, NAMED
+from chaoslab.core.levels import LEVELS, NAMED, chance_of
 
 NEAR = 0.002
 """The most that the chance of a level's injections differs from the level's own, by rounding."""
@@ -23,6 +24,11 @@ class PassRate:
     points: Sequence[tuple[float, Rate]]
 
 
+def axis(lines: Sequence[PassRate]) -> list[float]:
+    """The levels of a chart's axis: the usual ones, and those of the lines."""
+    return sorted({*LEVELS, *(level for line in lines for level, _ in line.points)})
+
+
 def level_of(report: RunReport) -> float | None:
     """The level of a run's plan; 0 if it has no injections of a level. None if the plan is not known, or its injections
     are of no one level."""
@@ -34,11 +40,11 @@ def level_of(report: RunReport) -> float | None:
         name = str(injection.get("name", ""))
         if name.startswith(NAMED):
             calm[name.partition(" on ")[2]] *= 1 - float(injection.get("chance", 1.0))
-    chances = {round(1 - share, 3) for share in calm.values()}
-    fits = [
-        level for level, chance in LEVELS.items() if all(math.isclose(chance, one, abs_tol=NEAR) for one in chances)
-    ]
-    return 0.0 if not chances else fits[0] if len(fits) == 1 else None
+    chances = [1 - share for share in calm.values()]
+    if not chances:
+        return 0.0
+    level = round(10 * fmean(chances), 3)
+    return level if all(math.isclose(chance_of(level), one, abs_tol=NEAR) for one in chances) else None
 
 
 def pooled(label: str, reports: Sequence[RunReport]) -> PassRate:

@@ -52,6 +52,24 @@ def test_jitter_is_a_triangle_around_its_mean() -> None:
     assert [quantile(delays, share) for share in (0.25, 0.5, 0.75)] == pytest.approx(wanted, abs=0.02)
 
 
+@pytest.mark.parametrize("pattern", ["uniform", "jitter"])
+def test_a_range_without_a_spread_is_half_of_its_mean_wide_on_each_side(pattern: Any) -> None:
+    delays = drawn(Delay(pattern, 1.0))
+    assert (delays[0], delays[-1]) == pytest.approx((0.5, 1.5), abs=0.02)
+
+
+def test_a_spike_and_what_lies_between_have_the_spread_too() -> None:
+    delays = drawn(Delay("spike", 1.0, 0.2, spike_s=5.0))
+    assert {round(each) for each in delays} == {1, 5}
+    assert (delays[0], delays[-1]) == pytest.approx((0.8, 5.2), abs=0.02)
+
+
+@pytest.mark.parametrize("pattern", ["fixed", "exponential", "degrading"])
+def test_a_spread_that_the_pattern_does_not_have_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match=f"^delay has spread_s 0.2, and the pattern {pattern} has none: say uniform"):
+        lab.inject("delay", "shop", pattern=pattern, spread_s=0.2)
+
+
 def test_exponential_has_its_mean_and_its_long_tail() -> None:
     delays = drawn(Delay("exponential", 2.0))
     assert mean(delays) == pytest.approx(2.0, abs=0.127)  # 4 deviations: 2 / √4000 = 0.0316

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import chaoslab as lab
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.exchange import Reply
@@ -263,3 +264,15 @@ def test_an_object_of_such_fields_alone_means_them() -> None:
     met = meet(WrongValue(point=0.0, factor=2.0), Target(Returned(Parcel("shipped"))))
     assert met.reply is not None
     assert met.reply.value != Parcel("shipped")
+
+
+@pytest.mark.parametrize(("severity", "off"), [(0.0, (0.009, 0.011)), (0.5, (0.3, 0.33)), (1.0, (9.9, 10.1))])
+def test_severity_is_how_far_off_a_number_is(severity: float, off: tuple[float, float]) -> None:
+    for point in range(10):
+        after = wrong({"total": 10_000}, point=point / 10, severity=severity)["total"]
+        assert off[0] <= abs(after - 10_000) / 10_000 <= off[1]
+
+
+def test_severity_and_factor_exclude_each_other() -> None:
+    with pytest.raises(ValueError, match=r"^wrong_value has factor 2 and severity 0.2: leave one out$"):
+        lab.inject("wrong_value", "shop", factor=2, severity=0.2)

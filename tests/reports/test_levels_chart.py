@@ -38,7 +38,7 @@ def at(value: float, *outcomes: str, own: tuple[Any, ...] = (), **settings: Any)
     return replace(report, success=Section(success(outcomes, judgeable=True)), judgeable=True)
 
 
-@pytest.mark.parametrize("value", LEVELS)
+@pytest.mark.parametrize("value", [*LEVELS, 0.75, 1.5, 3.3, 10])
 @pytest.mark.parametrize("families", [("tool",), ("network", "tool", "meaning"), FAMILIES])
 def test_a_plan_says_its_level(value: float, families: tuple[str, ...]) -> None:
     injections = [

@@ -51,7 +51,7 @@ OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "models": st.just([]), "upstreams": st.just({}), "faults": faults, "chaos_level": st.just(0) | st.just(0.0),
     "families": st.lists(st.sampled_from(["network", "tool"]), max_size=2), "expect": asserted,
     "facts": st.lists(texts | st.lists(texts, min_size=1, max_size=2), max_size=2),
-    "accept": st.just(["correct", "harm"]), "pass_rate": st.floats(0, 1),
+    "accept": st.just(["correct", "harm"]), "pass_rate": st.floats(0, 1), "invalid_rate": st.floats(0, 1),
     "seed": st.integers(0, 2**63 - 1), "trials": st.integers(1, 1000), "world": st.just("local"), "timeout": seconds,
     "deadline": st.sampled_from(["2h", 3600]), "isolate": st.just("fork"), "elsewhere": st.just("unreachable"),
     "calls_max": st.integers(1, 100), "judge": st.just("model") | dotted,
@@ -126,7 +126,18 @@ def said(data: dict[str, Any]) -> Any:
         made = made.variant(**variant)
     if "effects" in data:
         made = made.effects(*data["effects"])
-    by_key = {"facts", "accept", "chaoslab", "pass_rate", "seed", "trials", "world", "timeout", "deadline"}
+    by_key = {
+        "facts",
+        "accept",
+        "chaoslab",
+        "pass_rate",
+        "invalid_rate",
+        "seed",
+        "trials",
+        "world",
+        "timeout",
+        "deadline",
+    }
     by_key |= {"chaos_level", "families", "isolate", "elsewhere", "calls_max"}
     return made.set(**{key: value for key, value in data.items() if key in by_key})
 

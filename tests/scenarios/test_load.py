@@ -269,7 +269,7 @@ CASES: list[tuple[str | bytes, str]] = [
     (but("calls: [1]", "chance: {choices: []}"), "its choices are []: they should be a list of values"),
     (but("calls: [1]", "chance: {choices: [0.1, x]}"), "chance of lost_reply on refund is 'x'"),
     (but("calls: [1]", "name: {choices: [a, b]}"), "6:47: name of lost_reply: name is the same in all trials: give it one value"),
-    (also("chaos_level: 0.7"), "9:14: chaos_level is 0.7: it should be 0 or 0.25 or 0.5 or 1 or 2"),
+    (also("chaos_level: 10.5"), "9:14: chaos_level is 10.5: it should be a number from 0 to 10"),
     (also("chaos_level: high"), "chaos_level is 'high': it should be a number"),
     (also("families: [weather]"), "families is 'weather': it should be network or tool"),
     (also("chaos_level: 1\nfamilies: [model]"), "model faults are of models, and models names none"),

@@ -89,8 +89,8 @@ def test_the_demonstration_finds_a_failure_and_explains_it(capsys: Said) -> None
     assert "harm: refund twice; the state's 17.refunded is 98.0 instead of 49.0" in said
     assert "  for _ in range(3):" in said
     with pytest.raises(SystemExit, match="2"):
-        main(["demo", "--chaos-level", "0.7"])
-    assert "--chaos-level: '0.7' should be 0 or 0.25 or 0.5 or 1 or 2" in capsys.readouterr().err
+        main(["demo", "--chaos-level", "11"])
+    assert "--chaos-level: '11' should be a number from 0 to 10" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -125,9 +125,9 @@ def test_stress_tells_the_share_at_each_level_and_where_it_breaks(project: Path,
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--levels", "0,3"], "0,3 should be some of 0, 0.25, 0.5, 1, 2, with commas"),
-        (["--levels", "1,1"], "1,1 should be some of"),
-        (["--levels", ""], "should be some of"),
+        (["--levels", "0,11"], "0,11 should be levels from 0 to 10, each once, with commas"),
+        (["--levels", "1,1"], "1,1 should be levels"),
+        (["--levels", ""], "should be levels from"),
         (["--iterations", "0"], "0 should be a whole number from 1"),
         (["--chart", "x.gif"], "--chart x.gif should end in .png, .svg or .html"),
     ],

@@ -151,7 +151,7 @@ def test_an_operation_waits_for_a_drawn_time() -> None:
         ({"budget": {"calls": {"from": 5, "to": 1}}}, "calls is {'from': 5, 'to': 1}: it should be a range from a"),
         ({"budget": {"calls": {"from": 0, "to": 1}}}, "from is 0: it should be 1 or more"),
         ({"budget": {"calls": {"from": 1, "til": 9}}}, "'til' is not known here: known are choices, from, to"),
-        ({"chaos_level": {"choices": [0, 0.7]}}, "choices is 0.7: it should be 0 or 0.25 or 0.5 or 1 or 2"),
+        ({"chaos_level": {"choices": [0, 11]}}, "choices is 11: it should be a number from 0 to 10"),
         ({"chaos_level": {"from": 0, "to": 1}}, "chaos_level is {'from': 0, 'to': 1}: it should be a level, as in 0.5"),
         ({"turns": ["a", {"say": "b", "after": {"choices": ["x"]}}]}, "choices is 'x': it should be a duration"),
         ({"faults": [{"fault": "latency", "target": {"choices": ["a"]}}]}, "target is the same in all trials"),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
+from pathlib import Path
 from types import UnionType
 from typing import Any, ClassVar, TypeVar, Union, get_origin, get_type_hints
 
-from chaoslab.analysis.opinion import Ask, Opinion, nobody
+from chaoslab.analysis.opinion import Ask, Opinion, Unjudged, nobody
 from chaoslab.analysis.verdict.ledger import few
 from chaoslab.analysis.verdict.table import Verdict
+from chaoslab.base.jsonable import describe_error, line, shown
 from chaoslab.base.registry import broken, did_you_mean, names
 from chaoslab.base.registry import load as load_plugin
 from chaoslab.core.events import (
@@ -31,6 +34,8 @@ from chaoslab.record.lines import Record
 GROUP = "analysis.assertions"
 NUMBER_MAX = 1e15
 """The largest value of a parameter that has no bounds of its own."""
+SAID = 300
+"""The most characters of a reason that a function gives."""
 E_ = TypeVar("E_", bound=Event)
 
 
@@ -80,6 +85,8 @@ class Seen:
     """The opinions that assertions asked for, in their order."""
     ask: Ask = field(default=nobody, compare=False)
     """Asks the model of the environment; an assertion itself does no input or output."""
+    result: Any = field(default=None, compare=False)
+    """The `Trial`, which functions get that are assertions; None for one that was read from a log."""
 
     def of(self, kind: type[E_]) -> Iterator[tuple[Record, E_]]:
         """The events of one kind in time order; with a `turn`, of attempts in that turn only."""
@@ -197,6 +204,48 @@ class Assertion:
         """The assertion as it was stated, without parameters that have their default."""
         stated = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != f.default]
         return f"{self.name}({', '.join(stated)})"
+
+
+@dataclass(frozen=True)
+class ByFunction(Assertion):
+    """The user's own function of a `Trial` as an assertion.
+
+    It holds if the function returns True or None, and is missed if it returns False or a text, which is the reason, or
+    raises AssertionError.
+    """
+
+    function: Callable[[Any], Any]
+
+    def check(self, seen: Seen) -> Miss | None:
+        """As `Assertion.check`.
+
+        Raises:
+            Unjudged: the function raises something else, or returns something else.
+        """
+        try:
+            said = self.function(seen.result)
+        except AssertionError as error:
+            return Miss(line(str(error) or f"AssertionError {_place(error)}", SAID))
+        except Exception as error:
+            raise Unjudged(line(f"{self} raised {describe_error(error)} {_place(error)}", SAID)) from error
+        if said is None or isinstance(said, str):
+            return Miss(line(said, SAID)) if said else None
+        if type(said).__name__ not in ("bool", "bool_"):  # numpy has its own
+            raise Unjudged(f"{self} returned {shown(said)}: it should return True, False, None or a text")
+        return None if said else Miss("it returned False")
+
+    @property
+    def name(self) -> str:
+        return str(getattr(self.function, "__qualname__", type(self.function).__name__)).rpartition(".<locals>.")[2]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _place(error: Exception) -> str:
+    """The line that raised it."""
+    at = traceback.extract_tb(error.__traceback__)[-1]
+    return f"at {Path(at.filename).name}:{at.lineno}"
 
 
 def _should_be(hint: Any, value: Any, bounds: tuple[float, float]) -> str:

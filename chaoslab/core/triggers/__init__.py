@@ -25,6 +25,7 @@ class Trigger:
     - `should_be`: the values that it takes, in words.
     - `place`: it says which attempts are concerned, not when a fault begins. It holds for each attempt of a fault that
       lasts.
+    - `spares`: it decides by dice or by the hits so far. An attempt that it alone excludes was eligible.
     - `timed`: it reads `elapsed_s`. `reads`: it reads the arguments.
     - `order`: triggers are asked in this order, so the cheap ones come first.
     """
@@ -32,6 +33,7 @@ class Trigger:
     value: Any
     should_be: ClassVar[str]
     place: ClassVar[bool] = False
+    spares: ClassVar[bool] = False
     timed: ClassVar[bool] = False
     reads: ClassVar[bool] = False
     order: ClassVar[int] = 0

@@ -15,6 +15,7 @@ class After(Trigger):
 
     value: str
     times: int = 1
+    spares = True
     should_be = "another injection's name, or its name and a number of hits, as in ['latency on search', 3]"
 
     @property

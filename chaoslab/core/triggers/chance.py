@@ -18,6 +18,7 @@ class Chance(Trigger):
 
     value: float
     should_be = "a number from 0 to 1"
+    spares = True
     order = 9
 
     @classmethod

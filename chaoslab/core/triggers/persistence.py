@@ -23,6 +23,7 @@ class Persistence(Trigger):
     hits: float = 1
     """The number of hits in a row; 0 if time limits them."""
     span_s: float = 0.0
+    spares = True
     timed = True
     should_be = "'once', 'burst 3', 'for_s 2.5' or 'for_good'"
 

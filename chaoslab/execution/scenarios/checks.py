@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.analysis.assertions import Assertion, stated
+from chaoslab.analysis.assertions import Assertion, ByFunction, stated
 from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.conversation import Conversation, Turn, turn, turns
@@ -252,7 +254,8 @@ class Checks:
 
 
 def of_data(given: Any) -> Assertion:
-    """The assertion of a scenario's entry: "no_duplicate_effects", {max_calls: 5}, or {max_calls: {calls: 5}}.
+    """The assertion of a scenario's entry: "no_duplicate_effects", {max_calls: 5}, or {max_calls: {calls: 5}}; in
+    Python a function too.
 
     Raises:
         LookupError, ValueError, TypeError: it is none.
@@ -261,6 +264,13 @@ def of_data(given: Any) -> Assertion:
         return stated(given, {})
     if isinstance(given, Assertion):
         return given
+    if isinstance(given, type) and issubclass(given, Assertion):
+        name = given.__module__.rpartition(".")[2]
+        raise TypeError(f"{name} stands without its parameters: write {name}({'…' if fields(given) else ''})")
+    if inspect.iscoroutinefunction(given):
+        raise TypeError(f"{given.__qualname__} is async, and an assertion is a plain function")
+    if callable(given):
+        return ByFunction(given)
     if not isinstance(given, Mapping) or len(given) != 1:
         raise ValueError("an assertion is a name, or one name with its parameters, as in max_calls: 5")
     ((name, params),) = given.items()

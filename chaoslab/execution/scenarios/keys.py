@@ -18,7 +18,7 @@ SCENARIO: Mapping[str, str] = {
     "user": "A scripted user, who answers the agent by pattern until none is found.",
     "turns_max": "The most turns of a conversation with a scripted user.",
     "operations": "In place of an agent: calls of tools and reads, made one after the other.",
-    "chaos_level": "One number for many faults: a call fails with a chance of 0, 2.5, 5, 10 or 20 %.",
+    "chaos_level": "One number for many faults: from 0 to 10. A call meets a fault with a chance of 10 % × the level.",
     "families": "The families of faults that chaos_level draws from; all that fit the targets by default.",
     "budget": "The limits of a trial.",
     "slo": "Objectives over the calls of all trials.",
@@ -27,6 +27,7 @@ SCENARIO: Mapping[str, str] = {
     "accept": "The outcomes that pass.",
     "count_words": "true: a verdict that rests on words counts like a certain one; else it is open.",
     "pass_rate": "The least share of trials that must pass, from 0 to 1.",
+    "invalid_rate": "The largest share of trials that may be invalid, from 0 to 1. Unknown trials do not count.",
     "trials": "The number of trials.",
 }
 PARTS: Mapping[str, Mapping[str, str]] = {

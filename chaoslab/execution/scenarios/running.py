@@ -34,6 +34,7 @@ from chaoslab.execution.scenarios.located import ScenarioError
 from chaoslab.execution.scenarios.modules import modules_of
 from chaoslab.execution.scenarios.operations import Step, makes
 from chaoslab.execution.scenarios.scenario import BUDGET, Scenario
+from chaoslab.execution.scenarios.scenario import INVALID_RATE as INVALID_RATE
 from chaoslab.execution.trial import Trial, numbered
 from chaoslab.record.rulings import RulingsFile, State, TrialRuling
 from chaoslab.worlds.virtual.context import Unsupported
@@ -89,6 +90,8 @@ class Ruling:
     missed: tuple[Missed, ...] = ()
     opinions: tuple[Opinion, ...] = ()
     """The opinions of a model as the judge, if one was asked."""
+    unknown: bool = False
+    """INVALID only because the outcome is unknown, which says nothing against the trial."""
 
     @property
     def reasons(self) -> list[str]:
@@ -165,9 +168,8 @@ class Result:
         if self.scenario.faults and not self.met:
             names = ", ".join(each.name for each in self.scenario.faults)
             return f"no trial met a fault ({line(names, 100)})"
-        if self.count(State.INVALID):
-            first = next(ruling for ruling in self.rulings if ruling.state is State.INVALID)
-            return f"{self.count(State.INVALID)} of {len(self.rulings)} trials prove nothing: {first.why}"
+        if why := unproven(self.rulings, self.scenario.spec.invalid_rate):
+            return why
         empty = next((each for each in self.scenario.slo if not self.calls.get(each, (0, 0))[1]), None)
         return f"{empty}: there was no such call" if empty is not None else ""
 
@@ -257,7 +259,19 @@ def ruled(rules: Rules, number: int, trial: Trial) -> Ruling:
     if (str(verdict.outcome) not in rules.accept or guessed) and not (unknown and asserted):
         why = line(f"{verdict.name}: {verdict.why}", WHY)
     state = State.FAILED if missed or (why and not unknown) else State.INVALID if why else State.PASSED
-    return Ruling(number, trial, state, why, missed, tuple(opinions))
+    return Ruling(number, trial, state, why, missed, tuple(opinions), unknown=state is State.INVALID)
+
+
+def unproven(rulings: Sequence[Ruling], most: float) -> str:
+    """The reason why these trials together prove nothing; empty if they do. `most`: the share of them that may be
+    invalid. Those whose outcome is unknown count only if there are no others."""
+    left = [ruling for ruling in rulings if ruling.state is State.INVALID]
+    invalid = [ruling for ruling in left if not ruling.unknown]
+    if left and len(left) == len(rulings):
+        invalid = left
+    if not invalid or (len(invalid) <= most * len(rulings) and invalid is not left):
+        return ""
+    return f"{len(invalid)} of {len(rulings)} trials prove nothing: {invalid[0].why}"
 
 
 def missing(rules: Rules, trial: Trial, opinions: list[Opinion]) -> Iterator[Missed]:
@@ -268,7 +282,7 @@ def missing(rules: Rules, trial: Trial, opinions: list[Opinion]) -> Iterator[Mis
     """
     twin = trial.twin.history if trial.twin is not None else None
     for turn, assertions in ((None, rules.expect), *rules.by_turn.items()):
-        seen = Seen(trial.history, trial.key, trial.verdict, twin, turn, opinions, ask)
+        seen = Seen(trial.history, trial.key, trial.verdict, twin, turn, opinions, ask, trial)
         for assertion in assertions:
             if miss := _miss(assertion, seen):
                 yield Missed(assertion, miss, turn, events_of(trial.history, miss.lines))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import sys
 import warnings
 from collections.abc import Iterator, Sequence, Set
@@ -42,6 +43,18 @@ def function_name(dotted: str, folders: Sequence[Path]) -> str | None:
     """
     module, _, name = dotted.partition(":")
     return _named(module, name.split("."), folders, IMPORTS_MAX)
+
+
+def lost(dotted: str, folders: Sequence[Path]) -> str:
+    """The reason why the module of module:name is surely not there, without an import; empty if it may be."""
+    module = dotted.partition(":")[0]
+    first, *inner = module.split(".")
+    there = [folder for folder in folders if (folder / first).is_dir() or (folder / f"{first}.py").is_file()]
+    if not there:
+        return "" if importlib.util.find_spec(first) else f"there is no module '{first}'"
+    path = there[0].joinpath(first, *inner)
+    found = path.is_dir() or any(path.parent.glob(f"{path.name}.*"))
+    return "" if found else f"there is no module '{module}'"
 
 
 def _named(module: str, name: Sequence[str], folders: Sequence[Path], left: int) -> str | None:

@@ -19,9 +19,10 @@ from pydantic import (
     create_model,
 )
 
-from chaoslab.core.levels import LEVELS
+from chaoslab.core.levels import LEVEL_MAX, is_level
 from chaoslab.execution.options import RunOptions, key_of, keys
 from chaoslab.execution.scenarios.drawn_spec import ChoicesSpec, RangeSpec, Strict, form, one_or_choices
+from chaoslab.execution.scenarios.scenario import INVALID_RATE
 from chaoslab.execution.spec import REAL_LIMIT_S
 
 VERSION = 1
@@ -59,11 +60,12 @@ def _no_range(value: Any) -> Any:
 
 
 def _level(value: float) -> float:
-    if value not in LEVELS:
-        raise ValueError(" or ".join(f"{each:g}" for each in LEVELS))
+    if not is_level(value):
+        raise ValueError(f"a number from 0 to {LEVEL_MAX}")
     return value
 
 
+A_LEVEL = {"type": "number", "minimum": 0, "maximum": LEVEL_MAX}
 DURATION = {
     "anyOf": [
         {"type": "number", "minimum": 0},
@@ -105,7 +107,7 @@ Dotted = Annotated[str, Field(pattern=DOTTED)]
 Name = Annotated[str, Field(pattern=r"^[\w][\w .,()'+-]{0,99}$")]
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 Texts = Annotated[list[str], BeforeValidator(_listed), PlainSerializer(_alone), Field(min_length=1, max_length=100)]
-Level = Annotated[float, BeforeValidator(_no_range), AfterValidator(_level), WithJsonSchema({"enum": sorted(LEVELS)})]
+Level = Annotated[float, BeforeValidator(_no_range), AfterValidator(_level), WithJsonSchema(A_LEVEL)]
 
 
 class LevelChoices(ChoicesSpec[Level]):
@@ -259,6 +261,7 @@ class ScenarioSpec(Strict):
     accept: list[OutcomeName] = Field(default=["correct", "degraded"], min_length=1)
     count_words: bool = False
     pass_rate: Annotated[float, Field(ge=0, le=1)] = 1.0
+    invalid_rate: Annotated[float, Field(ge=0, le=1)] = INVALID_RATE
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 1
     trials: Annotated[int, Field(ge=1, le=1_000_000)] = 10
     world: Literal["virtual", "local"] = "virtual"

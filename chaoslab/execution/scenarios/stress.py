@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate, rate
-from chaoslab.core.levels import LEVELS
+from chaoslab.core.levels import chance_of
 from chaoslab.execution.scenarios.load import load
 from chaoslab.execution.scenarios.running import Result, run
 from chaoslab.execution.scenarios.tell import again
@@ -86,7 +86,7 @@ def told(steps: Sequence[Step]) -> str:
         lines.append(f"{name}: {own[0].judged + own[0].invalid} trials at each level{beside}")
         lines.append("level  a call fails  passed  95 % interval  met a fault")
         for step in own:
-            share, chance = step.share, LEVELS[step.level]
+            share, chance = step.share, chance_of(step.level)
             figures = "no trial could be judged" if share is None else (
                 f"{share.value:6.0%}  {f'{share.interval.low:.0%}–{share.interval.high:.0%}':>13}"
                 f"  {step.met:>11}  {'█' * round(BAR * share.value)}"
@@ -160,4 +160,4 @@ def _row(step: Step) -> list[str]:
     share = step.share
     interval = "–" if share is None else f"{share.interval.low:.0%}–{share.interval.high:.0%}"
     passed = f"{step.passed} of {step.judged}"
-    return [f"{step.level:g}", f"{LEVELS[step.level] * 100:g} %", passed, interval, str(step.met), str(step.invalid)]
+    return [f"{step.level:g}", f"{chance_of(step.level) * 100:g} %", passed, interval, str(step.met), str(step.invalid)]

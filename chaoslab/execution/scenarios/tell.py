@@ -25,6 +25,8 @@ REQUESTS = 5
 SHOWN = 5
 """The most trials that are named."""
 STORY_MAX = 30
+OF_CALLS = {"when", "attempts", "on_turn", "between_turns", "window_s", "after"}
+"""The triggers of which a request's number says nothing."""
 
 
 def told(result: Result, *, trial: int | None = None, given: Sequence[str] = ()) -> str:
@@ -36,7 +38,9 @@ def told(result: Result, *, trial: int | None = None, given: Sequence[str] = ())
     head = (
         f"{str(state).upper():8} {scenario.name}: {passed} of {judged} trials passed{known}; {result.met} met a fault"
     )
-    lines = [head]
+    unknown = sum(ruling.unknown for ruling in result.rulings)
+    counts = {"invalid": result.count(State.INVALID) - unknown, "unknown": unknown}
+    lines = [head + "".join(f"; {count} {name}" for name, count in counts.items() if count)]
     if state is State.INVALID:
         lines.append(f"  it proves nothing: {result.invalid}")
     lines += [f"  {text}" for text in result.below]
@@ -114,6 +118,7 @@ def plain(result: Result, given: Sequence[str] = ()) -> dict[str, Any]:
         "passed": result.count(State.PASSED),
         "failed": result.count(State.FAILED),
         "invalid": result.count(State.INVALID),
+        "unknown": sum(ruling.unknown for ruling in result.rulings),
         "met_a_fault": result.met,
         "hit_nothing": result.idle.told(),
         "slo": [
@@ -153,7 +158,7 @@ def foreseen_hits(
     scenario: Scenario, *, trials: int | None = None, seed: int | None = None, only: int | None = None
 ) -> dict[str, Any]:
     """The first requests that would be hit if the agent made them with no wait, as JSON values: by trial, from 1.
-    `depends`: the faults of which only the calls themselves can tell, since they ask for tools or arguments."""
+    `depends`: the faults of which only the calls themselves can tell, since they ask for turns, arguments and so on."""
     spec = scenario.spec
     count = spec.trials if trials is None else trials
     plan = Plan(spec.seed if seed is None else seed, scenario.injections)
@@ -199,8 +204,9 @@ def foreseen_hits(
 
 
 def _depends(injection: Injection, target: str, functions: Sequence[str]) -> bool:
-    """True if only a call itself tells whether it would be hit. A function is the one tool of its target."""
-    return "when" in injection.triggers or ("tool" in injection.triggers and target not in functions)
+    """True if only a call itself tells whether it would be hit, such as by its turn. A function is the one tool of its
+    target."""
+    return not OF_CALLS.isdisjoint(injection.triggers) or ("tool" in injection.triggers and target not in functions)
 
 
 def _at_chance(injection: Injection) -> str:

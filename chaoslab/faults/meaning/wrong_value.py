@@ -33,22 +33,29 @@ Place = tuple[Any, Any]
 class WrongValue(Fault):
     """Changes one value of a successful reply: scales a number, or replaces a text by an untrue one.
 
-    `point` (0–1) picks the value, `factor` scales a number; both are drawn. Fields of dataclasses and of pydantic's
+    `point` (0–1) picks the value, `factor` scales a number; both are drawn. `severity` (0–1) in place of `factor` is
+    how far off any value is, from its last digit to something else altogether. Fields of dataclasses and of pydantic's
     models are values too. A reply without a value to change passes unchanged, and then no fault is injected.
     """
 
     point: float = -1.0
     factor: float = 0.0
+    severity: float = -1.0
     layer = "meaning"
     corrupts = "reply"
     leaves = "value"
-    bounds = {"point": (-1, 1)}  # noqa: RUF012 - a trait, which nobody changes
+    bounds = {"point": (-1, 1), "severity": (-1, 1)}  # noqa: RUF012 - a trait, which nobody changes
     example = '"wrong_value", "get_order", chance=0.2'
     source = "https://github.com/chubin/wttr.in/issues/1280"
 
+    def __post_init__(self) -> None:
+        if self.factor and self.severity >= 0:
+            raise ValueError(f"wrong_value has factor {self.factor:g} and severity {self.severity:g}: leave one out")
+
     def draw(self, dice: Dice) -> WrongValue:
         point = self.point if self.point >= 0 else dice("point").uniform()
-        return replace(self, point=point, factor=self.factor or dice("factor").pick((0.5, 1.5, 2.0, 3.0)))
+        factor = 0.0 if self.severity >= 0 else self.factor or dice("factor").pick((0.5, 1.5, 2.0, 3.0))
+        return replace(self, point=point, factor=factor)
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
@@ -73,6 +80,8 @@ class WrongValue(Fault):
         return places[min(int(self.point * len(places)), len(places) - 1)]
 
     def _wrong(self, value: Any) -> Any:
+        if self.severity >= 0:
+            return untrue(value, self.severity, Dice("wrong_value", self.point))
         if isinstance(value, bool):
             return not value
         if isinstance(value, int | float):

@@ -29,8 +29,9 @@ class Delay(Fault):
 
     `pattern`: fixed: `mean_s`. uniform: evenly from `mean_s` − `spread_s` to `mean_s` + `spread_s`. jitter: in the same
     range, most often near `mean_s` (triangular). exponential: of that mean. spike: `mean_s`, and `spike_s` with
-    `spike_chance`. degrading: `mean_s`, and `step_s` more with each call of the trial that meets it. No delay is less
-    than 0. `preset`: good, moderate, poor, degrading or spiky; it sets all others.
+    `spike_chance`, each evenly ± `spread_s`. degrading: `mean_s`, and `step_s` more with each call of the trial that
+    meets it. `spread_s` 0: half of `mean_s` for uniform and jitter, none for spike. No delay is less than 0. `preset`:
+    good, moderate, poor, degrading or spiky; it sets all others.
     """
 
     pattern: Literal["fixed", "uniform", "exponential", "spike", "degrading", "jitter"] = "fixed"
@@ -54,6 +55,11 @@ class Delay(Fault):
             raise ValueError(
                 f"delay has preset {self.preset!r} and {given[0]}: a preset sets all others, leave one out"
             )
+        if self.spread_s and self.pattern in ("fixed", "exponential", "degrading"):
+            raise ValueError(
+                f"delay has spread_s {self.spread_s:g}, and the pattern {self.pattern} has none: say uniform, jitter or"
+                " spike"
+            )
         if self.pattern == "degrading" and self.mean_s <= 0:
             raise ValueError(f"mean_s of delay is {self.mean_s}: a degrading one should begin with more than 0")
 
@@ -64,15 +70,17 @@ class Delay(Fault):
         return Delay("fixed", max(0.0, round(told._drawn_s(dice), 3)))
 
     def _drawn_s(self, dice: Dice) -> float:
+        spread_s = self.spread_s or self.mean_s / 2
         match self.pattern:
             case "uniform":
-                return dice("delay").between(self.mean_s - self.spread_s, self.mean_s + self.spread_s)
+                return dice("delay").between(self.mean_s - spread_s, self.mean_s + spread_s)
             case "jitter":
-                return self.mean_s + self.spread_s * (dice("delay").uniform() - dice("delay", "other").uniform())
+                return self.mean_s + spread_s * (dice("delay").uniform() - dice("delay", "other").uniform())
             case "exponential":
                 return -self.mean_s * math.log(1 - dice("delay").uniform())
             case "spike":
-                return self.spike_s if dice("delay").hits(self.spike_chance) else self.mean_s
+                around_s = self.spike_s if dice("delay").hits(self.spike_chance) else self.mean_s
+                return around_s + dice("delay", "other").between(-self.spread_s, self.spread_s)
             case _:
                 return self.mean_s
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from chaoslab.core.levels import LEVELS
+from chaoslab.core.levels import chance_of
 from chaoslab.reports.charts.palette import series
 from chaoslab.reports.charts.style import canvas, legend, nothing
-from chaoslab.reports.levels import PassRate
+from chaoslab.reports.levels import PassRate, axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,12 +23,13 @@ def pass_rate(lines: Sequence[PassRate], *, passed: str = "trials that pass") ->
     if not trials:
         nothing(axes, "no trial could be judged in these runs")
         return figure
+    levels = axis(lines)
     for number, line in enumerate(lines):
         (color, marker), style = series(number)
         aside = 0.12 * (number - (len(lines) - 1) / 2) / len(lines)
         shares = [share for _, share in line.points]
         axes.errorbar(
-            [list(LEVELS).index(level) + aside for level, _ in line.points],
+            [levels.index(level) + aside for level, _ in line.points],
             [share.value for share in shares],
             yerr=[[s.value - s.interval.low for s in shares], [s.interval.high - s.value for s in shares]],
             color=color,
@@ -38,8 +39,8 @@ def pass_rate(lines: Sequence[PassRate], *, passed: str = "trials that pass") ->
             clip_on=False,
             label=f"{line.label or 'all runs together'} ({sum(share.total for share in shares):,})",
         )
-    axes.set_xticks(range(len(LEVELS)), [f"{level:g}\n{chance * 100:g} %" for level, chance in LEVELS.items()])
-    axes.set_xlim(-0.3, len(LEVELS) - 0.7)
+    axes.set_xticks(range(len(levels)), [f"{level:g}\n{chance_of(level) * 100:g} %" for level in levels])
+    axes.set_xlim(-0.3, len(levels) - 0.7)
     axes.set_ylim(-0.03, 1.03)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value * 100:.0f}")
     axes.set_xlabel("level of chaos (below it: calls that meet a fault)")

@@ -11,6 +11,7 @@ from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import line
+from chaoslab.core.events import ValuesDrawn
 from chaoslab.record.history import History
 from chaoslab.reports.contents.advice import Advice, advice
 from chaoslab.reports.contents.failures import command
@@ -101,4 +102,5 @@ class Contents:
 
     def replay(self, trial: str) -> str:
         """The command that runs the trial again, or shows it where nothing in the run's folder leads to its program."""
-        return command(self.report, trial, where=self.where, replayed=not self.history.unknown)
+        replayed = not self.history.unknown and not self.history.has(ValuesDrawn)
+        return command(self.report, trial, where=self.where, replayed=replayed)

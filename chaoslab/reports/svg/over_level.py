@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
-from chaoslab.core.levels import LEVELS
-from chaoslab.reports.levels import PassRate
+from chaoslab.core.levels import chance_of
+from chaoslab.reports.levels import PassRate, axis
 from chaoslab.reports.page import percent, percents
 from chaoslab.reports.svg.parts import Picture, el, picture, share, stretched
 from chaoslab.reports.text import one_line
@@ -21,7 +21,8 @@ def draw(line: PassRate, number: int = 1, *, least: float | None = None) -> Pict
     share that is asked for. None if nothing was judged."""
     if not line.points:
         return None
-    places = {level: (n + 0.5) / len(LEVELS) for n, level in enumerate(LEVELS)}
+    levels = axis([line])
+    places = {level: (n + 0.5) / len(levels) for n, level in enumerate(levels)}
 
     def y(value: float) -> float:
         return round(HEIGHT * (1 - value), 1)
@@ -29,7 +30,7 @@ def draw(line: PassRate, number: int = 1, *, least: float | None = None) -> Pict
     parts: list[Element] = []
     for level, at in places.items():
         parts.append(el("text", f"{level:g}", x=share(at), y=HEIGHT + 16, text_anchor="middle", class_="dim"))
-        chance = f"{LEVELS[level] * 100:g} %"
+        chance = f"{chance_of(level) * 100:g} %"
         parts.append(el("text", chance, x=share(at), y=HEIGHT + 31, text_anchor="middle", class_="dim"))
     for value in (0.0, 0.25, 0.5, 0.75, 1.0):
         parts.append(el("line", x1="0", x2="100%", y1=y(value), y2=y(value), class_="tick"))

@@ -1,0 +1,112 @@
+"""The trials of `run_many`, run one after the other as they are taken."""
+
+from __future__ import annotations
+
+import html
+import weakref
+from collections import Counter
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING
+
+from chaoslab.base.durations import duration
+from chaoslab.reports.text import one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from chaoslab.analysis.verdict.table import Verdict
+    from chaoslab.execution.trial import Trial
+
+ROWS, WHY = 20, 80
+"""The most trials in the table, and the most characters of a reason."""
+HEADER = ("trial", "outcome", "time", "why")
+
+
+class _Row:
+    """What is kept of a trial that was taken. The trial itself is not, so its verdict is unknown if nobody asked."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial, self._verdict = weakref.ref(trial), None
+        self.key, self.seconds = trial.key, trial.seconds
+
+    def keep(self) -> None:
+        """Keeps the verdict if the trial was judged."""
+        trial = self._trial()
+        self._verdict = vars(trial).get("verdict") if trial is not None else None
+
+    @property
+    def verdict(self) -> Verdict | None:
+        trial = self._trial()
+        return self._verdict if trial is None else trial.verdict
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        verdict = self.verdict
+        told = ("not judged", "") if verdict is None else (verdict.name, one_line(verdict.why, WHY))
+        return (self.key, told[0], duration(self.seconds), told[1])
+
+
+class Trials(Iterator["Trial"]):
+    """The trials of `run_many`. Each is run when it is asked for, and then not kept here.
+
+    `len` is the number of trials that were asked for, run or not. In a console and in a notebook it shows a table of
+    those that were taken, and runs none. One that was neither judged nor kept has no outcome there.
+    """
+
+    def __init__(self, trials: Generator[Trial, None, None], asked: int) -> None:
+        self._trials, self._asked, self._rows = trials, asked, list[_Row]()
+
+    def __next__(self) -> Trial:
+        if self._rows:
+            self._rows[-1].keep()
+        trial = next(self._trials)
+        self._rows.append(_Row(trial))
+        return trial
+
+    def __len__(self) -> int:
+        return self._asked
+
+    def close(self) -> None:
+        """Ends them early."""
+        self._trials.close()
+
+    def frame(self) -> pd.DataFrame:
+        """Runs all trials, as one DataFrame: the columns of `lab.load(…).trials`, a row a trial.
+
+        Raises:
+            ValueError: some were taken before, and are not here any more.
+            Incomplete: pandas is not installed.
+        """
+        if self._rows:
+            raise ValueError("these trials were taken before: keep them in a list, and give that to lab.frame")
+        from chaoslab.reports.frames import frame
+
+        return frame(self)
+
+    def __repr__(self) -> str:
+        rows = [HEADER, *(row.cells for row in self._rows[:ROWS])]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows[: len(rows) if self._rows else 0])
+        return "\n".join([self._head, *lines, *self._rest])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row.cells)}</tr>" for row in self._rows[:ROWS]
+        )
+        header = "".join(f"<th>{name}</th>" for name in HEADER)
+        table = f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
+        return f"<p>{html.escape(self._head)}</p>{table}{''.join(f'<p>{html.escape(line)}</p>' for line in self._rest)}"
+
+    @property
+    def _head(self) -> str:
+        """The number of those that were run, and their outcomes."""
+        if not self._rows:
+            return f"{self._asked} trials, none of them run yet: each is run when it is taken, as by list(…)"
+        found = Counter(verdict.name if (verdict := row.verdict) else "not judged" for row in self._rows)
+        counts = ", ".join(f"{count} {name}" for name, count in found.most_common())
+        return f"{len(self._rows)} of {self._asked} trials run: {counts}"
+
+    @property
+    def _rest(self) -> list[str]:
+        left = len(self._rows) - ROWS
+        return [f"… and {left} more"] if left > 0 else []
