@@ -139,8 +139,8 @@ class Session:
         return outcome
 
     def hung(self, trial: TrialId, prompt: Prompt, why: str, *, began_s: float, began: bool = True) -> None:
-        """Ends a trial that would never have ended by itself. `why`: a report on the waiting threads and tasks. `began`:
-        its events so far are written; those of a trial that was ended with its process are lost."""
+        """Ends a trial that would never have ended by itself. `why`: a report on the waiting threads and tasks.
+        `began`: its events so far are written; those of a trial that ended with its process are lost."""
         outcome = _Outcome("", HUNG, why[:4000])
         if not began:
             self._attempts = 1

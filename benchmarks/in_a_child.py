@@ -2,9 +2,9 @@
 
     python benchmarks/in_a_child.py [--trials N] [--rounds N]
 
-A trial is an agent with six tools and no fault, judged as a command judges it. A round has so many of them each way; what
-counts is the median of the rounds' ratios, since the machine's speed changes from one round to the next. Exits 1 if the
-child does less than 0.95 times as many.
+A trial is an agent with six tools and no fault, judged as a command judges it. A round has so many of them each way;
+what counts is the median of the rounds' ratios, since the machine's speed changes from one round to the next. Exits 1
+if the child does less than 0.95 times as many.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def main() -> int:
         ways = (False, True) if number % 2 else (True, False)
         found = {apart: rate_of(options.trials, apart=apart) for apart in ways}
         rounds.append((found[False], found[True]))
-        print(f"in place {found[False]:7,.0f}/s   in a child {found[True]:7,.0f}/s   {found[True] / found[False]:.2f} ×")
+        ratio = found[True] / found[False]
+        print(f"in place {found[False]:7,.0f}/s   in a child {found[True]:7,.0f}/s   {ratio:.2f} ×")
     ratio = statistics.median(child / place for place, child in rounds)
     print(f"median ratio {ratio:.2f} (the goal is {GOAL})")
     return int(ratio < GOAL)

@@ -74,9 +74,9 @@ def test_every_reader_tells_of_it(run: Path, capsys: pytest.CaptureFixture[str])
         assert main([*command, str(run)]) == 0
         said = capsys.readouterr()
         assert "line 3 of messaging.log is lost" in " ".join((said.out + said.err).split()), command
-    assert (runs.of(run).outcomes or {})[Outcome.UNFINISHED] == list(RunReport.read(run).outcomes.values()).count(
-        "unfinished"
-    )
+    outcomes = runs.of(run).outcomes
+    assert outcomes is not None
+    assert outcomes[Outcome.UNFINISHED] == list(RunReport.read(run).outcomes.values()).count("unfinished")
 
 
 def test_trials_that_vanished_are_counted_and_pass_no_gate(run: Path, intact: RunReport) -> None:

@@ -149,7 +149,7 @@ def test_a_trial_whose_first_line_does_not_happen_now_is_told_so_and_its_other_t
     (done,) = InProcess().map(recorded_run.spec_of(log), [TrialSpec(log.number("p2.r1"))])
     wanted = log.lines("p2.r1")
     assert replay._bytes(log, wanted, done.kept) == ""
-    more = BufferedEvent("stranger", done.kept[0].t + 0.5, "p2.r1", '"kind": "warning", "message": "x"}')
+    more = BufferedEvent("stranger", done.kept[0].t + 0.5, "p2.r1", '"kind": "warning", "message": "x"}', True)
     assert replay._bytes(log, wanted, [more, *done.kept]) == "stranger.log: warning happens now, and did not then"
     others = [entry for entry in done.kept if entry.writer != "info"]
     assert others
@@ -160,8 +160,8 @@ def test_a_trial_whose_first_line_does_not_happen_now_is_told_so_and_its_other_t
 
 def test_a_line_that_the_lab_cannot_read_itself_is_a_mistake_of_ours_and_said_with_its_number(there: Path) -> None:
     kept = [
-        BufferedEvent("info", 0.0, "p1.r1", '"kind": "warning", "message": "x"}'),
-        BufferedEvent("info", 0.0, "p1.r1", '"kind": 7}'),
+        BufferedEvent("info", 0.0, "p1.r1", '"kind": "warning", "message": "x"}', True),
+        BufferedEvent("info", 0.0, "p1.r1", '"kind": 7}', True),
     ]
     with pytest.raises(AssertionError, match=r"^line 2 of the replay of p1\.r1 cannot be read: .*\"kind\": 7"):
         list(replay._records(read(str(there)), "p1.r1", kept))

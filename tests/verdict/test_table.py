@@ -201,10 +201,10 @@ def test_a_model_is_believed_only_as_far_as_people_agree_with_it() -> None:
             asked.append(key)
             return Opinion("admits it", "a-model") or default
 
-    for trusted in (False, True):
+    for trusted in ("", "a-model"):
         spoken = Spoken(opinions=Opinions(any=Opinion("unclear", "a-model")), trusted=trusted)
         verdict = judge(History(trial.history.records, spoken=spoken), TRIAL)
-        assert (verdict.outcome, verdict.basis, verdict.certain) == (Outcome.DEGRADED, Basis.JUDGE, trusted)
+        assert (verdict.outcome, verdict.basis, verdict.certain) == (Outcome.DEGRADED, Basis.JUDGE, bool(trusted))
     labelled = replace(spoken, labels={TRIAL: "passes over it"})
     verdict = judge(History(trial.history.records, spoken=labelled), TRIAL)
     assert (verdict.outcome, verdict.basis) == (Outcome.FALSE_SUCCESS, Basis.LABEL)

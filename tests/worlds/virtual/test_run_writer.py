@@ -9,7 +9,7 @@ import pytest
 
 from chaoslab.core.events import Event, PromptAttempt, PromptFinished, PromptStarted, RunFinished, RunStarted
 from chaoslab.record.history import History
-from chaoslab.record.log import BufferedEvent, LogLost, encode_event
+from chaoslab.record.log import BufferedEvent, LogLost
 from chaoslab.worlds.virtual.run_writer import RunWriter
 
 NOW = "2026-06-01T09:00:00Z"
@@ -43,7 +43,7 @@ def trial(number: int) -> list[BufferedEvent]:
     key = f"p1.r{number}"
 
     def kept(writer: str, t: float, event: Event) -> BufferedEvent:
-        return BufferedEvent(writer, t, key, event if event.moves else encode_event(event))
+        return BufferedEvent.of(writer, t, key, event)
 
     return [
         kept("info", 0.25, PromptStarted(prompt_index=1, prompt="Hello?")),
