@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 from weakref import WeakSet
 
 from chaoslab.analysis.answers.admit import admits
@@ -44,9 +44,6 @@ from chaoslab.execution.workers import executor
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.record.spoken import Reply
-
-if TYPE_CHECKING:
-    pass
 
 SHOWN = 300
 """The longest one-line text of a trial, in characters."""

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.execution.trial import Trials
+from chaoslab.execution.trials import Trials
 from chaoslab.record.history import History
 from chaoslab.reports.frames import COLUMNS, Frames
 

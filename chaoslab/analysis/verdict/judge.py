@@ -16,6 +16,7 @@ from chaoslab.analysis.verdict.seen import JUDGED, Seen, line
 from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, World
 from chaoslab.analysis.verdict.unread import unread
 from chaoslab.core.events import (
+    OPEN,
     UNTOLD,
     CallFinished,
     Effect,
@@ -121,12 +122,13 @@ def _judge(seen: Seen, history: History) -> Verdict:
         return _ended(outcome, world, harm, lost, Finding(Kind.NO_ANSWER, why, (line(finished[0]),)))
     if unseen := spoilt.unseen(seen):
         return _ended(Outcome.INVALID, world, harm, lost, unseen)
-    if not started.stated and not harm:
+    labelled = finished[0].trial in history.spoken.labels
+    if not started.stated and not harm and not labelled:
         return Verdict(Outcome.UNKNOWN, started.incomparable or "nothing was stated about a right answer", world=world)
     if (unread := _unread_fault(seen)) and not harm:
         return Verdict(Outcome.UNKNOWN, unread, world=world)
-    if ended.answer == started.twin and not (harm or lost or started.facts or history.spoken):
-        return _as_its_twin(started.incomparable, world, len(started.effects or ()), _unread(seen))
+    if ended.answer == started.twin and not (harm or lost or started.facts or labelled):
+        return _as_its_twin(started.incomparable, world, len(started.effects or ()), _unknown_end(started, seen))
     done = list(ledger.net(started.effects or (), done, rules))
     return _weighed(Answered(started, finished, done, world, harm, lost, seen, history.spoken))
 
@@ -145,7 +147,7 @@ def _world(started: PromptStarted, seen: Seen, harm: Sequence[Finding], lost: Se
         return World.HARM
     if lost:
         return World.UNDONE
-    if _unread(seen):
+    if _unknown_end(started, seen):
         return World.MAY
     return World.NOT_STATED if started.effects is None and started.state is None else World.AS_ASKED
 
@@ -159,9 +161,14 @@ def _of_state(seen: Seen, started: PromptStarted) -> list[Finding]:
     return end_state.compare(state.before, started.state, state.after, line=line(record))
 
 
-def _unread(seen: Seen) -> str:
-    """The reason why the end state could not be read; empty if it was, or was not wanted."""
-    return next((event.error for _, event in seen.of(EndState)), "")
+def _unknown_end(started: PromptStarted, seen: Seen) -> str:
+    """The reason why it cannot be told what was done: the end state could not be read, or a call that does what was
+    asked for was open at the end. Empty if it can."""
+    if error := next((event.error for _, event in seen.of(EndState)), ""):
+        return f"its end state cannot be judged: {error}"
+    names = {wish.get("effect") for wish in started.effects or ()}
+    still = next((event for _, event in seen.of(CallFinished) if event.error == OPEN and event.tool in names), None)
+    return "" if still is None else f"{still.tool} was still open at the trial's end, and may have been done since"
 
 
 def _ended(outcome: Outcome, world: World, harm: Sequence[Finding], lost: Sequence[Finding], end: Finding) -> Verdict:
@@ -183,11 +190,10 @@ def _basis(found: Sequence[Finding]) -> Basis:
 
 
 @lru_cache(maxsize=64)
-def _as_its_twin(incomparable: str, world: World, effects: int, unread: str) -> Verdict:
+def _as_its_twin(incomparable: str, world: World, effects: int, may: str) -> Verdict:
     """The verdict on most trials, made and kept once: the twin's effects and answer."""
-    if unread:
-        why = f"its end state cannot be judged: {unread}"
-        return Verdict(Outcome.UNKNOWN, why, world=World.MAY, said=Said.RIGHT, basis=Basis.SAME)
+    if may:
+        return Verdict(Outcome.UNKNOWN, may, world=World.MAY, said=Said.RIGHT, basis=Basis.SAME)
     if incomparable:
         why = f"its answer is its twin's, but its effects cannot be judged: {incomparable}"
         return Verdict(Outcome.UNKNOWN, why, world=World.NOT_STATED, said=Said.RIGHT, basis=Basis.SAME)
@@ -228,7 +234,7 @@ def _why(trial: Answered, outcome: Outcome, said: Heard) -> str:
     """The reason of a verdict without a finding: what holds, and what was said."""
     effects = trial.started.effects
     if trial.world is World.MAY:
-        return f"its end state cannot be judged: {_unread(trial.seen)}; {said.text}"
+        return f"{_unknown_end(trial.started, trial.seen)}; {said.text}"
     if outcome is not Outcome.CORRECT:
         return f"its effects are as they should be, but {said.text}" if effects else said.text
     if trial.started.twin is None or trial.started.facts:

@@ -171,4 +171,6 @@ def _class(real: type, refuse: Callable[[], None]) -> type:
         def __getattr__(cls, name: str) -> Any:
             return getattr(real, name)
 
-    return Kind(real.__name__, (), {"__module__": real.__module__, "__doc__": real.__doc__})
+    # Classes that derive from the real one, such as socket.socket, call its __init__ by the name that is replaced.
+    own = {"__module__": real.__module__, "__doc__": real.__doc__, "__init__": real.__init__}  # type: ignore[misc]
+    return Kind(real.__name__, (), own)
