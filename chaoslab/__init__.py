@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from chaoslab.execution.agents.functions import fresh
     from chaoslab.execution.scenarios.builder import load_scenario, scenario
     from chaoslab.execution.scenarios.check import check
-    from chaoslab.execution.trial import NothingHit, Trial, run, run_many
+    from chaoslab.execution.trial import NoBaseline, NothingHit, Trial, run, run_many
     from chaoslab.execution.trials import Trials
     from chaoslab.model.offline import offline_model
     from chaoslab.model.recorded import recorded
@@ -30,14 +30,15 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Incident", "Injection", "NothingHit", "Outcome", "ToolError", "Trial", "Trials", "Verdict", "call", "check",
-    "expect", "frame", "fresh", "inject", "level", "load", "load_scenario", "mcp_tool", "network",
+    "Incident", "Injection", "NoBaseline", "NothingHit", "Outcome", "ToolError", "Trial", "Trials", "Verdict", "call",
+    "check", "expect", "frame", "fresh", "inject", "level", "load", "load_scenario", "mcp_tool", "network",
     "offline_model", "recorded", "run", "run_many", "scenario", "scripted", "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {
     "Incident": "analysis.measures.incidents",
     "Injection": "core.plan",
+    "NoBaseline": "execution.trial",
     "NothingHit": "execution.trial",
     "Outcome": "analysis.verdict.table",
     "ToolError": "seams.functions.native_errors",

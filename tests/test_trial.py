@@ -202,7 +202,7 @@ class Counting:
 
 def test_what_the_twin_leaves_behind_is_said_and_nobody_is_blamed_for_it() -> None:
     shop = Counting()
-    trial = lab.run(shop, "pen", tools=[shop.order])
+    trial = lab.run(shop, "pen", tools=[shop.order], anyway=True)
     assert trial.outcome is lab.Outcome.UNKNOWN
     assert "two runs without faults differ: its answer is 'order 1' in one and 'order 2' in the other" in trial.why
     (warning,) = trial.warnings
@@ -220,7 +220,10 @@ def test_effects_that_grow_from_run_to_run_are_not_compared() -> None:
             refund(17, 30)
         return "done 1"
 
-    trial = lab.run(hoards, "go", tools=[refund])
+    with pytest.raises(lab.NoBaseline, match=r"it has 1 effects in one and 2 in the other.*anyway=True"):
+        lab.run(hoards, "go", tools=[refund])
+    kept.clear()
+    trial = lab.run(hoards, "go", tools=[refund], anyway=True)
     assert trial.outcome is lab.Outcome.UNKNOWN
     assert trial.why.startswith(
         "its answer is its twin's, but its effects cannot be judged: two runs without faults differ"
@@ -255,7 +258,7 @@ def test_a_fresh_agent_may_be_async_hold_its_function_itself_or_be_none() -> Non
 
     trial = lab.run(lab.fresh(make), "go", tools=[refund])
     assert (trial.outcome, trial.seconds, len(trial.effects)) == (lab.Outcome.CORRECT, 1.0, 1)
-    nothing = lab.run(lab.fresh(lambda: 7), "go")
+    nothing = lab.run(lab.fresh(lambda: 7), "go", anyway=True)
     assert "made an int: an agent is a callable" in str(nothing.error)
     with pytest.raises(TypeError, match="fresh was given an int: it should be a function that makes the agent"):
         lab.fresh(7)  # type: ignore[arg-type]
@@ -294,11 +297,13 @@ def test_an_agent_that_raises_fails_its_trial_and_not_its_caller() -> None:
     assert isinstance(trial.error, TimeoutError)
     assert f"p1.r1 failed: {why}" in " ".join(summary.render(RunReport.of(trial.history)).split())
     assert f"verdict  failed: {why}" in show.render(trial.history)
-    assert isinstance(lab.run(lambda _: sys.exit("no"), "go").error, SystemExit)
+    assert isinstance(lab.run(lambda _: sys.exit("no"), "go", anyway=True).error, SystemExit)
 
 
 def test_an_agent_that_fails_without_faults_too_has_nothing_to_be_compared_with() -> None:
-    trial = lab.run(lambda _: 1 // 0, "go")
+    with pytest.raises(lab.NoBaseline, match=r"it fails .ZeroDivisionError: integer division or modulo by zero"):
+        lab.run(lambda _: 1 // 0, "go")
+    trial = lab.run(lambda _: 1 // 0, "go", anyway=True)
     assert trial.outcome is lab.Outcome.FAILED
     assert trial.warnings == (
         "nothing to compare with, since it fails without faults too (ZeroDivisionError: integer division or modulo by "
@@ -365,7 +370,7 @@ def test_who_would_wait_for_ever_is_hung_at_once_and_said() -> None:
         refund(17, 30)
         await asyncio.Event().wait()
 
-    trial = lab.run(waits, "go", tools=[refund])
+    trial = lab.run(waits, "go", tools=[refund], anyway=True)
     assert trial.outcome is lab.Outcome.HUNG
     assert "nothing is ready and nothing is due" in trial.why
     assert "tests.test_trial.waits" in trial.why
@@ -617,7 +622,7 @@ def test_two_processes_bring_what_an_agent_failed_by_even_if_it_cannot_be_made_a
     met = [trial.error for trial in lab.run_many(agent, "go", trials=4, jobs=2, tools=[refund], faults=faults)]
     assert [type(error) for error in met] == [lab.ToolError] * 4
     assert {str(error) for error in met} == {"503 Service Unavailable"}
-    told = [trial.error for trial in lab.run_many(strange, "go", trials=4, jobs=2)]
+    told = [trial.error for trial in lab.run_many(strange, "go", trials=4, jobs=2, anyway=True)]
     assert [repr(error) for error in told] == ["RuntimeError('Strange: status 7')"] * 4
 
 

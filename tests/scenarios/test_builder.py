@@ -55,6 +55,11 @@ OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "seed": st.integers(0, 2**63 - 1), "trials": st.integers(1, 1000), "world": st.just("local"), "timeout": seconds,
     "deadline": st.sampled_from(["2h", 3600]), "isolate": st.just("fork"), "elsewhere": st.just("unreachable"),
     "calls_max": st.integers(1, 100), "judge": st.just("model") | dotted,
+    "says": st.just({"refund": {"done": "refunded", "undone": "could not"}}) | dotted, "anyway": st.booleans(),
+    "undoes": st.just({"refund": "charge"}), "idempotent": st.just(["refund"]), "ordered": st.booleans(),
+    "count_words": st.booleans(), "now": st.just("2026-06-01T09:00:00Z"), "order": st.just("seeded"),
+    "real_limit": seconds, "settle": seconds, "memory_mb": st.integers(64, 4096),
+    "model_calls_max": st.integers(1, 100),
     "budget": st.just({"calls": 7, "seconds": "2min", "mode": "soft"}),
     "slo": st.lists(st.sampled_from([{"share": 0.99}, {"share": 0.5, "within": "2s", "tool": "ref*"}]), max_size=2),
     "variants": st.just([{"name": "calm", "faults": []}, {"name": "other", "seed": 2, "timeout": 3}])
@@ -138,7 +143,8 @@ def said(data: dict[str, Any]) -> Any:
         "timeout",
         "deadline",
     }
-    by_key |= {"chaos_level", "families", "isolate", "elsewhere", "calls_max"}
+    by_key |= {"chaos_level", "families", "isolate", "elsewhere", "calls_max", "model_calls_max", "now", "order"}
+    by_key |= {"says", "anyway", "undoes", "idempotent", "ordered", "count_words", "real_limit", "settle", "memory_mb"}
     return made.set(**{key: value for key, value in data.items() if key in by_key})
 
 
