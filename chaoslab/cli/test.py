@@ -35,6 +35,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a value in place of the file's"
     )
     parser.add_argument("--chaos-level", metavar="LEVEL", help="from 0 to 10, in place of the file's")
+    parser.add_argument("--anyway", action="store_true", help="run though the trial without faults is no baseline")
+    parser.add_argument("--count-words", action="store_true", help="count verdicts that rest on words")
     parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
     add_logs(parser, "where a run for each scenario is written, with a report.html")
     parser.add_argument("--junit", type=path, metavar="FILE", help="write the results as JUnit XML, a case a variant")
@@ -61,6 +63,7 @@ def _run(options: argparse.Namespace) -> int:
 
     if options.chaos_level is not None:
         options.set.append(f"chaos_level={options.chaos_level}")
+    options.set += [f"{key}=true" for key in ("anyway", "count_words") if getattr(options, key)]
     check_place("--junit", options.junit)
     try:
         paths = found([Path(name) for name in options.files])

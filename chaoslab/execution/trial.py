@@ -306,7 +306,7 @@ def _compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
     spec = replace(spec, called=twin._result.called)
     why = ""
     if not spec.options.anyway and (why := no_baseline(twin, spec)):
-        raise NoBaseline(f"the trial without faults is no baseline: {why} (anyway=True runs the trials all the same)")
+        raise NoBaseline(_NO_BASELINE.format(why))
     if twin.said is None:
         why = f"it fails without faults too ({_failure(twin)})"
         return twin, replace(spec, incomparable=f"nothing to compare with, since {why}", notes=(_NO_TWIN.format(why),))
@@ -331,9 +331,7 @@ def _compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
     held = (facts_stated or answer is not None) and (effects_stated or effects is not None)
     incomparable = "" if held else why if not readable(twin.answer) else f"two runs without faults differ: {why}"
     if incomparable and readable(twin.answer) and not spec.options.anyway:
-        raise NoBaseline(
-            f"the trial without faults is no baseline: {_LEAKS.format(why)} (anyway=True runs the trials all the same)"
-        )
+        raise NoBaseline(_NO_BASELINE.format(_LEAKS.format(why)))
     return twin, replace(
         spec,
         effects=spec.effects if effects_stated else effects,
@@ -368,6 +366,7 @@ def no_baseline(twin: Trial, spec: AgentSpec) -> str:
     return ""
 
 
+_NO_BASELINE = "the trial without faults is no baseline: {} (anyway=True, or --anyway, runs them all)"
 _NO_TWIN = "nothing to compare with, since {}"
 _NO_ANSWER = "nothing to compare the answer with: {}"
 _LEAKS = (
