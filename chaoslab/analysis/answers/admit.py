@@ -15,15 +15,10 @@ from chaoslab.analysis.answers.structures import structure
 from chaoslab.analysis.answers.values import READ_MAX, folded
 
 NOT = r"(?:not|n't|never|no longer)"
-_DONE = (
-    r"(?:complet|process|confirm|verif|execut|deliver|accept|approv|book|plac|creat|record|perform|updat|cancel|chang"
-    r"|charg|refund|schedul|sav|transferr|submitt|reserv|appl|add|finish|retriev|load|determin|reach|register|stor)\w*ed"
-    r"|done|made|sent|paid|gone|taken|found|set|available|possible|successful|able|happened"
-)
+_DONE = r"(?:done|made|sent|paid|gone|taken|found|set|available|possible|successful|able|happened|\w+ed\b)"
 _ADMISSIONS = (
     rf"\b(?:could|can|has|have|had|did|would|will) ?{NOT} (?!only|just|need|have to|hesitate|worry|retry|repeat)\w+",
-    rf"(?:\b(?:am|was|were|is|are|do|does)|'m) ?{NOT} (?:\w+ )?(?:be |been |being |yet )*(?:{_DONE}|\w+ed\b"
-    rf"|work|know|have)",
+    rf"(?:\b(?:am|was|were|is|are|do|does)|'m) ?{NOT} (?:\w+ )?(?:be |been |being |yet )*(?:{_DONE}|work|know|have)",
     r"\bcannot (?!only|just)\w+",
     r"\b(?:unable|failed) to\b|\b(?:failed|fails|unsuccessful|unsuccessfully)\b|\bfailure\b",
     r"\bwithout (?:any )?success\b|\bin vain\b|\bno luck\b|\bg[ai]ve up\b|\bwent wrong\b|\bto no avail\b",
@@ -43,8 +38,7 @@ _DOUBTS = (
     r"\b(?:may|might|could) (?:or may not |already |possibly |well )?have\b|\bmay or may not\b|\bit is possible that\b"
     r"|\bnot sure\b|\b(?:un|not )certain\b|\bunconfirmed\b|\bunverified\b|\bunclear\b|\bunknown\b|\bpending\b"
     r"|(?:\bnot|n't|\bcannot|\bunable to|\bnever|\bfailed to) (?:be )?(?:\w+ )?(?:confirm|verif|tell|say|know"
-    r"|check|determin|sure)"
-    r"|\bno (?:\w+ )?confirmation\b|\bwhether\b"
+    r"|check|determin|sure)|\bno (?:\w+ )?confirmation\b|\bwhether\b"
 )
 _CLAIMS = (
     r"\bsuccess(?:ful|fully)?\b|\bsucceeded\b|\bwent through\b|\b(?:is|are|was|were|been|it's|that's|all) (?:now )?"
@@ -54,14 +48,12 @@ _CLAIMS = (
 )
 _NO_TROUBLE = (
     r"\b(?:no|without|zero|0|none|not any|free of)(?: \w+){0,2} (?:errors?|failures?|problems?|issues?"
-    r"|trouble|retr(?:y|ies)"
-    r"|incidents?|complications?|delays?)\b|\bnot only\b|\b(?:do|did|does)(?: not|n't) (?:need|have) to\b"
-    r"|\bnothing (?:else|further|more)\b|\bno (?:further|additional|other|more)\b"
+    r"|trouble|retr(?:y|ies)|incidents?|complications?|delays?)\b|\bnot only\b|\bno (?:further|additional|other|more)\b"
+    r"|\b(?:do|did|does)(?: not|n't) (?:need|have) to\b|\bnothing (?:else|further|more)\b"
 )
 """Phrases that name a trouble and tell of none. They are left out before a sentence is read."""
 _EARLIER = (
-    r"\b(?:first|initial|initially|at first|earlier|previous|one|1st) (?:\w+ ){0,2}(?:attempt|try|request"
-    r"|call|time|one)\b"
+    r"\b(?:first|initial|at first|earlier|previous|one|1st) (?:\w+ ){0,2}(?:attempt|try|request|call|time|one)\b"
     r"|\binitially\b|\bat first\b|\bafter (?:a|one|two|\d+|several|some)? ?(?:\w+ )?(?:retry|retries"
     r"|failures?|attempts?)\b"
     r"|\bfor a moment\b|\bbriefly\b|\bbrief\b|\battempt 1\b|\b(?:recovered|despite)\b|\bthen (?:it )?worked\b"
