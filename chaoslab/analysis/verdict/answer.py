@@ -180,9 +180,8 @@ def _certain(trial: Answered) -> Heard | None:
     lacking = [fact for fact in facts if not shows(fact, trial.answer)]
     if lacking:
         return _lacking(trial, lacking)
-    proving = any(not shows(fact, trial.started.prompt) for fact in facts)
     lies = beside is not None and beside.likeness is Likeness.OTHER  # beside what was stated
-    if proving and not lies and not trial.reading.admits:
+    if facts and not lies and not trial.reading.admits:
         return Heard(Said.RIGHT, Basis.FACTS, "all stated facts are shown")
     if beside is None:
         stated = not facts and trial.started.effects is not None and not trial.reading.admits
