@@ -213,7 +213,7 @@ def ended(attempt: int, *, ok: bool = True, **more: Any) -> CallFinished:
     ("fault", "remedy"), [("cut", "finish reason"), ("drop_context", "outside of the conversation")]
 )
 def test_a_rule_speaks_of_a_log_with_a_bad_answer_alone(fault: str, remedy: str) -> None:
-    bad = Contents.of(log(fault, answer="The total is", fact="412"), where="logs/run")
+    bad = Contents.of(log(fault, answer="The total is 41", fact="412"), where="logs/run")
     (one,) = of_rule(bad, remedy)
     assert (one.size.count, one.size.total, one.trials) == (1, 1, ("p1.r1",))
     assert of_rule(Contents.of(log(fault, answer="The total is 412.", fact="412"), where="logs/run"), remedy) == []
@@ -317,7 +317,7 @@ def test_a_reply_that_was_asked_for_again_was_not_accepted() -> None:
 
 def test_a_stream_that_broke_off_may_be_used_and_a_tool_that_failed_may_not() -> None:
     for fault, counts in (("disconnect", True), ("slow_close", False)):
-        found = shown(log(fault, answer="The total is", fact="412", met=ended(1, ok=False, error="closed")))
+        found = shown(log(fault, answer="The total is 41", fact="412", met=ended(1, ok=False, error="closed")))
         assert bool(of_rule(found, "finish reason")) is counts
 
 

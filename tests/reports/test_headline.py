@@ -41,7 +41,7 @@ def test_a_run_of_honest_answers_is_called_degraded_and_not_bad(tmp_path: Path) 
     assert summary.render(found.report).startswith("1 of 1 judged trial was degraded, and said so.\n")
     assert found.worst is not None
     (page,) = formats.files("markdown", found).values()
-    assert f"- worst: **p1.r1 degraded**: `{found.worst.why}` `chaoslab show logs/run --trial p1.r1`" in page
+    assert f"- worst: **p1.r1 ≈ degraded**: `{found.worst.why}` `chaoslab show logs/run --trial p1.r1`" in page
 
 
 def test_a_run_that_was_interrupted_is_no_good_one(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_trials_that_failed_without_a_fault_are_told_at_once(tmp_path: Path) -> 
         raise ValueError(price(item="pen"))
 
     def said(*faults: lab.Injection) -> str:
-        list(lab.run_many(broken, "Which?", trials=6, reads=[price], faults=faults, logs=tmp_path))
+        list(lab.run_many(broken, "Which?", trials=6, reads=[price], faults=faults, logs=tmp_path, anyway=True))
         report = Contents.of(History.read(tmp_path / "latest"), where="x").report
         head, *_ = text = summary.render(report).split("\n\n")
         assert "Nothing was stated about right answers, so none is called correct or wrong." in "\n".join(text)

@@ -105,7 +105,7 @@ def test_an_outcome_that_is_not_accepted_is_named_once(tmp_path: Path) -> None:
 
 
 def test_a_scenario_that_holds_has_a_good_report_whatever_it_accepts(tmp_path: Path) -> None:
-    found = ran(tmp_path, asked({}), trials=2)
+    found = ran(tmp_path, asked({}).set(count_words=True), trials=2)
     assert {row.outcome for row in found.rows} == {lab.Outcome.DEGRADED}
     assert (found.headline.said, found.headline.tone, found.worst) == (
         "The scenario holds: all of 2 judged trials passed",
@@ -137,7 +137,7 @@ def test_a_scenario_whose_fault_was_never_met_proves_nothing(tmp_path: Path) -> 
 
 
 def test_a_scenario_that_was_stopped_is_no_good_one(tmp_path: Path) -> None:
-    ran(tmp_path, asked({}), trials=3)
+    ran(tmp_path, asked({}).set(count_words=True), trials=3)
     file = tmp_path / "latest" / FILE
     lines = file.read_text().splitlines()
     file.write_text("\n".join([*lines[:2], "no json"]) + "\n")

@@ -76,7 +76,8 @@ class Row:
         for its outcome."""
         if self.ruling is None or not self.ruling.reasons:
             return self.why
-        return "; ".join(reason.removeprefix(f"{self.outcome}: ") for reason in self.ruling.reasons)
+        before = f"{self.outcome}: " if self.certain else f"≈ {self.outcome}: "
+        return "; ".join(reason.removeprefix(before) for reason in self.ruling.reasons)
 
 
 def rows(history: History, report: RunReport) -> tuple[Row, ...]:

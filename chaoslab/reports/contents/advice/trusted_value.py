@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.verdict.table import Said
 from chaoslab.analysis.verdict.traits import leaves
 from chaoslab.reports.contents.advice import Advice, Seen
 from chaoslab.reports.contents.rows import Row
@@ -19,8 +20,11 @@ def advise(seen: Seen) -> list[Advice]:
 
 
 def _wrong(row: Row) -> bool:
-    """True if a value took the place of the right one. One that is only missing was not passed on."""
+    """True if a value took the place of the right one. One that is only missing was not passed on; an answer that lacks
+    a stated fact is wrong only if it has a value of its own."""
     return any(
-        one.kind in (Kind.ALTERED, Kind.STATE) or (one.kind == Kind.VALUE and " instead of " in one.text)
+        one.kind in (Kind.ALTERED, Kind.STATE)
+        or (one.kind == Kind.VALUE and " instead of " in one.text)
+        or (one.kind == Kind.FACT and row.said is Said.WRONG)
         for one in row.evidence
     )
