@@ -488,7 +488,7 @@ def test_what_a_kind_leaves_out_has_a_default_that_its_log_shows(tmp_path: Path)
     with log(tmp_path) as written:
         written.write(PromptStarted(prompt_index=1, prompt="one"))
     data = json.loads(written.path.read_bytes())
-    assert {key: value for key, value in data.items() if key not in ENVELOPE} == asdict(
-        PromptStarted(prompt_index=1, prompt="one")
-    )
+    shown = asdict(PromptStarted(prompt_index=1, prompt="one"))
+    assert {name: shown.pop(name) for name in PromptStarted.left_out} == dict.fromkeys(PromptStarted.left_out)
+    assert {key: value for key, value in data.items() if key not in ENVELOPE} == shown
     assert all(f.default is not MISSING or f.default_factory is not MISSING for f in fields(PromptStarted)[2:])

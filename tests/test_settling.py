@@ -1,4 +1,4 @@
-"""What lands after the answer: a trial ends when its world is quiet."""
+"""Effects that land after the answer: a trial ends when its world is quiet."""
 
 from __future__ import annotations
 

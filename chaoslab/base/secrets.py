@@ -64,7 +64,7 @@ _SCHEME = re.compile(r"\b(?:Bearer|Basic)\s+(?=[^\s]*[\d=])([A-Za-z0-9._~+/=-]{6
 _USER = re.compile(r"(?<=://)[^/@?#\s\"'\\<>]+@")
 _NUMBER, _TEXT = re.compile(r"-?\d[\d.]*"), re.compile(r'(\\*)"')
 _ENDS = ('"', "\\", "…", "...", "*")
-"""What stands behind the beginning of a secret that was cut."""
+"""The mark behind the beginning of a secret that was cut."""
 _names: dict[str, frozenset[str]] = {"added": frozenset(), "spared": frozenset(), "hints": frozenset(_HINTS)}
 
 

@@ -123,7 +123,7 @@ def _outcomes(history: History) -> dict[str, int]:
 
 
 def _told(said: dict[str, Any], on_words: int, trials: int) -> list[str]:
-    """What was asked, what it cost, and what has come of it, in lines."""
+    """The questions asked, their cost, and what has come of them, in lines."""
     lines = [f"{on_words} of {trials} verdicts rest on words: {said['questions']} different questions"]
     spent = f"{said['requests']} requests"
     if said["requests"]:

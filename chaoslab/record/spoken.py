@@ -1,4 +1,4 @@
-"""What people and models said of the answers of a run, as lines of JSON beside its log: `labels.jsonl` by trial,
+"""The words of people and models on the answers of a run, as lines of JSON beside its log: `labels.jsonl` by trial,
 `opinions.jsonl` by the hash of the question.
 
 A line that cannot be read is a note, and so are labels of another run and labels that disagree.
@@ -21,7 +21,7 @@ from chaoslab.base.shapes import Shape, Within
 LABELS, OPINIONS = "labels.jsonl", "opinions.jsonl"
 UNCLEAR = "unclear"
 SAID = ("right", "wrong", "admits it", "passes over it", UNCLEAR)
-"""What a person or a model may say of an answer: names of `Said`."""
+"""The sayings of a person or a model on an answer: names of `Said`."""
 NAMED = 2
 """The most trials that a note names; it counts the others."""
 TEXT = 80
@@ -60,7 +60,7 @@ class Reply(Opinion):
 
 @dataclass(frozen=True)
 class Label:
-    """What a person says of the answer of a trial. `settles`: it stands in place of all labels before. `run`, `by`,
+    """A person's word on the answer of a trial. `settles`: it stands in place of all labels before. `run`, `by`,
     `at`: the run's name, the person, and the moment; empty if they are not told."""
 
     trial: str
@@ -73,7 +73,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Trust:
-    """How far a model agreed with the labels. `agreed` of `labels`: those with the same outcome. `low`: the lower bound
+    """A model's agreement with the labels. `agreed` of `labels`: those with the same outcome. `low`: the lower bound
     of that share, which has to be above `certain_above`. `given`: the hash of the labels that were there."""
 
     model: str
@@ -120,7 +120,7 @@ class Kept:
 
     @classmethod
     def read(cls, folder: Path) -> Kept:
-        """What was kept in a run's folder. It reads what can be read, and raises nothing."""
+        """All that was kept in a run's folder. It reads what can be read, and raises nothing."""
         labels: list[Label] = []
         replies: dict[str, Reply] = {}
         trusts: list[Trust] = []
@@ -155,7 +155,7 @@ class Kept:
         return digest({trial: sorted({each.said for each in labels}) for trial, labels in self.by_trial(run).items()})
 
     def spoken(self, run: str) -> Spoken:
-        """What the verdicts on this run go by."""
+        """All that the verdicts on this run go by."""
         if not self.labels and not self.replies:
             return SILENT
         labels = {trial: {each.said for each in found} for trial, found in self.by_trial(run).items()}

@@ -206,7 +206,7 @@ def _line(each: Judged) -> str:
 
 
 def by_basis(judged: list[Judged]) -> str:
-    """What decided, and how often it was right about good and bad, as a table of Markdown."""
+    """The kinds of grounds, and how often each was right about good and bad, as a table of Markdown."""
     columns = ["right", "good called bad", "bad called good", "unknown"]
     cells = Counter((DECIDED.get(each.basis, each.basis), each.side) for each in judged)
     lines = ["| decided by | trials | " + " | ".join(columns) + " |", "| --- |" + " ---: |" * (len(columns) + 1)]

@@ -1,4 +1,4 @@
-"""What the lab wrote it can read, and no report takes the place of what is none."""
+"""The lab can read what it wrote, and no report takes the place of what is none."""
 
 from __future__ import annotations
 

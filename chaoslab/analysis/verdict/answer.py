@@ -29,7 +29,7 @@ QUOTED = 120
 
 
 class Heard(NamedTuple):
-    """What an answer said. `text`: the reason, as part of a line. `findings`: the observations behind it."""
+    """The sense of an answer. `text`: the reason, as part of a line. `findings`: the observations behind it."""
 
     said: Said
     basis: Basis
@@ -124,7 +124,7 @@ class Answered:
 
 
 def heard(trial: Answered) -> Heard:
-    """What the answer of a trial said, and on what that rests."""
+    """The sense of the answer of a trial, and on what it rests."""
     if label := trial.spoken.labels.get(trial.trial):
         apart = trial.trial in trial.spoken.disputed
         text = "the labels of the answer disagree" if apart else f"a person says of the answer: {label}"
@@ -164,14 +164,14 @@ def _by_says(trial: Answered, event: AnswerRead) -> Heard | None:
 
 
 def _told(trial: Answered, said: Said, basis: Basis, text: str) -> Heard:
-    """What somebody or something says of the answer."""
+    """The word of somebody or something on the answer."""
     kinds = {Said.WRONG: Kind.VALUE, Said.PASSES_OVER: Kind.ADMISSION, Said.ADMITS: Kind.ADMISSION}
     findings = (trial.of_answer(kinds[said], text),) if said in kinds else ()
     return Heard(said, basis, text, findings)
 
 
 def _certain(trial: Answered) -> Heard | None:
-    """What equality, stated facts and values decide; None if they decide nothing."""
+    """The sense that equality, stated facts and values decide; None if they decide nothing."""
     facts, beside = trial.started.facts, trial.beside
     if trial.lost:
         if beside is not None and beside.likeness is Likeness.SAME:
@@ -236,7 +236,7 @@ def _quoted(quotes: Sequence[str]) -> str:
 
 
 def _of_undone(trial: Answered) -> Heard:
-    """What words say of an effect that is missing: admitted, claimed, or unclear."""
+    """The sense of words on an effect that is missing: admitted, claimed, or unclear."""
     admits, claims = trial.reading.admits, trial.reading.claims
     wishes = trial.started.effects or ()
     left = ledger.lacking(wishes, [done for _, done in trial.done])
@@ -294,7 +294,7 @@ def _about(sentence: str, others: set[str], own: set[str]) -> bool:
 
 
 def _of_words(trial: Answered) -> Heard:
-    """What words say of an answer to a trial in which nothing is missing."""
+    """The sense of words in an answer to a trial in which nothing is missing."""
     beside, admits, doubts = trial.beside, trial.reading.admits, trial.reading.doubts
     turns = [event for _, event in trial.seen.of(TurnFinished)]
     mended = bool(turns) and (trial.started.twin or "").endswith(turns[-1].answer)

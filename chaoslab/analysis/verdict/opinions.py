@@ -84,7 +84,7 @@ def as_if(history: History, spoken: Spoken) -> dict[str, Verdict]:
 
 
 def messages(question: Question) -> Messages:
-    """What a model is asked."""
+    """The messages that ask a model."""
     task = question.undone or question.done or (question.prompt,)
     data: dict[str, Any] = {"prompt": question.prompt, "task": [*task], "answer": question.answer}
     rule = _RULE.format(_DONE, f"{{{_OF_DONE}}}")
@@ -95,7 +95,7 @@ def messages(question: Question) -> Messages:
 
 
 def said(question: Question, reply: Any) -> Said | None:
-    """What the answer says by a model's reply; None if the reply is off the form.
+    """The sense of the answer by a model's reply; None if the reply is off the form.
 
     An answer that says nothing of what was left undone passes over it. One that denies an effect that was done is
     unclear: the question does not part a denial from a doubt.

@@ -1,4 +1,4 @@
-"""What the user's own `says` read in an answer, beside the ledger and the twin.
+"""All that the user's own `says` read in an answer, beside the ledger and the twin.
 
 A key that is the name of an effect tells if it was done: true, false, a number of times, or None for "it does not say".
 Any other key is a value, which is right if it is the twin's.

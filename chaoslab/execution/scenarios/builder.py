@@ -69,7 +69,7 @@ class ScenarioBuilder:
         return self._named("state", read)
 
     def judge(self, who: Any) -> Self:
-        """Who is asked about answers of which only words would tell: "model", or a function or its "module:name"."""
+        """The one asked about answers of which only words would tell: "model", or a function or its "module:name"."""
         return self._named("judge", who)
 
     def ask(self, say: str, *, after: Time | None = None, expect: Sequence[Any] = ()) -> Self:
