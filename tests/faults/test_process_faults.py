@@ -165,7 +165,7 @@ def test_who_gave_up_on_a_paused_service_and_asked_again_has_asked_twice() -> No
         return "no answer"
 
     fault = lab.inject("service_paused", "bank", calls=[1], paused_s=10)
-    trial = lab.run(agent, "go", services={"bank": make_bank()}, faults=[fault])
+    trial = lab.run(agent, "go", services={"bank": lab.fresh(make_bank)}, faults=[fault])
     assert [end[2] for end in ends(trial)] == ["timed_out", "timed_out", None]
     assert (trial.outcome, len(list(trial.history.of(Effect)))) == (lab.Outcome.HARM, 3), trial.story()
 
