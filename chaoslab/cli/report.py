@@ -127,7 +127,8 @@ def _tables(name: str, options: argparse.Namespace, *, alone: bool) -> int:
     try:
         print(*parquet.write(places.read(name), folder), sep="\n")
     except OSError as error:
-        said = f"cannot write {error.filename or folder}: {error.strerror or error}"
+        why = os.strerror(error.errno) if error.errno else error  # pyarrow's own text has its words around the reason
+        said = f"cannot write {error.filename or folder}: {why}"
         return refuse(LookupError(said), code=code_for(error))
     return 0
 

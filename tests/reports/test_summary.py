@@ -435,7 +435,7 @@ def test_a_faults_targets_are_in_the_same_order_as_the_faults(tmp_path: Path) ->
     first = next(number for number, row in enumerate(rows) if row.startswith("wrong_value "))
     told = [row.split()[1] for row in takewhile(lambda row: row.startswith("  on "), rows[first + 1 :])]
     there = report.impacts.value.by_target.items()
-    bad = {target: of.bad.count for (name, target), of in there if name == "wrong_value" and of.bad}
+    bad = {target: of.bad.count if of.bad else 0 for (name, target), of in there if name == "wrong_value"}
     assert told == sorted(bad, key=lambda target: -bad[target])
     assert told != sorted(told)
 
