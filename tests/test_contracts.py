@@ -28,6 +28,7 @@ ROOTS = {path for path in FILES if path.is_relative_to("chaoslab/execution")}
 VIRTUAL = Path("chaoslab/worlds/virtual")
 OF_VIRTUAL = {"greenlet", "time_machine"}
 READERS = {
+    Path("chaoslab/execution/forked.py"): "/proc",
     Path("chaoslab/execution/mcp_proxy.py"): "its standard input",
     Path("chaoslab/execution/scenarios/new_project.py"): "the package's own file",
     Path("chaoslab/record/provenance.py"): "the package's own files",

@@ -27,9 +27,10 @@ def is_apart(options: argparse.Namespace) -> bool:
     """Tells if the trials are run in one process, which is the virtual world's. The parts of the others are processes
     of their own."""
     from chaoslab.config.settings import inherited
+    from chaoslab.execution.spec import is_of_one_process
 
     given = {"WORLD": inherited().get("WORLD"), **dict(each.split("=", 1) for each in options.settings if "=" in each)}
-    return bool((getattr(options, "world", None) or given["WORLD"]) == "virtual")
+    return is_of_one_process(getattr(options, "world", None) or given["WORLD"])
 
 
 def run(given: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> int:

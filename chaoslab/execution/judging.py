@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
 
 from chaoslab.analysis.opinion import SAID as SHOWN
 from chaoslab.analysis.opinion import Unjudged
@@ -20,9 +20,6 @@ from chaoslab.execution.asking import Model, Words
 from chaoslab.record.history import History
 from chaoslab.record.spoken import OPINIONS, SAID, UNCLEAR, Kept, Reply, Spoken, keep
 
-if TYPE_CHECKING:
-    from chaoslab.execution.trial import Trial
-
 MODEL = "model"
 """The value of `judge=` that stands for the model of the environment."""
 SILENT_MAX = 3
@@ -30,7 +27,7 @@ SILENT_MAX = 3
 
 
 class Judge:
-    """Who is asked. `name`: for the reports."""
+    """The one asked. `name`: for the reports."""
 
     name: str
 
@@ -120,7 +117,21 @@ def answered(reply: Reply | None, model: str = "") -> bool:
     return reply is not None and bool(reply.reply or not reply.error) and model in ("", reply.model)
 
 
-def judged(trials: Generator[Trial, None, None], judge: Judge | None) -> Generator[Trial, None, None]:
+class Answered(Protocol):
+    """A trial, as far as its answer is asked about. `opinion`: what the judge says of it."""
+
+    opinion: Reply | None
+
+    @property
+    def history(self) -> History: ...
+    @property
+    def folder(self) -> Path | None: ...
+
+
+T = TypeVar("T", bound=Answered)
+
+
+def judged(trials: Generator[T, None, None], judge: Judge | None) -> Generator[T, None, None]:
     """The trials, each with the judge's opinion of its answer if words would decide its verdict."""
     if judge is None:
         yield from trials

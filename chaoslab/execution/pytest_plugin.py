@@ -117,7 +117,8 @@ class Chaos:
         from dataclasses import replace
 
         from chaoslab.execution.options import Asked, check_number, taking
-        from chaoslab.execution.scenarios.running import INVALID_RATE, Book, ruled, unproven
+        from chaoslab.execution.scenarios.running import Book, ruled, unproven
+        from chaoslab.execution.spec import INVALID_RATE
         from chaoslab.execution.trial import numbered
         from chaoslab.record.rulings import State
 

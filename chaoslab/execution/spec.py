@@ -16,6 +16,14 @@ from chaoslab.record.log import BufferedEvent
 
 REAL_LIMIT_S = 600.0
 """The most seconds of real time for a trial, if nothing else is said."""
+INVALID_RATE = 0.05
+"""The share of trials that may be invalid if none is stated: none of ten, ten of two hundred."""
+
+
+def is_of_one_process(world: str | None) -> bool:
+    """Tells if all parts of the lab in this world are in the process that runs it."""
+    return world == "virtual"
+
 
 S = TypeVar("S")
 S_contra = TypeVar("S_contra", contravariant=True)

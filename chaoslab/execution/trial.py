@@ -200,7 +200,7 @@ class NothingHit(UserWarning):
 
 
 @taking(AskedMany)
-def run_many(asked: AskedMany) -> Trials:
+def run_many(asked: AskedMany) -> Trials[Trial]:
     """Runs `trials` trials of an agent, each when the iterator is advanced; `.frame()` makes one table of all. The
     options are those of `run`.
 

@@ -6,7 +6,7 @@ import html
 import weakref
 from collections import Counter
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from chaoslab.base.durations import duration
 from chaoslab.reports.text import one_line
@@ -15,17 +15,30 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from chaoslab.analysis.verdict.table import Verdict
-    from chaoslab.execution.trial import Trial
 
 ROWS, WHY = 20, 80
 """The most trials in the table, and the most characters of a reason."""
 HEADER = ("trial", "outcome", "time", "why")
 
 
-class _Row:
-    """What is kept of a trial that was taken. The trial itself is not, so its verdict is unknown if nobody asked."""
+class Taken(Protocol):
+    """A trial, as far as the table shows it."""
 
-    def __init__(self, trial: Trial) -> None:
+    @property
+    def key(self) -> str: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def verdict(self) -> Verdict: ...
+
+
+T = TypeVar("T", bound=Taken)
+
+
+class _Row:
+    """The rest of a trial that was taken. The trial itself is not kept, so its verdict is unknown if nobody asked."""
+
+    def __init__(self, trial: Taken) -> None:
         self._trial, self._verdict = weakref.ref(trial), None
         self.key, self.seconds = trial.key, trial.seconds
 
@@ -46,17 +59,17 @@ class _Row:
         return (self.key, told[0], duration(self.seconds), told[1])
 
 
-class Trials(Iterator["Trial"]):
+class Trials(Iterator[T]):
     """The trials of `run_many`. Each is run when it is asked for, and then not kept here.
 
     `len` is the number of trials that were asked for, run or not. In a console and in a notebook it shows a table of
     those that were taken, and runs none. One that was neither judged nor kept has no outcome there.
     """
 
-    def __init__(self, trials: Generator[Trial, None, None], asked: int) -> None:
+    def __init__(self, trials: Generator[T, None, None], asked: int) -> None:
         self._trials, self._asked, self._rows = trials, asked, list[_Row]()
 
-    def __next__(self) -> Trial:
+    def __next__(self) -> T:
         if self._rows:
             self._rows[-1].keep()
         trial = next(self._trials)

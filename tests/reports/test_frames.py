@@ -30,7 +30,7 @@ def agent(prompt: str) -> str:
     return prompt
 
 
-def begun(**more: Any) -> Trials:
+def begun(**more: Any) -> Trials[Any]:
     lost = lab.inject("lost_reply", "refund", chance=0.5)
     return lab.run_many(agent, "Refund order 17.", trials=8, tools=[refund], faults=[lost], **more)
 

@@ -34,7 +34,6 @@ from chaoslab.execution.scenarios.located import ScenarioError
 from chaoslab.execution.scenarios.modules import modules_of
 from chaoslab.execution.scenarios.operations import Step, makes
 from chaoslab.execution.scenarios.scenario import BUDGET, Scenario
-from chaoslab.execution.scenarios.scenario import INVALID_RATE as INVALID_RATE
 from chaoslab.execution.trial import Trial, numbered
 from chaoslab.record.rulings import RulingsFile, State, TrialRuling
 from chaoslab.worlds.virtual.context import Unsupported

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from chaoslab.execution.drawn import Drawn
     from chaoslab.execution.scenarios.spec import ScenarioSpec
 
-INVALID_RATE = 0.05
-"""The share of trials that may be invalid if none is stated: none of ten, ten of two hundred."""
 BUDGET = "budget"
 """The name of the injection that holds a scenario to its budget."""
 

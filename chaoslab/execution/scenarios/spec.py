@@ -22,8 +22,7 @@ from pydantic import (
 from chaoslab.core.levels import LEVEL_MAX, is_level
 from chaoslab.execution.options import RunOptions, key_of, keys
 from chaoslab.execution.scenarios.drawn_spec import ChoicesSpec, RangeSpec, Strict, form, one_or_choices
-from chaoslab.execution.scenarios.scenario import INVALID_RATE
-from chaoslab.execution.spec import REAL_LIMIT_S
+from chaoslab.execution.spec import INVALID_RATE, REAL_LIMIT_S
 
 VERSION = 1
 DOTTED = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
