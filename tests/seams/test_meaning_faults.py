@@ -20,7 +20,9 @@ from tests.seams.test_service import CLIENTS
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
-NEW = sorted({*family("faults", "meaning")} - {"wrong_value"})
+NEW = sorted(
+    {*family("faults", "meaning")} - {"wrong_value", "tool_list"}
+)  # tool_list hits only a list of tools of MCP
 LIST: dict[str, Any] = {**ORDERS, "asked": 17}
 
 
