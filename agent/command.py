@@ -19,7 +19,7 @@ from chaoslab.agent.config import Config
 from chaoslab.agent.session import Progress, Session
 from chaoslab.agent.tools import Toolbox, discover
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.commandline import INTERRUPTED, LAB_DOWN, interrupted
+from chaoslab.base.commandline import INTERRUPTED, LAB_DOWN, interrupted, refuse
 from chaoslab.base.interrupts import Interrupts
 from chaoslab.config import settings
 from chaoslab.config.scenario import from_settings
@@ -57,8 +57,7 @@ def run(options: argparse.Namespace, hosts: Mapping[str, str | None]) -> int:
             else Run.create(options.logs, now=chosen.now, writers=WRITERS)
         )
     except (SettingError, LookupError) as error:
-        print(error.args[0], file=sys.stderr)
-        return 2
+        return refuse(error)
     except OSError as error:
         print(f"{error.filename or options.logs}: {error.strerror or error}", file=sys.stderr)
         return 2
@@ -72,8 +71,7 @@ def run(options: argparse.Namespace, hosts: Mapping[str, str | None]) -> int:
                 told = end_with_stdin()
             return runner.run(_main(chosen, config, file, asked, begun, options.state, system, told, interrupts))
     except SettingError as error:
-        print(error.args[0], file=sys.stderr)
-        return 2
+        return refuse(error)
     except (BrokenFault, LabDown, LogLost) as error:
         print(f"the lab is down: {error}", file=sys.stderr)
         return LAB_DOWN
