@@ -66,7 +66,7 @@ def test_a_function_that_an_agent_calls_in_a_loop_is_refused() -> None:
                 failed += 1
         return f"{failed} failed"
 
-    trial = lab.run(agent, "Weather?", tools=[look], faults=[lab.inject("runaway_guard", "look", repeats=2)])
+    trial = lab.run(agent, "Weather?", reads=[look], faults=[lab.inject("runaway_guard", "look", repeats=2)])
     assert trial.answer == "2 failed"
 
 
