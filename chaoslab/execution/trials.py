@@ -94,7 +94,7 @@ class Trials(Iterator[T]):
             raise ValueError("these trials were taken before: keep them in a list, and give that to lab.frame")
         from chaoslab.reports.frames import frame
 
-        return frame(self)
+        return frame(self)  # type: ignore[arg-type]  # each trial has a history
 
     def __repr__(self) -> str:
         rows = [HEADER, *(row.cells for row in self._rows[:ROWS])]
