@@ -312,7 +312,8 @@ def _compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
         return twin, replace(spec, incomparable=f"nothing to compare with, since {why}", notes=(_NO_TWIN.format(why),))
     effects = None if again.effects != twin.effects else [wish(effect) for effect in twin.effects]
     answer = None if again.said is None or compare(twin.said, again.said).likeness is not Likeness.SAME else twin.said
-    if not readable(twin.answer):
+    legible = readable(twin.answer)
+    if not legible:
         answer, why = None, f"its answer, {_short(twin.said)}, cannot be read: return a text or a dict, or give says="
     elif answer is None:
         why = (
@@ -324,13 +325,13 @@ def _compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
     elif effects is None:
         why = f"it has {len(twin.effects)} effects in one and {len(again.effects)} in the other"
         why = "its effects differ" if len(twin.effects) == len(again.effects) else why
-    notes = ((_NO_ANSWER if not readable(twin.answer) else _LEAKS).format(why),) if why else ()
+    notes = ((_LEAKS if legible else _NO_ANSWER).format(why),) if why else ()
     if not spec.facts and admits(twin.said):
         notes = (*notes, f"the trial without faults seems to say that something failed: {_short(twin.said)}")
     facts_stated, effects_stated = bool(spec.facts), spec.effects is not None
     held = (facts_stated or answer is not None) and (effects_stated or effects is not None)
-    incomparable = "" if held else why if not readable(twin.answer) else f"two runs without faults differ: {why}"
-    if incomparable and readable(twin.answer) and not spec.options.anyway:
+    incomparable = "" if held else f"two runs without faults differ: {why}" if legible else why
+    if incomparable and legible and not spec.options.anyway:
         raise NoBaseline(_NO_BASELINE.format(_LEAKS.format(why)))
     return twin, replace(
         spec,

@@ -17,7 +17,6 @@ class Grounds:
     """The verdicts that reach a conclusion, by basis; and the unknown ones by what became of their world."""
 
     by_basis: Mapping[Basis, int]
-    certain: int
     unknown: Mapping[str, int]
 
     @property
@@ -55,11 +54,9 @@ def grounds(verdicts: Iterable[Verdict]) -> Grounds:
     """The sums over these verdicts."""
     by_basis: Counter[Basis] = Counter()
     unknown: Counter[str] = Counter()
-    certain = 0
     for verdict in verdicts:
         if str(verdict.outcome) not in UNJUDGED:
             by_basis[verdict.basis] += 1
-            certain += verdict.certain
         elif str(verdict.outcome) == "unknown":
             unknown[str(verdict.world)] += 1
-    return Grounds(dict(by_basis), certain, dict(unknown.most_common()))
+    return Grounds(dict(by_basis), dict(unknown.most_common()))
