@@ -58,6 +58,17 @@ class Streamed:
     ended: str = "end"
 
 
+class Cutter(Protocol):
+    """Cuts a body into pieces that mean something, whatever parts it comes in."""
+
+    @property
+    def rest(self) -> bytes:
+        """The beginning of a piece that is not complete."""
+
+    def feed(self, part: bytes) -> list[bytes]:
+        """The pieces that are complete with this part, in order."""
+
+
 class Events:
     """Cuts a body into server-sent events, whatever parts it comes in. An event keeps the blank line that ends it."""
 
@@ -218,8 +229,9 @@ class Piped:
     """A body on its way through pipes, event by event. Its owner feeds it parts while it has `room`, polls it for what
     is due, and waits until `wake`."""
 
-    def __init__(self, pipes: Sequence[Pipe], now: float) -> None:
-        self._line, self._events, self._over = Pipeline(), Events(), False
+    def __init__(self, pipes: Sequence[Pipe], now: float, events: Cutter | None = None) -> None:
+        """`events`: cuts the body into what pipes take; by default, into server-sent events."""
+        self._line, self._events, self._over = Pipeline(), events or Events(), False
         for number, pipe in enumerate(pipes):
             self._line.add(str(number), pipe, now)
         self._room_bytes = max(pipe.room_bytes for pipe in pipes)

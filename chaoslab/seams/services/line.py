@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal, Protocol
 
 from chaoslab.base.values import fixed
-from chaoslab.core.stream import Streamed
+from chaoslab.core.stream import Parts, Streamed
 from chaoslab.seams.services.messages import Fields, HttpRequest
 
 Step = Literal["lookup", "connection", "handshake"]
@@ -37,25 +37,21 @@ class Answer(Protocol):
     status: int
     fields: list[tuple[str, str]]
 
-    def whole(self) -> Answered:
+    async def whole(self) -> Answered:
         """The whole answer."""
 
-    def parts(self) -> Iterator[bytes]:
-        """The body as it comes.
-
-        Raises:
-            Failure: the application failed in its middle.
-        """
+    def parts(self) -> Parts:
+        """The body as it comes. Its `take` raises a `Failure` if the application failed in its middle."""
 
 
-class Parts:
-    """The body of a streamed answer, for `Reply.stream`."""
+class Iterated:
+    """The body of an answer whose parts are at hand."""
 
     def __init__(self, parts: Iterator[bytes]) -> None:
-        self.left = parts
+        self._left = parts
 
     async def take(self) -> bytes | None:
-        return next(self.left, None)
+        return next(self._left, None)
 
     async def aclose(self) -> None:
         """Does nothing: the answer ends with its iterator."""
@@ -68,10 +64,10 @@ class Line(Protocol):
     def trip_s(self) -> float:
         """The time from one end to the other."""
 
-    def application(self, request: HttpRequest) -> Answer:
+    async def application(self, request: HttpRequest) -> Answer:
         """The application's answer to the request."""
 
-    def wait(self, delay_s: float) -> bool:
+    async def wait(self, delay_s: float) -> bool:
         """Lets time pass; True if the client hung up meanwhile, or before."""
 
     def lapse(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from functools import cached_property
 
 from chaoslab.base.jsonable import line_of
@@ -16,7 +16,7 @@ from chaoslab.seams import client_retry
 from chaoslab.seams.services.effects import EFFECT, SAFE
 from chaoslab.seams.services.line import Line, Seen, Started
 from chaoslab.seams.services.messages import Fields, HttpRequest
-from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
+from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam, Take
 from chaoslab.seams.services.wanted import Wanted
 
 Tell = Callable[[Sequence[str]], object]
@@ -119,12 +119,17 @@ class AsideAttempt(PassedAttempt):
         seam.asked_of.add(name)
         seam.open[id(self)] = self
 
-    def answering(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
-        for part in self._kept(started, parts):
-            self._hold()
-            yield part
+    def taking(self, started: Started) -> Take:
+        keep = self._keeping(started)
 
-    def _hold(self) -> None:
+        def take(part: bytes | None) -> None:
+            keep(part)
+            if part is not None:
+                self.hold()
+
+        return take
+
+    def hold(self) -> None:
         if self.seam.outages.held(self.name) is not None:
             self.clock.sleep(max(0.0, self.seam.outages.until_s(self.name) - self.clock.monotonic()))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain as chain_of
 from math import inf, isinf
 from typing import Any, Literal
 
@@ -29,7 +28,7 @@ from chaoslab.core.outage import Cut
 from chaoslab.core.pipe import Pipe, Signal
 from chaoslab.core.plan import HITS, Candidates, Plan
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.core.stream import Events, Piped, Streamed, json_of
+from chaoslab.core.stream import Cutter, Events, Parts, Piped, Streamed, json_of
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import client_retry
 from chaoslab.seams.functions.seam import Turns
@@ -37,16 +36,19 @@ from chaoslab.seams.protocols import mcp, sse
 from chaoslab.seams.protocols.message import Effects
 from chaoslab.seams.services.effects import EFFECT, SAFE, shared_id, stated
 from chaoslab.seams.services.enveloped import enveloped, made
-from chaoslab.seams.services.line import Line, Parts, Seen, Started
+from chaoslab.seams.services.line import Iterated, Line, Seen, Started
 from chaoslab.seams.services.messages import LENGTHS, Fields, HttpRequest, Served, is_stream
 from chaoslab.seams.services.model import Heard, ModelHost, ModelRequest, Spent, free
 from chaoslab.seams.services.outages import Current, Outages
 from chaoslab.seams.services.refusals import Refusals, refuses
 from chaoslab.seams.services.wanted import Wanted
+from chaoslab.seams.services.web_socket import UPGRADED, Messages
 from chaoslab.wire.body import BODY_MAX
 
 MODELS_MAX = 100
 """The most requests to models in one trial, by default."""
+Take = Callable[[bytes | None], object]
+"""Takes a part of an answer; None is its end."""
 ERRORS = {429: ErrorReply(429, {"error": "Too Many Requests"}, {"Retry-After": "1"})}
 
 
@@ -268,16 +270,27 @@ class ServiceAttempt(Attempt):
 
     def answering(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
         """The parts of the application's own answer, which is noted when it begins."""
-        self.sent = self.call
-        first = True
-        for part in self._kept(started, parts):
-            self._hold()
+        take = self.taking(started)
+        for part in parts:
+            take(part)
+            yield part
+        take(None)
+
+    def taking(self, started: Started) -> Take:
+        """A function that takes each part of the application's own answer before the client does, and None at its
+        end."""
+        self.sent, keep, first = self.call, self._keeping(started), True
+
+        def take(part: bytes | None) -> None:
+            nonlocal first
+            keep(part)
+            if part is not None:
+                self.hold()
             if first:
                 first = False
-                self._began(started, part)
-            yield part
-        if first:
-            self._began(started, b"")
+                self._began(started, part or b"")
+
+        return take
 
     def _began(self, started: Started, part: bytes) -> None:
         if not started:
@@ -288,42 +301,25 @@ class ServiceAttempt(Attempt):
             started[0] = status, [*fields, ("Connection", "close")]
 
     def play(self) -> tuple[Started, Iterator[bytes]]:
-        """The head of the reply to send, and the parts of its body, which may raise too.
+        """As `played`, of a line that never suspends."""
+        started, parts = at_once(self.played())
+        return started, iter(lambda: at_once(parts.take()), None)
+
+    async def played(self) -> tuple[Started, Parts]:
+        """The head of the reply to send, and its body, whose `take` may raise too.
 
         Raises:
             Failure: the connection ends in this way; timed_out is silence.
         """
-        reply: Reply = at_once(self.told())
+        reply: Reply = await self.told()
         last = [("Connection", "close")] if self.seam.refusals.will_refuse(self.name) else []
-        if isinstance(reply.stream, Parts):
+        if reply.stream is not None:
             unchanged = self._fields if reply.headers == dict(self._fields) else reply.headers.items()
             fields = [(name, value) for name, value in unchanged if name.lower() not in LENGTHS]
-            return [(str(reply.status), [*fields, *last])], self._through(reply.stream.left, reply.pipes)
+            events = Messages() if reply.status == UPGRADED else Events()
+            return [(str(reply.status), [*fields, *last])], _Through(self, reply.stream, reply.pipes, events)
         self.reply = Served.of(reply)
-        return [(str(reply.status), [*self.reply.fields, *last])], iter((self.reply.raw,))
-
-    def _through(self, parts: Iterator[bytes], pipes: Sequence[Pipe]) -> Iterator[bytes]:
-        """The parts through the pipes, event by event, each when it is due. Nothing is read while a pipe holds more
-        than its room."""
-        if not pipes:
-            for each in parts:
-                self._hold()
-                yield each
-            return
-        now = self.seam.clock.monotonic
-        line = Piped(pipes, now())
-        while (item := line.poll(now())) is not Signal.END:
-            if isinstance(item, Signal):
-                raise Failure("reset")
-            if item is not None:
-                yield item
-            elif line.room:
-                part = next(parts, None)
-                self._hold()
-                line.feed(part, now())
-            else:
-                wake_s = line.wake()
-                self._pause(inf if wake_s is None else wake_s - now())
+        return [(str(reply.status), [*self.reply.fields, *last])], Iterated(iter((self.reply.raw,)))
 
     def injected(self, active: ActiveFault) -> None:
         if self.over:  # nobody can meet it any more
@@ -347,22 +343,22 @@ class ServiceAttempt(Attempt):
             request = self.request.with_meaning(value if self.message is None else self.message.asked(value))
             if self.chat is not None:
                 self.chat.sent = request
-        answer = self.line.application(request)
-        self._hold()
-        if not is_stream(answer.fields):
-            status, fields, body = answer.whole()
+        answer = await self.line.application(request)
+        self.hold()
+        if answer.status != UPGRADED and not is_stream(answer.fields):
+            status, fields, body = await answer.whole()
             return self._whole(status, fields, body, request, value)
         own, first = answer.parts(), b""
         if self._reads_all:
-            first, whole = _message_in(own)
+            first, whole = await _message_in(own)
             if whole:
                 return self._whole(answer.status, answer.fields, first, request, value)
         elif self.message is not None:
-            first = next(own, b"")  # which tells if the tool failed
+            first = await own.take() or b""  # which tells if the tool failed
         self._note_effects(answer.status, answer.fields, request, value, first)
         self._fields = answer.fields
-        parts = self._kept([(str(answer.status), answer.fields)], chain_of((first,), own) if first else own)
-        return Reply(answer.status, dict(answer.fields), stream=Parts(iter(parts)))
+        parts = _Kept(first, own, self._keeping([(str(answer.status), answer.fields)]))
+        return Reply(answer.status, dict(answer.fields), stream=parts)
 
     def _whole(
         self, status: int, fields: Fields, body: bytes, request: HttpRequest, value: Mapping[str, Any]
@@ -403,26 +399,21 @@ class ServiceAttempt(Attempt):
         hits = {i.layer for i, each in zip(reach, decisions, strict=False) if each in HITS}
         return self.message is not None and bool(hits & {"meaning", "tool"}) and "stream" not in hits
 
-    def _kept(self, started: Started, parts: Iterable[bytes]) -> Iterable[bytes]:
-        """The parts. A list of tools is read before its client has it; a reply that the log is to keep is recorded as
-        one when its parts have ended."""
-        return self._read(started, parts, lists=self._lists) if self._lists or self._recorded else parts
+    def _keeping(self, started: Started) -> Take:
+        """A function that takes the parts, and None at their end. A list of tools is read before its client has it; a
+        reply that the log is to keep is recorded as one when its parts have ended."""
+        recorded, body = self.chat is not None and self.chat.is_recorded, bytearray()
 
-    @property
-    def _recorded(self) -> bool:
-        return self.chat is not None and self.chat.is_recorded
+        def keep(part: bytes | None) -> None:
+            if part is not None:
+                body.extend(part if len(body) < BODY_MAX else b"")
+                if self._lists:
+                    self.seam.lists_tools(self.name, bytes(body))
+            elif started and recorded:
+                status, fields = started[0]
+                self._record(Served(int(status[:3]), fields, bytes(body)))
 
-    def _read(self, started: Started, parts: Iterable[bytes], *, lists: bool) -> Iterator[bytes]:
-        body = bytearray()
-        for part in parts:
-            if len(body) < BODY_MAX:
-                body += part
-            if lists:
-                self.seam.lists_tools(self.name, bytes(body))
-            yield part
-        if started and self._recorded:
-            status, fields = started[0]
-            self._record(Served(int(status[:3]), fields, bytes(body)))
+        return keep if self._lists or recorded else _nothing
 
     def _record(self, reply: Reply) -> None:
         """Notes a model's own reply, if it could not be made again."""
@@ -436,9 +427,9 @@ class ServiceAttempt(Attempt):
         if self._stopped:
             self.seam.clock.sleep(delay_s)
         else:
-            self._pause(delay_s)
+            await self.hold_back(delay_s)
 
-    def _hold(self) -> None:
+    def hold(self) -> None:
         """Keeps the answer until the service goes on, if it was paused meanwhile."""
         held = self.seam.outages.held(self.name)
         if held is None:
@@ -448,7 +439,7 @@ class ServiceAttempt(Attempt):
         until_s = self.seam.outages.until_s(self.name)
         self.seam.clock.sleep(max(0.0, until_s - self.seam.clock.monotonic()))
 
-    def _pause(self, delay_s: float) -> None:
+    async def hold_back(self, delay_s: float) -> None:
         """Lets time pass until the client hangs up. One that waits for ever is told to have waited for `timeout_s`.
 
         Raises:
@@ -457,7 +448,7 @@ class ServiceAttempt(Attempt):
         left_s = delay_s
         if isinf(delay_s):
             left_s = max(0.0, self.began_s + self.seam.timeout_s - self.seam.clock.monotonic())
-        if self.line.wait(left_s) or self.over:
+        if await self.line.wait(left_s) or self.over:
             raise Failure("timed_out")
         if isinf(delay_s):
             self.line.lapse()
@@ -629,12 +620,63 @@ class ServiceAttempt(Attempt):
         chat.ended(heard if ok and heard is not None and heard.finished else None)
 
 
-def _message_in(parts: Iterator[bytes]) -> tuple[bytes, bool]:
+def _nothing(_: bytes | None) -> None:
+    """Takes a part that nobody needs."""
+
+
+class _Kept:
+    """A body of which each part is told to `keep` when it is taken. `first`: the part that was taken already."""
+
+    def __init__(self, first: bytes, parts: Parts, keep: Take) -> None:
+        self._first, self._parts, self._keep = first, parts, keep
+
+    async def take(self) -> bytes | None:
+        first, self._first = self._first, b""
+        part = first or await self._parts.take()
+        self._keep(part)
+        return part
+
+    async def aclose(self) -> None:
+        await self._parts.aclose()
+
+
+class _Through:
+    """A body through the pipes of stories, event by event, each when it is due. Nothing is read while a pipe holds more
+    than its room."""
+
+    def __init__(self, attempt: ServiceAttempt, parts: Parts, pipes: Sequence[Pipe], events: Cutter) -> None:
+        self._attempt, self._parts, self._now = attempt, parts, attempt.seam.clock.monotonic
+        self._line = Piped(pipes, self._now(), events) if pipes else None
+
+    async def take(self) -> bytes | None:
+        if self._line is None:
+            part = await self._parts.take()
+            self._attempt.hold()
+            return part
+        while (item := self._line.poll(self._now())) is not Signal.END:
+            if isinstance(item, Signal):
+                raise Failure("reset")
+            if item is not None:
+                return item
+            if self._line.room:
+                part = await self._parts.take()
+                self._attempt.hold()
+                self._line.feed(part, self._now())
+            else:
+                wake_s = self._line.wake()
+                await self._attempt.hold_back(inf if wake_s is None else wake_s - self._now())
+        return None
+
+    async def aclose(self) -> None:
+        await self._parts.aclose()
+
+
+async def _message_in(parts: Parts) -> tuple[bytes, bool]:
     """The body of a stream up to its end, and True; or up to a request of the server's, which waits for the client's
     answer, and False."""
     body = bytearray()
     events = Events()
-    for part in parts:
+    while (part := await parts.take()) is not None:
         body += part
         for event in events.feed(part):
             said = json_of(event)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from chaoslab.core.events import CANCELLED
-from chaoslab.core.stream import Events, Streamed, is_done
+from chaoslab.core.stream import Cutter, Events, Streamed, is_done
 
 
 class StreamView:
-    """A body of server-sent events as its reader takes it."""
+    """A body of server-sent events, or of messages of a WebSocket, as its reader takes it."""
 
-    def __init__(self, began_s: float) -> None:
+    def __init__(self, began_s: float, events: Cutter | None = None) -> None:
+        """`events`: as for `Piped`."""
         self._began_s = self._last_s = began_s
         self._first_s: float | None = None
         self._silence_s, self._size, self._count, self._done = 0.0, 0, 0, False
-        self._events = Events()
+        self._events = events or Events()
 
     def took(self, data: bytes, now: float) -> None:
         self._first_s = now if self._first_s is None else self._first_s

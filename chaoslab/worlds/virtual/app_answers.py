@@ -11,6 +11,7 @@ from typing import Protocol
 from chaoslab.base.boundary import let_through
 from chaoslab.core.exchange import Failure
 from chaoslab.seams.services.app import LEFT, Wsgi
+from chaoslab.seams.services.line import Iterated
 from chaoslab.worlds.virtual.wsgi import Answering, environ_of
 
 
@@ -133,7 +134,7 @@ class Opened:
             let_through(error)
             self._fail()
 
-    def whole(self) -> Answered:
+    async def whole(self) -> Answered:
         """The whole answer; 500 if the rest of it fails."""
         try:
             body = self._first + b"".join(self._rest)
@@ -144,12 +145,11 @@ class Opened:
         self.close()
         return self.status, self.fields, body
 
-    def parts(self) -> Iterator[bytes]:
-        """The body as it comes.
+    def parts(self) -> Iterated:
+        """The body as it comes. `take` raises a `Failure`, closed, if the application fails."""
+        return Iterated(self._parts())
 
-        Raises:
-            Failure: closed: the application failed.
-        """
+    def _parts(self) -> Iterator[bytes]:
         try:
             yield from filter(None, itertools.chain((self._first,), self._rest))
         except BaseException as error:  # noqa: BLE001 - the application's own

@@ -64,10 +64,10 @@ class ClientSide:
     def trip_s(self) -> float:
         return TRIP_S
 
-    def application(self, request: HttpRequest) -> Answer:
+    async def application(self, request: HttpRequest) -> Answer:
         return self._application(request.method, request.target.encode("latin-1"), request.headers, request.body)
 
-    def wait(self, delay_s: float) -> bool:
+    async def wait(self, delay_s: float) -> bool:
         if not self._how:
             machine = self._end.machine
             self._waiter = Waiter(machine)
