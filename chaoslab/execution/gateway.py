@@ -1,4 +1,4 @@
-"""A gateway on loopback, put together: its plan, its run folder, its listener and its threads."""
+"""A gateway on loopback, put together: its plan, its run folder, its listeners and its engine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 
 from chaoslab.analysis.measures.idle import not_met
 from chaoslab.analysis.verdict.table import Verdict
-from chaoslab.base import files
+from chaoslab.base import extras, files
 from chaoslab.base.clock import iso, system
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import line as shortened
@@ -36,11 +36,8 @@ from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
 from chaoslab.record.trial_log import Later, TrialLog
 from chaoslab.reports.gate import Gate, rule
-from chaoslab.seams.gateway.connection import serve
-from chaoslab.seams.gateway.loop import Loop
-from chaoslab.seams.gateway.routes import Route
+from chaoslab.seams.gateway.routes import Route, check_reached
 from chaoslab.seams.gateway.shared import Gateway
-from chaoslab.seams.gateway.upstream import check_reached
 from chaoslab.seams.services.model import ModelHost
 from chaoslab.seams.services.refusals import refuses
 from chaoslab.seams.services.seam import ServiceSeam
@@ -326,12 +323,7 @@ def gateway(
     ):
         shared.tell = book.tell
         seam.begin(book, TrialMemory(plan, book.key))
-        shared.loop = loop = Loop(shared, book.tell)
-        loop.start()
-        try:
-            yield Running(address, book, shared)
-        finally:
-            loop.end()
+        yield Running(address, book, shared)
 
 
 @contextmanager
@@ -382,22 +374,19 @@ def listening(
     Raises:
         OSError: a port is taken.
     """
+    extras.check("the gateway", "gateway")
+    from chaoslab.seams.gateway.engine import running
+
     shared = Gateway(routes, seam, threading.Lock(), timeout_s)
     with ExitStack() as stack:
         own = {"": stack.enter_context(_listening(port, "another --port"))}
         for name, number in (ports or {}).items():
             own[name] = stack.enter_context(_listening(number, f"another port in --port-of {name}="))
         found = {name: "http://{}:{}".format(*listener.getsockname()[:2]) for name, listener in own.items()}
-        address = found.pop("")
+        shared.address = found.pop("")
         shared.addresses.update(found)
-        for name, listener in own.items():
-            threading.Thread(target=_accept, args=(listener, shared, name), name="gateway", daemon=True).start()
-        try:
-            yield address, shared
-        finally:
-            for listener in own.values():
-                with suppress(OSError):
-                    listener.shutdown(socket.SHUT_RDWR)
+        stack.enter_context(running(shared, own))
+        yield shared.address, shared
 
 
 def addresses(routes: Mapping[str, Route], url: Callable[[str], str]) -> dict[str, str]:
@@ -421,17 +410,6 @@ def _listening(port: int, instead: str) -> socket.socket:
         listener.close()
         raise OSError(error.errno, f"{os.strerror(error.errno or 0)}: choose {instead}", f"port {port}") from None
     return listener
-
-
-def _accept(listener: socket.socket, shared: Gateway, only: str) -> None:
-    """Takes connections until the listener is closed. `only`: the route whose port it is; empty for that of all."""
-    while True:
-        try:
-            line, _ = listener.accept()
-        except OSError:
-            return
-        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        serve(shared, line, only)
 
 
 def finished(book: LiveLog, *, prompt: str, answer: str, error: str = "", seconds: float) -> None:

@@ -104,7 +104,7 @@ class AgentSpec(AgentCase):
             LookupError: one cannot be reached.
         """
         if self.upstreams:
-            from chaoslab.seams.gateway.upstream import check_reached
+            from chaoslab.seams.gateway.routes import check_reached
 
             for route in self.upstreams.values():
                 check_reached(route)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -12,6 +13,8 @@ from chaoslab.base.secrets import printed
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 PORTS = {"http": 80, "https": 443}
+CONNECT_S = 10.0
+"""The longest time that a connection to a service takes, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -84,3 +87,18 @@ def unknown(name: str, known: Iterable[str]) -> str:
     return f"no route is called '{name[:60]}': {did_you_mean(name, names)}" if name else (
         f"the path names no route: it should begin with {' or '.join(f'/{each}/' for each in names)}"
     )  # fmt: skip
+
+
+def check_reached(route: Route, *, only_here: bool = False) -> None:
+    """Checks that the route's service takes connections. `only_here`: if it is on this machine, and by loopback.
+
+    Raises:
+        LookupError: it takes none.
+    """
+    if only_here and not (route.host in ("localhost", "::1") or route.host.startswith("127.")):
+        return
+    try:
+        socket.create_connection((route.host, route.port), CONNECT_S).close()
+    except OSError as error:
+        why = "it did not answer" if isinstance(error, TimeoutError) else error.strerror or error
+        raise LookupError(f"the upstream {route.name} ({route.url}) cannot be reached: {why}: start it first") from None

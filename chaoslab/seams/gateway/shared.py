@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Condition, Lock
-from typing import Protocol
 
 from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.services.line import Line
@@ -15,28 +13,21 @@ from chaoslab.seams.services.passed import Tell, asked
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
 
 
-class Loop(Protocol):
-    """The thread of the exchanges that no fault can hit (`loop.py`)."""
-
-    def take(self, line: socket.socket, only: str, held: bytes, kept: Mapping[str, socket.socket]) -> bool:
-        """Takes a client's connection, of which the bytes `held` were read, and connections to routes' services that
-        were used for it; False if the loop is over. `only`: as in `Connection`."""
-
-
 @dataclass
 class Gateway:
     """The parts that all connections share: routes by name, and the seam. `lock` is held where attempts are numbered
-    and noted. `timeout_s` bounds each silence of a service. `tell` writes events down; without it, each exchange has a
-    thread, as without a `loop`."""
+    and noted. `timeout_s` bounds each silence of a service. `tell` writes events down; without it, an attempt that no
+    fault can hit is noted as all others are."""
 
     routes: Mapping[str, Route]
     seam: ServiceSeam
     lock: Lock
     timeout_s: float
+    address: str = ""
+    """The address of all routes, as in "http://127.0.0.1:8888"."""
     addresses: dict[str, str] = field(default_factory=dict)
     """The addresses of routes that have a port of their own."""
     tell: Tell | None = None
-    loop: Loop | None = None
     under_way: dict[int, ServiceAttempt] = field(default_factory=dict)
     """The exchanges that are not over, by the attempt's id."""
     calm: Condition = field(default_factory=Condition)
@@ -62,10 +53,6 @@ class Gateway:
             self.under_way.pop(attempt, None)
         with self.calm:
             self.calm.notify_all()
-
-    def passes(self, name: str) -> bool:
-        """True if no fault can hit the exchanges of a route, and nobody has to read what is said in them."""
-        return self.tell is not None and self.routes[name].scheme == "http" and self.seam.never_hits(name)
 
     def asked(self, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
         """The attempt that a request is; None outside of a trial."""

@@ -1,32 +1,38 @@
-"""The gateway's side towards a service: one connection for each of a client's, kept while both sides keep it."""
+"""The gateway's side towards a service: one connection for each of a client's, kept while both sides keep it.
+
+aiohttp's protocol reads the answers. The bytes of requests are spelled here, so that nothing is added to them.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import json
-import select
+import os
+import re
 import socket
 import ssl
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cache
+from typing import Any
+
+from aiohttp import ClientError, ServerDisconnectedError, http_exceptions
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_parser import RawResponseMessage
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from chaoslab.core.exchange import Failure
-from chaoslab.seams.gateway.routes import Route
+from chaoslab.seams.gateway.routes import CONNECT_S, Route
 from chaoslab.seams.services.effects import SAFE
-from chaoslab.wire.http1 import (
-    CHUNKED,
-    HOP_BY_HOP,
-    UNTIL_CLOSED,
-    Fields,
-    Head,
-    Malformed,
-    Reader,
-    chunk,
-    framing_of_reply,
-    spelt,
-)
+from chaoslab.seams.services.web_socket import UPGRADED
+from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, HOP_BY_HOP, PART_MAX, Fields, chunk, spelt
 
-CONNECT_S = 10.0
+FIELDS_MAX = 1000
+"""The most fields of a head."""
+Take = Callable[[], Awaitable[bytes | None]]
+"""Gives the next part of a body; None at its end."""
+_ERRORS = (OSError, ClientError, http_exceptions.HttpProcessingError, asyncio.TimeoutError)
 
 
 class Broken(Exception):
@@ -37,222 +43,299 @@ class Broken(Exception):
         self.status, self.words = status, words
 
 
-def check_reached(route: Route, *, only_here: bool = False) -> None:
-    """Checks that the route's service takes connections. `only_here`: if it is on this machine, and by loopback.
-
-    Raises:
-        LookupError: it takes none.
-    """
-    if only_here and not (route.host in ("localhost", "::1") or route.host.startswith("127.")):
-        return
-    try:
-        socket.create_connection((route.host, route.port), CONNECT_S).close()
-    except OSError as error:
-        why = "it did not answer" if isinstance(error, TimeoutError) else error.strerror or error
-        raise LookupError(f"the upstream {route.name} ({route.url}) cannot be reached: {why}: start it first") from None
-
-
 @cache
 def _context() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-_POLL_MAX_S = 2_000_000.0
-"""The longest time that a poll can wait."""
+class _Protocol(ResponseHandler):
+    """aiohttp's reader of answers. `lost`: the error that ended the connection."""
+
+    lost: BaseException | None = None
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """A service may have answered before it broke off what was being sent to it, so that is read first."""
+        self.lost = exc
+        if exc is not None and self.transport is not None and not self.transport.get_extra_info("ssl_object"):
+            with suppress(OSError, ValueError), self.transport.get_extra_info("socket").dup() as line:
+                line.setblocking(False)
+                while data := line.recv(PART_MAX):
+                    self.data_received(data)
+        super().connection_lost(exc)
 
 
-def readable(*lines: socket.socket, within_s: float) -> list[socket.socket]:
-    """The connections on which something comes, or that end, within this time, in whole milliseconds. Their number and
-    that of all files may be large, which `select.select` does not allow."""
-    poll = select.poll()
-    for line in lines:
-        poll.register(line, select.POLLIN)
-    found = {number for number, _ in poll.poll(int(min(within_s, _POLL_MAX_S) * 1000))}
-    return [line for line in lines if line.fileno() in found]
+class Switched:
+    """What comes over a connection that speaks another protocol now, as bytes. `protocol`: aiohttp's, of either
+    side."""
+
+    def __init__(self, protocol: Any) -> None:
+        self.stream = StreamReader(protocol, PART_MAX, loop=asyncio.get_running_loop())
+        protocol.set_parser(self, self.stream) if isinstance(protocol, ResponseHandler) else protocol.set_parser(self)
+
+    def feed_data(self, data: bytes) -> tuple[bool, bytes]:
+        self.stream.feed_data(data)
+        return False, b""
+
+    def feed_eof(self) -> None:
+        self.stream.feed_eof()
 
 
 class Upstream:
     """A connection to a route's service. It is made when it is needed. `timeout_s` bounds each silence of the
-    service. `watch` is given the connection when a request was sent, and may wait until something comes on it."""
+    service."""
 
     def __init__(self, route: Route, timeout_s: float) -> None:
         self.route, self._timeout_s = route, timeout_s
-        self.watch: Callable[[socket.socket], object] = lambda _: None
-        self._socket: socket.socket | None = None
-        self._reader: Reader | None = None
-        self._begun: tuple[bytes, Exception | None] | None = None
+        self._protocol: _Protocol | None = None
+        self._pump: asyncio.Task[None] | None = None
 
-    def begun(self, line: socket.socket, unsent: bytes, held: bytes, error: Exception | None) -> None:
-        """Takes a kept connection on which the next request was sent already, but for `unsent`, and the bytes `held` of
-        its answer were read. `error`: it ended in this way."""
-        line.settimeout(self._timeout_s)
-        self._socket, self._reader = line, Reader(line.recv, held)
-        self._begun = unsent, error
-
-    def released(self) -> socket.socket | None:
-        """The connection, for others to use; None if there is none that stands between two exchanges."""
-        line, clean = self._socket, self._reader is not None and not self._reader.held and self.route.scheme == "http"
-        if line is None or not clean:
-            self.close()
-            return None
-        self._socket = self._reader = None
-        return line
-
-    def ask(self, method: str, target: str, fields: Fields, body: Iterable[bytes], *, length: int) -> Answered:
-        """Sends a request and reads the head of its answer. `length`: of the body in bytes, or CHUNKED.
+    async def ask(
+        self, method: str, target: str, fields: Fields, body: bytes, rest: Take | None, *, length: int
+    ) -> Answered:
+        """Sends a request and reads the head of its answer. `body`: its body, or the beginning of it, with `rest`;
+        `length`: of all of it in bytes, or CHUNKED.
 
         Raises:
             Broken: there is no answer.
         """
-        parts = iter(body)
-        first = next(parts, b"")
-        kept, begun, self._begun = self._socket is not None, self._begun, None
+        head = head_for(self.route, method, target, fields, length)
         try:
-            return (
-                self._going_on(method, *begun)
-                if begun is not None
-                else self._asked(method, target, fields, first, parts, length)
-            )
-        except (OSError, Malformed, EOFError) as error:
+            kept = await self._connected()
+        except _ERRORS as error:
+            raise self._broken(error) from None
+        try:
+            return await self._asked(method, head, body, rest, chunked=length == CHUNKED)
+        except _ERRORS as error:
             self.close()
-            stale = kept and isinstance(error, EOFError | ConnectionError) and 0 <= length <= len(first)
+            stale = kept and rest is None and isinstance(error, ServerDisconnectedError | ConnectionError)
             if not stale or method not in SAFE:  # the service may have done the work
                 raise self._broken(error) from None
         try:  # the service has closed the kept connection meanwhile
-            return self._asked(method, target, fields, first, iter(()), length)
-        except (OSError, Malformed, EOFError) as error:
+            await self._connected()
+            return await self._asked(method, head, body, None, chunked=length == CHUNKED)
+        except _ERRORS as error:
             self.close()
             raise self._broken(error) from None
 
-    def _asked(
-        self, method: str, target: str, fields: Fields, first: bytes, rest: Iterator[bytes], length: int
-    ) -> Answered:
-        line = self._connected()
-        head = head_for(self.route, method, target, fields, length)
-        line.sendall(head + (chunk(first) if length == CHUNKED and first else first))
-        for part in rest:
-            line.sendall(chunk(part) if length == CHUNKED else part)
-        if length == CHUNKED:
-            line.sendall(b"0\r\n\r\n")
-        return self._answered(method)
+    async def _connected(self) -> bool:
+        """Makes a connection unless there is one, which is True."""
+        if self._protocol is not None and (self._protocol.should_close or _over(self._protocol)):
+            self.close()
+        if self._protocol is not None:
+            return True
+        loop, route = asyncio.get_running_loop(), self.route
+        secure: dict[str, Any] = {}
+        if route.scheme == "https":
+            secure = {"ssl": _context(), "server_hostname": route.host}
+        async with asyncio.timeout(CONNECT_S):
+            _, self._protocol = await loop.create_connection(lambda: _Protocol(loop), route.host, route.port, **secure)
+        return False
 
-    def _going_on(self, method: str, unsent: bytes, error: Exception | None) -> Answered:
-        if error is not None:
-            raise error
-        assert self._socket is not None
-        self._socket.sendall(unsent)
-        return self._answered(method)
+    async def _asked(self, method: str, head: bytes, body: bytes, rest: Take | None, *, chunked: bool) -> Answered:
+        protocol = self._protocol
+        assert protocol is not None
+        protocol.set_response_params(
+            skip_payload=method == "HEAD", read_until_eof=True, auto_decompress=False, read_timeout=self._timeout_s,
+            read_bufsize=PART_MAX, max_line_size=HEAD_MAX, max_field_size=HEAD_MAX, max_headers=FIELDS_MAX,
+        )  # fmt: skip
+        last = b"0\r\n\r\n" if chunked and rest is None else b""
+        _write(protocol, head + (chunk(body) if chunked and body else body) + last)
+        if rest is None:
+            protocol.start_timeout()
+        else:
+            self._pump = asyncio.ensure_future(self._pumped(protocol, rest, chunked=chunked))
+        while True:
+            message, payload = await protocol.read()
+            if message.code >= 200 or message.code == UPGRADED:
+                return Answered(self, protocol, message, payload)
 
-    def _answered(self, method: str) -> Answered:
-        assert self._reader is not None
-        assert self._socket is not None
-        if not self._reader.held:
-            self.watch(self._socket)
-        while (answer := self._reader.head()) is not None and answer.words[1].startswith("1"):
-            pass  # 100 Continue and 103 Early Hints
-        if answer is None:
-            raise EOFError
-        if not answer.words[1].isdecimal():
-            raise Malformed(f"the line {' '.join(answer.words)[:60]!r}")
-        return Answered(self, self._reader, answer, method)
+    async def _pumped(self, protocol: _Protocol, rest: Take, *, chunked: bool) -> None:
+        """Sends the rest of a body while the answer may come already."""
+        with suppress(OSError):
+            while (part := await rest()) is not None:
+                await protocol._drain_helper()
+                _write(protocol, chunk(part) if chunked else part)
+            if chunked:
+                _write(protocol, b"0\r\n\r\n")
+            protocol.start_timeout()
 
-    def _connected(self) -> socket.socket:
-        if self._socket is not None and readable(self._socket, within_s=0):
-            self.close()  # the service has closed it, or says something that nobody asked for
-        if self._socket is None:
-            line = socket.create_connection((self.route.host, self.route.port), CONNECT_S)
-            try:
-                line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if self.route.scheme == "https":
-                    line = _context().wrap_socket(line, server_hostname=self.route.host)
-                line.settimeout(self._timeout_s)
-            except BaseException:
-                line.close()
-                raise
-            self._socket, self._reader = line, Reader(line.recv)
-        return self._socket
+    async def done(self, *, clean: bool) -> bool:
+        """Ends an exchange; True if all of its request was sent. `clean`: its answer came whole."""
+        pump, self._pump, protocol = self._pump, None, self._protocol
+        sent = True
+        if pump is not None:
+            lost = protocol.closed if protocol is not None and clean else None
+            if lost is not None:
+                await asyncio.wait((pump, lost), return_when=asyncio.FIRST_COMPLETED)
+            sent = pump.done() and protocol is not None and protocol.is_connected()
+            pump.cancel()
+        if not clean or not sent:
+            self.close()
+        return sent
 
-    def _broken(self, error: Exception) -> Broken:
+    def leave(self) -> None:
+        """Ends the gateway's direction of the connection, as a client does that leaves. The service may say yet what it
+        has done."""
+        if self._protocol is not None and self._protocol.transport is not None:
+            with suppress(OSError):
+                self._protocol.transport.get_extra_info("socket").shutdown(socket.SHUT_WR)
+
+    @property
+    def protocol(self) -> _Protocol | None:
+        return self._protocol
+
+    def _broken(self, error: BaseException) -> Broken:
         said = f"the upstream {self.route.name} ({self.route.url})"
         if isinstance(error, ssl.SSLError):
             return Broken(502, f"{said} refuses TLS: {getattr(error, 'verify_message', None) or error.reason}")
-        if isinstance(error, TimeoutError):
+        if isinstance(error, asyncio.TimeoutError):
             return Broken(504, f"{said} did not answer within {self._timeout_s:g} s")
-        if isinstance(error, Malformed):
-            return Broken(502, f"{said} does not speak HTTP/1.1: {error}")
+        if isinstance(error, http_exceptions.HttpProcessingError):
+            return Broken(502, f"{said} does not speak HTTP/1.1: {error.message.splitlines()[0]}")
         if isinstance(error, socket.gaierror):
             return Broken(502, f"{said} is not found: {error.strerror}")
-        why = "it closed the connection" if isinstance(error, EOFError) else getattr(error, "strerror", None) or error
-        return Broken(502, f"{said} gave no answer: {why}")
+        return Broken(502, f"{said} gave no answer: {_why(error)}")
 
     def close(self) -> None:
-        line, self._socket, self._reader = self._socket, None, None
-        if line is not None:
-            with suppress(OSError):
-                line.close()
+        protocol, self._protocol = self._protocol, None
+        if protocol is not None:
+            protocol.close()
+        if self._pump is not None:
+            self._pump.cancel()
+            self._pump = None
 
 
-_OWN = HOP_BY_HOP | {"host", "content-length", "accept-encoding", "expect"}
-"""Fields that the gateway sets itself. Without Accept-Encoding, a service answers in plain bytes, which faults can
-read."""
+def _why(error: BaseException) -> str:
+    """The reason that the system gives, in words."""
+    if isinstance(error, OSError):
+        number = error.errno or next(iter(re.findall(r"\[Errno (\d+)\]", str(error))), None)
+        if number is not None:  # asyncio lists the errors of all addresses
+            return os.strerror(int(number))
+    return "it closed the connection"
+
+
+def _over(protocol: ResponseHandler) -> bool:
+    """True if the service has closed its kept connection, or says something that nobody asked for. The loop may not
+    have noticed yet."""
+    if protocol.transport is None or not protocol.is_connected():
+        return True
+    if protocol.transport.get_extra_info("ssl_object"):
+        return False
+    with protocol.transport.get_extra_info("socket").dup() as line:
+        try:
+            line.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+        return True
+
+
+def _write(protocol: ResponseHandler, data: bytes) -> None:
+    if protocol.transport is None:
+        raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+    protocol.transport.write(data)
+
+
+_OWN = HOP_BY_HOP | {"host", "content-length", "expect"}
+"""Fields that the gateway sets itself."""
 
 
 def head_for(route: Route, method: str, target: str, fields: Fields, length: int) -> bytes:
     """The head of a request as a route's service gets it."""
-    own = [("Host", route.authority), *[field for field in fields if field[0].lower() not in _OWN]]
+    named = [value for name, value in fields if name.lower() == "connection"]
+    own = _OWN | {each.strip().lower() for value in named for each in value.split(",")} if named else _OWN
+    sent = [("Host", route.authority), *[field for field in fields if field[0].lower() not in own]]
+    if any("upgrade" in value.lower() for value in named):
+        sent += [("Connection", "Upgrade"), *[field for field in fields if field[0].lower() == "upgrade"]]
     if length == CHUNKED:
-        own.append(("Transfer-Encoding", "chunked"))
+        sent.append(("Transfer-Encoding", "chunked"))
     elif length or method in ("POST", "PUT", "PATCH"):
-        own.append(("Content-Length", str(length)))
-    return spelt(f"{method} {route.base}{target} HTTP/1.1", own)
+        sent.append(("Content-Length", str(length)))
+    return spelt(f"{method} {route.base}{target} HTTP/1.1", sent)
 
 
 class Answered:
     """A service's answer whose head has come."""
 
-    def __init__(self, upstream: Upstream, reader: Reader, head: Head, method: str) -> None:
-        self._upstream, self._reader, self._head = upstream, reader, head
-        self.status = int(head.words[1])
-        self._framing = framing_of_reply(head, method)
-        self.fields = [(name, value) for name, value in head.fields if name.lower() not in HOP_BY_HOP]
+    def __init__(
+        self, upstream: Upstream, protocol: _Protocol, message: RawResponseMessage, payload: StreamReader
+    ) -> None:
+        self._upstream, self._protocol, self._payload = upstream, protocol, payload
+        self.status, self.reason = message.code, message.reason
+        fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message.raw_headers]
+        self.fields: Fields = [field for field in fields if field[0].lower() not in HOP_BY_HOP]
+        self.clean = False
+        """True when the whole body was taken."""
+        if message.code == UPGRADED:
+            self._payload = Switched(protocol).stream
+            self.fields += [field for field in fields if field[0].lower() in ("connection", "upgrade")]
 
-    def whole(self) -> tuple[int, Fields, bytes]:
+    def ready(self) -> bytes:
+        """The part of the body that has come already."""
+        if self._payload is EMPTY_PAYLOAD or self._payload.exception() is not None:
+            return b""
+        return self._payload.read_nowait()
+
+    async def whole(self) -> tuple[int, Fields, bytes]:
         """The whole answer.
 
         Raises:
             Failure: it broke off.
         """
-        return self.status, self.fields, b"".join(self.parts())
+        parts = []
+        while (part := await self.take()) is not None:
+            parts.append(part)
+        return self.status, self.fields, b"".join(parts)
 
-    def parts(self) -> Iterator[bytes]:
-        """The body as it comes.
+    def parts(self) -> Answered:
+        return self
+
+    async def take(self) -> bytes | None:
+        """The next part of the body; None at its end.
 
         Raises:
             Failure: it broke off, or nothing came for too long.
         """
-        done = False
         try:
-            yield from self._reader.body(self._framing)
-            done = True
+            part = await self._payload.readany()
         except TimeoutError:
             raise Failure("timed_out") from None
-        except (OSError, Malformed):
-            raise Failure("closed") from None
-        finally:
-            if not done or self._framing == UNTIL_CLOSED or self._head.closes:
-                self._upstream.close()
+        except (*_ERRORS, RuntimeError):  # the last: it broke off between two parts
+            if held := self._payload._read_nowait(-1):  # it came before the end
+                return held
+            raise Failure("reset" if isinstance(self._protocol.lost, ConnectionResetError) else "closed") from None
+        if part:
+            return part
+        self.clean = True
+        return None
+
+    async def aclose(self) -> None:
+        """Does nothing: the exchange ends with its client."""
 
 
 class Said:
     """An answer of the gateway's own, in place of a service's."""
 
+    reason, clean = "", True
+
     def __init__(self, status: int, words: str) -> None:
-        self._body = json.dumps({"error": words}).encode()
+        self._left = self._body = json.dumps({"error": words}).encode()
         self.status = status
         self.fields: Fields = [("Content-Type", "application/json"), ("Content-Length", str(len(self._body)))]
 
-    def whole(self) -> tuple[int, Fields, bytes]:
+    def ready(self) -> bytes:
+        left, self._left = self._left, b""
+        return left
+
+    async def whole(self) -> tuple[int, Fields, bytes]:
         return self.status, self.fields, self._body
 
-    def parts(self) -> Iterator[bytes]:
-        yield self._body
+    def parts(self) -> Said:
+        return self
+
+    async def take(self) -> bytes | None:
+        return self.ready() or None
+
+    async def aclose(self) -> None:
+        """Does nothing."""

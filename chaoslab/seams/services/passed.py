@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Container, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from chaoslab.base.jsonable import line_of
-from chaoslab.base.secrets import is_secret, of_headers, plain
+from chaoslab.base.secrets import plain
 from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.record.log import Telling
@@ -15,7 +15,7 @@ from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import client_retry
 from chaoslab.seams.services.effects import EFFECT, SAFE
 from chaoslab.seams.services.line import Line, Seen, Started
-from chaoslab.seams.services.messages import Fields, HttpRequest
+from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam, Take
 from chaoslab.seams.services.wanted import Wanted
 
@@ -68,15 +68,9 @@ class PassedAttempt(ServiceAttempt):
         asked, key = self.asked, self.book.key
         return Call(self.name, self.tool, key, asked.number, self._attempt, asked.id, self.value, turn=self._turn)
 
-    def answered(self, status: int, fields: Fields, said: Collection[str], body: bytes) -> None:
-        """Notes that the service has answered, before its client is. `said`: the names of `fields` in lower case."""
-        self._packed = "content-encoding" in said
-        if any(map(is_secret, said)):
-            self.book.hide(of_headers(fields))
-        if self._lists:
-            self.seam.lists_tools(self.name, body)
-        if self.request.method not in SAFE or _EFFECT in said:
-            self._note_effects(status, fields, self.request, self.value, body)
+    def _began(self, started: Started, part: bytes) -> None:
+        self._packed = not started or any(name.lower() == "content-encoding" for name, _ in started[0][1])
+        super()._began(started, part)
 
     def ended(self, seen: Seen) -> None:
         if self.over:
@@ -132,10 +126,6 @@ class AsideAttempt(PassedAttempt):
     def hold(self) -> None:
         if self.seam.outages.held(self.name) is not None:
             self.clock.sleep(max(0.0, self.seam.outages.until_s(self.name) - self.clock.monotonic()))
-
-    def answered(self, status: int, fields: Fields, said: Container[str], body: bytes) -> None:  # noqa: ARG002
-        if self._lists:
-            self.seam.lists_tools(self.name, body)
 
     def ended(self, seen: Seen) -> None:  # noqa: ARG002
         if not self.over:

@@ -1,4 +1,4 @@
-"""Exchanges that no fault can hit share one thread, and look like those with a thread of their own."""
+"""All exchanges share one thread, and those that no fault can hit look like all others."""
 
 from __future__ import annotations
 
@@ -102,13 +102,13 @@ def ends(logs: Path) -> list[tuple[Any, ...]]:
     return [(end.ok, end.status, end.error, end.via, end.reply) for _, end in history(logs).of(CallFinished)]
 
 
-def traffic(logs: Path, server: Any, *, alone: bool) -> list[str]:
-    """The events of some requests, each in its own thread or all in the loop's."""
+def traffic(logs: Path, server: Any, *, passed: bool) -> list[str]:
+    """The events of some requests, noted as those that no fault can hit or as all others."""
     server.asked = 0
     secret = {"Authorization": "Bearer sk-of-a-user"}
     with standing(logs, [f"crm={server.url}"]) as running, httpx.Client(base_url=running.url("crm")) as client:
-        if alone:
-            running.shared.tell = running.shared.loop = None
+        if not passed:
+            running.shared.tell = None
         client.get("/price/1")
         client.get("/price/1?page=2&key=query-of-a-user", headers=secret)
         client.get("/price/1")
@@ -133,8 +133,8 @@ MEASURED = {"t", "ts", "run", "duration_s", "first_byte_s", "last_byte_s", "now"
 def test_both_ways_write_the_same_lines(server: Any, tmp_path: Path) -> None:
     import json
 
-    def told(logs: Path, *, alone: bool) -> list[dict[str, Any]]:
-        found = [json.loads(line) for line in traffic(logs, server, alone=alone)]
+    def told(logs: Path, *, passed: bool) -> list[dict[str, Any]]:
+        found = [json.loads(line) for line in traffic(logs, server, passed=passed)]
         assert [each["seq"] for each in found] == list(range(1, len(found) + 1))
         ids = {each["request_id"] for each in found if each.get("request_id")}
         assert len(ids) >= 10
@@ -147,18 +147,15 @@ def test_both_ways_write_the_same_lines(server: Any, tmp_path: Path) -> None:
             each.pop("request_id", None) if each["kind"] != "effect" else None
         return shown
 
-    assert told(tmp_path / "loop", alone=False) == told(tmp_path / "alone", alone=True)
+    assert told(tmp_path / "passed", passed=True) == told(tmp_path / "other", passed=False)
 
 
-def test_connections_that_wait_have_no_thread(server: Any, tmp_path: Path) -> None:
-    def own() -> int:
-        return sum(each.name.startswith("Thread-") and "serve" in each.name for each in threading.enumerate())
-
-    with standing(tmp_path, [f"crm={server.url}"]) as running:
+@pytest.mark.parametrize("fault", [None, {"fault": "latency", "target": "crm", "delay_s": 0.01}])
+def test_connections_have_no_thread(fault: dict[str, Any] | None, server: Any, tmp_path: Path) -> None:
+    with standing(tmp_path, [f"crm={server.url}"], *([fault] if fault else [])) as running:
         clients = [httpx.Client(base_url=running.url("crm")) for _ in range(8)]
-        before = own()
         assert {client.get("/price/1").status_code for client in clients} == {200}
-        eventually(lambda: own() <= before)
+        assert [each.name for each in threading.enumerate()].count("gateway") == 1
         for client in clients:
             client.close()
 
@@ -254,7 +251,6 @@ def test_an_answer_cut_in_its_body_reaches_the_client_cut(tmp_path: Path) -> Non
 
 
 def test_a_head_is_told_from_the_one_before_it(tmp_path: Path) -> None:
-    """The loop knows the last head of each connection."""
     longer, other = GET.replace(b"/x", b"/xx"), GET.replace(b"\r\n\r\n", b"\r\nX-A: 1\r\n\r\n")
     requests = [POST, POST[:-2] + b"[]", GET, longer, other, GET, POST.replace(b": 2", b": 3") + b" "]
     said = [OK, OK[:-2] + b"no", OK.replace(b"200 OK", b"404 Not Found"), OK.replace(b": 2", b": 3") + b"!"]
@@ -292,10 +288,8 @@ def test_a_list_of_tools_in_mcp_tells_which_have_no_effects(tmp_path: Path) -> N
 def test_two_lengths_are_no_way_to_smuggle_a_request(tmp_path: Path) -> None:
     two = POST.replace(b"Length: 2", b"Length: 2\r\nContent-Length: 0")
     with scripted(tmp_path, OK, OK) as (service, line):
-        assert asked(line, two).endswith(b"ok")
-        assert asked(line, GET).endswith(b"ok")
-    assert service.asked[1].lower().count(b"content-length") == 1
-    assert service.asked[1].endswith(b"\r\n\r\n{}")
+        assert asked(line, two).startswith(b"HTTP/1.1 400 Bad Request")
+    assert len(service.asked) == 1
 
 
 def test_a_service_is_asked_for_nothing_that_is_not_in_the_log(tmp_path: Path) -> None:
