@@ -58,8 +58,9 @@ class _Connection(RequestHandler):
 
     def __init__(self, server: _Server) -> None:
         super().__init__(
-            server, loop=asyncio.get_running_loop(), access_log=None, auto_decompress=False, read_bufsize=PART_MAX,
+            server, loop=asyncio.get_running_loop(), auto_decompress=False, read_bufsize=PART_MAX,
             max_line_size=HEAD_MAX, max_field_size=HEAD_MAX, max_headers=FIELDS_MAX,
+            access_log=None,  # type: ignore[arg-type]  # which means none
         )  # fmt: skip
         self.upstreams: dict[str, Upstream] = {}
         self.exchange: Exchange | None = None
@@ -93,8 +94,8 @@ class _Connection(RequestHandler):
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """Keeps the connection for the answers to what was asked."""
-        request = self._current_request
-        idle = request is None and not self._messages
+        request, waiter = self._current_request, self._waiter
+        idle = not self._request_count if waiter is None else not waiter.done()
         if idle or self._payload_parser is not None or (request is not None and not request.content.is_eof()):
             return None
         self.left = True
@@ -162,6 +163,8 @@ class _Server(web.Server):
             return line.say(404, unknown(name, self._gateway.routes))
         if said.get("expect", "").lower() == "100-continue" and line.transport is not None:
             line.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if line.left and not request.content.is_eof():
+            raise ConnectionResetError
         body, rest = await _read(request.content)
         length = CHUNKED if "transfer-encoding" in said else int(said.get("content-length", 0))
         asked = HttpRequest(request.method, path, list(request.raw_headers), b"" if rest else body)
@@ -268,7 +271,7 @@ class Exchange:
                 taking(ready)
             parts = _Taken(answer, taking)
         own = self._answer
-        reason = own.reason if own is not None and own.status == status and own.reason else phrase(status, "")
+        reason = own.reason if own is not None and own.status == status else phrase(status, "")
         if status == UPGRADED:
             return await self._switched(started[0][1], reason, parts, client)
         return await client.send(status, started[0][1], reason, ready, parts, at_once=at_once)

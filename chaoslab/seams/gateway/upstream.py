@@ -22,6 +22,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
+from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
 from chaoslab.seams.gateway.routes import CONNECT_S, Route
 from chaoslab.seams.services.effects import SAFE
@@ -262,9 +263,11 @@ class Answered:
         self, upstream: Upstream, protocol: _Protocol, message: RawResponseMessage, payload: StreamReader
     ) -> None:
         self._upstream, self._protocol, self._payload = upstream, protocol, payload
-        self.status, self.reason = message.code, message.reason
+        self.status = message.code
+        self.reason = message.reason.encode("utf-8", "surrogateescape").decode("latin-1")
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message.raw_headers]
         self.fields: Fields = [field for field in fields if field[0].lower() not in HOP_BY_HOP]
+        self._endless = not message.chunked and not any(name.lower() == "content-length" for name, _ in fields)
         self.clean = False
         """True when the whole body was taken."""
         if message.code == UPGRADED:
@@ -307,6 +310,8 @@ class Answered:
             raise Failure("reset" if isinstance(self._protocol.lost, ConnectionResetError) else "closed") from None
         if part:
             return part
+        if self._endless and self._protocol.lost is not None:
+            raise Failure("reset" if isinstance(self._protocol.lost, ConnectionResetError) else "closed")
         self.clean = True
         return None
 
@@ -317,11 +322,11 @@ class Answered:
 class Said:
     """An answer of the gateway's own, in place of a service's."""
 
-    reason, clean = "", True
+    clean = True
 
     def __init__(self, status: int, words: str) -> None:
         self._left = self._body = json.dumps({"error": words}).encode()
-        self.status = status
+        self.status, self.reason = status, phrase(status, "")
         self.fields: Fields = [("Content-Type", "application/json"), ("Content-Length", str(len(self._body)))]
 
     def ready(self) -> bytes:

@@ -1,0 +1,232 @@
+"""An exchange that no fault hits is the same at the gateway as without it, for the service and for its client."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import socket
+import struct
+import tempfile
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import strategies as st
+
+from tests.gateway.parts import standing
+
+EXCHANGES = 300
+HERE = b"AUTHORITY"
+"""The place of a service's own address in what it says."""
+OF_ONE_LINE = {b"connection", b"transfer-encoding", b"host", b"content-length"}
+"""Fields of one connection, and of framings: a body whose length nobody stated comes in chunks from the gateway."""
+Fields = list[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One exchange. `sent`, `told`: the bodies, each a text and how often it comes; `half`: the client ends its
+    direction with its request; `early`: the service answers before it has read the body; `end`: its end of the
+    connection, after half of its body if it is "cut" or "reset"."""
+
+    method: bytes = b"GET"
+    path: bytes = b"/x"
+    fields: tuple[tuple[bytes, bytes], ...] = ()
+    sent: tuple[bytes, int] = (b"", 1)
+    chunked: bool = False
+    old: bool = False
+    half: bool = False
+    status: int = 200
+    reason: bytes = b"OK"
+    said: tuple[tuple[bytes, bytes], ...] = ()
+    told: tuple[bytes, int] = (b"answer", 1)
+    framing: str = "length"
+    packed: bool = False
+    early: bool = False
+    end: str = "whole"
+
+    @property
+    def body(self) -> bytes:
+        return self.sent[0] * self.sent[1]
+
+    def request(self, port: int, prefix: bytes) -> bytes:
+        fields = [*self.fields, (b"Connection", b"close")]
+        if not self.old:
+            fields.append((b"Host", b"127.0.0.1:%d" % port))
+        if self.chunked:
+            fields.append((b"Transfer-Encoding", b"chunked"))
+        elif self.body:
+            fields.append((b"Content-Length", b"%d" % len(self.body)))
+        head = b"%s %s%s HTTP/1.%d\r\n" % (self.method, prefix, self.path, not self.old)
+        return head + spelt(fields) + (chunks(self.body) + b"0\r\n\r\n" if self.chunked else self.body)
+
+    def reply(self, port: int) -> bytes:
+        body = self.told[0] * self.told[1]
+        body = gzip.compress(body, mtime=0) if self.packed else body
+        fields = [(name, value.replace(HERE, b"127.0.0.1:%d" % port)) for name, value in self.said]
+        bodiless = self.status in (204, 304) or self.method == b"HEAD"
+        if self.packed:
+            fields.append((b"Content-Encoding", b"gzip"))
+        if self.framing == "length" and self.status != 204:
+            fields.append((b"Content-Length", b"%d" % len(body)))
+        elif self.framing == "chunked" and self.status != 204:
+            fields.append((b"Transfer-Encoding", b"chunked"))
+        if self.end != "whole":
+            body = body[: len(body) // 2]
+        if self.framing == "chunked":
+            body = chunks(body) + (b"0\r\n\r\n" if self.end == "whole" else b"")
+        return b"HTTP/1.1 %d %s\r\n" % (self.status, self.reason) + spelt(fields) + (b"" if bodiless else body)
+
+
+def spelt(fields: Fields) -> bytes:
+    return b"".join(b"%s: %s\r\n" % field for field in fields) + b"\r\n"
+
+
+def chunks(body: bytes) -> bytes:
+    half = len(body) // 2
+    return b"".join(b"%x\r\n%s\r\n" % (len(each), each) for each in (body[:half], body[half:]) if each)
+
+
+def head_of(reader: Any) -> tuple[bytes, dict[bytes, bytes], Fields]:
+    """The first line, all fields by name, and those that mean something beyond one connection."""
+    first, fields = reader.readline().strip(), []
+    while (text := reader.readline()).strip():
+        name, _, value = text.partition(b":")
+        fields.append((name, value.strip()))
+    said = {name.lower(): value for name, value in fields}
+    return first, said, [field for field in fields if field[0].lower() not in OF_ONE_LINE]
+
+
+def body_of(reader: Any, said: dict[bytes, bytes], *, endless: bool) -> tuple[bytes, bool]:
+    """The body, and True if it came whole. `endless`: one whose length is not stated ends with its connection."""
+    if b"chunked" in said.get(b"transfer-encoding", b""):
+        body = b""
+        while (size := reader.readline()) and (count := int(size, 16)):
+            body += reader.read(count)
+            reader.readline()
+        return body, bool(size)
+    if b"content-length" in said:
+        length = int(said[b"content-length"])
+        body = reader.read(length)
+        return body, len(body) == length
+    return (reader.read() if endless else b""), True
+
+
+class Service:
+    """Answers one request on each connection, as the case says. `got`: the request as it read it."""
+
+    def __init__(self) -> None:
+        self.case, self.got = Case(), list[Any]()
+        self.read = threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=100)
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                line, _ = self.listener.accept()
+                threading.Thread(target=self._serve, args=(line,), daemon=True).start()
+
+    def _serve(self, line: socket.socket) -> None:
+        case = self.case
+        with suppress(OSError), line, line.makefile("rb") as reader:
+            first, said, fields = head_of(reader)
+            body = b"" if case.early else body_of(reader, said, endless=False)[0]
+            self.got.append((first.rpartition(b" ")[0], sorted(fields), body))
+            self.read.set()
+            line.sendall(case.reply(self.port))
+            if case.early:
+                line.shutdown(socket.SHUT_WR)  # as a server that lingers does
+                while line.recv(1 << 16):
+                    pass
+            elif case.end == "reset":
+                line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def exchange(case: Case, port: int, prefix: bytes) -> tuple[Any, ...]:
+    """The answer as a client gets it, and how it ended."""
+    heard, ended = b"", "closed"
+
+    def send(line: socket.socket) -> None:
+        with suppress(OSError):
+            line.sendall(case.request(port, prefix))
+            if case.half:
+                line.shutdown(socket.SHUT_WR)
+
+    with socket.create_connection(("127.0.0.1", port), 20) as line:
+        sending = threading.Thread(target=send, args=(line,), daemon=True)
+        sending.start()
+        try:
+            while part := line.recv(1 << 20):
+                heard += part
+        except ConnectionResetError:
+            ended = "reset"
+        sending.join()
+    reader = io.BytesIO(heard)
+    first, said, fields = head_of(reader)
+    status = int(first.split(b" ")[1]) if first else 0
+    bodiless = status in (204, 304) or case.method == b"HEAD"
+    body, whole = (b"", True) if bodiless else body_of(reader, said, endless=True)
+    if case.framing == "close" and case.end == "reset":
+        whole = False
+    back = b"http://127.0.0.1:%d%s" % (port, prefix)
+    led = [(name, value.replace(back, b"http://" + HERE)) for name, value in fields]
+    return first, led, body, whole, ended
+
+
+texts = st.text(st.characters(codec="latin-1", min_codepoint=0x21, exclude_characters="\x7f"), max_size=12)
+values = texts.map(lambda text: text.encode("latin-1"))
+names = st.sampled_from([b"X-Trace", b"x-a", b"Accept", b"Accept-Encoding", b"Cookie", b"Content-Type", b"User-Agent"])
+answered = st.sampled_from([b"X-Id", b"Server", b"Date", b"ETag", b"Content-Language", b"Cache-Control"])
+led = st.sampled_from(
+    [(b"Location", b"http://AUTHORITY/next?a=1"), (b"Location", b"http://elsewhere.test/x"), (b"Location", b"next")]
+)
+bodies = st.tuples(st.binary(max_size=20), st.sampled_from([1, 1, 100, 5_000, 20_000]))
+cases = st.builds(
+    Case,
+    method=st.sampled_from([b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS"]),
+    path=st.sampled_from([b"/x", b"/", b"/a//b/../c", b"/%7Eu/%e4?q=a+b&q=%20", b"/x;y=1,2"]),
+    fields=st.lists(st.tuples(names, values), max_size=4, unique_by=lambda field: field[0]).map(tuple),
+    sent=bodies,
+    chunked=st.booleans(),
+    half=st.booleans(),
+    status=st.sampled_from([200, 201, 204, 206, 301, 304, 307, 400, 404, 413, 429, 500, 503]),
+    reason=st.sampled_from([b"OK", b"", b"Not As Usual", b"Gr\xfc\xdfe"]),
+    said=st.lists(st.one_of(st.tuples(answered, values), led), max_size=4).map(tuple),
+    told=bodies,
+    framing=st.sampled_from(["length", "chunked", "close"]),
+    packed=st.booleans(),
+    early=st.booleans(),
+    end=st.sampled_from(["whole", "whole", "cut", "reset"]),
+)
+
+
+def test_exchanges_are_the_same_with_and_without_the_gateway() -> None:
+    service = Service()
+    with tempfile.TemporaryDirectory() as logs, standing(Path(logs), [f"s=http://127.0.0.1:{service.port}"]) as running:
+        port = int(running.address.rpartition(":")[2])
+
+        @settings(
+            max_examples=EXCHANGES, deadline=None, database=None, derandomize=True,
+            phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck),
+        )  # fmt: skip
+        @given(cases)
+        @example(Case(old=True))
+        @example(Case(method=b"POST", sent=(b"x", 20_000_000), status=413, early=True))
+        @example(Case(method=b"POST", sent=(b"x", 6_000_000), chunked=True, told=(b"y", 6_000_000)))
+        def same(case: Case) -> None:
+            service.case = case
+            found = []
+            for address, prefix in ((service.port, b""), (port, b"/s")):
+                service.got, service.read = [], threading.Event()
+                heard = exchange(case, address, prefix)
+                assert service.read.wait(20)
+                found.append((heard, service.got))
+            assert found[1] == found[0]
+
+        same()
+    service.listener.shutdown(socket.SHUT_RDWR)
