@@ -36,16 +36,16 @@ class Client:
         self._now: Callable[[], float] = attempt.clock.monotonic
         self.half_closed = self.gone = self.said_goodbye = False
 
-    async def send(self, status: int, given: Fields, reason: str, ready: bytes, parts: Parts, *, at_once: bool) -> bool:
-        """Sends an answer; True if the connection may be used again. `ready`: the beginning of its body; `at_once`: the
-        head does not wait for the first part.
+    async def send(self, status: int, given: Fields, reason: str, ready: bytes | None, parts: Parts) -> bool:
+        """Sends an answer; True if the connection may be used again. `ready`: the beginning of its body; None: the head
+        waits for the first part.
 
         Raises:
             Failure: the answer breaks off.
             OSError: the client has gone.
         """
         method, upgraded = self._attempt.request.method, status == UPGRADED
-        if not ready and not at_once:
+        if ready is None:
             ready = await parts.take() or b""
         fields = [(name, value) for name, value in given if upgraded or name.lower() not in HOP_BY_HOP]
         closes = self._closes or any(name.lower() == "connection" and value == "close" for name, value in given)

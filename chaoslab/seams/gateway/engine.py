@@ -259,22 +259,18 @@ class Exchange:
     async def _sent(self, attempt: ServiceAttempt, client: Client) -> bool:
         if attempt.hit and self._rest is None:
             started, parts = await attempt.played()
-            status, ready, at_once = int(started[0][0][:3]), b"", False
+            status, ready = int(started[0][0][:3]), None
         else:
             answer = await self.application(attempt.request)
-            started = [(str(answer.status), answer.fields)]
-            taking, status = attempt.taking(started), answer.status
-            lengths = any(name.lower() == "content-length" for name, _ in answer.fields)
-            at_once = attempt.message is None and not lengths
-            ready = answer.ready() if at_once else b""
-            if at_once:
-                taking(ready)
-            parts = _Taken(answer, taking)
+            started, status = [(str(answer.status), answer.fields)], answer.status
+            measured = any(name.lower() == "content-length" for name, _ in answer.fields)
+            parts = taken = _Taken(answer, attempt.taking(started))
+            ready = await taken.begin(wait=measured or attempt.message is not None)
         own = self._answer
         reason = own.reason if own is not None and own.status == status else phrase(status, "")
         if status == UPGRADED:
             return await self._switched(started[0][1], reason, parts, client)
-        return await client.send(status, started[0][1], reason, ready, parts, at_once=at_once)
+        return await client.send(status, started[0][1], reason, ready, parts)
 
     async def _switched(self, fields: Fields, reason: str, parts: Parts, client: Client) -> bool:
         """Passes on what both sides of a WebSocket say, until one of them ends it."""
@@ -294,7 +290,7 @@ class Exchange:
 
         asking = asyncio.ensure_future(ask())
         try:
-            return await client.send(UPGRADED, fields, reason, b"", parts, at_once=True) and False
+            return await client.send(UPGRADED, fields, reason, b"", parts) and False
         finally:
             asking.cancel()
             self._upstream.close()
@@ -372,9 +368,28 @@ class _Taken:
 
     def __init__(self, answer: Answered | Said, taking: Taking) -> None:
         self._answer, self._taking = answer, taking
+        self._broke: Failure | None = None
+        self._over = False
+
+    async def begin(self, *, wait: bool) -> bytes:
+        """The part that has come already, or the first one if it may `wait` for it. Its failure is told by `take`."""
+        part: bytes | None = self._answer.ready()
+        if not part and wait:
+            try:
+                part = await self._answer.take()
+            except Failure as broke:
+                part, self._broke = b"", broke
+        self._over = part is None
+        self._taking(part)
+        return part or b""
 
     async def take(self) -> bytes | None:
+        if self._broke is not None:
+            raise self._broke
+        if self._over:
+            return None
         part = await self._answer.take()
+        self._over = part is None
         self._taking(part)
         return part
 
