@@ -227,6 +227,39 @@ def test_a_service_that_breaks_off_is_asked_again_only_if_it_may_be(
         assert len(service.asked) == sent
 
 
+def test_a_service_that_closes_after_each_answer_without_saying_so_is_asked_anew(tmp_path: Path) -> None:
+    with scripted(tmp_path, *[Last(OK)] * 101) as (service, line):
+        assert asked(line, GET)[-2:] == b"ok"
+        assert asked(line, GET)[-2:] == b"ok"  # which tells that the service closes
+        assert [asked(line, POST)[-2:] for _ in range(99)] == [b"ok"] * 99
+        assert service.connections == 101
+
+
+@pytest.mark.parametrize(
+    "request_", [b"GET /crm/x HTTP/1.0\r\n\r\n", b"GET /crm/x HTTP/1.0\r\nHost: localhost\r\n\r\n"]
+)
+def test_an_old_client_is_answered_without_chunks(request_: bytes, tmp_path: Path) -> None:
+    chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
+    with scripted(tmp_path, chunks) as (_, line):
+        line.sendall(request_)
+        assert b"".join(iter(lambda: line.recv(4096), b"")).endswith(b"\r\n\r\nok")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        (b"Length: 2", b"Length: 2, 2"),
+        (b"Host: localhost", b"Host: localhost\r\nHost: localhost"),
+        (b"Host: localhost", b"Host: localhost\r\nX-A: b\r\n folded"),
+        (b"Host: localhost\r\n", b""),
+    ],
+)
+def test_a_head_that_two_readers_may_read_in_two_ways_is_refused(change: tuple[bytes, bytes], tmp_path: Path) -> None:
+    with scripted(tmp_path, OK) as (service, line):
+        assert asked(line, POST.replace(*change)).startswith(b"HTTP/1.1 400 Bad Request")
+    assert len(service.asked) == 1
+
+
 @pytest.mark.parametrize(
     ("answer", "status", "words"),
     [

@@ -130,3 +130,55 @@ def test_one_that_is_not_over_in_time_is_named(
     said = "still under way after the answer, so what it does is not known: crm 1.1 POST /refunds"
     assert said in [event.message for _, event in history(tmp_path).of(LabWarning)]
     assert f"warning: {said}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("faults", [[], [ELSEWHERE]])
+def test_the_service_is_told_that_its_client_has_left(faults: list[dict[str, Any]], tmp_path: Path) -> None:
+    """It calls its work off, as it would have without the gateway, so there is no effect."""
+    begun, told = threading.Event(), threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        line, _ = listener.accept()
+        with line:
+            line.recv(1 << 16)
+            begun.set()
+            line.settimeout(20)
+            if line.recv(1 << 16) == b"":
+                told.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        with standing(tmp_path, [f"crm=http://127.0.0.1:{listener.getsockname()[1]}"], *faults) as running:
+            with connected(running) as line:
+                line.sendall(POST)
+                assert begun.wait(20)
+            assert told.wait(20)
+            eventually(lambda: running.shared.acting() == [])
+    assert ends(tmp_path) == [(False, None, "timed_out", "service")]
+    assert [*history(tmp_path).of(Effect)] == []
+
+
+@pytest.mark.parametrize("faults", [[], [ELSEWHERE]])
+def test_one_that_ends_its_own_direction_has_its_answer(faults: list[dict[str, Any]], tmp_path: Path) -> None:
+    with shop() as server, standing(tmp_path, [f"crm={server.url}"], *faults) as running:
+        with connected(running) as line:
+            line.sendall(POST + GET)
+            line.shutdown(socket.SHUT_WR)
+            data = b"".join(iter(lambda: line.recv(1 << 16), b""))
+        assert data.count(b"HTTP/1.1 200") == 2
+    assert [end[:3] for end in ends(tmp_path)] == [(True, 200, None)] * 2
+
+
+def test_one_that_ends_its_own_direction_has_a_late_answer_too(tmp_path: Path) -> None:
+    """Its call counts as one that timed out, since a program that ends looks the same."""
+    with (
+        slow() as (server, go_on),
+        standing(tmp_path, [f"crm={server.url}"]) as running,
+        connected(running) as line,
+    ):
+        line.sendall(POST)
+        line.shutdown(socket.SHUT_WR)
+        eventually(lambda: len(ends(tmp_path)) == 1)
+        go_on.set()
+        assert b"".join(iter(lambda: line.recv(1 << 16), b"")).startswith(b"HTTP/1.1 200")
+    assert [end[:3] for end in ends(tmp_path)] == [(False, None, "timed_out")]

@@ -332,12 +332,10 @@ class Exchange:
         """
         attempt, line = self._attempt, self._line
         assert attempt is not None
-        upstream = line.upstreams.get(self._route)
-        if upstream is None:
-            upstream = line.upstreams[self._route] = Upstream(
-                self._gateway.routes[self._route], self._gateway.timeout_s
-            )
-        self._upstream = upstream
+        shared = self._gateway
+        if self._route not in line.upstreams:
+            line.upstreams[self._route] = Upstream(shared.routes[self._route], shared.timeout_s, shared.hasty)
+        self._upstream = upstream = line.upstreams[self._route]
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers]
         if attempt.hit or attempt.of_model or attempt.message is not None:  # whoever reads the answer wants it unpacked
             fields = [field for field in fields if field[0].lower() != "accept-encoding"]

@@ -29,6 +29,8 @@ from chaoslab.seams.services.effects import SAFE
 from chaoslab.seams.services.web_socket import UPGRADED
 from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, HOP_BY_HOP, PART_MAX, Fields, chunk, spelt
 
+HASTY_S = 1.0
+"""The time within which a service that keeps its connections does not close one, in seconds."""
 FIELDS_MAX = 1000
 """The most fields of a head."""
 Take = Callable[[], Awaitable[bytes | None]]
@@ -82,11 +84,13 @@ class Switched:
 
 
 class Upstream:
-    """A connection to a route's service. It is made when it is needed. `timeout_s` bounds each silence of the
-    service."""
+    """A connection to a route's service. It is made when it is needed. `timeout_s` bounds each silence of the service;
+    `hasty`: the routes whose services close their connections without saying so."""
 
-    def __init__(self, route: Route, timeout_s: float) -> None:
-        self.route, self._timeout_s = route, timeout_s
+    def __init__(self, route: Route, timeout_s: float, hasty: set[str]) -> None:
+        self.route, self._timeout_s, self._hasty = route, timeout_s, hasty
+        self._idle_s = 0.0
+        """The moment since which the connection is kept."""
         self._protocol: _Protocol | None = None
         self._pump: asyncio.Task[None] | None = None
 
@@ -109,6 +113,8 @@ class Upstream:
         except _ERRORS as error:
             self.close()
             stale = kept and rest is None and isinstance(error, ServerDisconnectedError | ConnectionError)
+            if stale:
+                self._closed_by_service()
             if not stale or method not in SAFE:  # the service may have done the work
                 raise self._broken(error) from None
         try:  # the service has closed the kept connection meanwhile
@@ -120,17 +126,24 @@ class Upstream:
 
     async def _connected(self) -> bool:
         """Makes a connection unless there is one, which is True."""
+        loop, route = asyncio.get_running_loop(), self.route
         if self._protocol is not None and (self._protocol.should_close or _over(self._protocol)):
+            self._closed_by_service()
             self.close()
         if self._protocol is not None:
             return True
-        loop, route = asyncio.get_running_loop(), self.route
         secure: dict[str, Any] = {}
         if route.scheme == "https":
             secure = {"ssl": _context(), "server_hostname": route.host}
         async with asyncio.timeout(CONNECT_S):
             _, self._protocol = await loop.create_connection(lambda: _Protocol(loop), route.host, route.port, **secure)
         return False
+
+    def _closed_by_service(self) -> None:
+        """Notes a service that did not keep its connection, though it had not said so. Its next one is not kept either:
+        a request might come on it just when it closes."""
+        if asyncio.get_running_loop().time() - self._idle_s < HASTY_S:
+            self._hasty.add(self.route.name)
 
     async def _asked(self, method: str, head: bytes, body: bytes, rest: Take | None, *, chunked: bool) -> Answered:
         protocol = self._protocol
@@ -170,7 +183,8 @@ class Upstream:
                 await asyncio.wait((pump, lost), return_when=asyncio.FIRST_COMPLETED)
             sent = pump.done() and protocol is not None and protocol.is_connected()
             pump.cancel()
-        if not clean or not sent:
+        self._idle_s = asyncio.get_running_loop().time()
+        if not clean or not sent or self.route.name in self._hasty:
             self.close()
         return sent
 
@@ -267,6 +281,7 @@ class Answered:
         self.reason = message.reason.encode("utf-8", "surrogateescape").decode("latin-1")
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message.raw_headers]
         self.fields: Fields = [field for field in fields if field[0].lower() not in HOP_BY_HOP]
+        self._chunked = message.chunked
         self._endless = not message.chunked and not any(name.lower() == "content-length" for name, _ in fields)
         self.clean = False
         """True when the whole body was taken."""
@@ -275,8 +290,8 @@ class Answered:
             self.fields += [field for field in fields if field[0].lower() in ("connection", "upgrade")]
 
     def ready(self) -> bytes:
-        """The part of the body that has come already."""
-        if self._payload is EMPTY_PAYLOAD or self._payload.exception() is not None:
+        """The part of the body that has come already. Chunks are told one by one, by `take`."""
+        if self._chunked or self._payload is EMPTY_PAYLOAD or self._payload.exception() is not None:
             return b""
         return self._payload.read_nowait()
 
@@ -301,7 +316,10 @@ class Answered:
             Failure: it broke off, or nothing came for too long.
         """
         try:
-            part = await self._payload.readany()
+            part, more = b"", self._chunked
+            while more and not part:
+                part, more = await self._payload.readchunk()
+            part = part or await self._payload.readany()
         except TimeoutError:
             raise Failure("timed_out") from None
         except (*_ERRORS, RuntimeError):  # the last: it broke off between two parts

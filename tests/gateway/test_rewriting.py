@@ -1,0 +1,65 @@
+"""What a service says of its own address leads its client back to the gateway."""
+
+from __future__ import annotations
+
+import pytest
+
+from chaoslab.seams.gateway.rewriting import Rewriting
+from chaoslab.seams.gateway.routes import routes
+
+KNOWN = routes(["crm=http://127.0.0.1:9000", "api=https://api.test/v1", "shop=http://localhost:9100/shop"])
+HERE = "http://127.0.0.1:8888"
+PREFIXES = {name: f"{HERE}/{name}" for name in KNOWN}
+
+
+def rewriting(name: str, own: str = "") -> Rewriting:
+    return Rewriting(KNOWN[name], own or f"{HERE}/{name}", KNOWN, PREFIXES)
+
+
+@pytest.mark.parametrize(
+    ("route", "said", "led"),
+    [
+        ("crm", "http://127.0.0.1:9000/orders/?a=1#b", f"{HERE}/crm/orders/?a=1#b"),
+        ("crm", "http://localhost:9000/orders/", f"{HERE}/crm/orders/"),
+        ("crm", "//127.0.0.1:9000", f"{HERE}/crm/"),
+        ("crm", "/orders/", "/crm/orders/"),
+        ("crm", "orders/", "orders/"),
+        ("crm", "", ""),
+        ("crm", "http://127.0.0.1:9001/x", "http://127.0.0.1:9001/x"),
+        ("crm", "https://127.0.0.1:9000/x", "https://127.0.0.1:9000/x"),
+        ("crm", "http://elsewhere.test/x", "http://elsewhere.test/x"),
+        ("crm", "https://api.test/v1/models", f"{HERE}/api/models"),
+        ("crm", "http://[no", "http://[no"),
+        ("api", "https://api.test/v1?x", f"{HERE}/api?x"),
+        ("api", "https://api.test/v2/x", "https://api.test/v2/x"),
+        ("api", "/v1/models", "/api/models"),
+        ("shop", "http://127.0.0.1:9100/shop/a", f"{HERE}/shop/a"),
+    ],
+)
+def test_an_address(route: str, said: str, led: str) -> None:
+    fields = [("Location", said), ("Content-Location", said), ("X-Location", said), ("refresh", f"5; URL='{said}'")]
+    assert rewriting(route).answered(fields) == [
+        ("Location", led), ("Content-Location", led), ("X-Location", said), ("refresh", f"5; URL='{led}'")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("route", "said", "led"),
+    [
+        ("crm", "a=b; Path=/api; HttpOnly", "a=b; Path=/crm/api; HttpOnly"),
+        ("crm", "a=b; path=/", "a=b; path=/crm"),
+        ("crm", "a=b; Domain=127.0.0.1; Secure", "a=b; Secure"),
+        ("api", "a=b; Domain=api.test; Secure; Path=/v1/x", "a=b; Path=/api/x"),
+        ("api", "a=/v1/x; Path=/", "a=/v1/x; Path=/api"),
+        ("api", "a=b; Path=/v2", "a=b; Path=/api/v2"),
+    ],
+)
+def test_a_cookie(route: str, said: str, led: str) -> None:
+    assert rewriting(route).answered([("Set-Cookie", said)]) == [("Set-Cookie", led)]
+
+
+def test_at_a_port_of_its_own_a_route_has_no_path_before_its_paths() -> None:
+    at_port = rewriting("crm", "http://localhost:9200")
+    said = [("Location", "http://127.0.0.1:9000/x"), ("Location", "/x"), ("Set-Cookie", "a=b; Path=/x")]
+    led = [("Location", "http://localhost:9200/x"), ("Location", "/x"), ("Set-Cookie", "a=b; Path=/x")]
+    assert at_port.answered(said) == led

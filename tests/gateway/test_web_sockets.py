@@ -1,0 +1,142 @@
+"""WebSockets pass the gateway, and meet faults message by message."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from chaoslab.core.events import CallFinished, FaultWitnessed
+from chaoslab.seams.services.web_socket import FRAME_MAX, Messages
+from tests.gateway.parts import history, standing
+from tests.seams.lab_parts import eventually
+
+
+async def echo(request: web.Request) -> web.WebSocketResponse:
+    """Says every message once more; "end" ends the connection."""
+    if request.headers.get("Authorization") == "wrong":
+        raise web.HTTPForbidden(text="no")
+    line = web.WebSocketResponse(protocols=["chat"], max_msg_size=0)
+    await line.prepare(request)
+    async for message in line:
+        if message.type is aiohttp.WSMsgType.BINARY:
+            await line.send_bytes(message.data)
+        elif message.data == "end":
+            break
+        else:
+            await line.send_str(f"you said {message.data}")
+    await line.close()
+    return line
+
+
+@pytest.fixture(scope="module")
+def route() -> Iterator[str]:
+    loop, ports = asyncio.new_event_loop(), list[int]()
+    ready = threading.Event()
+
+    async def begin() -> web.AppRunner:
+        app = web.Application()
+        app.router.add_get("/chat", echo)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        ports.append(runner.addresses[0][1])
+        ready.set()
+        return runner
+
+    def serve() -> None:
+        runner = loop.run_until_complete(begin())
+        loop.run_forever()
+        loop.run_until_complete(runner.cleanup())
+        loop.close()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    assert ready.wait(20)
+    yield f"chat=http://127.0.0.1:{ports[0]}"
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+
+
+def talk(url: str, *said: str | bytes, **given: Any) -> list[Any]:
+    """The messages that come, and the end: a close code, or an error's name."""
+
+    async def talked() -> list[Any]:
+        found: list[Any] = []
+        async with aiohttp.ClientSession() as session:
+            try:
+                async with session.ws_connect(url, protocols=["chat"], max_msg_size=0, **given) as line:
+                    for each in said:
+                        await (line.send_str(each) if isinstance(each, str) else line.send_bytes(each))
+                        message = await line.receive()
+                        if message.type in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.ERROR):
+                            break
+                        found.append(message.data)
+                    await line.close()
+                    found.append((line.protocol, line.close_code))
+            except aiohttp.WSServerHandshakeError as error:
+                found.append(error.status)
+        return found
+
+    work: Coroutine[Any, Any, list[Any]] = talked()
+    return asyncio.run(work)
+
+
+def ends(logs: Path) -> list[tuple[Any, ...]]:
+    return [(end.ok, end.status, end.error) for _, end in history(logs).of(CallFinished)]
+
+
+def test_messages_of_any_size_pass_both_ways_and_the_end_is_no_failure(route: str, tmp_path: Path) -> None:
+    large = b"x" * (FRAME_MAX + 70_000)
+    with standing(tmp_path, [route]) as running:
+        url = running.url("chat") + "/chat"
+        assert talk(url, "hello", b"\0\1", large, "end") == ["you said hello", b"\0\1", large, ("chat", 1000)]
+        assert talk(url, "hello") == ["you said hello", ("chat", 1000)]
+        assert talk(url, headers={"Authorization": "wrong"}) == [403]
+        eventually(lambda: len(ends(tmp_path)) == 3)
+    assert ends(tmp_path) == [(True, 101, None), (True, 101, None), (False, 403, None)] or ends(tmp_path) == [
+        (True, 101, None), (True, 101, None), (False, 403, "Forbidden")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fault", "given", "heard"),
+    [
+        ("disconnect", {"after_events": 2}, ["you said a", "you said b"]),
+        ("reset_peer", {}, []),
+        ("latency", {"delay_s": 0.2}, ["you said a", "you said b", "you said c"]),
+    ],
+)
+def test_a_fault_is_met_and_witnessed(
+    fault: str, given: dict[str, Any], heard: list[str], route: str, tmp_path: Path
+) -> None:
+    with standing(tmp_path, [route], {"fault": fault, "target": "chat", **given}) as running:
+        try:
+            found = talk(running.url("chat") + "/chat", "a", "b", "c")[:-1]
+        except aiohttp.ClientError:
+            found = []
+        assert found == heard
+        eventually(lambda: len(ends(tmp_path)) > 0)
+    assert {event.fault for _, event in history(tmp_path).of(FaultWitnessed)} == {fault}  # a client may try again
+
+
+def frame(data: bytes, *, first: int = 0x81) -> bytes:
+    size = bytes([len(data)]) if len(data) < 126 else b"\x7e" + len(data).to_bytes(2, "big")
+    return bytes([first]) + size + data
+
+
+def test_messages_are_told_apart_whatever_pieces_they_come_in() -> None:
+    ping, whole = frame(b"p", first=0x89), frame(b"x" * 300)
+    split = frame(b"be", first=0x01) + ping + frame(b"gin", first=0x80)
+    data = frame(b"a") + split + ping + whole
+    for size in (1, 3, 7, len(data)):
+        messages = Messages()
+        found = [each for n in range(0, len(data), size) for each in messages.feed(data[n : n + size])]
+        assert (found, messages.rest) == ([frame(b"a"), split, ping, whole], b"")
