@@ -281,7 +281,7 @@ class Answered:
         self.reason = message.reason.encode("utf-8", "surrogateescape").decode("latin-1")
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message.raw_headers]
         self.fields: Fields = [field for field in fields if field[0].lower() not in HOP_BY_HOP]
-        self._chunked = message.chunked
+        self._chunked = message.chunked and payload is not EMPTY_PAYLOAD
         self._endless = not message.chunked and not any(name.lower() == "content-length" for name, _ in fields)
         self.clean = False
         """True when the whole body was taken."""
