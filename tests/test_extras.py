@@ -25,7 +25,7 @@ ALL = [
     module
     for extra, modules in MODULES.items()
     for module in modules
-    if extra not in ("scenarios", "frames", "parquet")
+    if extra not in ("scenarios", "frames", "parquet", "gateway")
 ]
 LAB = "'chaoslab[lab]'"
 HIDDEN = 'import sys, runpy; sys.modules.update(dict.fromkeys(sys.argv.pop(1).split(","))); sys.argv.pop(0); '
@@ -54,6 +54,10 @@ def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
             "run --world compose": named("pydantic", who="WORLD=compose", install=LAB),
             "replay": named("greenlet", "flask", "pydantic", who="chaoslab replay", install=LAB),
             "report": named("matplotlib", who="chaoslab report", install="'chaoslab[charts]'"),
+            "gateway --route a=http://127.0.0.1:1": named("aiohttp", who="the gateway", install="'chaoslab[gateway]'"),
+            "exec --route a=http://127.0.0.1:1 -- true": named(
+                "aiohttp", who="the gateway", install="'chaoslab[gateway]'"
+            ),
             "check": named(*MODULES["scenarios"], who="chaoslab check", install="'chaoslab[scenarios]'"),
             "test": [
                 *named(*MODULES["scenarios"], who="chaoslab test", install="'chaoslab[scenarios]'"),

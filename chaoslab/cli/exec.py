@@ -28,11 +28,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from chaoslab.base import extras
     from chaoslab.execution import exec_agent
     from chaoslab.execution.gateway import check_bases, plan_of, ports_of, warn_of_unreached
     from chaoslab.seams.gateway.routes import routes
 
     try:
+        extras.check("the gateway", "gateway")
         known = routes(options.route)
         check_bases(known)
         plan = plan_of(options.fault, options.plan, options.seed, known)

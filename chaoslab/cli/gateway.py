@@ -55,6 +55,7 @@ def of_plan(parser: argparse.ArgumentParser, target: str, like: str) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from chaoslab.analysis.verdict.judge import judge
+    from chaoslab.base import extras
     from chaoslab.base.clock import system
     from chaoslab.core.events import PromptStarted
     from chaoslab.execution.gateway import (
@@ -70,6 +71,7 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.seams.gateway.routes import routes
 
     try:
+        extras.check("the gateway", "gateway")
         known = routes(options.route)
         ports = ports_of(options.port_of, known)
         plan = plan_of(options.fault, options.plan, options.seed, known)
