@@ -1,4 +1,4 @@
-"""What a service says of its own address leads its client back to the gateway."""
+"""Addresses and cookies in answers lead their client back to the gateway."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from chaoslab.seams.services.web_socket import UPGRADED
 from chaoslab.wire.body import BODY_MAX
 from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, PART_MAX, spelt
 
-LEFT_S = 0.1
+LEFT_S = 0.25
 """The time from the end of a client's own direction until it has left, in seconds: some end theirs with the request,
 and still take the answer."""
 _CLOSES = 0x8
@@ -305,6 +305,8 @@ class Exchange:
         if self._upstream is not None:
             self._upstream.leave()
         if self._leaving is None:
+            if self._attempt is not None and not self._attempt.over:
+                self._attempt.waited()
             self._leaving = asyncio.get_running_loop().call_later(LEFT_S, self._gave_up)
 
     def gone(self) -> None:

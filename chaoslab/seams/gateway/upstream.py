@@ -68,7 +68,7 @@ class _Protocol(ResponseHandler):
 
 
 class Switched:
-    """What comes over a connection that speaks another protocol now, as bytes. `protocol`: aiohttp's, of either
+    """The bytes that come over a connection which speaks another protocol now. `protocol`: aiohttp's, of either
     side."""
 
     def __init__(self, protocol: Any) -> None:
