@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from aiohttp import ClientError, ServerDisconnectedError, http_exceptions
+from aiohttp import ClientError, ClientOSError, ServerDisconnectedError, http_exceptions
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
@@ -112,7 +112,9 @@ class Upstream:
             return await self._asked(method, head, body, rest, chunked=length == CHUNKED)
         except _ERRORS as error:
             self.close()
-            stale = kept and rest is None and isinstance(error, ServerDisconnectedError | ConnectionError)
+            stale = (
+                kept and rest is None and isinstance(error, ServerDisconnectedError | ClientOSError | ConnectionError)
+            )
             if stale:
                 self._closed_by_service()
             if not stale or method not in SAFE:  # the service may have done the work
@@ -192,6 +194,7 @@ class Upstream:
         """Ends the gateway's direction of the connection, as a client does that leaves. The service may say yet what it
         has done."""
         if self._protocol is not None and self._protocol.transport is not None:
+            self._protocol.force_close()
             with suppress(OSError):
                 self._protocol.transport.get_extra_info("socket").shutdown(socket.SHUT_WR)
 
