@@ -186,7 +186,8 @@ class Upstream:
             sent = pump.done() and protocol is not None and protocol.is_connected()
             pump.cancel()
         self._idle_s = asyncio.get_running_loop().time()
-        if not clean or not sent or self.route.name in self._hasty:
+        ends = protocol is None or protocol.should_close or self.route.name in self._hasty
+        if not clean or not sent or ends:
             self.close()
         return sent
 
