@@ -30,6 +30,11 @@ def value_of(text: str | bytes) -> Any:
     return json.loads(text)
 
 
+def encoded(text: str) -> bytes:
+    """A JSON text as bytes. One half of a surrogate pair, which UTF-8 cannot hold, becomes its escape."""
+    return text.encode("utf-8", "backslashreplace")
+
+
 def _brackets(text: str | bytes) -> int:
     return text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
 

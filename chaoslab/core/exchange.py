@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from chaoslab.base.json_text import value_of
+from chaoslab.base.json_text import encoded, value_of
 from chaoslab.base.phrases import phrase
 from chaoslab.base.values import fixed, once
 from chaoslab.core.dialog import CHAT, Dialog
@@ -23,13 +23,15 @@ from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import EVENT_STREAM, Parts, Streamed, Watched
 
 forever = math.inf
+IN_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
+"""The types of bodies of which each line is JSON."""
 OF_LENGTH = ("content-length", "content-encoding", "transfer-encoding")
 """The headers that say how a body is sent, which no other body has."""
 
 
 def json_reply(value: Any) -> Reply:
     """A successful reply of JSON."""
-    return Reply(200, {"Content-Type": "application/json"}, json.dumps(value, ensure_ascii=False, default=str).encode())
+    return Reply(200, {"Content-Type": "application/json"}, encoded(json.dumps(value, ensure_ascii=False, default=str)))
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,22 @@ class Reply:
         try:
             return value_of(self.body)
         except (ValueError, RecursionError):  # brackets by the thousand
+            pass
+        try:
+            return [value_of(line) for line in self.body.splitlines() if line.strip()] if self.in_lines else None
+        except (ValueError, RecursionError):
             return None
+
+    @property
+    def in_lines(self) -> bool:
+        """True if each line of the body is JSON (NDJSON). The value is the list of theirs if there are several."""
+        return any(k.lower() == "content-type" and v.lower().startswith(IN_LINES) for k, v in self.headers.items())
+
+    def spelt(self, value: Any) -> str:
+        """A value as this reply's body has it."""
+        if isinstance(value, list) and self.in_lines:
+            return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in value)
+        return json.dumps(value, ensure_ascii=False)
 
     @property
     def sent_bytes(self) -> int:
@@ -143,7 +160,7 @@ class Reply:
         return phrase(self.status, f"status {self.status}")
 
     def with_value(self, value: Any) -> Reply:
-        body = json.dumps(value, ensure_ascii=False).encode()
+        body = encoded(self.spelt(value))
         kept = {k: v for k, v in self.headers.items() if k.lower() not in ("content-length", "content-encoding")}
         return Reply(self.status, kept, body)
 
@@ -154,12 +171,12 @@ class Reply:
     @property
     def json_text(self) -> str:
         """The reply's JSON, of a message all of it."""
-        return json.dumps(self.value, ensure_ascii=False)
+        return self.spelt(self.value)
 
     def with_text(self, text: str) -> Reply:
         """The reply with this text in the place of its JSON."""
         headers = {name: said for name, said in self.headers.items() if name.lower() not in OF_LENGTH}
-        return Reply(self.status, headers, text.encode())
+        return Reply(self.status, headers, encoded(text))
 
     def same_as(self, other: Reply | None) -> bool:
         return (

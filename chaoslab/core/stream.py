@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from chaoslab.base.boundary import let_through
-from chaoslab.base.json_text import value_of
+from chaoslab.base.json_text import encoded, value_of
 from chaoslab.base.values import fixed
 from chaoslab.core.pipe import BOUNDLESS, Pipe, Pipeline, Signal, Timed
 
@@ -134,7 +134,7 @@ def spelt_event(value: Mapping[str, Any]) -> bytes:
     """The event with this JSON. One that has a `type` is named by it, as OpenAI's responses and Anthropic's are."""
     kind = value.get("type")
     named = f"event: {kind}\n" if isinstance(kind, str) else ""
-    return f"{named}data: {json.dumps(value, ensure_ascii=False)}\n\n".encode()
+    return encoded(f"{named}data: {json.dumps(value, ensure_ascii=False)}\n\n")
 
 
 def _empty(timed: Timed) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import inherited
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
-from chaoslab.execution.gateway import addresses, answered, check_command, over, ruled
+from chaoslab.execution.gateway import addresses, answered, check_command, over, ruled, without_proxy
 from chaoslab.execution.gateway import gateway as at_gateway
 from chaoslab.reports.folder import read
 from chaoslab.reports.gate import BY_ITSELF, Gate
@@ -32,6 +33,8 @@ ANSWER_MAX = 1024 * 1024
 """The most bytes of a command's output that are its answer."""
 KEYS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """The ends of names of variables whose values are masked in the logs."""
+LOOK_MS = 50
+"""The time between two looks if the command has ended, in milliseconds."""
 NOT_RUN = 126
 """The exit code for a command that is there and cannot be run, as shells have it."""
 
@@ -123,7 +126,8 @@ def run(
     ):
         own = {name: running.url(route) for name, route in command.variables.items()}
         began_s = system.monotonic()
-        answer, code, error = _ran(command, guard, environment | addresses(routes, running.url) | own)
+        told = environment | without_proxy(environment) | addresses(routes, running.url) | own
+        answer, code, error = _ran(command, guard, told)
         seconds = system.monotonic() - began_s
 
         def finish() -> None:
@@ -163,7 +167,7 @@ def _ran(command: Command, guard: _Guard, environment: Mapping[str, str]) -> tup
     try:
         assert process.stdout is not None
         with process.stdout as output:
-            answer = _passed_on(output)
+            answer = _passed_on(output, process)
         code = process.wait()
     finally:
         for number, handler in before.items():
@@ -176,10 +180,19 @@ def _ran(command: Command, guard: _Guard, environment: Mapping[str, str]) -> tup
     return answer, code, f"the command ended with exit code {code}" if code else ""
 
 
-def _passed_on(stream: IO[bytes]) -> str:
-    """The text of a stream, which is passed on to standard output as it comes."""
-    kept = bytearray()
-    while part := os.read(stream.fileno(), 65536):
+def _passed_on(stream: IO[bytes], process: subprocess.Popen[bytes]) -> str:
+    """The text of a command's output, which is passed on to standard output as it comes. It ends with the command, even
+    if a child that it left behind holds the output."""
+    kept, coming = bytearray(), select.poll()
+    coming.register(stream, select.POLLIN)
+    while True:
+        over = process.poll() is not None
+        if not coming.poll(0 if over else LOOK_MS):
+            if over:
+                break
+            continue
+        if not (part := os.read(stream.fileno(), 65536)):
+            break
         sys.stdout.buffer.write(part)
         sys.stdout.buffer.flush()
         kept += part[: ANSWER_MAX - len(kept)]

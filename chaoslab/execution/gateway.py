@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 from typing import Any
+from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # documented all the same
 
 from chaoslab.analysis.measures.idle import not_met
 from chaoslab.analysis.verdict.table import Verdict
@@ -22,7 +23,7 @@ from chaoslab.base.clock import iso, system
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import line as shortened
 from chaoslab.base.registry import did_you_mean
-from chaoslab.config.settings import name_secrets
+from chaoslab.config.settings import inherited, name_secrets
 from chaoslab.core import events
 from chaoslab.core.events import Event
 from chaoslab.core.fault import load, trait
@@ -321,7 +322,7 @@ def gateway(
         listening(routes, seam, port=port, ports=ports, timeout_s=timeout_s) as (address, shared),
         live(plan, logs=logs, settings=settings, prompt=started, secrets=secrets) as book,
     ):
-        shared.tell = book.tell
+        shared.tell, shared.proxies = book.tell, proxies(routes, inherited())
         seam.begin(book, TrialMemory(plan, book.key))
         yield Running(address, book, shared)
 
@@ -397,6 +398,24 @@ def addresses(routes: Mapping[str, Route], url: Callable[[str], str]) -> dict[st
         route = next((each for each in (provider, "model") if each in routes), None)
         if route is not None:
             found[name] = url(route) + ("" if path and routes[route].base.endswith(path) else path)
+    return found
+
+
+def without_proxy(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables by which programs ask this machine without a proxy, since the gateway is on it."""
+    known = {name: environment.get(name, "") for name in ("NO_PROXY", "no_proxy")}
+    return {name: ",".join(filter(None, (said, "127.0.0.1,localhost"))) for name, said in known.items()}
+
+
+def proxies(routes: Mapping[str, Route], environment: Mapping[str, str]) -> dict[str, str]:
+    """The addresses of the proxies over which the routes' services are asked, by route, as the environment has it."""
+    own = {name.lower(): value for name, value in environment.items() if value}
+    found = {}
+    for name, route in routes.items():
+        proxy = own.get(f"{route.scheme}_proxy") or own.get("all_proxy")
+        passes = proxy_bypass_environment(route.host, {"no": own.get("no_proxy", "")})
+        if proxy and not passes and route.host not in ("localhost", "::1") and not route.host.startswith("127."):
+            found[name] = proxy if "://" in proxy else f"http://{proxy}"
     return found
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from chaoslab.base.clock import system
 from chaoslab.cli import main
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.execution.recorded_run import Unrepeatable
@@ -254,3 +255,21 @@ def test_a_replay_names_the_command_that_made_the_run(crm: str, tmp_path: Path) 
     assert exec_(tmp_path, crm, [sys.executable, "-c", "print('done')"]) == 0
     with pytest.raises(Unrepeatable, match=r"was made by chaoslab exec or chaoslab gateway, .* again with --seed 1$"):
         remember("latest", logs=tmp_path)
+
+
+def test_a_child_that_holds_the_output_holds_up_nothing(tmp_path: Path, capfd: Any) -> None:
+    with shop() as server:
+        began = system.monotonic()
+        assert exec_(tmp_path, f"crm={server.url}", ["sh", "-c", "sleep 60 & echo done"]) == 0
+        assert system.monotonic() - began < 30
+    assert capfd.readouterr().out == "done\n"
+
+
+def test_a_proxy_in_the_environment_is_not_asked_for_the_gateway(
+    tmp_path: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    with shop() as server:
+        assert exec_(tmp_path, f"crm={server.url}", [sys.executable, "-c", PYTHON_AGENT], "--effects", EFFECTS) == 0
+    assert "chaoslab: correct" in capfd.readouterr().err

@@ -100,6 +100,33 @@ def test_a_wrong_value_is_in_the_answer_and_nothing_else(crm: list[str], tmp_pat
     assert met(tmp_path) == ["wrong_value"]
 
 
+HALF = b'{"a": "cut \\ud83d", "price": 30}'
+LINES = b'{"price": 30}\n{"price": 31}\n'
+
+
+@pytest.mark.parametrize(("body", "kind"), [(HALF, "application/json"), (LINES, "application/x-ndjson")])
+@pytest.mark.parametrize("fault", ["wrong_value", "schema_drift", "unit_error"])
+def test_json_that_few_write_is_changed_too(fault: str, body: bytes, kind: str, tmp_path: Path) -> None:
+    """One half of a surrogate pair, as JavaScript writes it for a text that it cut; and an object a line."""
+
+    class Rare(Shop):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with shop() as server:
+        server.RequestHandlerClass = Rare
+        with standing(tmp_path, [f"crm={server.url}"], {"fault": fault, "target": "crm"}) as running:
+            found = httpx.get(running.url("crm") + "/price").content
+    assert met(tmp_path) == [fault]
+    assert found != body
+    assert found.count(b"\n") == body.count(b"\n")
+    assert [end.error for _, end in history(tmp_path).of(CallFinished)] == [None]
+
+
 def test_an_event_reaches_the_client_before_the_next_is_sent(server: Any, crm: list[str], tmp_path: Path) -> None:
     server.go_on.clear()
     with standing(tmp_path, crm) as running, httpx.stream("GET", running.url("crm") + "/stream") as reply:

@@ -336,7 +336,9 @@ class Exchange:
         assert attempt is not None
         shared = self._gateway
         if self._route not in line.upstreams:
-            line.upstreams[self._route] = Upstream(shared.routes[self._route], shared.timeout_s, shared.hasty)
+            line.upstreams[self._route] = Upstream(
+                shared.routes[self._route], shared.timeout_s, shared.hasty, shared.proxies.get(self._route, "")
+            )
         self._upstream = upstream = line.upstreams[self._route]
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers]
         if attempt.hit or attempt.of_model or attempt.message is not None:  # whoever reads the answer wants it unpacked

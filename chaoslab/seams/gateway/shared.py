@@ -30,6 +30,8 @@ class Gateway:
     tell: Tell | None = None
     under_way: dict[int, ServiceAttempt] = field(default_factory=dict)
     """The exchanges that are not over, by the attempt's id."""
+    proxies: Mapping[str, str] = field(default_factory=dict)
+    """The addresses of the proxies over which routes' services are asked."""
     hasty: set[str] = field(default_factory=set)
     """The routes whose services close their connections without saying so."""
     calm: Condition = field(default_factory=Condition)

@@ -12,10 +12,12 @@ import os
 import re
 import socket
 import ssl
+from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cache
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from aiohttp import ClientError, ClientOSError, ServerDisconnectedError, http_exceptions
 from aiohttp.client_proto import ResponseHandler
@@ -24,7 +26,7 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
-from chaoslab.seams.gateway.routes import CONNECT_S, Route
+from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route
 from chaoslab.seams.services.effects import SAFE
 from chaoslab.seams.services.web_socket import UPGRADED
 from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, HOP_BY_HOP, PART_MAX, Fields, chunk, spelt
@@ -85,10 +87,11 @@ class Switched:
 
 class Upstream:
     """A connection to a route's service. It is made when it is needed. `timeout_s` bounds each silence of the service;
-    `hasty`: the routes whose services close their connections without saying so."""
+    `hasty`: the routes whose services close their connections without saying so; `proxy`: the address of the proxy on
+    the way, if any."""
 
-    def __init__(self, route: Route, timeout_s: float, hasty: set[str]) -> None:
-        self.route, self._timeout_s, self._hasty = route, timeout_s, hasty
+    def __init__(self, route: Route, timeout_s: float, hasty: set[str], proxy: str = "") -> None:
+        self.route, self._timeout_s, self._hasty, self._proxy = route, timeout_s, hasty, urlsplit(proxy)
         self._idle_s = 0.0
         """The moment since which the connection is kept."""
         self._protocol: _Protocol | None = None
@@ -104,6 +107,10 @@ class Upstream:
             Broken: there is no answer.
         """
         head = head_for(self.route, method, target, fields, length)
+        if self._proxy.hostname and self.route.scheme == "http":
+            first, rest = head.split(b"\r\n", 1)
+            absolute = first.replace(b" ", b" http://" + self.route.authority.encode(), 1)
+            head = absolute + b"\r\n" + spelt("", self._pass())[2:-2] + rest
         try:
             kept = await self._connected()
         except _ERRORS as error:
@@ -138,8 +145,39 @@ class Upstream:
         if route.scheme == "https":
             secure = {"ssl": _context(), "server_hostname": route.host}
         async with asyncio.timeout(CONNECT_S):
-            _, self._protocol = await loop.create_connection(lambda: _Protocol(loop), route.host, route.port, **secure)
+            if not self._proxy.hostname:
+                made = await loop.create_connection(lambda: _Protocol(loop), route.host, route.port, **secure)
+                self._protocol = made[1]
+                return False
+            port = self._proxy.port or PORTS["http"]
+            _, protocol = await loop.create_connection(lambda: _Protocol(loop), self._proxy.hostname, port)
+            self._protocol = protocol
+            if secure:
+                self._protocol = await self._tunnel(protocol)
         return False
+
+    async def _tunnel(self, protocol: _Protocol) -> _Protocol:
+        """TLS with the service through a proxy."""
+        loop, where = asyncio.get_running_loop(), f"{self.route.host}:{self.route.port}"
+        protocol.set_response_params(read_until_eof=True)
+        _write(protocol, spelt(f"CONNECT {where} HTTP/1.1", [("Host", where), *self._pass()]))
+        message, _ = await protocol.read()
+        if message.code != 200:
+            where = f"the upstream {self.route.name} ({self.route.url})"
+            raise Broken(502, f"{where} is not reached: the proxy {self._proxy.hostname} says {message.code}")
+        secure, transport = _Protocol(loop), protocol.transport
+        assert transport is not None
+        inner = await loop.start_tls(transport, secure, _context(), server_hostname=self.route.host)
+        assert inner is not None
+        secure.connection_made(inner)
+        return secure
+
+    def _pass(self) -> Fields:
+        """The proxy's name and password, as a field."""
+        if not self._proxy.username:
+            return []
+        name, word = unquote(self._proxy.username), unquote(self._proxy.password or "")
+        return [("Proxy-Authorization", "Basic " + b64encode(f"{name}:{word}".encode()).decode())]
 
     def _closed_by_service(self) -> None:
         """Notes a service that did not keep its connection, though it had not said so. Its next one is not kept either:

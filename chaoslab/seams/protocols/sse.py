@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from chaoslab.base.json_text import encoded
 from chaoslab.core.stream import Events, json_of
 
 
@@ -29,6 +30,6 @@ def replaced(body: bytes, is_it: Callable[[Any], bool], data: str) -> bytes:
     for number, event in enumerate(found):
         if not done and is_it(json_of(event)):
             kept = [line for line in event.splitlines() if line and not line.startswith(b"data:")]
-            found[number] = b"\n".join([*kept, b"data: " + data.encode(), b"", b""])
+            found[number] = b"\n".join([*kept, b"data: " + encoded(data), b"", b""])
             done = True
     return b"".join(found)

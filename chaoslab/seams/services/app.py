@@ -16,6 +16,7 @@ from functools import cached_property, partial
 from typing import Any, Literal, cast
 from urllib.parse import parse_qsl
 
+from chaoslab.base.json_text import encoded
 from chaoslab.base.phrases import phrase
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -176,7 +177,7 @@ def _reply(reply: Any, function: Any) -> tuple[int, list[tuple[str, str]], Itera
     if isinstance(body, Iterator):
         return status, _typed(headers, "text/plain; charset=utf-8"), map(_encoded, body)
     if isinstance(body, dict | list):
-        data, kind = json.dumps(body, ensure_ascii=False).encode(), "application/json"
+        data, kind = encoded(json.dumps(body, ensure_ascii=False)), "application/json"
     elif isinstance(body, str):
         data, kind = body.encode(), "text/plain; charset=utf-8"
     elif isinstance(body, bytes) or body is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from chaoslab.base.json_text import encoded
 from chaoslab.core.exchange import Reply
 from chaoslab.seams.protocols import sse
 from chaoslab.seams.protocols.message import Answer, Message
@@ -32,7 +33,7 @@ class Enveloped(Served):
         return json.dumps(self.said, ensure_ascii=False)
 
     def with_text(self, text: str) -> Reply:
-        body = text.encode()
+        body = encoded(text)
         if is_stream(self.fields):
             message, schema, _ = self.__dict__["_of"]
             body = sse.replaced(self.body, lambda said: message.answer(said, schema) is not None, text)
@@ -60,6 +61,6 @@ def enveloped(served: Served, message: Message, schema: Any = None) -> Served:
 
 def made(message: Message, said: Any, schema: Any = None) -> Served:
     """A reply of the lab's own with this whole message."""
-    body = json.dumps(said, ensure_ascii=False, default=str).encode()
+    body = encoded(json.dumps(said, ensure_ascii=False, default=str))
     fields: Fields = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
     return enveloped(Served(200, fields, body), message, schema)

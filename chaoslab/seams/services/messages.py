@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from chaoslab.base.identity import canonical
-from chaoslab.base.json_text import value_of
+from chaoslab.base.json_text import encoded, value_of
 from chaoslab.base.secrets import MASK, is_secret, of_headers, of_query
 from chaoslab.base.values import fixed
 from chaoslab.core.exchange import Failure, Reply
@@ -148,7 +148,7 @@ class Served(Reply):
         return len(self.raw)
 
     def with_value(self, value: Any) -> Reply:
-        body = json.dumps(value, ensure_ascii=False).encode()
+        body = encoded(self.spelt(value))
         return Served(self.status, measured(self.fields, body), body)
 
     @classmethod

@@ -1,0 +1,86 @@
+"""A service behind a proxy that the environment names is asked over it; one on this machine never is."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+import trustme
+
+from chaoslab.execution.gateway import proxies, without_proxy
+from chaoslab.seams.gateway import upstream
+from chaoslab.seams.gateway.routes import routes
+from tests.gateway.parts import shop, standing
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A proxy that answers for all hosts itself; `asked` holds the heads that it was sent, `says` its own status."""
+    authority, found = trustme.CA(), SimpleNamespace(asked=[], says=b"200 OK")
+    theirs, ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
+    authority.issue_cert("api.test").configure_cert(theirs)
+    authority.configure_trust(ours)
+    monkeypatch.setattr(upstream, "_context", lambda: ours)
+
+    def serve(line: socket.socket) -> None:
+        with suppress(OSError), line:
+            found.asked.append(line.recv(65536))
+            if found.asked[-1].startswith(b"CONNECT "):
+                line.sendall(b"HTTP/1.1 " + found.says + b"\r\n\r\n")
+                if found.says != b"200 OK":
+                    return
+                with theirs.wrap_socket(line, server_side=True) as inner:
+                    found.asked.append(inner.recv(65536))
+                    inner.sendall(OK)
+                return
+            line.sendall(OK)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=accept, daemon=True).start()
+        found.url = f"http://me:pass-of-a-user@127.0.0.1:{listener.getsockname()[1]}"
+        monkeypatch.setenv("HTTPS_PROXY", found.url)
+        monkeypatch.setenv("http_proxy", found.url)
+        yield found
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_both_schemes_go_over_it_and_its_password_is_not_written_down(proxy: Any, tmp_path: Path) -> None:
+    with (
+        shop() as server,
+        standing(tmp_path, ["a=https://api.test/v1", "b=http://b.test", f"c={server.url}"]) as running,
+        httpx.Client(trust_env=False) as client,
+    ):
+        assert client.get(running.url("a") + "/x").text == client.get(running.url("b") + "/y?z").text == "ok"
+        assert client.get(running.url("c") + "/price").json()["path"] == "/price"
+        proxy.says = b"403 Forbidden"
+        refused = client.get(running.url("a") + "/x")
+    assert (refused.status_code, refused.json()["error"].partition(": ")[2]) == (502, "the proxy 127.0.0.1 says 403")
+    firsts = [each.split(b"\r\n")[0] for each in proxy.asked[:3]]
+    assert firsts == [b"CONNECT api.test:443 HTTP/1.1", b"GET /v1/x HTTP/1.1", b"GET http://b.test/y?z HTTP/1.1"]
+    assert [b"Proxy-Authorization: Basic " in each for each in proxy.asked[:3]] == [True, False, True]
+    assert "pass-of-a-user" not in (tmp_path / "latest" / "info.log").read_text()
+
+
+def test_what_is_near_needs_none() -> None:
+    known = routes(["a=https://api.test", "b=http://127.0.0.1:1", "c=http://c.test", "d=https://d.inner.test"])
+    given = {"https_proxy": "http://p:1", "HTTP_PROXY": "p:2", "NO_PROXY": "inner.test"}
+    assert proxies(known, given) == {"a": "http://p:1", "c": "http://p:2"}
+    assert proxies(known, {"ALL_PROXY": "http://p:3", "no_proxy": "*"}) == {}
+    assert without_proxy({"NO_PROXY": "inner.test"}) == {
+        "NO_PROXY": "inner.test,127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"
+    }  # fmt: skip
