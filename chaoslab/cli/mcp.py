@@ -13,7 +13,8 @@ EXAMPLE = "chaoslab mcp --fault lost_reply:refund -- python server.py"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     gateway.of_plan(parser, "TOOL", "refund")
-    parser.add_argument("words", nargs="+", metavar="COMMAND", help="after --: the server's command and its arguments")
+    parser.add_argument("--url", help="a server over streamable HTTP, as in http://127.0.0.1:3000/mcp")
+    parser.add_argument("words", nargs="*", metavar="COMMAND", help="after --: the server's command and its arguments")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -21,7 +22,13 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.execution.gateway import check_command, plan_of
 
     try:
+        if bool(options.url) == bool(options.words):
+            raise ValueError("chaoslab mcp needs a server: --url http://127.0.0.1:3000/mcp, or -- and its command")
         plan = plan_of(options.fault, options.plan, options.seed, None)
+        if options.url:
+            from chaoslab.execution import mcp_remote
+
+            return mcp_remote.run(options.url, plan, logs=options.logs)
         check_command(options.words)
         return mcp_proxy.run(options.words, plan, logs=options.logs)
     except (ValueError, TypeError, LookupError, OSError) as error:

@@ -414,7 +414,7 @@ def proxies(routes: Mapping[str, Route], environment: Mapping[str, str]) -> dict
     for name, route in routes.items():
         proxy = own.get(f"{route.scheme}_proxy") or own.get("all_proxy")
         passes = proxy_bypass_environment(route.host, {"no": own.get("no_proxy", "")})
-        if proxy and not passes and route.host not in ("localhost", "::1") and not route.host.startswith("127."):
+        if proxy and not passes and not route.near:
             found[name] = proxy if "://" in proxy else f"http://{proxy}"
     return found
 

@@ -278,7 +278,7 @@ def run(command: Sequence[str], plan: Plan, *, logs: Path) -> int:
         patience = Patience()
         seam = FunctionSeam(plan, timeout_s=WAIT_S, clock=patience)
         seam.begin(book)
-        proxy = Proxy(seam, patience, _writer(sys.stdout.buffer), _writer(server.stdin))
+        proxy = Proxy(seam, patience, writer(sys.stdout.buffer), writer(server.stdin))
         threading.Thread(target=_client, args=(proxy, server.stdin), daemon=True).start()
         _lines(server.stdout, proxy.from_server)
         proxy.closed()
@@ -289,17 +289,22 @@ def run(command: Sequence[str], plan: Plan, *, logs: Path) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _client(proxy: Proxy, server: IO[bytes]) -> None:
-    """Takes the client's lines until it closes its end, which ends the server too. Not from `sys.stdin`, whose lock the
-    interpreter wants at its end."""
+def client_lines(proxy: Proxy) -> None:
+    """Takes the client's lines until it closes its end. Not from `sys.stdin`, whose lock the interpreter wants at its
+    end."""
     with open(0, "rb", closefd=False) as lines:
         _lines(lines, proxy.from_client)
     proxy.left()
+
+
+def _client(proxy: Proxy, server: IO[bytes]) -> None:
+    """Takes the client's lines until it closes its end, which ends the server too."""
+    client_lines(proxy)
     with suppress(OSError):
         server.close()
 
 
-def _writer(stream: IO[bytes]) -> Callable[[bytes], None]:
+def writer(stream: IO[bytes]) -> Callable[[bytes], None]:
     """A function that writes whole lines, from any thread. What nobody reads any more is lost."""
     lock = threading.Lock()
 

@@ -28,6 +28,11 @@ class Route:
     base: str = ""
 
     @property
+    def near(self) -> bool:
+        """True if the service is on this machine, and asked by loopback."""
+        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+
+    @property
     def authority(self) -> str:
         """The service's name in a Host field."""
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -95,7 +100,7 @@ def check_reached(route: Route, *, only_here: bool = False) -> None:
     Raises:
         LookupError: it takes none.
     """
-    if only_here and not (route.host in ("localhost", "::1") or route.host.startswith("127.")):
+    if only_here and not route.near:
         return
     try:
         socket.create_connection((route.host, route.port), CONNECT_S).close()

@@ -108,9 +108,9 @@ class Upstream:
         """
         head = head_for(self.route, method, target, fields, length)
         if self._proxy.hostname and self.route.scheme == "http":
-            first, rest = head.split(b"\r\n", 1)
+            first, others = head.split(b"\r\n", 1)
             absolute = first.replace(b" ", b" http://" + self.route.authority.encode(), 1)
-            head = absolute + b"\r\n" + spelt("", self._pass())[2:-2] + rest
+            head = absolute + b"\r\n" + spelt("", self._pass())[2:-2] + others
         try:
             kept = await self._connected()
         except _ERRORS as error:

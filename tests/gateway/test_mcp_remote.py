@@ -1,0 +1,93 @@
+"""The proxy between a client on standard input and output and a server over streamable HTTP, with the SDK on both."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaoslab.cli import main
+from chaoslab.core.events import CallFinished, Effect, FaultWitnessed
+from tests.gateway.parts import history
+
+SERVER = """
+import socket, sys, uvicorn
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("shop")
+@server.tool()
+def refund(order: int) -> str:
+    return f"refunded {order}"
+line = socket.create_server(("127.0.0.1", 0))
+print(line.getsockname()[1], flush=True)
+app = server.streamable_http_app(json_response=sys.argv[1] == "json")
+uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[line])
+"""
+
+
+@pytest.fixture(params=["json", "events"])
+def url(request: Any) -> Iterator[str]:
+    with subprocess.Popen([sys.executable, "-c", SERVER, request.param], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield f"http://127.0.0.1:{server.stdout.readline().strip()}/mcp"
+        server.terminate()
+
+
+async def session(logs: Path, url: str, fault: dict[str, Any], calls: int) -> list[Any]:
+    from mcp import ClientSession, MCPError, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    command = ["-m", "chaoslab", "mcp", "--logs", str(logs), "--fault", json.dumps(fault), "--url", url]
+    found: list[Any] = []
+    server = StdioServerParameters(command=sys.executable, args=command)
+    async with stdio_client(server) as (reads, writes), ClientSession(reads, writes) as line:
+        await line.initialize()
+        assert [tool.name for tool in (await line.list_tools()).tools] == ["refund"]
+        for _ in range(calls):
+            try:
+                result: Any = await line.call_tool("refund", {"order": 17})
+                found.append((bool(result.is_error), result.content[0].text))
+            except MCPError as error:
+                found.append((error.code, error.message))
+    return found
+
+
+def test_calls_meet_the_faults_and_everything_else_passes(url: str, tmp_path: Path) -> None:
+    fault = {"fault": "reset_peer", "target": "refund", "calls": [1], "attempts": [1]}
+    found = asyncio.run(session(tmp_path, url, fault, 2))
+    assert found == [(-32000, "Connection closed"), (False, "refunded 17")]
+    told = history(tmp_path)
+    assert [event.fault for _, event in told.of(FaultWitnessed)] == ["reset_peer"]
+    assert [event.ok for _, event in told.of(CallFinished)] == [False, True]
+    assert [event.content for _, event in told.of(Effect)][-1] == {"order": 17}
+
+
+def test_an_error_of_the_way_is_the_calls_error(url: str, tmp_path: Path) -> None:
+    """Here a session that was never begun. A call before the end of the client's lines is answered."""
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 1}}}
+    command = [sys.executable, "-m", "chaoslab", "mcp", "--logs", str(tmp_path), "--url", url]
+    done = subprocess.run(
+        command, input=json.dumps(asked).encode() + b"\n", capture_output=True, timeout=60, check=True
+    )
+    said = json.loads(done.stdout)["error"]["message"]
+    assert said.startswith(f"the server at {url} gave no answer: status 4")
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ([], "chaoslab mcp needs a server: --url http://127.0.0.1:3000/mcp, or -- and its command"),
+        (["--url", "http://127.0.0.1:1/mcp", "--", "true"], "chaoslab mcp needs a server"),
+        (["--url", "127.0.0.1:1"], "the route url goes to '127.0.0.1:1': it should begin with http:// or https://"),
+        (["--url", "http://127.0.0.1:1/mcp"], "the upstream url (http://127.0.0.1:1/mcp) cannot be reached"),
+    ],
+)
+def test_a_mistake_is_one_line(options: list[str], line: str, capsys: Any) -> None:
+    assert main(["mcp", *options]) == 2
+    told = capsys.readouterr().err
+    assert (told.startswith(line), told.count("\n")) == (True, 1)
