@@ -1,130 +1,161 @@
-"""Measures the gateway without faults beside the real Toxiproxy in one run: requests a second, added time, first event.
+"""Measures the gateway: CPU a request with and without a fault, added time, first event, large bodies, idle WebSockets.
 
-Run as `python benchmarks/gateway.py [ROUNDS [SECONDS]]`. One nginx answers behind both, one wrk asks at 32 connections;
-all servers are up at the same time and take turns round by round. The added time is the median over single requests of
-one connection, direct and through the gateway in turn; so is that of the first event of a stream. Exits 1 when a goal
-is missed by half.
+Run as `python benchmarks/gateway.py [REQUESTS]`. A service in this process answers; the gateway, and the real Toxiproxy
+where it is on PATH, are processes of their own, whose CPU is read from the system. Direct requests and those through
+the gateway take turns, with the medians compared. Exits 1 when a goal is missed by half.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import json
 import shutil
+import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any
 
-import httpx
-from toxiproxy import free_port, nginx, process, side  # type: ignore[attr-defined]
+from toxiproxy import cpu_s, free_port, memory_kb, process, side  # type: ignore[attr-defined]
 
 from chaoslab.base.clock import system
 
-ROUNDS, SECONDS = 5, 2
-SHARE_GOAL, ADDED_GOAL_MS, EVENT_GOAL_MS = 0.5, 1.0, 2.0
-ASKED = 300
+REQUESTS = 2000
+LARGE, LARGE_TIMES = 2 * 1024 * 1024, 30
+SOCKETS = 1000
+GOALS = {
+    "CPU of a plain request, µs": 200.0,
+    "CPU of a faulted request, µs": 300.0,
+    "added at the median, ms": 1.0,
+    "first event later by, ms": 2.0,
+    "CPU of 2 MB bodies, × Toxiproxy's": 1.0,
+    "1,000 idle WebSockets, MB": 100.0,
+}
+OK = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{"price": 30}'
+EVENTS = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b'10\r\ndata: {"n": 0}\n\n\r\n0\r\n\r\n'
+)
+UPGRADED = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
 
 
-class Events(BaseHTTPRequestHandler):
-    """A service that streams one event and ends."""
+class Service(asyncio.Protocol):
+    """Answers by the path: /large takes and gives 2 MB, /events a stream, /chat is a WebSocket, all else is JSON."""
 
-    protocol_version = "HTTP/1.1"
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.line, self.held, self.missing = transport, b"", 0
 
-    disable_nagle_algorithm = True
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
-        event = b'data: {"n": 0}\n\n'
-        self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
-        self.wfile.flush()
-        self.wfile.write(b"0\r\n\r\n")
+    def data_received(self, data: bytes) -> None:
+        if self.missing:
+            self.missing -= len(data)
+            if self.missing <= 0:
+                self.line.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % LARGE + b"x" * LARGE)
+            return
+        self.held += data
+        while b"\r\n\r\n" in self.held:
+            head, _, self.held = self.held.partition(b"\r\n\r\n")
+            path = head.split(b" ")[1]
+            if path == b"/large":
+                self.missing, held, self.held = LARGE - len(self.held), self.held, b""
+                if not self.missing:
+                    self.missing = len(held)
+                    self.data_received(held)
+                return
+            self.line.write(EVENTS if path == b"/events" else UPGRADED if path == b"/chat" else OK)
 
 
 @contextlib.contextmanager
-def events() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Events)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
+def service() -> Iterator[int]:
+    loop = asyncio.new_event_loop()
+    server = loop.run_until_complete(loop.create_server(Service, "127.0.0.1", 0, backlog=1024))
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    yield server.sockets[0].getsockname()[1]
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
 
 
 @contextlib.contextmanager
-def gateway(*routes: str) -> Iterator[str]:
-    port = free_port()
+def gateway(upstream: int) -> Iterator[tuple[int, int]]:
+    """The port and the process id of a gateway with a route that no fault hits, and one where each request is hit."""
+    port, fault = free_port(), json.dumps({"fault": "wrong_value", "target": "hit"})
     with tempfile.TemporaryDirectory() as logs:
-        given = [word for route in routes for word in ("--route", route)]
-        command = (sys.executable, "-m", "chaoslab", "gateway", "--port", str(port), "--logs", logs, *given)
-        with process(command, port):
-            yield f"http://127.0.0.1:{port}"
+        routes = [word for name in ("web", "hit") for word in ("--route", f"{name}=http://127.0.0.1:{upstream}")]
+        command = (sys.executable, "-m", "chaoslab", "gateway", "--port", str(port), "--logs", logs, *routes)
+        with process((*command, "--fault", fault), port) as pid:
+            yield port, pid
 
 
-def rate(url: str, seconds: int) -> float:
-    """Requests a second at 32 connections."""
-    done = subprocess.run(["wrk", "-t1", "-c32", f"-d{seconds}s", url], capture_output=True, text=True, check=True)
-    if "Non-2xx" in done.stdout or "Socket errors" in done.stdout:
-        raise RuntimeError(done.stdout)
-    return float(done.stdout.partition("Requests/sec:")[2].split()[0])
+class Client:
+    """One connection, over which requests go one after the other."""
+
+    def __init__(self, port: int, prefix: str = "") -> None:
+        self.line, self.prefix = socket.create_connection(("127.0.0.1", port), 20), prefix
+        self.line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def ask(self, path: str, body: bytes = b"", *, until: bytes = b"", size: int = 0) -> float:
+        """The seconds until the answer has come, as far as this text, or so many bytes."""
+        head = f"{'POST' if body else 'GET'} {self.prefix}{path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        head += f"Content-Length: {len(body)}\r\n" if body else ""
+        head += "Connection: Upgrade\r\nUpgrade: websocket\r\n" if path == "/chat" else ""
+        began, data, count = system.monotonic(), b"", 0
+        self.line.sendall(head.encode() + b"\r\n" + body)
+        while (until and until not in data) or count < size:
+            part = self.line.recv(1 << 18)
+            count += len(part)
+            data = part if size else data + part
+            assert part
+        return system.monotonic() - began
 
 
-def added_ms(direct: str, through: str, *, stream: bool) -> float:
-    """Milliseconds that the gateway adds, at the median, until the whole answer or the first event is there."""
-    found: dict[str, list[float]] = {direct: [], through: []}
-    with httpx.Client(trust_env=False) as client:
-        for _ in range(ASKED):
-            for url, times in found.items():
-                began = system.monotonic()
-                if stream:
-                    with client.stream("GET", url) as reply:
-                        parts = reply.iter_raw()
-                        next(parts)
-                        times.append(system.monotonic() - began)
-                        list(parts)
-                else:
-                    client.get(url)
-                    times.append(system.monotonic() - began)
-    return (statistics.median(found[through]) - statistics.median(found[direct])) * 1000
+def cpu_us(pid: int, client: Client, count: int) -> float:
+    for _ in range(200):
+        client.ask("/x", until=b"}")
+    before = cpu_s(pid)
+    for _ in range(count):
+        client.ask("/x", until=b"}")
+    return (cpu_s(pid) - before) / count * 1e6
+
+
+def large_ms(pid: int, client: Client) -> float:
+    before = cpu_s(pid)
+    for _ in range(LARGE_TIMES):
+        client.ask("/large", b"y" * LARGE, size=LARGE)
+    return (cpu_s(pid) - before) / LARGE_TIMES * 1e3
+
+
+def later_ms(direct: Client, through: Client, path: str, until: bytes) -> float:
+    found: list[list[float]] = [[], []]
+    for _ in range(300):
+        for client, times in zip((direct, through), found, strict=True):
+            times.append(client.ask(path, until=until))
+    return (statistics.median(found[1]) - statistics.median(found[0])) * 1e3
 
 
 def main(arguments: list[str]) -> int:
-    rounds = int(arguments[0]) if arguments else ROUNDS
-    seconds = int(arguments[1]) if arguments[1:] else SECONDS
-    if missing := [name for name in ("nginx", "wrk", "toxiproxy-server") if shutil.which(name) is None]:
-        print(f"skipped: {', '.join(missing)} not on PATH")
-        return 0
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        upstream = stack.enter_context(nginx(Path(folder)))
-        streamed = stack.enter_context(events())
-        real = stack.enter_context(side("real", ("toxiproxy-server",), upstream))
-        own = stack.enter_context(gateway(f"web=http://{upstream}", f"events={streamed}"))
-        rates: dict[str, list[float]] = {f"http://{real.listen}/": [], f"{own}/web/": []}
-        for _ in range(rounds):
-            for url, found in rates.items():
-                found.append(rate(url, seconds))
-        toxiproxy, gateway_ = (statistics.median(found) for found in rates.values())
-        shares = [b / a for a, b in zip(*rates.values(), strict=True)]
-        share = statistics.median(shares)
-        added = added_ms(f"http://{upstream}/", f"{own}/web/", stream=False)
-        event = added_ms(f"{streamed}/", f"{own}/events/", stream=True)
-    print(
-        f"requests/s at 32 connections: Toxiproxy {toxiproxy:.0f}, gateway {gateway_:.0f}, {share:.2f} of it "
-        f"(goal {SHARE_GOAL})"
-    )
-    print(f"added at the median: {added:.2f} ms (goal {ADDED_GOAL_MS})")
-    print(f"first event later by: {event:.2f} ms (goal {EVENT_GOAL_MS})")
-    missed = share < SHARE_GOAL / 1.5 or added > ADDED_GOAL_MS * 1.5 or event > EVENT_GOAL_MS * 1.5
-    return int(missed)
+    count = int(arguments[0]) if arguments else REQUESTS
+    found = dict.fromkeys(GOALS, float("nan"))
+    with service() as upstream, gateway(upstream) as (port, pid):
+        web = Client(port, "/web")
+        found["CPU of a plain request, µs"] = cpu_us(pid, web, count)
+        found["CPU of a faulted request, µs"] = cpu_us(pid, Client(port, "/hit"), count)
+        found["added at the median, ms"] = later_ms(Client(upstream), web, "/x", b"}")
+        found["first event later by, ms"] = later_ms(Client(upstream), web, "/events", b"0\r\n\r\n")
+        large = large_ms(pid, web)
+        if shutil.which("toxiproxy-server"):
+            with side("real", ("toxiproxy-server",), f"127.0.0.1:{upstream}") as real:
+                theirs = large_ms(real.pid, Client(int(real.listen.rpartition(":")[2])))
+            found["CPU of 2 MB bodies, × Toxiproxy's"] = large / theirs
+            print(f"CPU of 2 MB up and down: gateway {large:.1f} ms, Toxiproxy {theirs:.1f} ms")
+        before, held = memory_kb(pid), [Client(port, "/web") for _ in range(SOCKETS)]
+        for each in held:
+            each.ask("/chat", until=b"\r\n\r\n")
+        found["1,000 idle WebSockets, MB"] = (memory_kb(pid) - before) / 1024
+    for name, goal in GOALS.items():
+        print(f"{name}: {found[name]:.2f} (goal {goal:g})")
+    return int(any(found[name] > 1.5 * goal for name, goal in GOALS.items()))
 
 
 if __name__ == "__main__":

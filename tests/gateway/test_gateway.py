@@ -100,6 +100,34 @@ def test_a_wrong_value_is_in_the_answer_and_nothing_else(crm: list[str], tmp_pat
     assert met(tmp_path) == ["wrong_value"]
 
 
+@pytest.mark.parametrize("location", ["http://{host}/orders/", "/orders/"])
+def test_a_redirect_and_a_cookie_lead_back_to_the_gateway(location: str, tmp_path: Path) -> None:
+    class Redirects(Shop):
+        def do_POST(self) -> None:
+            if self.path == "/orders/":
+                super().do_POST()
+                return
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(307, "Over There")
+            self.send_header("Location", location.format(host=self.headers["Host"]))
+            self.send_header("Set-Cookie", "basket=17; Path=/orders; HttpOnly")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    with shop() as server:
+        server.RequestHandlerClass = Redirects
+        with (
+            standing(tmp_path, [f"crm={server.url}"]) as running,
+            httpx.Client(follow_redirects=True) as client,
+        ):
+            reply = client.post(running.url("crm") + "/orders", json={"order": 17})
+            assert [(each.status_code, each.reason_phrase) for each in reply.history] == [(307, "Over There")]
+            assert reply.request.headers["Cookie"] == "basket=17"
+    assert [(event.effect, event.content) for _, event in history(tmp_path).of(Effect)] == [
+        ("POST /orders/", {"order": 17})
+    ]
+
+
 HALF = b'{"a": "cut \\ud83d", "price": 30}'
 LINES = b'{"price": 30}\n{"price": 31}\n'
 

@@ -178,7 +178,7 @@ class _Server(web.Server):
             self._gateway.routes[name],
             own if self._only else f"{own}/{name}",
             self._gateway.routes,
-            {each: f"{self._gateway.address}/{each}" for each in self._gateway.routes},
+            self._gateway.prefixes,
         )
         client = Client(line, attempt, rewriting, old=old, closes=not request.keep_alive)
         self._gateway.under_way[id(attempt)] = attempt

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Condition, Lock
 
 from chaoslab.seams.gateway.routes import Route
@@ -35,6 +36,11 @@ class Gateway:
     hasty: set[str] = field(default_factory=set)
     """The routes whose services close their connections without saying so."""
     calm: Condition = field(default_factory=Condition)
+
+    @cached_property
+    def prefixes(self) -> dict[str, str]:
+        """The address of each route's paths, by route."""
+        return {name: f"{self.address}/{name}" for name in self.routes}
 
     def settle(self, grace_s: float) -> None:
         """Waits until all exchanges are over, or the time is."""

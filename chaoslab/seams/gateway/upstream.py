@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import re
+import select
 import socket
 import ssl
 from base64 import b64encode
@@ -278,14 +279,9 @@ def _over(protocol: ResponseHandler) -> bool:
         return True
     if protocol.transport.get_extra_info("ssl_object"):
         return False
-    with protocol.transport.get_extra_info("socket").dup() as line:
-        try:
-            line.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return False
-        except OSError:
-            pass
-        return True
+    coming = select.poll()
+    coming.register(protocol.transport.get_extra_info("socket"), select.POLLIN)
+    return bool(coming.poll(0))
 
 
 def _write(protocol: ResponseHandler, data: bytes) -> None:
