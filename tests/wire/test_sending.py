@@ -65,6 +65,14 @@ async def asked(way: Transport, request: httpx.Request, *, within_s: float = WIT
     return (await send(way, request, within_s=within_s)).status
 
 
+def test_a_header_that_comes_twice_has_both_values() -> None:
+    async def story(way: Transport, get: Callable[[str], httpx.Request]) -> None:
+        reply = await send(way, get("/"), within_s=WITHIN_S)
+        assert reply.headers["set-cookie"] == "a=1, b=2"
+
+    Service(header=b"Set-Cookie: a=1\r\nset-cookie: b=2\r\n").tried(story)
+
+
 def test_one_connection_serves_requests_that_follow_each_other() -> None:
     service = Service()
 
