@@ -84,7 +84,7 @@ def test_one_fault_at_two_targets_is_not_shared() -> None:
     more = replace(met, seq=99, event=FaultWitnessed(at=at, fault="timeout", injection="timeout"))
     found = costs(History([*one.records, more]), {})
     assert found is not None
-    assert (found.by_fault["timeout"].trials, found.by_fault["timeout"].seconds) == (1, 6)
+    assert found.by_fault["timeout"].seconds == Fraction(6)
     assert found.shared == Spending()
 
 
