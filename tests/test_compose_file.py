@@ -36,7 +36,7 @@ def test_the_agent_gets_every_setting_but_where_things_are_and_the_translators_o
     assert given["WORLD"] == "WORLD=compose"
     assert set(SERVICE_PARTS["translator"]["environment"]) == {"NOW", "SECRET_NAMES", *TRANSLATORS}
     writers = {name for name, part in SERVICE_PARTS.items() if "SECRET_NAMES" in part.get("environment", ())}
-    assert writers == {*SERVICES, "proxy_manager", "agent"}  # each masks its own log
+    assert writers == {*SERVICES, "model", "proxy_manager", "agent"}  # each masks what it writes or prints
 
 
 @pytest.mark.parametrize(("key", "owner"), [("GROQ_API_KEY", "agent"), ("TRANSLATOR_KEY", "translator")])

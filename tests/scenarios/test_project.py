@@ -52,6 +52,8 @@ def test_the_test_of_a_new_project_passes(tmp_path: Path, monkeypatch: pytest.Mo
 def test_ones_own_agent_is_named_in_the_scenario(tmp_path: Path, capsys: Said) -> None:
     assert main(["init", str(tmp_path / "mine"), "--agent", "shop.agent:answer"]) == 0
     assert not (tmp_path / "mine" / "support_agent.py").exists()
+    (tmp_path / "mine" / "shop").mkdir()
+    (tmp_path / "mine" / "shop" / "agent.py").write_text("def answer(prompt):\n    return prompt\n")
     assert main(["check", str(tmp_path / "mine")]) == 0
     assert main(["init", str(tmp_path / "other"), "--agent", "shop.agent"]) == 2
     assert "--agent shop.agent should be module:name, as in shop.agent:answer\n" in capsys.readouterr().err

@@ -118,7 +118,7 @@ class Result:
         self.met += bool(names - {BUDGET} if self.scenario.faults else names)
         if ruling.trial.told:
             self.idle.take(history, [each for each in ruling.trial.plan.injections if each.name != BUDGET])
-        for each in self.scenario.slo if ruling.state is not State.INVALID else ():
+        for each in self.scenario.slo if ruling.state is not State.INVALID or ruling.unknown else ():
             ended = [event for _, event, _ in Seen(history, ruling.trial.key, ruling.trial.verdict).ended(each.tool)]
             good, all_ = self.calls.get(each, (0, 0))
             self.calls[each] = (good + sum(map(each.good, ended)), all_ + len(ended))
