@@ -324,6 +324,15 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         Outcome.DEGRADED,
         "the answer says that something could not be confirmed",
     ),
+    *(
+        (
+            f"a status {status} beside a denial",
+            [started([], [ANA]), finished(f"I could not send the message to Ana: status {status}.")],
+            outcome,
+            "missing: message to ana sent",
+        )
+        for status, outcome in ((504, Outcome.DEGRADED), (505, Outcome.UNKNOWN))
+    ),
     (
         "doubt beside a claim is neither",
         [started([], [ANA]), message("ana", "21.4"), finished("The message may have been sent. I sent the message.")],
