@@ -546,6 +546,18 @@ def test_a_trial_that_the_lab_disturbed_proves_nothing_though_it_hangs() -> None
     assert (verdict.outcome, verdict.evidence[-1].kind) == (Outcome.INVALID, Kind.DISTURBED)
 
 
+def test_a_state_that_could_not_be_read_is_the_reason_beside_the_twin_s_own_answer() -> None:
+    begun = replace(compared("Done."), state={"n": 1}, effects=None)
+    verdict = judge(history(begun, EndState(error="closed"), finished("Done.")), TRIAL)
+    assert (verdict.outcome, verdict.why) == (Outcome.UNKNOWN, "its end state cannot be judged: closed")
+
+
+def test_where_nothing_was_to_be_done_the_reason_is_the_answer_alone() -> None:
+    verdict = judge(history(compared("All is well."), finished("It went fine.")), TRIAL)
+    assert verdict.outcome is Outcome.UNKNOWN
+    assert verdict.why.startswith("its answer cannot be compared with its twin's")
+
+
 def test_a_person_is_heard_on_an_answer_that_is_its_twins() -> None:
     told = history(compared("21.4 °C"), finished("21.4 °C"))
     told.spoken = Spoken(labels={TRIAL: "wrong"})
