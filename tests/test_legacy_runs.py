@@ -32,7 +32,7 @@ def test_a_run_begins_where_the_first_prompt_is_tried_for_the_first_time(
 
 @pytest.mark.parametrize(("ahead_h", "shift_h"), [(2, 2), (5.5, 5.5), (-9.5, -9.5), (14, 14), (14.5, 0), (-30, 0)])
 def test_times_are_moved_by_a_time_zone_and_by_no_more(ahead_h: float, shift_h: float) -> None:
-    """What is further away than any zone is another clock."""
+    """A time that is further away than any zone is that of another clock."""
     entry = Entry("tool", NOON_S + ahead_h * 3600, {"network_end": "2026-06-01T12:00:00+00:00"})
     (part,) = apart([entry])
     assert part.shift_s == shift_h * 3600
