@@ -20,7 +20,7 @@ from chaoslab.execution.trial import numbered
 from chaoslab.record.history import History
 from tests.cli_parts import chaoslab, command, environment
 from tests.hard.dying_parts import gone
-from tests.plugin_parts import HEAD, installed
+from tests.plugin_parts import HEAD, STALE, installed
 from tests.seams.lab_parts import eventually
 
 AGENT = """
@@ -93,6 +93,26 @@ def test_a_module_that_exits_is_one_line_as_any_other_error(tmp_path: Path) -> N
     ended = tried(tmp_path, at_import="sys.exit(0)")
     assert ended.returncode == 2
     assert "cannot be imported: SystemExit: 0" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("ends", "code", "why"),
+    [
+        ("import sys; sys.exit(0)", 2, "the package gremlins 1.0 cannot be used: SystemExit: 0"),
+        ("import os; os._exit(0)", 3, "its process ended before the verdict (exit code 0)"),
+    ],
+)
+def test_nor_is_a_plug_in_that_ends_it_at_its_import_taken_for_a_verdict(
+    tmp_path: Path, ends: str, code: int, why: str
+) -> None:
+    with installed(tmp_path, STALE, head=f"{ends}\n{HEAD.replace('from __future__ import annotations', '')}"):
+        ended = chaoslab(
+            tmp_path, "run", "--world", "virtual", "ERRORS=gremlin:1", "ERROR_PROB=0.5", "--min-correct", "0.99",
+            "--trials", "1", really=True,
+        )  # fmt: skip
+    assert (ended.returncode, ended.stdout) == (code, "")
+    assert why in ended.stderr
+    assert ended.stderr.count("\n") == 1
 
 
 HANGS = {

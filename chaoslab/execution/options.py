@@ -73,6 +73,12 @@ def check_memory(name: str, value: Any) -> None:
         check_number(name, value, whole=True)
 
 
+def check_names(name: str, value: Any) -> None:
+    listed = isinstance(value, Sequence) and not isinstance(value, str)
+    if value is not None and not (listed and all(isinstance(one, str) and any(map(str.isalnum, one)) for one in value)):
+        raise TypeError(f"{name} is {shown(value)}: it should be a list of names such as ['x-shop-pass', '-csrf']")
+
+
 def check_order(name: str, value: Any) -> None:
     if value not in ("asked", "seeded"):
         raise ValueError(f"{name} is {shown(value)}: it should be 'asked' or 'seeded'")
@@ -219,6 +225,11 @@ class RunOptions:
     logs: str | Path | None = option(
         None, "a folder for the run's logs, which `chaoslab show` and `summary` read.", group=WORLD,
         check=check_folder,
+    )  # fmt: skip
+    secret_names: Sequence[str] | None = option(
+        None, "further names of headers and fields whose values are masked in logs and in print, beside those of the "
+        "setting SECRET_NAMES; a name after a minus is spared.", group=WORLD, check=check_names,
+        key="Further names of headers and fields whose values are masked; a name after a minus is spared.",
     )  # fmt: skip
     effects: Sequence[Mapping[str, Any]] | None = option(
         None, "exactly the effects that should happen, as in `Trial.effects`, those of services too.", group=RESULT,

@@ -274,12 +274,12 @@ def _trials(
     limit_s = spec.limit_s
     alone = children(1, limit_s, at_once=at_once) if apart and not spec.options.isolate else executor(1)
     with ExitStack() as stack:
+        name_secrets(spec.options.secret_names or ())
         stack.enter_context(spec.prepared())  # forked workers inherit it
         if wants_twin:
             twin, spec = _compared(spec, alone)
         book = folder = None
         if logs is not None:
-            name_secrets()
             place = Run.create(logs, now=spec.now, name=spec.name)
             place.make_latest()
             folder = place.folder

@@ -270,7 +270,7 @@ def _matches(wish: Mapping[str, Any], effect: Effect) -> bool:
         if key in _APART:
             continue
         there = content.get(key)
-        if (there is None or there != value) and not _same(key, value, there):
+        if there != value and not _same(key, value, there):
             return False
     return True
 
@@ -290,20 +290,24 @@ def _apart_from(stated: Sequence[Mapping[str, Any]], effect: Effect, told: str) 
     for wish in stated:
         if _nearly(wish, effect) and told_of(str(wish.get("effect")), wish) == told:
             key = _differing(wish, effect)[0]
-            return f" with the {key} {str(effect.content.get(key))[:SHOWN]!r}"
+            return f" with the {key} {_shown(effect.content.get(key))}"
     return ""
 
 
 def _difference(wish: Mapping[str, Any], effect: Effect) -> str:
     key = _differing(wish, effect)[0]
-    return f"its {key} is {str(effect.content.get(key))[:SHOWN]!r} instead of {str(wish[key])[:SHOWN]!r}"
+    return f"its {key} is {_shown(effect.content.get(key))} instead of {_shown(wish[key])}"
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else repr(str(value)[:SHOWN])
 
 
 def _same(key: str, wished: Any, value: Any) -> bool:
-    if value is None:
-        return wished is None
     if value == wished:
         return True
+    if value is None or wished is None:  # the word "None" is not nothing
+        return False
     options = wished if isinstance(wished, list) else [wished]
     if key in ("start", "end"):
         moments = [_moment(option) for option in options]
