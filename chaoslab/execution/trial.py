@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +18,7 @@ from chaoslab.analysis.answers.compare import Likeness, Twin, compare
 from chaoslab.analysis.measures.idle import Idle, idle
 from chaoslab.analysis.measures.incidents import Incident, how_bad, incidents
 from chaoslab.analysis.verdict.judge import judge
-from chaoslab.analysis.verdict.ledger import effects_of, told_of
+from chaoslab.analysis.verdict.ledger import effects_of, told_of, wish
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.analysis.verdict.unread import unread
 from chaoslab.base.durations import duration
@@ -382,9 +382,3 @@ def _failure(trial: Trial) -> str:
 
 def _short(text: str, width: int = 60) -> str:
     return repr(text if len(text) <= width else f"{text[: width - 1]}…")
-
-
-def wish(effect: Mapping[str, Any]) -> dict[str, Any]:
-    """The effect as one that must happen again. A list in it would be a choice of values, so it is wrapped in a
-    list."""
-    return {name: [value] if isinstance(value, list) else value for name, value in effect.items()}

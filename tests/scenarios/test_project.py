@@ -52,6 +52,8 @@ def test_the_test_of_a_new_project_passes(tmp_path: Path, monkeypatch: pytest.Mo
 def test_ones_own_agent_is_named_in_the_scenario(tmp_path: Path, capsys: Said) -> None:
     assert main(["init", str(tmp_path / "mine"), "--agent", "shop.agent:answer"]) == 0
     assert not (tmp_path / "mine" / "support_agent.py").exists()
+    (tmp_path / "mine" / "shop").mkdir()
+    (tmp_path / "mine" / "shop" / "agent.py").write_text("def answer(prompt):\n    return prompt\n")
     assert main(["check", str(tmp_path / "mine")]) == 0
     assert main(["init", str(tmp_path / "other"), "--agent", "shop.agent"]) == 2
     assert "--agent shop.agent should be module:name, as in shop.agent:answer\n" in capsys.readouterr().err
@@ -107,7 +109,8 @@ def test_stress_tells_the_share_at_each_level_and_where_it_breaks(project: Path,
     assert main(["stress", str(project), "--iterations", "40", "--levels", "0,1", "--chart", str(chart)]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "refund: 40 trials at each level, beside its own 2 faults"
-    assert said[2].split()[:5] == ["0", "0", "%", "100%", "91%–100%"]
+    assert said[1].split("  ")[-1] == "not judged"
+    assert said[2].split()[:7] == ["0", "0", "%", "100%", "91%–100%", "20", "0"]
     assert said[-1] == "it breaks at level 1: less than 100% of its trials pass"
     assert chart.read_bytes().startswith(b"\x89PNG")
     page = chart.with_suffix(".html")

@@ -32,7 +32,7 @@ from chaoslab.execution.scenarios.command_agent import CommandAgent
 from chaoslab.execution.scenarios.lab_agent import LAB
 from chaoslab.execution.scenarios.located import ScenarioError
 from chaoslab.execution.scenarios.modules import modules_of
-from chaoslab.execution.scenarios.operations import Step, makes
+from chaoslab.execution.scenarios.operations import Step, failed_one, makes
 from chaoslab.execution.scenarios.scenario import BUDGET, Scenario
 from chaoslab.execution.trial import Trial, numbered
 from chaoslab.record.rulings import RulingsFile, State, TrialRuling
@@ -54,6 +54,8 @@ class Rules:
     expect: Sequence[Assertion] = ()
     by_turn: Mapping[int, Sequence[Assertion]] = field(default_factory=dict)
     count_words: bool = False
+    operations: bool = False
+    """There is no agent, but operations, and one that fails has failed, whatever could be said of an answer."""
 
     @property
     def asked(self) -> list[str]:
@@ -189,7 +191,7 @@ def run(
     spec = scenario.spec
     count = spec.trials if trials is None else trials
     numbers = range(count) if only is None else [only - 1]
-    rules = Rules(spec.accept, scenario.expect, scenario.by_turn, spec.count_words)
+    rules = Rules(spec.accept, scenario.expect, scenario.by_turn, spec.count_words, bool(spec.operations))
     seed = spec.seed if seed is None else seed
     drawn = partial(scenario.drawn, seed) if scenario.spaces else None
     result = Result(scenario)
@@ -251,13 +253,16 @@ def ruled(rules: Rules, number: int, trial: Trial) -> Ruling:
         missed = tuple(missing(rules, trial, opinions))
     except Unjudged as error:
         return Ruling(number, trial, State.INVALID, line(str(error), WHY), opinions=tuple(opinions))
-    guessed = not verdict.certain and not rules.count_words
-    unknown = (verdict.outcome is Outcome.UNKNOWN or guessed) and "unknown" not in rules.accept
+    outcome = verdict.outcome if verdict.certain or rules.count_words else Outcome.UNKNOWN
+    unknown = outcome is Outcome.UNKNOWN and "unknown" not in rules.accept
     asserted = bool(rules.expect or rules.by_turn)
     why = ""
-    if (str(verdict.outcome) not in rules.accept or guessed) and not (unknown and asserted):
+    if str(outcome) not in rules.accept and not (unknown and asserted):
         why = line(f"{verdict.name}: {verdict.why}", WHY)
     state = State.FAILED if missed or (why and not unknown) else State.INVALID if why else State.PASSED
+    judged = state is State.FAILED or not rules.operations or "failed" in rules.accept
+    if not judged and (failed := failed_one(trial.history)):
+        return Ruling(number, trial, State.FAILED, line(failed, WHY), missed, tuple(opinions))
     return Ruling(number, trial, state, why, missed, tuple(opinions), unknown=state is State.INVALID)
 
 
@@ -368,6 +373,8 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
         "judge": named("judge", spec.judge_named) if spec.judge_named else spec.judge,
         "says": named("says", spec.says) if isinstance(spec.says, str) else spec.says,
     }
+    if spec.operations:
+        made["anyway"] = True  # they are the user's own calls, which may repeat an effect, or fail
     return agent, {each.name: made.get(each.name, getattr(spec, key_of(each))) for each in keys()}
 
 
