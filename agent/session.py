@@ -103,8 +103,9 @@ class Session:
         index, began_s = trial.prompt, self.clock.monotonic()
         now = datetime.fromisoformat(self.run_of.now)
         facts = [await self._fact(fact, trial, now) for fact in prompt.facts]
-        stated = prompt.stated or twin is None
-        effects = dated(prompt.effects, now) if stated or twin.effects is None else [*map(dict, twin.effects)]
+        effects: list[dict[str, Any]] = dated(prompt.effects, now)
+        if twin is not None and twin.effects is not None and not prompt.stated:
+            effects = [*map(dict, twin.effects)]
         started = events.PromptStarted(
             prompt_index=index, prompt=prompt.text, facts=[fact for fact in facts if fact], effects=effects,
             stated=prompt.stated or twin is not None,

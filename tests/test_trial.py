@@ -738,7 +738,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "delay_s of latency is '2': it should be a number, 0 or more"),
     (lambda: lab.inject("latency", "refund", stream="up"), ValueError, "it should be '' or 'upstream' or 'downstream'"),
     (lambda: lab.inject("tool_error", "refund", status=4.5), ValueError, "4.5: it should be a whole number, 0 or more"),
-    (lambda: lab.inject("budget", "refund", calls=3, mode="weak"), ValueError,
+    (lambda: lab.inject("budget", "refund", calls_max=3, mode="weak"), ValueError,
      "mode of budget is 'weak': it should be 'hard' or 'soft'"),
     (lambda: lab.inject("latency", "refund", chance=2), ValueError,
      "chance of latency on refund is 2: it should be a number from 0 to 1"),

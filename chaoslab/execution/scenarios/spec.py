@@ -202,7 +202,7 @@ class BudgetSpec(Strict):
     @property
     def limits(self) -> dict[str, Any]:
         """The limits by the names that the fault `budget` has for them."""
-        return {"tokens": self.tokens, "cost_usd": self.dollars, "calls": self.calls, "seconds": self.seconds}
+        return {"tokens": self.tokens, "cost_usd": self.dollars, "calls_max": self.calls, "seconds": self.seconds}
 
 
 class SloSpec(Strict):
