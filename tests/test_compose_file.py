@@ -25,7 +25,7 @@ def test_the_agent_gets_every_setting_but_where_things_are_and_the_translators_s
     assert set(given) == set(Settings().environment()) - PLACES - (TRANSLATORS - {"TRANSLATOR"}) - OF_VIRTUAL_TIME
     assert [name for name, text in given.items() if text != name] == ["WORLD"]
     assert given["WORLD"] == "WORLD=compose"
-    assert set(SERVICE_PARTS["translator"]["environment"]) == {"NOW", *TRANSLATORS}
+    assert set(SERVICE_PARTS["translator"]["environment"]) == {"NOW", "SECRET_NAMES", *TRANSLATORS}
 
 
 @pytest.mark.parametrize(("key", "owner"), [("GROQ_API_KEY", "agent"), ("TRANSLATOR_KEY", "translator")])

@@ -280,24 +280,28 @@ def test_a_fault_of_the_wire_has_toxics_or_refuses(says: str, tmp_path: Path) ->
 def test_a_command_says_the_line_and_ends_with_2(
     tmp_path: Path, command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A plug-in may stand in for a fault of the lab's own."""
-    with installed(tmp_path, LIAR.replace('"meaning"', '"cloud"'), fault="latency"):
+    with installed(tmp_path, LIAR.replace('"meaning"', '"cloud"')):
         monkeypatch.chdir(tmp_path)
-        assert main([*command, "TOXIC_PROB=1"]) == 2
+        assert main([*command, "FAULTS=gremlin:1"]) == 2
     said = capsys.readouterr()
-    line = r"the fault 'latency' of the package gremlins 1\.0 cannot be used: its layer is 'cloud': .*\n"
+    line = r"the fault 'gremlin' of the package gremlins 1\.0 cannot be used: its layer is 'cloud': .*\n"
     assert re.fullmatch(line, said.err)
     assert said.out == ""
     assert not (tmp_path / "logs").exists()
 
 
-def test_a_replay_says_the_line_and_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = ["lab", "WORLD=virtual", "TRIALS=1", "TOXIC_PROB=1", "TOXICS=latency:1"]
-    done = chaoslab(tmp_path, *settings)
-    assert done.returncode == 0, done.stderr
+def test_a_replay_says_the_line_and_ends_with_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plug").mkdir()
+    with installed(tmp_path / "plug", LIAR):
+        assert main(["lab", "WORLD=virtual", "TRIALS=1", "FAULTS=gremlin:1"]) == 0
     (run,) = (tmp_path / "logs").glob("2*")
-    with installed(tmp_path, LIAR.replace('"meaning"', '"cloud"'), fault="latency"):
+    (tmp_path / "worse").mkdir()
+    with installed(tmp_path / "worse", LIAR.replace('"meaning"', '"cloud"')):
+        capsys.readouterr()
         assert main(["replay", str(run)]) == 2
         said = capsys.readouterr().err
-    assert "the fault 'latency' of the package gremlins 1.0 cannot be used: its layer is 'cloud'" in said
+    assert "the fault 'gremlin' of the package gremlins 1.0 cannot be used: its layer is 'cloud'" in said
     assert said.count("\n") == 1

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from chaoslab.record.spoken import Reply
 
 HELP = "ask a model about the answers that only their words would judge; its replies are kept beside the log"
-EXAMPLE = "JUDGE_URL=http://127.0.0.1:11434/v1 chaoslab judge latest --model llama3.1"
+EXAMPLE = "chaoslab judge latest --model llama3.1"
 NAMED = 4
 """The most trials that a line names."""
 

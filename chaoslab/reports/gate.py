@@ -96,8 +96,8 @@ def rule(
         parts.append(_of_correct(gate, judged, judgeable=judgeable))
     if gate.fail_on:
         parts.append(_of_refused(gate, judged))
-    guessed = [f"{trial} {verdict.name}" for trial, verdict in judged.items() if not verdict.certain]
-    if guessed and gate.given and not gate.count_words and (gate.min_correct is not None or gate.fail_on):
+    guessed = [f"{trial} {verdict.name}" for trial, verdict in judged.items() if _passed_over(gate, verdict)]
+    if guessed and not gate.count_words:
         rest = "1 rests" if len(guessed) == 1 else f"{len(guessed)} rest"
         parts.append(Ruling(True, f"{rest} on words and did not count (--count-words): {_named(guessed)}"))
     missed = not all(part.passed for part in parts)
@@ -105,6 +105,13 @@ def rule(
     said = "; ".join([*nothing, *(part.line for part in parts if gate.given or not part.passed)])
     how = f"gate {'FAILED' if code else 'passed'}" if gate.given else "FAILED" if missed else "proves nothing"
     return Ruling(not code, f"{how}: {said}", code)
+
+
+def _passed_over(gate: Gate, verdict: Verdict) -> bool:
+    """True if a requirement would have taken the outcome had it been certain."""
+    if verdict.certain:
+        return False
+    return (gate.min_correct is not None and verdict.correct is None) or verdict.outcome in gate.fail_on
 
 
 def _is_correct(verdict: Verdict, *, count_words: bool) -> bool | None:

@@ -45,4 +45,4 @@ def test_a_function_returns_the_page_as_its_text() -> None:
     page = lab.inject("html_instead_of_json", "look_up")
     trial = lab.run(agent, "Oslo", reads=[look_up], faults=[page])
     assert trial.answer == PAGE.decode()
-    assert trial.outcome is lab.Outcome.WRONG
+    assert trial.outcome is lab.Outcome.UNKNOWN  # it lacks a value, and has none of its own

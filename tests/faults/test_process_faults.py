@@ -280,7 +280,7 @@ def test_a_target_without_a_process_is_told_what_has_one() -> None:
 
 def test_a_request_to_a_paused_service_names_every_fault_that_could_hit_it() -> None:
     outage = lab.inject("service_paused", "bank", calls=[1], paused_s=2)
-    never = lab.inject("limit_data", "bank", calls=[99])
+    never = lab.inject("limit_data", "bank", chance=1e-9)
 
     def agent(_: str) -> None:
         one = threading.Thread(target=lambda: asked(httpx.Client(timeout=9)))

@@ -386,7 +386,7 @@ def test_a_models_route_has_no_effects_and_its_usage_is_counted(tmp_path: Path) 
         (["crm=127.0.0.1:9000"], "the route crm goes to '127.0.0.1:9000': it should begin with http:// or https://"),
         (["Crm=http://a"], "the route 'Crm=http://a' has a wrong name: small letters, digits, - and _"),
         (["crm=http://a:99999"], "the route crm goes to 'http://a:99999': its port should be from 0 to 65535"),
-        (["crm=http://u:p@a"], "the route crm goes to 'http://u:p@a': it should be a scheme, a host and a path"),
+        (["crm=http://u:p@a"], "the route crm goes to 'http://***@a': it should be a scheme, a host and a path"),
         (["crm=http://a", "crm=http://b"], "two routes are called crm: each needs a name of its own"),
     ],
 )

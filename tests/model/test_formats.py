@@ -354,3 +354,20 @@ def test_a_path_tells_the_format() -> None:
 def test_a_text_in_pieces_is_the_text(text: str) -> None:
     assert "".join(pieces(text)) == text
     assert "".join(halves(text)) == text
+
+
+def test_a_thread_of_messages_is_kept_by_the_service() -> None:
+    """Its next request has the new messages alone, and no tools."""
+    model = lab.scripted([lab.call("f", a=1), "Done."])
+    tools = [{"name": "f", "input_schema": {"type": "object"}}]
+    first = value(model, MESSAGES, {**HELLO[MESSAGES], "tools": tools, "thread": {"type": "create"}})
+    (use,) = first["content"]
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": use["id"], "content": "1"}]}
+    asks = {**HELLO[MESSAGES], "messages": [result]}
+    again = value(model, MESSAGES, {**asks, "thread": {"type": "continue", "previous_message_id": first["id"]}})
+    assert again["content"] == [{"type": "text", "text": "Done."}]
+    status, _, said = asked(model, MESSAGES, asks)
+    assert (status, b"unexpected `tool_use_id`" in said) == (400, True)
+    lost = {**asks, "thread": {"type": "continue", "previous_message_id": "msg_of_another"}}
+    status, _, said = asked(model, MESSAGES, lost)
+    assert (status, json.loads(said)["error"]["details"]) == (404, {"error_code": "thread_not_found"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import signal
 from collections.abc import Mapping
 
 import pytest
@@ -169,7 +170,7 @@ def test_what_a_measure_failed_at_is_said_to_whoever_asks_it(history: History, m
 
 def test_an_interrupt_is_no_failure_of_a_measure(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> object:
-        raise KeyboardInterrupt
+        return signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(Outages, "take", interrupted)
     with pytest.raises(KeyboardInterrupt):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 import chaoslab as lab
 from chaoslab.core.events import TurnStarted
 from chaoslab.execution.scenarios.builder import ScenarioBuilder
+from chaoslab.execution.scenarios.located import ScenarioError
 from tests.scenarios.shop_parts import BOOK, refund, state
 
 READ: list[int] = []
@@ -72,5 +75,8 @@ def test_a_call_has_assertions_of_its_own() -> None:
 
 
 def test_wrong_arguments_are_the_call_s_failure() -> None:
-    (result,) = lab.scenario("x").tools(refund).set(trials=1).call("refund", {"ordr": 1}).run()
+    made = lab.scenario("x").tools(refund).set(trials=1).call("refund", {"ordr": 1})
+    with pytest.raises(ScenarioError, match="I could not complete refund: TypeError"):
+        made.run()
+    (result,) = made.set(anyway=True).run()
     assert "unexpected keyword argument 'ordr'" in result.rulings[0].trial.answer

@@ -23,7 +23,7 @@ def refunding(trials: int = 6) -> ScenarioBuilder:
 
 
 def thrice() -> Callable[[str], str]:
-    return lambda _: "".join(refund(17) for _ in range(3))
+    return lambda _: "".join(refund(17 + number) for number in range(3))
 
 
 def test_named_variants_replace_any_key_and_each_is_a_row() -> None:

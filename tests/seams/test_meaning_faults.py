@@ -112,14 +112,14 @@ def pays(_: str) -> str:
 
 
 def test_a_no_op_is_an_effect_that_is_missing_and_that_nobody_reports() -> None:
-    """The judge says so by the effects that were to happen."""
+    """The judge says so by the effects that were to happen; what the answer says of it is not to be read."""
     honest = lab.run(pays, "Pay", tools=[pay, note, close])
     assert [each["effect"] for each in honest.effects] == ["pay", "note", "close"]
     faults = [lab.inject("silent_no_op", "note", calls=[1]), lab.inject("silent_no_op", "close", calls=[1])]
     trial = lab.run(pays, "Pay", tools=[pay, note, close], faults=faults)
     assert [each["effect"] for each in trial.effects] == ["pay"]
     assert trial.answer == 'Receipt(order=17, amount=30.0) {"ok": true, "order": 17} True'
-    assert (trial.ok, trial.outcome) == (False, "false_success")
+    assert (trial.ok, trial.verdict.world, trial.outcome) == (False, "left undone", "unknown")
 
 
 def test_a_functions_own_class_is_wrong_in_its_fields() -> None:

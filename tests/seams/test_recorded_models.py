@@ -76,7 +76,8 @@ def test_faults_hit_recorded_answers_too(tmp_path: Path) -> None:
 
 def test_a_request_that_the_log_does_not_hold_is_said_in_one_line(tmp_path: Path) -> None:
     run = first_run("openai chat", tmp_path)
-    trial = lab.run(by_openai_chat, "Refund order 18", services={OPENAI: lab.recorded(run)}, tools=[refund])
+    services = {OPENAI: lab.recorded(run)}
+    trial = lab.run(by_openai_chat, "Refund order 18", services=services, tools=[refund], twin=False)
     said = f"the log of {run} holds no answer of {OPENAI} to this request: "
     assert any(warning.startswith(said) and "\n" not in warning for warning in trial.warnings)
     assert type(trial.error).__name__ == "BadRequestError"
@@ -141,9 +142,8 @@ def test_of_several_services_the_one_of_the_same_name_answers(tmp_path: Path) ->
     with pytest.raises(ValueError, match=r"one model as 'api.openai.com' and 'api.anthropic.com': each needs"):
         lab.run(both, PROMPT, services=dict.fromkeys(hosts, one), tools=[refund])
     services = {host: lab.recorded(folder_of(tmp_path)) for host in hosts}
-    assert lab.run(both, PROMPT, services=services, tools=[refund]).answer == " ".join(
-        ["Refund: order 17 is refunded."] * 2
-    )
+    answer = lab.run(both, PROMPT, services=services, tools=[refund], twin=False).answer
+    assert answer == " ".join(["Refund: order 17 is refunded."] * 2)
     with pytest.raises(
         LookupError, match=r"no answers of 'other', but of api.anthropic.com, api.openai.com: choose one"
     ):

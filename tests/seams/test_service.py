@@ -553,7 +553,7 @@ def test_a_function_and_the_request_within_it_are_two_effects_in_the_trial_and_i
 
 
 def test_a_request_that_is_never_made_makes_the_trial_invalid() -> None:
-    _, trial = met_by(by_requests, POST, faults=[lab.inject("latency", "shop", calls=[3])])
+    _, trial = met_by(by_requests, POST, faults=[lab.inject("latency", "shop", calls=[3])], effects=None)
     assert trial.outcome is lab.Outcome.INVALID
     assert trial.why.endswith("'latency on shop' is for request 3 of shop, and there were 1")
 

@@ -45,8 +45,9 @@ _MUTE = frozenset("™®©¦🎉✨👋´¨`^") | {chr(code) for code in range(0
 _SYMBOL = re.compile(r"[^\w\s.,;:!?'\"()\[\]{}*_`#|/\\&-]")
 _MARKDOWN = re.compile(
     r"^[ \t]*+(?:```\w*[ \t]*$|#+[ \t]+|>+[ \t]+(?!\d)|(?=[|: \t]*---)[|:\- \t]++$|[-*+•‣◦▪][ \t]+)"
-    r"|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}",
-    re.MULTILINE,
+    r"|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}"
+    r"|</?(?:b|i|u|em|strong|code|p|br|li|ul|ol|span|div)(?:\s[^<>]*)?/?>",
+    re.MULTILINE | re.IGNORECASE,
 )
 _AT = re.compile(r"(?<=\d{4}-\d\d-\d\d),?\s+at\s+(?=\d)", re.IGNORECASE)
 _BULLET = re.compile(r"[ \t]*[-*+•‣◦▪][ \t]+\S")

@@ -32,7 +32,7 @@ from chaoslab.execution.scenarios.command_agent import CommandAgent
 from chaoslab.execution.scenarios.lab_agent import LAB
 from chaoslab.execution.scenarios.located import ScenarioError
 from chaoslab.execution.scenarios.modules import modules_of
-from chaoslab.execution.scenarios.operations import Step, failed_one, makes
+from chaoslab.execution.scenarios.operations import Step, failed_one, makes, words
 from chaoslab.execution.scenarios.scenario import BUDGET, Scenario
 from chaoslab.execution.trial import Trial, numbered
 from chaoslab.record.rulings import RulingsFile, State, TrialRuling
@@ -120,7 +120,7 @@ class Result:
         self.met += bool(names - {BUDGET} if self.scenario.faults else names)
         if ruling.trial.told:
             self.idle.take(history, [each for each in ruling.trial.plan.injections if each.name != BUDGET])
-        for each in self.scenario.slo if ruling.state is not State.INVALID else ():
+        for each in self.scenario.slo if ruling.state is not State.INVALID or ruling.unknown else ():
             ended = [event for _, event, _ in Seen(history, ruling.trial.key, ruling.trial.verdict).ended(each.tool)]
             good, all_ = self.calls.get(each, (0, 0))
             self.calls[each] = (good + sum(map(each.good, ended)), all_ + len(ended))
@@ -373,8 +373,9 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
         "judge": named("judge", spec.judge_named) if spec.judge_named else spec.judge,
         "says": named("says", spec.says) if isinstance(spec.says, str) else spec.says,
     }
-    if spec.operations:
-        made["anyway"] = True  # they are the user's own calls, which may repeat an effect, or fail
+    calls = [words(each) for each in spec.operations]
+    if len({*calls}) < len(calls):
+        made["anyway"] = True  # the user's own calls repeat an effect
     return agent, {each.name: made.get(each.name, getattr(spec, key_of(each))) for each in keys()}
 
 

@@ -38,9 +38,10 @@ KINDS = {
 """The types of errors by status, as Anthropic's documentation lists them."""
 
 
-def _error(status: int, message: str) -> ErrorReply:
+def _error(status: int, message: str, code: str | None = None) -> ErrorReply:
     kind = KINDS.get(status) or ("api_error" if status >= 500 else "invalid_request_error")
-    return ErrorReply(status, {"type": "error", "error": {"type": kind, "message": message}})
+    details = {} if code is None else {"details": {"error_code": code}}
+    return ErrorReply(status, {"type": "error", "error": {"type": kind, "message": message, **details}})
 
 
 KNOWN = {
@@ -157,6 +158,10 @@ SYSTEM = (
 )
 
 
+LOST = "thread_not_found"
+"""The code of a refusal after which the SDK sends a thread's whole history again."""
+
+
 class AnthropicMessages(Format):
     """`POST …/messages`."""
 
@@ -204,9 +209,27 @@ class AnthropicMessages(Format):
                 raise Refused(400, UNANSWERED.format(number - 1, ", ".join(open_)))
             made = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
 
+    def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
+        thread = body.get("thread")
+        if not isinstance(thread, Mapping) or thread.get("type") != "continue":
+            return body
+        before = thread.get("previous_message_id")
+        if (
+            not isinstance(before, str) or before not in memory
+        ):  # the SDK then sends the whole history again, in a new thread
+            raise Refused(404, f"thread: no message is called {before!s:.60}", code=LOST)
+        return {**memory[before], **body, "messages": [*memory[before]["messages"], *body.get("messages", [])]}
+
+    def remember(self, answer: Answer, memory: dict[str, Any]) -> None:
+        native = answer.chat.native
+        if native.get("thread"):
+            said = {"role": "assistant", "content": _content(answer)}
+            kept = {key: value for key, value in native.items() if key not in ("thread", "stream")}
+            memory[_id(answer)] = {**kept, "messages": [*native["messages"], said]}
+
     def whole(self, answer: Answer) -> Any:
         return {
-            "id": f"msg_{answer.chat.id[:24]}",
+            "id": _id(answer),
             "type": "message",
             "role": "assistant",
             "model": answer.chat.model,
@@ -233,8 +256,8 @@ class AnthropicMessages(Format):
         yield _event("message_delta", delta=ending, usage={"output_tokens": answer.tokens})
         yield _event("message_stop")
 
-    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:  # noqa: ARG002
-        return _error(status, message)
+    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
+        return _error(status, message, LOST if code == LOST else None)
 
     def known_errors(self) -> Mapping[int, ErrorReply]:
         return KNOWN
@@ -286,6 +309,10 @@ def _usage(tokens_in: int, tokens_out: int) -> dict[str, Any]:
         "output_tokens": tokens_out,
         "service_tier": "standard",
     }
+
+
+def _id(answer: Answer) -> str:
+    return f"msg_{answer.chat.id[:24]}"
 
 
 def _content(answer: Answer) -> list[dict[str, Any]]:
