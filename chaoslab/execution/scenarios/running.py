@@ -353,20 +353,22 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
     def named(where: str, dotted: str) -> Any:
         return _imported(scenario, where, dotted)
 
-    def listed(where: str, names: Sequence[str]) -> list[Any]:
-        return [named(where, name) for name in names]
+    functions = [(key, given, named(key, dotted)) for key, _, given, dotted in spec.functions]
 
-    tools, reads = listed("tools", spec.tools), listed("reads", spec.reads)
+    def listed(key: str) -> Any:
+        own = [(given, function) for of, given, function in functions if of == key]
+        return dict(own) if own and own[0][0] else [function for _, function in own]
+
     if spec.operations:
-        by_name = dict(zip(scenario.functions, (*tools, *reads), strict=True))
+        by_name = dict(zip(scenario.functions, [function for _, _, function in functions], strict=True))
         agent: Any = fresh(makes([Step(by_name[each.tool], each.tool, each.args) for each in spec.operations]))
     elif isinstance(spec.agent, CommandSpec):
         agent = _command(scenario, spec.agent)
     else:
         agent = named("agent", spec.agent) if spec.agent else fresh(named("fresh", spec.fresh or ""))
     made = {
-        "tools": tools,
-        "reads": reads,
+        "tools": listed("tools"),
+        "reads": listed("reads"),
         "services": {host: named("services", dotted) for host, dotted in spec.services.items()},
         "faults": scenario.injections,
         "state": named("state", spec.state) if spec.state else None,
