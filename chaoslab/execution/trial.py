@@ -30,6 +30,7 @@ from chaoslab.core.events import AnswerRead, CallFinished, CallStarted, EndState
 from chaoslab.core.plan import Plan
 from chaoslab.execution.agents.calling import readable
 from chaoslab.execution.agents.case import AgentResult
+from chaoslab.execution.agents.functions import Fresh
 from chaoslab.execution.agents.run import AgentSpec
 from chaoslab.execution.agents.trial_record import STOPPED
 from chaoslab.execution.checked import checked
@@ -325,14 +326,15 @@ def _compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
     elif effects is None:
         why = f"it has {len(twin.effects)} effects in one and {len(again.effects)} in the other"
         why = "its effects differ" if len(twin.effects) == len(again.effects) else why
-    notes = ((_LEAKS if legible else _NO_ANSWER).format(why),) if why else ()
+    differ = _LEAKS.format(why, _kept(spec, twin, again))
+    notes = (differ if legible else _NO_ANSWER.format(why),) if why else ()
     if not spec.facts and admits(twin.said):
         notes = (*notes, f"the trial without faults seems to say that something failed: {_short(twin.said)}")
     facts_stated, effects_stated = bool(spec.facts), spec.effects is not None
     held = (facts_stated or answer is not None) and (effects_stated or effects is not None)
     incomparable = "" if held else f"two runs without faults differ: {why}" if legible else why
     if incomparable and legible and not spec.options.anyway:
-        raise NoBaseline(_NO_BASELINE.format(_LEAKS.format(why)))
+        raise NoBaseline(_NO_BASELINE.format(differ))
     return twin, replace(
         spec,
         effects=spec.effects if effects_stated else effects,
@@ -370,10 +372,17 @@ def no_baseline(twin: Trial, spec: AgentSpec) -> str:
 _NO_BASELINE = "the trial without faults is no baseline: {} (anyway=True, or --anyway, runs them all)"
 _NO_TWIN = "nothing to compare with, since {}"
 _NO_ANSWER = "nothing to compare the answer with: {}"
-_LEAKS = (
-    "two runs without faults differ: {}; something is kept from one trial to the next: "
-    "give agent=lab.fresh(make), which makes the agent anew for each trial, or isolate='fork'"
-)
+_LEAKS = "two runs without faults differ: {}; {}, which makes it anew for each trial, or isolate='fork'"
+
+
+def _kept(spec: AgentSpec, twin: Trial, again: Trial) -> str:
+    """What to make anew, in words: the service whose answer differs first, or the agent."""
+    ends = [[event for _, event in each.history.of(CallFinished)] for each in (twin, again)]
+    answers = zip(*([(end.target, end.status, end.reply) for end in found] for found in ends), strict=False)
+    host = next((one[0] for one, other in answers if one != other and one[0] == other[0]), "")
+    if isinstance(spec.services.get(host, Fresh(str)), Fresh):
+        return "something is kept from one trial to the next: give agent=lab.fresh(make)"
+    return f"{host} keeps something from one trial to the next: give services={{'{host}': lab.fresh(make)}}"
 
 
 def _failure(trial: Trial) -> str:

@@ -63,7 +63,7 @@ def test_it_names_the_run_and_counts_its_trials_calls_and_faults(tmp_path: Path)
 def test_the_verdict_harm_and_failures_come_before_the_tables(tmp_path: Path) -> None:
     text = render(RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write())))
     starts = [
-        "Harm was done in 2 of 60 trials.\n",
+        "Harm was done in 2 of 60 trials; ",
         "\nharm: ",
         "\nwhat hurt most:\n",
         "\nfailures:\n",
