@@ -90,7 +90,7 @@ def test_who_sleeps_for_millennia_is_hung_at_the_deadline() -> None:
     def sleepy(_: str) -> None:
         time.sleep(1e12)
 
-    trial = lab.run(sleepy, "Wait.", deadline_s=SECONDS_MAX)
+    trial = lab.run(sleepy, "Wait.", deadline_s=SECONDS_MAX, twin=False)
     assert (trial.outcome, trial.seconds) == ("hung", SECONDS_MAX)
 
 

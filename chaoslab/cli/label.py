@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
-from chaoslab.base.commandline import RUN_HELP, filled, refuse
+from chaoslab.base.commandline import RUN_HELP, Steering, filled, refuse
 
 HELP = "show each answer that could not be judged for certain, and take a key for what it says"
 EXAMPLE = "chaoslab label latest"
@@ -65,7 +65,8 @@ def _label(options: argparse.Namespace) -> int:
         while at < len(left):
             trial = left[at]
             print(f"\n{at + 1} of {len(left)}  {trial}")
-            print(*labelling.shown(history, trial, unswayed[trial], colour=colour), sep="\n")
+            lines = labelling.shown(history, trial, unswayed[trial], colour=colour)
+            print(*lines, sep="\n", file=Steering(sys.stdout))
             key = _one_of(keys)
             if key in KEYS:
                 keep(

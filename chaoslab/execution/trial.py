@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import atexit
 import warnings
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +17,7 @@ from chaoslab.analysis.answers.compare import Likeness, Twin, compare
 from chaoslab.analysis.measures.idle import Idle, idle
 from chaoslab.analysis.measures.incidents import Incident, how_bad, incidents
 from chaoslab.analysis.verdict.judge import judge
-from chaoslab.analysis.verdict.ledger import effects_of, told_of, wish
+from chaoslab.analysis.verdict.ledger import done_in, effects_of, told_of, wish
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.analysis.verdict.unread import unread
 from chaoslab.base.durations import duration
@@ -26,7 +25,16 @@ from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.base.terminal import clean
 from chaoslab.config.settings import name_secrets
-from chaoslab.core.events import AnswerRead, CallFinished, CallStarted, EndState, Event, PromptFinished
+from chaoslab.core.events import (
+    AnswerRead,
+    CallFinished,
+    CallStarted,
+    Effect,
+    EndState,
+    Event,
+    PromptFinished,
+    TurnStarted,
+)
 from chaoslab.core.plan import Plan
 from chaoslab.execution.agents.calling import readable
 from chaoslab.execution.agents.case import AgentResult
@@ -360,13 +368,25 @@ def no_baseline(twin: Trial, spec: AgentSpec) -> str:
     failed = next((event for _, event in twin.history.of(CallFinished) if not event.ok), None)
     if failed is not None and not spec.facts and admits(twin.said):  # words alone would be a guess
         return f"its call of {failed.tool or failed.target} fails, and its own answer says so: {_short(twin.said)}"
-    again = Counter(
-        canonical(effect) for effect in twin.effects if effect["effect"] not in (spec.options.idempotent or ())
-    )
-    twice = next((effect for effect in twin.effects if again[canonical(effect)] > 1), None)
-    if twice is not None and spec.effects is None:
+    if spec.effects is None and (twice := _repeated(twin, spec.options.idempotent or ())):
         return f"it repeats an effect: {told_of(twice['effect'], twice)}"
     return ""
+
+
+def _repeated(twin: Trial, idempotent: Collection[str]) -> dict[str, Any] | None:
+    """The first effect that is the same as an earlier one of its turn; None if there is none. What is done again in a
+    later turn was asked for again."""
+    own, seen = [effect for _, effect in done_in(twin.history, twin.key)], set[str]()
+    for record in twin.history:
+        effect = record.event
+        if isinstance(effect, TurnStarted):
+            seen.clear()
+        elif isinstance(effect, Effect) and any(effect is each for each in own) and effect.effect not in idempotent:
+            content = {"effect": effect.effect, **effect.content}
+            if canonical(content) in seen:
+                return content
+            seen.add(canonical(content))
+    return None
 
 
 _NO_BASELINE = "the trial without faults is no baseline: {} (anyway=True, or --anyway, runs them all)"

@@ -19,7 +19,8 @@ _WORDS = re.compile(r"\s*(?:\w+|[^\w\s])")
 
 
 def shown(history: History, trial: str, verdict: Verdict, *, colour: bool) -> Iterator[str]:
-    """The trial in lines. Without `colour`, the words that differ stand in brackets."""
+    """The trial in lines; no foreign word in them steers the terminal. Without `colour`, the words that differ stand in
+    brackets."""
     started = next((event for _, event in history.of(PromptStarted, trial=trial)), None)
     ended = next((event for _, event in history.of(PromptFinished, trial=trial)), None)
     answer = one_line("" if ended is None else ended.answer, SHOWN)
