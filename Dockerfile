@@ -9,10 +9,10 @@ ARG EXTRA=""
 RUN test -z "$EXTRA" || python install.py $EXTRA
 COPY containers/as-owner containers/healthy ./
 COPY chaoslab chaoslab
-ARG PART
-ARG ALSO=${PART}
-COPY ${PART} ${PART}
+ARG ALSO=pyproject.toml
 COPY ${ALSO} ${ALSO}
+ARG PART
+COPY ${PART} ${PART}
 # Whoever owns ./logs reads the code, whatever umask the clone was made with.
 RUN chmod -R a+rX . && python -m compileall -q chaoslab ${PART} ${ALSO} && mkdir -p logs state charts data && ln -s /lab/data /data
 ENTRYPOINT ["/lab/as-owner", "python", "-m"]
