@@ -17,7 +17,7 @@ from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.analysis.measures.idle import Idle
 from chaoslab.analysis.opinion import Opinion, Unjudged
 from chaoslab.analysis.verdict.ledger import events_of
-from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.analysis.verdict.table import Outcome, Verdict, World
 from chaoslab.base import extras, interrupts
 from chaoslab.base.boundary import let_through
 from chaoslab.base.jsonable import describe_error, line
@@ -93,6 +93,12 @@ class Ruling:
     """The opinions of a model as the judge, if one was asked."""
     unknown: bool = False
     """INVALID only because the outcome is unknown, which says nothing against the trial."""
+
+    @property
+    def open(self) -> bool:
+        """It proves nothing, and something speaks against it: what was asked for was not done, and no word tells if the
+        answer says so."""
+        return self.state is State.INVALID and (not self.unknown or _unclear(self.trial.verdict))
 
     @property
     def reasons(self) -> list[str]:
@@ -257,7 +263,7 @@ def ruled(rules: Rules, number: int, trial: Trial) -> Ruling:
     unknown = outcome is Outcome.UNKNOWN and "unknown" not in rules.accept
     asserted = bool(rules.expect or rules.by_turn)
     why = ""
-    if str(outcome) not in rules.accept and not (unknown and asserted):
+    if str(outcome) not in rules.accept and not (unknown and asserted and not _unclear(verdict)):
         why = line(f"{verdict.name}: {verdict.why}", WHY)
     state = State.FAILED if missed or (why and not unknown) else State.INVALID if why else State.PASSED
     judged = state is State.FAILED or not rules.operations or "failed" in rules.accept
@@ -266,11 +272,15 @@ def ruled(rules: Rules, number: int, trial: Trial) -> Ruling:
     return Ruling(number, trial, state, why, missed, tuple(opinions), unknown=state is State.INVALID)
 
 
+def _unclear(verdict: Verdict) -> bool:
+    return verdict.outcome is Outcome.UNKNOWN and verdict.world is World.UNDONE
+
+
 def unproven(rulings: Sequence[Ruling], most: float) -> str:
     """The reason why these trials together prove nothing; empty if they do. `most`: the share of them that may be
-    invalid. Those whose outcome is unknown count only if there are no others."""
+    invalid. Those that nothing speaks against count only if there are no others."""
     left = [ruling for ruling in rulings if ruling.state is State.INVALID]
-    invalid = [ruling for ruling in left if not ruling.unknown]
+    invalid = [ruling for ruling in left if ruling.open]
     if left and len(left) == len(rulings):
         invalid = left
     if not invalid or (len(invalid) <= most * len(rulings) and invalid is not left):
