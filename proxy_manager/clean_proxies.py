@@ -52,7 +52,7 @@ class Standing:
         self.gone = ""
         """The reason why Toxiproxy was given up, until it is found again."""
         self.foreign: frozenset[str] = frozenset()
-        """What somebody else did to the proxies, which have no toxics, as in "latency on weather"."""
+        """The changes by somebody else to the proxies, which have no toxics, as in "latency on weather"."""
 
     def add(self, proxies: Sequence[ProxyInfo]) -> None:
         """Makes the proxies that do not stand yet. A proxy that a killed lab left at the same address is replaced,

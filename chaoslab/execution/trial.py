@@ -396,7 +396,7 @@ _LEAKS = "two runs without faults differ: {}; {}, which makes it anew for each t
 
 
 def _kept(spec: AgentSpec, twin: Trial, again: Trial) -> str:
-    """What to make anew, in words: the service whose answer differs first, or the agent."""
+    """The advice on what to make anew: the service whose answer differs first, or the agent."""
     ends = [[event for _, event in each.history.of(CallFinished)] for each in (twin, again)]
     answers = zip(*([(end.target, end.status, end.reply) for end in found] for found in ends), strict=False)
     host = next((one[0] for one, other in answers if one != other and one[0] == other[0]), "")
