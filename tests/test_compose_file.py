@@ -29,9 +29,9 @@ OF_VIRTUAL_TIME = {"JOBS", "DEADLINE_S"}
 TRANSLATORS = {"TRANSLATOR", "TRANSLATOR_URL", "TRANSLATOR_KEY"}
 
 
-def test_the_agent_gets_every_setting_but_where_things_are_and_the_translators_own() -> None:
+def test_the_agent_gets_every_setting_but_where_things_are_and_the_translators_server() -> None:
     given = {text.partition("=")[0]: text for text in SERVICE_PARTS["agent"]["environment"]}
-    assert set(given) == set(Settings().environment()) - PLACES - TRANSLATORS - OF_VIRTUAL_TIME
+    assert set(given) == set(Settings().environment()) - PLACES - (TRANSLATORS - {"TRANSLATOR"}) - OF_VIRTUAL_TIME
     assert [name for name, text in given.items() if text != name] == ["WORLD"]
     assert given["WORLD"] == "WORLD=compose"
     assert set(SERVICE_PARTS["translator"]["environment"]) == {"NOW", "SECRET_NAMES", *TRANSLATORS}

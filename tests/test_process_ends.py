@@ -4,6 +4,7 @@ real time is ended from outside as hung."""
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import signal
 import subprocess
@@ -261,3 +262,30 @@ def test_ctrl_c_is_the_users() -> None:
             lab.run(agent, "go", world="local", effects=[])
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+WAITS = "print('waiting', flush=True); time.sleep(60)"
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_signal_to_all_processes_of_a_command_is_the_users_and_no_trial_is_blamed(tmp_path: Path, jobs: str) -> None:
+    (tmp_path / "ag.py").write_text(AGENT.format(at_import="", when_it_fails=WAITS))
+    (tmp_path / "s.yaml").write_text(SCENARIO.replace("chance: 0.4", "chance: 1.0") + "world: local\n")
+    process = subprocess.Popen(
+        command("test", "s.yaml", "--jobs", jobs), cwd=tmp_path, env=environment(), stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waiting\n"
+        os.killpg(process.pid, signal.SIGTERM)
+        said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "kills the process" not in said[1]
+    assert "a worker died" not in said[1]
+
+
+def test_a_signal_that_an_agent_sends_to_itself_is_its_own(tmp_path: Path) -> None:
+    done = tried(tmp_path, when_it_fails="os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)", more="world: local\n")
+    assert done.returncode == 3
+    assert "kills the process that does it (SIGTERM" in done.stderr

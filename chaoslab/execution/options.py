@@ -108,14 +108,14 @@ class RunOptions:
 
     tools: Sequence[Any] | Mapping[str, Any] | None = option(
         (), "the functions that change the world. Each call of one is an effect.", group=AGENT,
-        key="The agent's functions with effects, each as module:name.",
+        key="The agent's functions with effects, each as module:name; a mapping names them.",
     )  # fmt: skip
     reads: Sequence[Any] | Mapping[str, Any] | None = option(
         (), "the functions that do not. Both lists take functions (sync or async), bound methods, tools of a framework "
         "that the lab knows (such as LangChain), other objects with one function in them, and `mcp_tool`. A mapping "
         'names them, as in `tools={"refund": Refund.run}`. The arguments of a class\'s method without parameters are '
         "the fields of its object. Calls with the same `idempotency_key` argument count as one effect.", group=AGENT,
-        key="The agent's functions without effects, each as module:name.",
+        key="The agent's functions without effects, each as module:name; a mapping names them.",
     )  # fmt: skip
     ignore: Sequence[str] | None = option(
         None, "names of parameters that are no arguments of a request, beside those that a framework fills in.",

@@ -63,6 +63,7 @@ def test_no_secret_and_nothing_of_this_folder_gets_into_an_image(built: Stack) -
         "chaoslab",
         "charts",
         "data",
+        "flask_tools",
         "healthy",
         "install.py",
         "lock.txt",

@@ -568,7 +568,7 @@ def test_a_service_that_a_fault_is_aimed_at_and_nobody_asks_is_warned_of() -> No
 
 def test_a_budget_of_calls_counts_the_requests_to_services() -> None:
     met, trial = met_by(
-        by_requests, ("GET", "/1"), ("GET", "/2"), ("GET", "/3"), faults=[lab.inject("budget", "shop", calls=2)]
+        by_requests, ("GET", "/1"), ("GET", "/2"), ("GET", "/3"), faults=[lab.inject("budget", "shop", calls_max=2)]
     )
     assert [got[0] for got, _ in met] == [200, 200, 429]
     assert places(trial) == [(3, 1)]

@@ -105,6 +105,12 @@ def effects_of(history: History, trial: str) -> list[Effect]:
     return [effect for _, effect in done_in(history, trial)]
 
 
+def wish(effect: Mapping[str, Any]) -> dict[str, Any]:
+    """The effect as one that must happen again. A list in it would be a choice of values, so it is wrapped in a
+    list."""
+    return {name: [value] if isinstance(value, list) else value for name, value in effect.items()}
+
+
 @dataclass(frozen=True)
 class Rules:
     """The user's statements about effects. `undoes`: the effects that take others back. `idempotent`: those that count
