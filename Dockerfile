@@ -1,16 +1,19 @@
-# One recipe for every part of the lab: PART is the folder or file to run, EXTRA its dependencies in pyproject.toml.
+# One recipe for every part of the lab: PART is the folder or file to run, ALSO another that it needs, EXTRA their dependencies in pyproject.toml.
 # Images share the layers above their ARG, and a change of the code leaves those of the dependencies alone.
-FROM python:3.13-slim
+ARG PYTHON_IMAGE=python:3.13-slim
+FROM $PYTHON_IMAGE
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /lab
-COPY pyproject.toml containers/install.py ./
+COPY pyproject.toml containers/install.py containers/lock.txt ./
 RUN python install.py
 ARG EXTRA=""
 RUN test -z "$EXTRA" || python install.py $EXTRA
 COPY containers/as-owner containers/healthy ./
 COPY chaoslab chaoslab
+ARG ALSO=pyproject.toml
+COPY ${ALSO} ${ALSO}
 ARG PART
 COPY ${PART} ${PART}
 # Whoever owns ./logs reads the code, whatever umask the clone was made with.
-RUN chmod -R a+rX . && python -m compileall -q chaoslab ${PART} && mkdir -p logs state charts data && ln -s /lab/data /data
+RUN chmod -R a+rX . && python -m compileall -q chaoslab ${PART} ${ALSO} && mkdir -p logs state charts data && ln -s /lab/data /data
 ENTRYPOINT ["/lab/as-owner", "python", "-m"]

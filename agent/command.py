@@ -7,16 +7,16 @@ import asyncio
 import contextlib
 import sqlite3
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 
 from chaoslab.agent import assembly, display, model, prompts
 from chaoslab.agent import config as configuration
 from chaoslab.agent.config import Config
-from chaoslab.agent.session import Progress, Session
+from chaoslab.agent.session import Progress, Session, TwinOf
 from chaoslab.agent.tools import Toolbox, discover
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.commandline import INTERRUPTED, LAB_DOWN, interrupted, refuse
@@ -42,7 +42,16 @@ HEALTH_S = 8.0
 """The timeout of a health check: longer than a manager needs to detect that its loop is stuck."""
 
 
-def run(options: argparse.Namespace, hosts: Mapping[str, str | None]) -> int:
+class MakesTwins(Protocol):
+    """`chaoslab.execution.twins.twins`, which stands above this part."""
+
+    def __call__(
+        self, chosen: Settings, config: Config, asked: Sequence[prompts.Prompt], file: Path,
+        tell: Callable[[str], None], /,
+    ) -> contextlib.AbstractContextManager[TwinOf]: ...  # fmt: skip
+
+
+def run(options: argparse.Namespace, hosts: Mapping[str, str | None], twins: MakesTwins) -> int:
     """Runs the command. Returns 0 after all prompts, 2 for invalid input, 3 if the lab failed, 130 if interrupted."""
     try:
         chosen = settings.load(options.settings)
@@ -64,12 +73,17 @@ def run(options: argparse.Namespace, hosts: Mapping[str, str | None]) -> int:
     settings.keep_tracing_off()
     told = bytearray()
     try:
-        with Interrupts() as interrupts, asyncio.Runner() as runner:
+        with (
+            Interrupts() as interrupts,
+            twins(chosen, config, asked, file, _warn) as twin_of,
+            asyncio.Runner() as runner,
+        ):
             if options.lifeline:
                 from chaoslab.base.lifeline import end_with_stdin
 
                 told = end_with_stdin()
-            return runner.run(_main(chosen, config, file, asked, begun, options.state, system, told, interrupts))
+            going = _main(chosen, config, file, asked, twin_of, begun, options.state, system, told, interrupts)
+            return runner.run(going)
     except SettingError as error:
         return refuse(error)
     except (BrokenFault, LabDown, LogLost) as error:
@@ -84,11 +98,16 @@ def run(options: argparse.Namespace, hosts: Mapping[str, str | None]) -> int:
         return LAB_DOWN if told else interrupted()
 
 
+def _warn(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
 async def _main(
     chosen: Settings,
     config: Config,
     file: Path,
     asked: list[prompts.Prompt],
+    twin_of: TwinOf,
     run: Run,
     state: Path,
     clock: Clock,
@@ -139,13 +158,14 @@ async def _main(
         )  # fmt: skip
         shown = display.choose(run.folder)
         started = assembly.started(chosen, plan, asked, progress.prompts, run.now)
-        return await _watched(session, started, asked, shown, config, control, run, told)
+        return await _watched(session, started, asked, twin_of, shown, config, control, run, told)
 
 
 async def _watched(
     session: Session,
     started: RunStarted,
     asked: list[prompts.Prompt],
+    twin_of: TwinOf,
     shown: display.Plain | display.Live,
     config: Config,
     control: Control,
@@ -158,7 +178,7 @@ async def _watched(
     reason, code = "done", 0
     session.info.write(started)
     try:
-        await session.run(asked)
+        await session.run(asked, twin_of)
         await _settled(control, run.name, session.clock)
     except asyncio.CancelledError:
         if told:

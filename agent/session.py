@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -27,6 +27,10 @@ from chaoslab.seams.http.tags import TrialState
 SYSTEM = """You are a careful assistant with tools. Today is {day}, {time} UTC.
 Use a tool for whatever it can tell or do; do not guess what a tool can tell. Do what is asked, once, and nothing else.
 Give the values that the tools returned. If something could not be done, say plainly what and why."""
+
+
+TwinOf = Callable[[int], Twin | None]
+"""The twin of a prompt, by its number from 0; None if it has none."""
 
 
 class Graph(Protocol):
@@ -61,14 +65,23 @@ class Session:
     progress: Progress
     began_s: float = field(init=False)
     _attempts: int = field(default=0, init=False)
+    _looked_up: dict[str, Any] = field(default_factory=dict, init=False)
+    """The values of facts that were looked up before the first trial."""
 
     def __post_init__(self) -> None:
         self.began_s = self.clock.monotonic()
 
-    async def run(self, prompts: list[Prompt]) -> None:
+    async def run(self, prompts: Sequence[Prompt], twin_of: TwinOf = lambda _: None) -> None:
         """Runs every prompt in order, and again from the first, TRIALS times in all (REPEATS times each)."""
+        now = datetime.fromisoformat(self.run_of.now)
+        for number, prompt in enumerate(prompts):
+            trial = nth(self.run_of.name, number, len(prompts))
+            for fact in prompt.facts:  # known from now on, whatever becomes of the service
+                if isinstance(fact, Lookup) and not self.toolbox.is_real(fact.tool):
+                    self._looked_up[fact.model_dump_json()] = await self._value(fact, trial, now)
         for number in range(self.settings.trials_of(len(prompts))):
-            await self.trial(nth(self.run_of.name, number, len(prompts)), prompts[number % len(prompts)])
+            trial = nth(self.run_of.name, number, len(prompts))
+            await self.trial(trial, prompts[number % len(prompts)], twin=twin_of(number % len(prompts)))
 
     def finish(self, reason: str) -> None:
         """Logs the end of the run."""
@@ -90,13 +103,19 @@ class Session:
         index, began_s = trial.prompt, self.clock.monotonic()
         now = datetime.fromisoformat(self.run_of.now)
         facts = [await self._fact(fact, trial, now) for fact in prompt.facts]
-        effects = dated(prompt.effects, now)
-        stated = prompt.stated and [] not in facts
+        effects: list[dict[str, Any]] = dated(prompt.effects, now)
+        if twin is not None and twin.effects is not None and not prompt.stated:
+            effects = [*map(dict, twin.effects)]
         started = events.PromptStarted(
-            prompt_index=index, prompt=prompt.text, facts=facts, effects=effects, stated=stated
-        )
+            prompt_index=index, prompt=prompt.text, facts=[fact for fact in facts if fact], effects=effects,
+            stated=prompt.stated or twin is not None,
+        )  # fmt: skip
         if twin is not None:
             started = replace(started, twin=twin.answer, twin_s=twin.seconds, twin_calls=twin.calls)
+        elif [] in facts:
+            asked = zip(prompt.facts, facts, strict=True)
+            tool = next(fact.tool for fact, known in asked if isinstance(fact, Lookup) and not known)
+            started = replace(started, incomparable=f"a stated fact could not be looked up by {tool}")
         self.info.write(started, trial=trial.key)
         with self.seam.trial(trial) as episode:
             if (conversation := prompt.conversation) is None:
@@ -177,12 +196,16 @@ class Session:
         self.progress.succeeded += ok
 
     async def _fact(self, fact: str | list[str] | Lookup, trial: TrialId, now: datetime) -> list[str]:
-        """The fact's spellings; none if the service itself gave no value, and then nothing can be judged."""
+        """The fact's spellings; none if the service itself gave no value."""
         if isinstance(fact, Lookup):
-            value = at(await self.toolbox.truth(fact.tool, dated(fact.arguments, now), trial), fact.path)
+            value = self._looked_up.get(fact.model_dump_json())
+            value = await self._value(fact, trial, now) if value is None else value
             return [] if value is None else [str(value)]
         spellings: list[str] = dated([fact] if isinstance(fact, str) else fact, now)
         return spellings
+
+    async def _value(self, fact: Lookup, trial: TrialId, now: datetime) -> Any:
+        return at(await self.toolbox.truth(fact.tool, dated(fact.arguments, now), trial), fact.path)
 
     def asked(self, prompt: str, now: datetime) -> dict[str, Any]:
         """The input of the agent's graph."""

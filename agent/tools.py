@@ -176,9 +176,16 @@ class Toolbox:
         url = self.targets[service.name].url + path
         return self.client.build_request(tool.method, url, params=query or None, json=body, headers=headers)
 
+    def _offered(self, name: str) -> tuple[ServiceSpec, ToolSpec]:
+        return next((s, t) for s in self.services.values() for t in s.tools if t.name == name)
+
+    def is_real(self, name: str) -> bool:
+        """True if a real service has the tool, whose values may change during a run."""
+        return self.targets[self._offered(name)[0].name].recorded
+
     async def truth(self, name: str, arguments: Mapping[str, Any], trial: TrialId) -> Any:
         """The service's real value, asked around every proxy in its own trial: the JSON of the reply, or None."""
-        service, tool = next((s, t) for s in self.services.values() for t in s.tools if t.name == name)
+        service, tool = self._offered(name)
         apart = TrialId(trial.run, trial.prompt, trial.repeat, truth=True)
         request = self._request(service, tool, arguments, apart)
         request.headers["Idempotency-Key"] = asked = request_id(apart.header, tool.name, arguments, 1)

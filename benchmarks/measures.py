@@ -59,17 +59,18 @@ def _repeated(lines: list[tuple[bytes, re.Match[bytes] | None]], copies: int, la
     """The lines of trials, many times over, between the run's own first and last lines."""
     first = next((n for n, (_, found) in enumerate(lines) if found), len(lines))
     last = next((n for n in range(len(lines) - 1, first, -1) if lines[n][1]), first)
+    step = last - first + 1  # each writer numbers its lines without a gap
     yield from (line for line, _ in lines[:first])
     for copy in range(copies):
         for line, found in lines[first : last + 1]:
             if found:
                 t, trial, seq = float(found[2]) + copy * lasts_s, int(found[4]) + copy * TRIALS, int(found[6])
-                envelope = (found[1], b"%.6f" % t, found[3], trial, found[5], seq + copy * len(lines))
+                envelope = (found[1], b"%.6f" % t, found[3], trial, found[5], seq + copy * step)
                 yield b'{"ts": %b, "t": %b, "run": %b, "trial": "p1.r%d", %b%d' % envelope + line[found.end() :]
     for line, _ in lines[last + 1 :]:  # the run ends after its last trial
         found = re.match(rb'(.*?"t": )([^,]*)(.*?"seq": )(\d+)', line)
         assert found is not None
-        t, seq = float(found[2]) + (copies - 1) * lasts_s, int(found[4]) + (copies - 1) * len(lines)
+        t, seq = float(found[2]) + (copies - 1) * lasts_s, int(found[4]) + (copies - 1) * step
         yield b"%b%.6f%b%d" % (found[1], t, found[3], seq) + line[found.end() :]
 
 
@@ -100,6 +101,8 @@ def report(folder: Path) -> str:
     from chaoslab.analysis.measures.section import Section
 
     found = RunReport.read(folder)
+    if found.notes:
+        raise RuntimeError(f"the log is not whole: {found.notes}")
     sections = {f.name: getattr(found, f.name) for f in fields(found)}
     failed = {name: one.unknown for name, one in sections.items() if isinstance(one, Section) and one.unknown}
     if failed:

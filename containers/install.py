@@ -1,12 +1,16 @@
-"""Installs what one part of the lab needs, as pyproject.toml says it: `python install.py [EXTRA ...]`; without an
-extra, what all need.
+"""Installs what one part of the lab needs: `python install.py [EXTRA ...]`; without an extra, what all need.
 
-So dependencies are named in one place only, and have image layers of their own that a change of the code leaves alone.
-The test suites that some packages bring along are left out.
+pyproject.toml names it, lock.txt beside this file has the exact versions, of what it needs itself too. So dependencies
+are named in one place only, and have image layers of their own that a change of the code leaves alone. The test suites
+that some packages bring along are left out.
+
+`python containers/install.py --lock` writes lock.txt anew and installs nothing. The Python must be the image's.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,13 +18,34 @@ import sysconfig
 import tomllib
 from pathlib import Path
 
+LOCK = Path(__file__).with_name("lock.txt")
+LOCKED = ("tools", "online", "agent", "terminal", "charts")
+"""The extras of all parts."""
+HEAD = "# The versions in the lab's images, for Python {}. Made by: python containers/install.py --lock\n"
 
-def main(extras: list[str]) -> None:
+
+def main(asked: list[str]) -> None:
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = [d for extra in extras for d in project["optional-dependencies"][extra]] or project["dependencies"]
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-cache-dir", *wanted], check=True)
+    locking = asked == ["--lock"]
+    wanted = [d for extra in (LOCKED if locking else asked) for d in project["optional-dependencies"][extra]]
+    if locking:
+        found = installed("--dry-run", "--ignore-installed", *project["dependencies"], *wanted)
+        head = HEAD.format(".".join(map(str, sys.version_info[:2])))
+        LOCK.write_text(head + "".join(f"{line}\n" for line in found), encoding="utf-8")
+        return
+    found = installed("--no-cache-dir", "--constraint", str(LOCK), *(wanted or project["dependencies"]))
+    if unlocked := set(found).difference(LOCK.read_text(encoding="utf-8").splitlines()):
+        raise SystemExit(f"{LOCK.name} lacks {', '.join(sorted(unlocked))}: write it anew, see {Path(__file__).name}")
     for folder in list(Path(sysconfig.get_path("purelib")).glob("*/**/tests")):
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def installed(*arguments: str) -> list[str]:
+    """The packages that pip installs, each as "name==version"."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--report", "-", *arguments]
+    report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    each = (package["metadata"] for package in report["install"])
+    return sorted(f"{re.sub(r'[-_.]+', '-', package['name'].lower())}=={package['version']}" for package in each)
 
 
 if __name__ == "__main__":

@@ -227,15 +227,26 @@ class Manager:
     def _reconcile(self, control: Control) -> bool:
         """Checks the clean proxies and makes missing ones, marking the calls under way. Returns True if the proxies
         stand."""
+        before = self._standing.foreign
         try:
             outage = self._standing.look()
         except ToxiproxyError:
             return False
+        now = self._clock.utc()
+        for what in sorted(self._standing.foreign ^ before):
+            gone = f"{what}, which was not from this lab, is gone"
+            self._warn(f"not from this lab: {what} since {now:%H:%M:%S}" if what not in before else gone)
         if outage is not None:
             for experiment in self._runs.values():
                 self._disturbed(experiment, outage)
             self._held |= {row.id for row in control.pending(self._runs) if row.state == "asked"}
         return True
+
+    def _warn(self, message: str) -> None:
+        self.tell(message)
+        for experiment in self._runs.values():
+            with contextlib.suppress(LogLost):  # the run's next call will report it
+                experiment.log.write(events.LabWarning(message=message))
 
     def _disturbed(self, experiment: Experiment, outage: Outage) -> None:
         lost = [

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
+import runpy
+import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import MODEL, SERVICES, Ports
@@ -14,18 +21,22 @@ from chaoslab.wire.lanes import LOST_S
 
 ROOT = Path(__file__).parent.parent
 SERVICE_PARTS: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())["services"]
+LOCK = (ROOT / "containers" / "lock.txt").read_text()
+INSTALL = runpy.run_path(str(ROOT / "containers" / "install.py"))
 PLACES = {"TOXIPROXY_URL", "BASE_PORT"}
 """Settings of places, which the compose file sets by itself."""
 OF_VIRTUAL_TIME = {"JOBS", "DEADLINE_S"}
 TRANSLATORS = {"TRANSLATOR", "TRANSLATOR_URL", "TRANSLATOR_KEY"}
 
 
-def test_the_agent_gets_every_setting_but_where_things_are_and_the_translators_own() -> None:
+def test_the_agent_gets_every_setting_but_where_things_are_and_the_translators_server() -> None:
     given = {text.partition("=")[0]: text for text in SERVICE_PARTS["agent"]["environment"]}
-    assert set(given) == set(Settings().environment()) - PLACES - TRANSLATORS - OF_VIRTUAL_TIME
+    assert set(given) == set(Settings().environment()) - PLACES - (TRANSLATORS - {"TRANSLATOR"}) - OF_VIRTUAL_TIME
     assert [name for name, text in given.items() if text != name] == ["WORLD"]
     assert given["WORLD"] == "WORLD=compose"
     assert set(SERVICE_PARTS["translator"]["environment"]) == {"NOW", "SECRET_NAMES", *TRANSLATORS}
+    writers = {name for name, part in SERVICE_PARTS.items() if "SECRET_NAMES" in part.get("environment", ())}
+    assert writers == {*SERVICES, "model", "proxy_manager", "agent"}  # each masks what it writes or prints
 
 
 @pytest.mark.parametrize(("key", "owner"), [("GROQ_API_KEY", "agent"), ("TRANSLATOR_KEY", "translator")])
@@ -65,3 +76,43 @@ def test_toxiproxy_gives_up_a_host_that_is_gone_before_the_agent_gives_up_the_ma
     """It deletes a lane only when its dial is over, and answers nobody meanwhile. Linux doubles the wait each time."""
     tries = 1 + SERVICE_PARTS["toxiproxy"]["sysctls"]["net.ipv4.tcp_syn_retries"]
     assert sum(2**n for n in range(tries)) < LOST_S
+
+
+def test_the_lock_has_a_version_of_all_that_the_images_install_in_the_ranges_of_the_project() -> None:
+    lines = [Requirement(line) for line in LOCK.splitlines() if not line.startswith("#")]
+    locked = {canonicalize_name(each.name): str(each.specifier).removeprefix("==") for each in lines}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras: set[str] = {*INSTALL["LOCKED"]}
+    arguments = [part["build"]["args"] for part in SERVICE_PARTS.values() if "build" in part]
+    assert extras == {extra for given in arguments for extra in given.get("EXTRA", "").split()}
+    wanted = [*project["dependencies"], *(d for extra in extras for d in project["optional-dependencies"][extra])]
+    for each in map(Requirement, wanted):
+        assert each.specifier.contains(locked[canonicalize_name(each.name)]), f"{each} is locked otherwise: write anew"
+
+
+def test_the_lock_is_that_of_the_images_python_and_is_used() -> None:
+    recipe = (ROOT / "Dockerfile").read_text()
+    tag = re.findall(r"^ARG PYTHON_IMAGE=(python:(\S+)-slim)$", recipe, re.MULTILINE)[0]
+    assert LOCK.startswith(INSTALL["HEAD"].format(tag[1]))
+    assert "containers/lock.txt" in recipe
+    given = {part["build"]["args"]["PYTHON_IMAGE"] for part in SERVICE_PARTS.values() if "build" in part}
+    assert given == {f"${{PYTHON_IMAGE:-{tag[0]}}}"}
+
+
+def test_what_the_lock_lacks_is_not_installed_in_silence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """pip itself is the foreign part: its report of what it installed is given."""
+    (tmp_path / "install.py").write_text((ROOT / "containers" / "install.py").read_text())
+    (tmp_path / "lock.txt").write_text("# for Python 3.13\nflask==3.1.3\n")
+    program = runpy.run_path(str(tmp_path / "install.py"))
+    report = {"install": [{"metadata": {"name": name, "version": "3.1.3"}} for name in ("Flask", "soup_Sieve")]}
+    given: list[list[str]] = []
+
+    def pip(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+        given.append(command)
+        return subprocess.CompletedProcess(command, 0, json.dumps(report).encode())
+
+    monkeypatch.setattr(subprocess, "run", pip)
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(SystemExit, match=r"lock\.txt lacks soup-sieve==3\.1\.3: write it anew"):
+        program["main"](["tools"])
+    assert given[0][given[0].index("--constraint") + 1] == str(tmp_path / "lock.txt")

@@ -12,7 +12,7 @@ import pytest
 from chaoslab.core.chain import ActiveFault, chain, play
 from chaoslab.core.context import TrialContext
 from chaoslab.core.events import AttemptRef, Event, FaultScheduled, LabWarning
-from chaoslab.core.exchange import Call, Failure, Flow, Note, Observation, Reply, Wait, forever
+from chaoslab.core.exchange import Ahead, Call, Failure, Flow, Note, Observation, Reply, Wait, forever
 from chaoslab.core.fault import Fault
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.faults.tool.tool_error import ToolError
@@ -109,6 +109,13 @@ def forgiving(call: Call) -> Flow:
         return LIE
 
 
+def ahead_first(call: Call) -> Flow:
+    yield Ahead(5.0)
+    reply = yield call
+    yield Ahead(-5.0)
+    return reply
+
+
 def in_turn(*stories: ActiveFault) -> list[Callable[[Call], ActiveFault | None]]:
     return [lambda _, story=story: story for story in stories]  # type: ignore[misc]
 
@@ -128,6 +135,17 @@ def test_an_outer_story_wraps_the_inner_and_the_wire_is_innermost() -> None:
     reach = in_turn(diarist(world, "outer"), diarist(world, "inner"))
     assert world.tell(chain(reach, CALL)) is TRUTH
     assert world.diary == ["outer begins", "inner begins", "sent", "inner ends", "outer ends"]
+
+
+@pytest.mark.parametrize(("told", "changed"), [(["09:00", ""], ""), (["", "09:05"], "09:05"), (["", ""], "")])
+def test_a_clock_has_told_a_time_of_the_storys_only_once_its_call_was_sent(told: list[str], changed: str) -> None:
+    class Clock(World):
+        def ahead(self, by_s: float) -> str:
+            return told[by_s < 0]
+
+    story = active(ahead_first)
+    assert Clock().tell(chain(in_turn(story), CALL)) is TRUTH
+    assert (story.told, story.injected) == (changed, bool(changed))
 
 
 def test_without_stories_the_call_goes_out_as_it_is() -> None:

@@ -26,7 +26,6 @@ from chaoslab.core.plan import Choice
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.wire import fault_lifecycle
-from tests.cli_parts import chaoslab
 from tests.event_parts import call_at, fault_at
 from tests.plugin_parts import installed
 

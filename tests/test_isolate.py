@@ -159,7 +159,12 @@ def test_a_trial_may_take_so_much_memory(prompt: str, memory_mb: int, answer: An
 
 
 @pytest.mark.parametrize(
-    ("options", "line"), [({"memory_mb": 64}, "needs isolate='fork'"), ({"memory_mb": 0}, "memory_mb is 0")]
+    ("options", "line"),
+    [
+        ({"memory_mb": 64}, "needs isolate='fork'"),
+        ({"memory_mb": 0}, "memory_mb is 0"),
+        ({"memory_mb": 64.5, "isolate": "fork"}, "memory_mb is 64.5"),
+    ],
 )
 def test_a_limit_that_cannot_be_is_refused(options: dict[str, Any], line: str) -> None:
     with pytest.raises(ValueError, match=line):

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import pytest
 from pydantic import BaseModel
 
-from chaoslab.base.jsonable import brief, line, line_of
+from chaoslab.base.jsonable import brief, describe_error, line, line_of
 
 
 class Colour(Enum):
@@ -126,3 +126,16 @@ def test_nothing_steers_a_terminal_and_everything_can_be_written(make: Any) -> N
 def test_short_json_comes_back_from_its_text() -> None:
     value = {"list": [1, 2.5, None, True, "ä"], "deep": {"er": {}}}
     assert json.loads(brief(value, 300)) == value
+
+
+def test_an_error_that_repeats_the_words_of_a_group_is_told_with_the_error_in_it() -> None:
+    group = ExceptionGroup("unhandled errors in a TaskGroup", [TimeoutError("no answer from crm")])
+    try:
+        raise RuntimeError(f"Failed to call tool 'refund': {group}") from group
+    except RuntimeError as error:
+        said = describe_error(error)
+    assert said == (
+        "RuntimeError: Failed to call tool 'refund': unhandled errors in a TaskGroup (1 sub-exception): "
+        "TimeoutError: no answer from crm"
+    )
+    assert describe_error(group) == "TimeoutError: no answer from crm"

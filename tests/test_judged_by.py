@@ -78,6 +78,14 @@ def test_a_verdict_holds_or_is_a_miss_with_the_judges_words(judge: type[Judge]) 
     }
 
 
+def test_of_a_turn_the_judge_gets_the_words_of_that_turn(judge: type[Judge]) -> None:
+    done = lab.run(lambda prompt: f"{prompt} On Monday.", lab.turns("Hello?", "Where is it?"), twin=False, facts=["M"])
+    for turn in (1, 2):
+        assert STATED.check(Seen(done.history, done.key, done.verdict, turn=turn, ask=ask)) is None
+    asked = [json.loads(body["messages"][1]["content"])["prompt"] for _, _, body in judge.asked]
+    assert asked == ["Hello?", "Where is it?"]
+
+
 @pytest.mark.parametrize(
     ("says", "status", "why"),
     [

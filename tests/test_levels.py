@@ -104,6 +104,7 @@ def test_functions_meet_no_fault_of_bytes_unless_it_is_asked_for() -> None:
     ({"families": []}, r"families is \[\]: it should name one or more, each once"),
     ({"families": ["tool", "tool"]}, "families is .*: it should name one or more, each once"),
     ({"target": ""}, "the level has the target '': it should be the name of a function or service"),
+    ({"target": ()}, "the level has the target .*: it should be the name of a function or service"),
 ])  # fmt: skip
 def test_what_makes_no_sense_is_said_in_a_line(given: dict[str, Any], line: str) -> None:
     with pytest.raises(ValueError, match=line):

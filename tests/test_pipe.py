@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from chaoslab.core.pipe import WALK_MIN, Line, Pipe, Pipeline, Signal, Timed
+from chaoslab.core.pipe import WALK_MIN, Line, Paced, Pipe, Pipeline, Signal, Timed
 
 
 def late(delay_s: float, *, since: float = -math.inf) -> Line:
@@ -213,3 +213,10 @@ def test_releasing_a_chain_gives_back_everything_in_order() -> None:
         chain.feed(Timed(at, str(at).encode()))
     assert [timed.item for timed in chain.release(2.5)] == [b"0.0", b"1.0", b"2.0"]
     assert chain.keys == ()
+
+
+@pytest.mark.parametrize("signal", Signal)
+def test_bytes_take_their_time_and_the_end_of_a_stream_takes_none(signal: Signal) -> None:
+    law = Paced(lambda size: size / 10)
+    assert list(law(Timed(0.0, b"12345"), 2.0)) == [Timed(2.5, b"12345")]
+    assert list(law(Timed(0.0, signal), 2.5)) == [Timed(2.5, signal)]

@@ -230,7 +230,10 @@ def test_a_refused_connection_leaves_nothing_for_the_other_faults() -> None:
 def test_the_requests_to_be_hit_by_number_are_known_beforehand() -> None:
     both = Injection("both", (Choice("refused"),), ("search", "model"), calls=(1, 4))
     by_chance = Injection("by chance", (Choice("latency"),), ("search",), 0.5)
-    named = Plan(1, (both, by_chance)).named
+    perhaps = Injection("perhaps", (Choice("latency"),), ("search",), 0.5, calls=(2,))
+    wide = Injection("wide", (Choice("latency"),), ("s*",), calls=(2,))
+    waiting = Injection("waiting", (Choice("latency"),), ("search",), calls=(2,), triggers={"after": "both"})
+    named = Plan(1, (both, by_chance, perhaps, wide, waiting)).named
     assert named == ((both, "search", 1), (both, "search", 4), (both, "model", 1), (both, "model", 4))
 
 

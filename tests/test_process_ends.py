@@ -4,6 +4,7 @@ real time is ended from outside as hung."""
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from chaoslab.execution.trial import numbered
 from chaoslab.record.history import History
 from tests.cli_parts import chaoslab, command, environment
 from tests.hard.dying_parts import gone
-from tests.plugin_parts import HEAD, installed
+from tests.plugin_parts import HEAD, STALE, installed
 from tests.seams.lab_parts import eventually
 
 AGENT = """
@@ -93,6 +94,26 @@ def test_a_module_that_exits_is_one_line_as_any_other_error(tmp_path: Path) -> N
     ended = tried(tmp_path, at_import="sys.exit(0)")
     assert ended.returncode == 2
     assert "cannot be imported: SystemExit: 0" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("ends", "code", "why"),
+    [
+        ("import sys; sys.exit(0)", 2, "the package gremlins 1.0 cannot be used: SystemExit: 0"),
+        ("import os; os._exit(0)", 3, "its process ended before the verdict (exit code 0)"),
+    ],
+)
+def test_nor_is_a_plug_in_that_ends_it_at_its_import_taken_for_a_verdict(
+    tmp_path: Path, ends: str, code: int, why: str
+) -> None:
+    with installed(tmp_path, STALE, head=f"{ends}\n{HEAD.replace('from __future__ import annotations', '')}"):
+        ended = chaoslab(
+            tmp_path, "run", "--world", "virtual", "ERRORS=gremlin:1", "ERROR_PROB=0.5", "--min-correct", "0.99",
+            "--trials", "1", really=True,
+        )  # fmt: skip
+    assert (ended.returncode, ended.stdout) == (code, "")
+    assert why in ended.stderr
+    assert ended.stderr.count("\n") == 1
 
 
 HANGS = {
@@ -241,3 +262,30 @@ def test_ctrl_c_is_the_users() -> None:
             lab.run(agent, "go", world="local", effects=[])
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+WAITS = "print('waiting', flush=True); time.sleep(60)"
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_signal_to_all_processes_of_a_command_is_the_users_and_no_trial_is_blamed(tmp_path: Path, jobs: str) -> None:
+    (tmp_path / "ag.py").write_text(AGENT.format(at_import="", when_it_fails=WAITS))
+    (tmp_path / "s.yaml").write_text(SCENARIO.replace("chance: 0.4", "chance: 1.0") + "world: local\n")
+    process = subprocess.Popen(
+        command("test", "s.yaml", "--jobs", jobs), cwd=tmp_path, env=environment(), stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waiting\n"
+        os.killpg(process.pid, signal.SIGTERM)
+        said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "kills the process" not in said[1]
+    assert "a worker died" not in said[1]
+
+
+def test_a_signal_that_an_agent_sends_to_itself_is_its_own(tmp_path: Path) -> None:
+    done = tried(tmp_path, when_it_fails="os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)", more="world: local\n")
+    assert done.returncode == 3
+    assert "kills the process that does it (SIGTERM" in done.stderr

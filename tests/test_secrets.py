@@ -277,6 +277,31 @@ def test_names_are_added_and_spared() -> None:
         set_names([])
 
 
+def badge(_: str) -> str:
+    body = json.dumps({"x_shop_badge": "Badge55abc", "csrf_token": "Seen77abcd"}).encode()
+    with urllib.request.urlopen(urllib.request.Request("http://shop/in", body, method="POST")) as reply:
+        return f"{reply.read().decode()} with Badge55abc"
+
+
+def test_a_run_has_names_of_its_own_in_each_process_and_the_next_has_not(tmp_path: Path) -> None:
+    services = {"shop": lambda request: {"got": request.json}}
+    names = ["X-Shop-Badge", "-csrf_token"]
+    for jobs in (1, 2):
+        logs = tmp_path / str(jobs)
+        list(lab.run_many(badge, "go", trials=3, jobs=jobs, services=services, logs=logs, secret_names=names))
+        assert "Badge55abc" not in written(logs)
+        assert "Seen77abcd" in written(logs)
+    lab.run(badge, "go", services=services, logs=tmp_path / "next")
+    assert "Badge55abc" in written(tmp_path / "next")
+    assert "Seen77abcd" not in written(tmp_path / "next")
+
+
+@pytest.mark.parametrize("names", ["x-shop-badge", ["-"], [7], {"x": 1}])
+def test_names_of_secrets_are_a_list_of_names(names: Any) -> None:
+    with pytest.raises(TypeError, match=r"^secret_names is .*: it should be a list of names such as"):
+        lab.run(badge, "go", secret_names=names)
+
+
 def test_a_short_value_is_masked_in_its_place_alone() -> None:
     assert Masker().mask('{"pin": "1234", "room": "1234"}') == '{"pin": "***", "room": "1234"}'
 

@@ -82,7 +82,8 @@ def test_the_help_of_inject_lists_each_fault_with_its_parameters_and_defaults() 
         assert line.endswith(f", of the layer {load(name).layer}")
         assert all(f"{f.name}={f.default!r}" in line for f in fields(load(name)))
     assert (
-        "budget(tokens=0.0, cost_usd=0.0, calls=0.0, seconds=0.0, mode='hard' | 'soft'), of the layer budget" in lines
+        "budget(tokens=0.0, cost_usd=0.0, calls_max=0.0, seconds=0.0, mode='hard' | 'soft'), of the layer budget"
+        in lines
     )
     assert "Lets the effect happen and withholds the answer until the caller's own deadline." in lines
     assert inspect.getdoc(lab.inject) == str(lab.inject.__doc__).rstrip()

@@ -231,6 +231,19 @@ def test_effects_that_grow_from_run_to_run_are_not_compared() -> None:
     assert trial.warnings[0].startswith("two runs without faults differ: it has 1 effects in one and 2 in the other")
 
 
+def test_a_service_that_keeps_something_is_named_with_how_to_make_it_anew() -> None:
+    paid: list[int] = []
+
+    def bank(_: Any) -> tuple[int, str]:
+        paid.append(1)
+        return 200, f"paid {len(paid)} times"
+
+    with pytest.raises(
+        lab.NoBaseline, match=r"bank.test keeps something .*: give services=.'bank.test': lab.fresh\(make\)"
+    ):
+        lab.run(lambda _: httpx.post("http://bank.test/pay").text, "Pay.", services={"bank.test": bank})
+
+
 @pytest.mark.parametrize("world", ["virtual", "local"])
 def test_a_fresh_agent_keeps_nothing(world: str) -> None:
     made: list[Counting] = []
@@ -738,7 +751,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "delay_s of latency is '2': it should be a number, 0 or more"),
     (lambda: lab.inject("latency", "refund", stream="up"), ValueError, "it should be '' or 'upstream' or 'downstream'"),
     (lambda: lab.inject("tool_error", "refund", status=4.5), ValueError, "4.5: it should be a whole number, 0 or more"),
-    (lambda: lab.inject("budget", "refund", calls=3, mode="weak"), ValueError,
+    (lambda: lab.inject("budget", "refund", calls_max=3, mode="weak"), ValueError,
      "mode of budget is 'weak': it should be 'hard' or 'soft'"),
     (lambda: lab.inject("latency", "refund", chance=2), ValueError,
      "chance of latency on refund is 2: it should be a number from 0 to 1"),

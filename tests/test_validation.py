@@ -76,7 +76,7 @@ def test_a_list_is_a_choice() -> None:
         (lambda: lab.inject("latency", "pay", jitter_s=10**400), f": it should be a number from 0 to {SECONDS_MAX}"),
         (lambda: lab.inject("latency", "pay", delay_s=float("nan")),
          "delay_s of latency is nan: it should be a number, 0 or more"),
-        (lambda: lab.inject("budget", "pay", calls=10**400), "it should be a number from 0 to 1000000000000000"),
+        (lambda: lab.inject("budget", "pay", calls_max=10**400), "it should be a number from 0 to 1000000000000000"),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )  # fmt: skip

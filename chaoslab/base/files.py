@@ -66,35 +66,20 @@ def read(path: Path) -> bytes:
     Raises:
         Unreadable: it is no regular file, is larger, or the system cannot read it.
     """
-    with _opened(path) as file:
+    if "\0" in str(path):
+        raise Unreadable("cannot be read: its name has a NUL character in it")
+    with readable(), opened(path) as file:
         data = file.read(BYTES_MAX + 1)
     if len(data) > BYTES_MAX:
         raise Unreadable(f"is larger than {BYTES_MAX // 1024**2} MiB, the most that is read")
     return data
 
 
-def lines_of(path: Path) -> Iterator[bytes]:
-    """The lines of a regular file of any size, without their ends. A line of more than `BYTES_MAX` is cut there.
-
-    Raises:
-        Unreadable: it is no regular file, or the system cannot read it.
-    """
-    with _opened(path) as file:
-        while line := file.readline(BYTES_MAX):
-            rest = line
-            while len(rest) == BYTES_MAX and not rest.endswith(b"\n"):
-                rest = file.readline(BYTES_MAX)
-            yield line.rstrip(b"\r\n")
-
-
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    """A regular file, opened for reading. Raises as `lines_of`, within the context too."""
-    if "\0" in str(path):
-        raise Unreadable("cannot be read: its name has a NUL character in it")
+def readable() -> Iterator[None]:
+    """A context in which an OSError is raised as Unreadable, in the words of the system."""
     try:
-        with opened(path) as file:
-            yield file
+        yield
     except OSError as error:
         why = (error.strerror or str(error)).removesuffix(".")
         raise Unreadable(f"cannot be read: {why}", missing=isinstance(error, FileNotFoundError)) from None

@@ -9,6 +9,7 @@ in the callback of a weak reference, is raised again.
 
 from __future__ import annotations
 
+import select
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +24,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE_S = 2.0
 """The most seconds that a signal waits. Then it is raised wherever the program is, or the task is cancelled once
 more."""
+LATE_S = 0.2
+"""Seconds within which a signal that is sent to all processes of a command has reached each of them."""
 AGAIN_S = 0.02
 """Seconds until the next check that an import or a finalizer is over."""
 
@@ -164,3 +167,9 @@ def check() -> None:
     """Raises KeyboardInterrupt if a signal has come in `heard_at_checks`; does nothing outside of it."""
     for interrupts in _checked:
         interrupts.check()
+
+
+def check_late() -> None:
+    """`check`, for one whose child a signal has ended, and who may get the same signal a little later."""
+    select.select([], [], [], LATE_S)
+    check()

@@ -86,6 +86,9 @@ def describe_error(error: BaseException) -> str:
         error = error.exceptions[0]
     others = f" (and {more} more in its group)" if more else ""
     try:
+        cause = error.__cause__ or error.__context__
+        if isinstance(cause, BaseExceptionGroup) and cause.message in str(error):  # an SDK's, which repeats the group's
+            others = f": {describe_error(cause)}"
         return f"{type(error).__name__}: {error}{others}"
     except BaseException as another:  # noqa: BLE001
         let_through(another)

@@ -65,7 +65,9 @@ _USER = re.compile(r"(?<=://)[^/@?#\s\"'\\<>]+@")
 _NUMBER, _TEXT = re.compile(r"-?\d[\d.]*"), re.compile(r'(\\*)"')
 _ENDS = ('"', "\\", "…", "...", "*")
 """The mark behind the beginning of a secret that was cut."""
-_names: dict[str, frozenset[str]] = {"added": frozenset(), "spared": frozenset(), "hints": frozenset(_HINTS)}
+_names: dict[str, frozenset[str]] = {
+    "given": frozenset(), "added": frozenset(), "spared": frozenset(), "hints": frozenset(_HINTS)
+}  # fmt: skip
 
 
 def _bare(name: str) -> str:
@@ -75,6 +77,9 @@ def _bare(name: str) -> str:
 def set_names(names: Iterable[str]) -> None:
     """Adds names of secrets for this process; a name after a minus is spared."""
     given = [*names]
+    if _names["given"] == frozenset(given):
+        return
+    _names["given"] = frozenset(given)
     _names["added"] = frozenset(_bare(name) for name in given if not name.startswith("-"))
     _names["hints"] = frozenset({*_HINTS, *(name.lower() for name in given if not name.startswith("-"))})
     _names["spared"] = frozenset(_bare(name) for name in given if name.startswith("-"))

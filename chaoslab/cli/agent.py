@@ -35,10 +35,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    extras.check("chaoslab agent", "agent")
+    extras.check("chaoslab agent", "agent", "tools", "virtual")
     with no_garbage():
         from chaoslab.agent import command
+        from chaoslab.execution.twins import twins
     gc.freeze()  # what is loaded stays
 
     hosts = {f"{part}_host": getattr(options, f"{part}_host") for part in HOSTS}
-    return command.run(options, hosts)
+    return command.run(options, hosts, twins)

@@ -38,24 +38,28 @@ def apart(work: Callable[[], int]) -> int:
         return code
     os.close(verdict_end)
     os.close(lifeline)
-    status = _waited(pid)
+    status, came = _waited(pid)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     if code_told := os.read(verdict, 1):
         return code_told[0]
-    if os.WIFSIGNALED(status) and os.WTERMSIG(status) in SIGNALS:  # the user's own
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) in came:  # it was sent to the command
         signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
     print(f"the lab is down: its process ended before the verdict ({ending(status)})", file=sys.stderr)
     return LAB_DOWN
 
 
-def _waited(pid: int) -> int:
-    """Waits for the child, and passes on to it the signals that it did not get itself; returns its status."""
+def _waited(pid: int) -> tuple[int, set[int]]:
+    """Waits for the child, and passes on to it the signals that it did not get itself. Returns its status, and the
+    signals that came to this process."""
+    seen = set[int]()
     while True:
         came = signal.sigwaitinfo({*SIGNALS, signal.SIGCHLD})
         if came.si_signo == signal.SIGCHLD:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
-                return status
-        elif came.si_code != OF_A_TERMINAL:
+                return status, seen | signal.sigpending()
+            continue
+        seen.add(came.si_signo)
+        if came.si_code != OF_A_TERMINAL:
             os.kill(pid, came.si_signo)

@@ -52,7 +52,7 @@ def from_settings(settings: Settings) -> Plan:
     limits = {
         "tokens": settings.token_limit,
         "cost_usd": settings.cost_limit_in_force_usd,
-        "calls": settings.call_limit,
+        "calls_max": settings.call_limit,
         "seconds": settings.time_limit_s,
     }
     budget = {name: limit for name, limit in limits.items() if limit}

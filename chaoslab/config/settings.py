@@ -21,7 +21,7 @@ COST_LIMIT_WITH_KEY_USD = 0.5
 GROQ_URL = "https://api.groq.com"
 GROQ_MODEL = "llama-3.3-70b-versatile"
 OFFLINE_MODEL = "chaoslab-offline"
-COMPOSES_OWN = ("COMPOSE_", "DOCKER_", "STATUS_PORT", "TOXIPROXY_PORT")
+COMPOSES_OWN = ("COMPOSE_", "DOCKER_", "STATUS_PORT", "TOXIPROXY_PORT", "PYTHON_IMAGE", "TOXIPROXY_IMAGE")
 """The starts of other names that `.env` may hold, since `docker compose` reads it too."""
 TOOLS_KEYS = ("TRANSLATOR_KEY",)
 
@@ -356,15 +356,14 @@ def load(
     return settings
 
 
-def name_secrets() -> None:
-    """Takes SECRET_NAMES from the environment, for a process that loads no settings.
+def name_secrets(more: Iterable[str] = ()) -> None:
+    """Takes SECRET_NAMES from the environment, and more names, for a process that loads no settings.
 
     Raises:
         SettingError: as `load`.
     """
-    secrets.set_names(
-        Settings().override({"SECRET_NAMES": read_variable("SECRET_NAMES")}, where="environment").secret_names
-    )
+    given = {"SECRET_NAMES": read_variable("SECRET_NAMES")}
+    secrets.set_names([*Settings().override(given, where="environment").secret_names, *more])
 
 
 def origin(

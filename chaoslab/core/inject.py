@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, Field, fields
 from difflib import get_close_matches
@@ -58,8 +59,7 @@ def inject(
 
         `chance` (0–1): rolled for each attempt. Alone, 0 switches the injection off.
         `calls`: the requests to the target with these numbers, from 1: their first attempts, unless `attempts` names
-            others. A trial in which a fault with no other trigger cannot hit them is invalid. (For `budget`, `calls`
-            is a plain number: the limit of that name.)
+            others. A trial in which a fault with no other trigger cannot hit them is invalid.
         `attempts`: these attempts of a request; 2 is its first retry.
         `every`: each nth request to the target.
         `after_calls`: all requests to the target but the first n.
@@ -78,9 +78,12 @@ def inject(
     """
     if not isinstance(fault, str):
         raise TypeError(f"fault is {shown(fault)}: it should be the name of a fault, as in 'latency'")
-    known = {f.name: f for f in fields(load(fault))}
-    if isinstance(calls, int | float) and "calls" in known:
+    known, renamed = {f.name: f for f in fields(load(fault))}, trait(load(fault), "renamed")
+    if isinstance(calls, int | float) and "calls" in renamed:
         params["calls"], calls = calls, ()
+    for old in params.keys() & renamed.keys():
+        warnings.warn(f"{old}= of {fault} is called {renamed[old]}= now", FutureWarning, stacklevel=2)
+        params[renamed[old]] = params.pop(old)
     given = {
         "attempts": attempts, "every": every, "after_calls": after_calls, "max_times": max_times, "on_turn": on_turn,
         "between_turns": between_turns, "window_s": window_s, "persistence": persistence, "tool": tool, "when": when,

@@ -20,7 +20,7 @@ from chaoslab.core import triggers
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Call
 from chaoslab.core.fault import LAYERS as LAYERS
-from chaoslab.core.fault import guarded, load, trait
+from chaoslab.core.fault import Fault, guarded, load, trait
 from chaoslab.core.occasion import Met, Occasion
 from chaoslab.core.triggers import Trigger
 from chaoslab.core.triggers.attempts import Attempts
@@ -51,6 +51,15 @@ class Choice:
     fault: str
     weight: float = 1.0
     params: Mapping[str, Any] = field(default_factory=dict)
+
+    def made(self) -> Fault:
+        """The fault with these parameters, of which earlier logs may give former names.
+
+        Raises:
+            LookupError: it is not installed here, or cannot be used. TypeError, ValueError: it takes no such value.
+        """
+        renamed = trait(load(self.fault), "renamed")
+        return load(self.fault)(**{renamed.get(key, key): value for key, value in self.params.items()})
 
 
 @dataclass(frozen=True)
@@ -192,7 +201,7 @@ class Injection:
             each = ", ".join(f"{choice.fault} ({load(choice.fault).layer})" for choice in self.choices)
             raise ValueError(f"'{self.name}' chooses between faults of several layers: {each}; make one of each layer")
         for choice in self.choices:
-            load(choice.fault)(**choice.params)
+            choice.made()
         found = self.by_name
         for name, trigger in found.items():
             why = trigger.never({other: found[other] for other in found if other != name})
@@ -303,7 +312,7 @@ class Plan:
         choice, *others = injection.choices
         if others:
             choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
-        fault = load(choice.fault)(**choice.params)
+        fault = choice.made()
         with guarded(choice.fault, "draw"):
             fault = fault.draw(dice("draw"))
         return ActiveFault(injection.name, choice.fault, fault, stands=injection.stands)

@@ -29,7 +29,7 @@ SHARES = {0.02: 0.45, 0.2: 0.45, 1.0: 0.1}
 """Chance → its share of the calls. Where each call is hit, one that is not is proof enough."""
 CHANCES = tuple(SHARES)
 ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
-    "budget": {"calls": 10.0},
+    "budget": {"calls_max": 10.0},
     "flapping": {"up_s": 0.15, "down_s": 0.15},
     "oversized": {"bytes": 2_000},
     "overflow_context": {"tokens": 200},

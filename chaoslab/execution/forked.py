@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
-from chaoslab.base.interrupts import SIGNALS
+from chaoslab.base.interrupts import SIGNALS, check_late
 from chaoslab.execution.spec import Executor, TrialSpec, Work
 from chaoslab.execution.stack import Stack
 from chaoslab.execution.workers import TRIES, Came, Heard, Processes, WorkerLost, executor, from_here
@@ -46,7 +46,16 @@ class TooLong(Exception):
 
 
 class Died(Exception):
-    """The child ended before its work did; the message has its ending."""
+    """The child ended before its work did; the message has its ending. `status`: as `os.waitpid` tells it."""
+
+    def __init__(self, status: int, places: str) -> None:
+        super().__init__(f"{ending(status)}{places}".replace("\n", "; "))
+        self.status = status
+
+    def check(self) -> None:
+        """Raises KeyboardInterrupt if a signal from outside has ended the child, as it ends this process too."""
+        if os.WIFSIGNALED(self.status) and os.WTERMSIG(self.status) in SIGNALS:
+            check_late()
 
 
 class Child(Generic[S, R]):
@@ -103,7 +112,7 @@ class Child(Generic[S, R]):
             part = os.read(self._came, 1 << 20)
             if not part:
                 places = self._stack.places()
-                raise Died(f"{ending(self._reaped())}{places}".replace("\n", "; "))
+                raise Died(self._reaped(), places)
             self._got += part
 
     def end(self) -> None:
@@ -177,6 +186,7 @@ def in_child(
             except TooLong as late:
                 return do(_stopped(spec, late, named))
             except Died as died:
+                died.check()
                 raise WorkerLost(f"{named(spec)} kills the process that does it ({died})") from None
         for name in imported:
             with suppress(Exception):  # a module made at run time, or one that is imported once only
@@ -229,6 +239,8 @@ class InChild:
                     child, given[0] = None, _stopped(given[0], late, work.named)
                     continue
                 except Died as died:
+                    with self.heard():
+                        died.check()
                     killed += 1
                     if killed < self.tries:
                         child = None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.agent.prompts import Prompt, as_data
+from chaoslab.analysis.verdict.ledger import wish
 from chaoslab.base.identity import digest
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import WRITERS
@@ -21,8 +22,8 @@ from chaoslab.execution.drawn import Drawn, DrawnRun
 from chaoslab.execution.forked import children
 from chaoslab.execution.pipeline import results, written
 from chaoslab.execution.spec import RunSpec, TrialSpec
-from chaoslab.execution.trial import Trial, wish
-from chaoslab.execution.virtual_lab import LabResult, LabSpec
+from chaoslab.execution.trial import Trial
+from chaoslab.execution.virtual_lab import LabResult, LabSpec, lasting
 from chaoslab.execution.workers import executor
 from chaoslab.record.history import History
 from chaoslab.record.lines import parse_line
@@ -65,7 +66,7 @@ def lab_trials(
     spec = _spec(prompt, faults, seed, timeout_s, deadline_s, effects, facts)
     twin, another = _calm(spec)
     if effects is None and twin.said is not None:
-        stated = {"effects": [wish(each) for each in _lasting(twin.effects, another.effects)]}
+        stated = {"effects": [wish(each) for each in lasting(twin.effects, another.effects)]}
         spec = replace(spec, prompts=as_data([Prompt.model_validate({**spec.prompts[0], **stated})]))
     run: RunSpec[LabResult] = spec if drawn is None else DrawnRun(spec, drawn)
     with ExitStack() as stack:
@@ -103,16 +104,6 @@ def _calm(spec: LabSpec) -> tuple[Trial, Trial]:
     with calm.opened() as do:
         first, second = (_trial(calm, do(TrialSpec(number)), calm.plan, None) for number in range(2))
     return first, second
-
-
-def _lasting(effects: Sequence[Mapping[str, Any]], another: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The effects without what depends on the trial, such as a message's time: the fields that differ in another."""
-    if [each["effect"] for each in effects] != [each["effect"] for each in another]:
-        return [dict(each) for each in effects]
-    return [
-        {name: value for name, value in one.items() if other.get(name) == value}
-        for one, other in zip(effects, another, strict=True)
-    ]
 
 
 def _trial(spec: LabSpec, result: LabResult, plan: Plan, twin: Trial | None, folder: Path | None = None) -> Trial:

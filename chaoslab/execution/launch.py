@@ -153,8 +153,10 @@ def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int: 
     try:
         with heard_outside_imports():
             check_installed("virtual")
+            from chaoslab.execution.virtual_lab import check_stated
+
             asked = _check(chosen)
-            _check_stated(chosen, asked)
+            check_stated(chosen, asked, _prompts(chosen))
             spec = spec_of(chosen, asked)
         run = Run.create(LOGS, now=spec.now, name=spec.name, writers=WRITERS)
     except (settings.SettingError, OSError) as error:
@@ -267,9 +269,9 @@ def carry_out(spec: LabSpec, folder: Path) -> int:
 
 def check_installed(world: str) -> None:
     """Raises Incomplete if a package that a run in this world needs is missing."""
-    needed = {"virtual": ("virtual", "tools", "agent", "charts"), "local": ("tools", "agent", "charts"), "compose": ()}
     extras.check_module(f"WORLD={world}", "pydantic", "lab")
-    extras.check(f"WORLD={world}", *needed[world], install="lab")
+    if world != "compose":
+        extras.check(f"WORLD={world}", "virtual", "tools", "agent", "charts", install="lab")
 
 
 def _check(chosen: Settings) -> list[Any]:
@@ -315,21 +317,6 @@ def _prompts(chosen: Settings) -> Path:
     from chaoslab.agent.prompts import FILE
 
     return Path(chosen.prompts or FILE)
-
-
-def _check_stated(chosen: Settings, asked: Sequence[Any]) -> None:
-    """Checks the prompts against the services, as the agent does in the other worlds once the services describe
-    themselves.
-
-    Raises:
-        SettingError: a prompt states what no service can tell or do.
-    """
-    from chaoslab.agent import assembly
-    from chaoslab.config.topology import SERVICES
-    from chaoslab.flask_tools.app import ServiceModule
-
-    offered = [ServiceModule.load(name, chosen).service for name in SERVICES]
-    assembly.check(asked, _prompts(chosen), offered)
 
 
 def _check_places() -> None:

@@ -73,6 +73,12 @@ def check_memory(name: str, value: Any) -> None:
         check_number(name, value, whole=True)
 
 
+def check_names(name: str, value: Any) -> None:
+    listed = isinstance(value, Sequence) and not isinstance(value, str)
+    if value is not None and not (listed and all(isinstance(one, str) and any(map(str.isalnum, one)) for one in value)):
+        raise TypeError(f"{name} is {shown(value)}: it should be a list of names such as ['x-shop-pass', '-csrf']")
+
+
 def check_order(name: str, value: Any) -> None:
     if value not in ("asked", "seeded"):
         raise ValueError(f"{name} is {shown(value)}: it should be 'asked' or 'seeded'")
@@ -102,14 +108,14 @@ class RunOptions:
 
     tools: Sequence[Any] | Mapping[str, Any] | None = option(
         (), "the functions that change the world. Each call of one is an effect.", group=AGENT,
-        key="The agent's functions with effects, each as module:name.",
+        key="The agent's functions with effects, each as module:name; a mapping names them.",
     )  # fmt: skip
     reads: Sequence[Any] | Mapping[str, Any] | None = option(
         (), "the functions that do not. Both lists take functions (sync or async), bound methods, tools of a framework "
         "that the lab knows (such as LangChain), other objects with one function in them, and `mcp_tool`. A mapping "
         'names them, as in `tools={"refund": Refund.run}`. The arguments of a class\'s method without parameters are '
         "the fields of its object. Calls with the same `idempotency_key` argument count as one effect.", group=AGENT,
-        key="The agent's functions without effects, each as module:name.",
+        key="The agent's functions without effects, each as module:name; a mapping names them.",
     )  # fmt: skip
     ignore: Sequence[str] | None = option(
         None, "names of parameters that are no arguments of a request, beside those that a framework fills in.",
@@ -219,6 +225,11 @@ class RunOptions:
     logs: str | Path | None = option(
         None, "a folder for the run's logs, which `chaoslab show` and `summary` read.", group=WORLD,
         check=check_folder,
+    )  # fmt: skip
+    secret_names: Sequence[str] | None = option(
+        None, "further names of headers and fields whose values are masked in logs and in print, beside those of the "
+        "setting SECRET_NAMES; a name after a minus is spared.", group=WORLD, check=check_names,
+        key="Further names of headers and fields whose values are masked; a name after a minus is spared.",
     )  # fmt: skip
     effects: Sequence[Mapping[str, Any]] | None = option(
         None, "exactly the effects that should happen, as in `Trial.effects`, those of services too.", group=RESULT,

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING
 
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import MODEL
-from chaoslab.core.events import VERSION, CallFinished, PromptFinished, Replied, RunStarted, Usage, ValuesDrawn
+from chaoslab.core.events import (
+    VERSION,
+    CallFinished,
+    PromptFinished,
+    PromptStarted,
+    Replied,
+    RunStarted,
+    Usage,
+    ValuesDrawn,
+)
 from chaoslab.core.plan import Plan
 from chaoslab.record.gaps import of_logs
 from chaoslab.record.history import History
@@ -294,9 +303,8 @@ def spec_of(remembered: RecordedRun) -> LabSpec:
     replies: dict[str, list[Replied]] = {}
     for record, event in remembered.history.of(Replied):
         replies.setdefault(record.trial or "", []).append(event)
-    return LabSpec(
-        remembered.run, started.now, chosen, plan, started.asked, replies, foreign(remembered), twins=remembered.virtual
-    )
+    twins = any(event.twin is not None for _, event in remembered.history.of(PromptStarted))
+    return LabSpec(remembered.run, started.now, chosen, plan, started.asked, replies, foreign(remembered), twins=twins)
 
 
 def _flat(error: Exception) -> str:

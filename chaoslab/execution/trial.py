@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import warnings
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +17,7 @@ from chaoslab.analysis.answers.compare import Likeness, Twin, compare
 from chaoslab.analysis.measures.idle import Idle, idle
 from chaoslab.analysis.measures.incidents import Incident, how_bad, incidents
 from chaoslab.analysis.verdict.judge import judge
-from chaoslab.analysis.verdict.ledger import done_in, effects_of, told_of
+from chaoslab.analysis.verdict.ledger import done_in, effects_of, told_of, wish
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.analysis.verdict.unread import unread
 from chaoslab.base.durations import duration
@@ -38,6 +38,7 @@ from chaoslab.core.events import (
 from chaoslab.core.plan import Plan
 from chaoslab.execution.agents.calling import readable
 from chaoslab.execution.agents.case import AgentResult
+from chaoslab.execution.agents.functions import Fresh
 from chaoslab.execution.agents.run import AgentSpec
 from chaoslab.execution.agents.trial_record import STOPPED
 from chaoslab.execution.checked import checked
@@ -274,12 +275,12 @@ def _trials(
     limit_s = spec.limit_s
     alone = children(1, limit_s, at_once=at_once) if apart and not spec.options.isolate else executor(1)
     with ExitStack() as stack:
+        name_secrets(spec.options.secret_names or ())
         stack.enter_context(spec.prepared())  # forked workers inherit it
         if wants_twin:
             twin, spec = _compared(spec, alone)
         book = folder = None
         if logs is not None:
-            name_secrets()
             place = Run.create(logs, now=spec.now, name=spec.name)
             place.make_latest()
             folder = place.folder
@@ -333,14 +334,15 @@ def _compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
     elif effects is None:
         why = f"it has {len(twin.effects)} effects in one and {len(again.effects)} in the other"
         why = "its effects differ" if len(twin.effects) == len(again.effects) else why
-    notes = ((_LEAKS if legible else _NO_ANSWER).format(why),) if why else ()
+    differ = _LEAKS.format(why, _kept(spec, twin, again))
+    notes = (differ if legible else _NO_ANSWER.format(why),) if why else ()
     if not spec.facts and admits(twin.said):
         notes = (*notes, f"the trial without faults seems to say that something failed: {_short(twin.said)}")
     facts_stated, effects_stated = bool(spec.facts), spec.effects is not None
     held = (facts_stated or answer is not None) and (effects_stated or effects is not None)
     incomparable = "" if held else f"two runs without faults differ: {why}" if legible else why
     if incomparable and legible and not spec.options.anyway:
-        raise NoBaseline(_NO_BASELINE.format(_LEAKS.format(why)))
+        raise NoBaseline(_NO_BASELINE.format(differ))
     return twin, replace(
         spec,
         effects=spec.effects if effects_stated else effects,
@@ -390,10 +392,17 @@ def _repeated(twin: Trial, idempotent: Collection[str]) -> dict[str, Any] | None
 _NO_BASELINE = "the trial without faults is no baseline: {} (anyway=True, or --anyway, runs them all)"
 _NO_TWIN = "nothing to compare with, since {}"
 _NO_ANSWER = "nothing to compare the answer with: {}"
-_LEAKS = (
-    "two runs without faults differ: {}; something is kept from one trial to the next: "
-    "give agent=lab.fresh(make), which makes the agent anew for each trial, or isolate='fork'"
-)
+_LEAKS = "two runs without faults differ: {}; {}, which makes it anew for each trial, or isolate='fork'"
+
+
+def _kept(spec: AgentSpec, twin: Trial, again: Trial) -> str:
+    """The advice on what to make anew: the service whose answer differs first, or the agent."""
+    ends = [[event for _, event in each.history.of(CallFinished)] for each in (twin, again)]
+    answers = zip(*([(end.target, end.status, end.reply) for end in found] for found in ends), strict=False)
+    host = next((one[0] for one, other in answers if one != other and one[0] == other[0]), "")
+    if isinstance(spec.services.get(host, Fresh(str)), Fresh):
+        return "something is kept from one trial to the next: give agent=lab.fresh(make)"
+    return f"{host} keeps something from one trial to the next: give services={{'{host}': lab.fresh(make)}}"
 
 
 def _failure(trial: Trial) -> str:
@@ -402,9 +411,3 @@ def _failure(trial: Trial) -> str:
 
 def _short(text: str, width: int = 60) -> str:
     return repr(text if len(text) <= width else f"{text[: width - 1]}…")
-
-
-def wish(effect: Mapping[str, Any]) -> dict[str, Any]:
-    """The effect as one that must happen again. A list in it would be a choice of values, so it is wrapped in a
-    list."""
-    return {name: [value] if isinstance(value, list) else value for name, value in effect.items()}

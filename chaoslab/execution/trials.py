@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from chaoslab.analysis.verdict.table import Verdict
+    from chaoslab.record.history import History
 
 ROWS, WHY = 20, 80
 """The most trials in the table, and the most characters of a reason."""
@@ -22,8 +23,10 @@ HEADER = ("trial", "outcome", "time", "why")
 
 
 class Taken(Protocol):
-    """A trial, as far as the table shows it."""
+    """A trial, as far as the tables show it."""
 
+    @property
+    def history(self) -> History: ...
     @property
     def key(self) -> str: ...
     @property
@@ -94,7 +97,7 @@ class Trials(Iterator[T]):
             raise ValueError("these trials were taken before: keep them in a list, and give that to lab.frame")
         from chaoslab.reports.frames import frame
 
-        return frame(self)  # type: ignore[arg-type]  # each trial has a history
+        return frame(self)
 
     def __repr__(self) -> str:
         rows = [HEADER, *(row.cells for row in self._rows[:ROWS])]

@@ -21,6 +21,7 @@ from chaoslab.agent.session import Progress, Session
 from chaoslab.agent.tools import Toolbox
 from chaoslab.analysis.answers.compare import Twin
 from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.ledger import wish
 from chaoslab.analysis.verdict.seen import JUDGED
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
@@ -193,7 +194,7 @@ class Lab:
 
         run, chosen = self._spec, self._spec.settings
         config = configuration.load().model_copy(update={"services": {}})
-        self._prompts = [Prompt.model_validate(prompt) for prompt in run.prompts]
+        self.prompts = [Prompt.model_validate(prompt) for prompt in run.prompts]
         targets = assembly.targets(services, config, self._ports, chosen)
         seam = self.seam = HttpSeam(
             plan=run.plan,
@@ -210,14 +211,14 @@ class Lab:
         graph = assembly.graph(chosen, targets[MODEL].url, client, toolbox)
         return Session(
             chosen, config, self._run, seam, toolbox, graph, self._logs["info"], self._logs["agent"], system,
-            Progress(len(self._prompts)),
+            Progress(len(self.prompts)),
         )  # fmt: skip
 
     def trial(self, spec: TrialSpec, *, twins: Twins | None = None) -> LabResult:
         """Runs one prompt in a world of its own. `twins`: the answers to compare with."""
         run, seam, session = self._spec, self.seam, self.session
-        trial = nth(run.name, spec.number, len(self._prompts))
-        prompt = self._prompts[trial.prompt - 1]
+        trial = nth(run.name, spec.number, len(self.prompts))
+        prompt = self.prompts[trial.prompt - 1]
         twin = None if twins is None else twins.of(trial.prompt)
         waits_s = talk.waits_s if (talk := prompt.conversation) is not None else 0.0
         deadline_s, calls_max = run.settings.deadline_s + waits_s, run.calls_max
@@ -266,6 +267,16 @@ class Lab:
         return judge(History(filter(None, records)), trial.key).outcome
 
 
+def check_stated(chosen: Settings, asked: Sequence[Prompt], file: Path) -> None:
+    """Checks the prompts of the file against the lab's own services, as the agent does once services describe
+    themselves.
+
+    Raises:
+        SettingError: a prompt states what no service can tell or do.
+    """
+    assembly.check(asked, file, [ServiceModule.load(name, chosen).service for name in SERVICES])
+
+
 class Twins:
     """The results of the prompts without faults, computed once per process. They depend on the run alone, so every
     process computes the same."""
@@ -275,11 +286,31 @@ class Twins:
         self._known: dict[int, Twin | None] = {}
 
     def of(self, prompt: int) -> Twin | None:
-        """The twin of that prompt, counted from 1; None if it gives no answer even without faults."""
+        """The twin of that prompt, counted from 1; None if it gives no answer even without faults. Of a prompt that
+        states nothing it has the effects too."""
         if prompt not in self._known:
-            done = self._calm.trial(TrialSpec(prompt - 1))
-            ended = next((entry for entry in done.kept if entry.is_a(PromptFinished)), None)
-            calls = sum(entry.is_a(CallStarted) for entry in done.kept)
-            answer = str(ended.fields["answer"]) if ended is not None and done.ok else None
-            self._known[prompt] = None if answer is None else Twin(answer, done.seconds, calls)
+            twin, effects = self._calm_trial(prompt - 1)
+            if twin is not None and not self._calm.prompts[prompt - 1].stated:
+                _, others = self._calm_trial(prompt - 1 + len(self._calm.prompts))
+                twin = replace(twin, effects=[wish(effect) for effect in lasting(effects, others)])
+            self._known[prompt] = twin
         return self._known[prompt]
+
+    def _calm_trial(self, number: int) -> tuple[Twin | None, list[dict[str, Any]]]:
+        """The trial with that number, from 0, and its effects."""
+        done = self._calm.trial(TrialSpec(number))
+        ended = next((entry for entry in done.kept if entry.is_a(PromptFinished)), None)
+        calls = sum(entry.is_a(CallStarted) for entry in done.kept)
+        effects = [entry.fields for entry in done.kept if entry.is_a(Effect)]
+        twin = Twin(str(ended.fields["answer"]), done.seconds, calls) if ended is not None and done.ok else None
+        return twin, [{"effect": effect["effect"], **effect["content"]} for effect in effects]
+
+
+def lasting(effects: Sequence[Mapping[str, Any]], another: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The effects without what depends on the trial, such as a message's time: the fields that differ in another."""
+    if [each["effect"] for each in effects] != [each["effect"] for each in another]:
+        return [dict(each) for each in effects]
+    return [
+        {name: value for name, value in one.items() if other.get(name) == value}
+        for one, other in zip(effects, another, strict=True)
+    ]

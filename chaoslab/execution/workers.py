@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from chaoslab.base.clock import system
-from chaoslab.base.interrupts import SIGNALS
+from chaoslab.base.interrupts import SIGNALS, check_late
 from chaoslab.execution.spec import Executor, Work
 
 S = TypeVar("S")
@@ -126,6 +126,8 @@ class Processes:
                         came = self._result(future, workers)
                 except BrokenProcessPool:
                     workers.end()
+                    with self.heard():
+                        check_late()
                     self._begin_again(workers, out, jobs)
                     continue
                 except KeyboardInterrupt:

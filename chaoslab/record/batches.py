@@ -62,6 +62,10 @@ class Batch(History):
     def run(self) -> str:
         return self.lines[0].run if self.lines else ""
 
+    @property
+    def _lines(self) -> Sequence[Record]:
+        return self.lines
+
     def of(self, kind: type[E_], *, trial: str | None = None) -> Iterator[tuple[Record, E_]]:
         found = self._of_kind.get(kind, ())
         if not self._plain or trial is not None or (not found and "kind" not in vars(kind)):

@@ -212,11 +212,16 @@ class History:
             return {}
         ended = {record.trial for record, _ in self.of(PromptFinished)}
         spans: dict[str, tuple[float, float]] = {}
-        for record in self.records:
+        for record in self._lines:
             if record.trial is not None:
                 begin, _ = spans.get(record.trial, (record.t, record.t))
                 spans[record.trial] = begin, record.t if record.trial in ended else inf
         return torn(self.gaps, spans, until=self.until)
+
+    @property
+    def _lines(self) -> Sequence[Record]:
+        """The records, or what has their attributes, in time order."""
+        return self.records
 
     @cached_property
     def given_up(self) -> frozenset[Place]:

@@ -40,7 +40,7 @@ def log_files(folder: Path) -> list[Path]:
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """The lines of a log with their ends. A line longer than LINE_MAX is cut off there, so it cannot be read.
+    """The lines of a file with their ends. A line longer than LINE_MAX is cut off there, so it cannot be read.
 
     Raises:
         OSError: the file cannot be read.

@@ -17,6 +17,7 @@ from chaoslab.base import files
 from chaoslab.base.identity import digest
 from chaoslab.base.jsonable import line
 from chaoslab.base.shapes import Shape, Within
+from chaoslab.record.lines import lines_of
 
 LABELS, OPINIONS = "labels.jsonl", "opinions.jsonl"
 UNCLEAR = "unclear"
@@ -136,7 +137,9 @@ class Kept:
         notes = []
         for name, each in ((LABELS, lambda data: labels.append(_LABEL.made(data))), (OPINIONS, take)):
             try:
-                if numbers := _taken(folder / name, each):
+                with files.readable():
+                    numbers = _taken(folder / name, each)
+                if numbers:
                     cut[name] = numbers
             except files.Unreadable as error:
                 notes += [] if error.missing else [f"{name} {error}"]
@@ -208,10 +211,10 @@ def _taken(path: Path, take: Callable[[dict[str, Any]], None]) -> list[int]:
     """Gives each line of a file that is a JSON object to `take`, and returns the numbers of the rest.
 
     Raises:
-        Unreadable: the file cannot be read.
+        OSError: the file cannot be read.
     """
     cut = []
-    for number, data in enumerate(files.lines_of(path), 1):
+    for number, data in enumerate(lines_of(path), 1):
         try:
             if data.strip():
                 found = json.loads(data)

@@ -12,7 +12,7 @@ from typing import Any
 from chaoslab.agent.assembly import graph as assembled
 from chaoslab.agent.config import Config
 from chaoslab.agent.prompts import Prompt
-from chaoslab.agent.session import Progress, Session
+from chaoslab.agent.session import Progress, Session, TwinOf
 from chaoslab.agent.tools import Toolbox
 from chaoslab.base.clock import Clock, system
 from chaoslab.config.scenario import from_settings
@@ -87,6 +87,7 @@ class Wish:
     steps_max: int
     clock: Clock
     chosen: Mapping[str, Any]
+    twin_of: TwinOf = lambda _: None
 
     @property
     def settings(self) -> Settings:
@@ -100,7 +101,7 @@ class Wish:
             toolbox = Toolbox(lab.client, seam.targets, SERVICES, config, settings, seam.log, self.clock)
             graph = assembled(settings, seam.targets["model"].url, lab.client, toolbox)
             made = Session(settings, config, lab.run, seam, toolbox, graph, seam.log, agent_log, self.clock, progress)
-            await made.run(list(self.prompts))
+            await made.run(list(self.prompts), self.twin_of)
             made.finish("done")
         return progress
 
@@ -121,12 +122,13 @@ def session(
     model: Sequence[Answer] = (),
     deadline_s: float = 2.0,
     clock: Clock = system,
+    twin_of: TwinOf = lambda _: None,
     **chosen: Any,
 ) -> Told:
     """Works through the prompts in virtual time, with a model that says this in turn, the last for ever; `model`: one
     that need not speak HTTP.
     """
-    wish = Wish(prompts, plan, steps_max, clock, chosen)
+    wish = Wish(prompts, plan, steps_max, clock, chosen, twin_of)
 
     async def run() -> Told:
         site, told = virtual_parts.site, plan or from_settings(wish.settings)

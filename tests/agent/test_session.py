@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from chaoslab.agent.prompts import Prompt
+from chaoslab.analysis.answers.compare import Twin
+from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.table import Outcome, World
 from chaoslab.base.clock import SystemClock, iso
 from chaoslab.core import events
 from chaoslab.core.conversation import turn, turns
@@ -21,7 +24,7 @@ from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.model.endpoint import INSUFFICIENT_QUOTA
 from tests.agent import session_parts
 from tests.agent.agent_parts import NOW
-from tests.agent.session_parts import ASKED, SUM, Told, calls, no, says, session, session_over_loopback
+from tests.agent.session_parts import ASKED, SUM, SUMS, Told, calls, no, says, session, session_over_loopback
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -146,10 +149,31 @@ def test_facts_are_learnt_from_the_service_around_every_proxy(tmp_path: Path) ->
     assert asked.headers["x-trial"].endswith(".p1.r1.truth")
 
 
-def test_a_fact_that_nobody_tells_leaves_nothing_to_judge(tmp_path: Path) -> None:
-    told = session(tmp_path, [says("42")], prompts=[LEARNT], sums=lambda _: no(503))
+def test_a_fact_that_nobody_tells_leaves_the_answer_unknown_and_the_effects_judged(tmp_path: Path) -> None:
+    told = session(tmp_path, [says(f"42 on {NOW[:10]}")], prompts=[LEARNT], sums=lambda _: no(503))
     (started,) = told.of(events.PromptStarted)
-    assert started.stated is False
+    assert (started.facts, started.effects, started.stated) == ([[NOW[:10]]], [], True)
+    (verdict,) = verdicts(told.history).values()
+    assert (verdict.outcome, verdict.world) == (Outcome.UNKNOWN, World.AS_ASKED)
+    assert verdict.why.endswith("cannot be judged: a stated fact could not be looked up by calculate")
+
+
+def test_a_fact_is_looked_up_before_the_first_trial_and_known_when_its_service_is_gone(tmp_path: Path) -> None:
+    replies = iter([SUMS])
+    prompts = [Prompt(prompt="Hello?"), LEARNT]
+    told = session(tmp_path, [says("42")], prompts=prompts, sums=lambda _: next(replies, no(503)))
+    assert [started.facts for started in told.of(events.PromptStarted)] == [[], [[NOW[:10]], ["42"]]]
+    assert len(told.tools["calculator"]) == 1
+
+
+def test_what_a_twin_did_is_what_a_prompt_asks_for_that_states_nothing(tmp_path: Path) -> None:
+    effect = {"effect": "message_sent", "to": "Ana"}
+    twin = Twin("Told her.", None, 1, [effect])
+    told = session(tmp_path, [says("Told her.")], prompts=[ASKED, LEARNT], twin_of=lambda _: twin)
+    first, second = told.of(events.PromptStarted)
+    assert (first.effects, first.stated, first.twin) == ([effect], True, "Told her.")
+    assert (first.twin_s, first.twin_calls) == (None, 1)
+    assert (second.effects, second.twin) == ([], "Told her."), "it states facts, and so that there are no effects"
 
 
 BUDGETS = [

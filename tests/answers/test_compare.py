@@ -201,6 +201,13 @@ def test_a_number_of_the_effects_that_were_done_contradicts_nothing() -> None:
     assert compare(twin, answer, known="4712").likeness is UNCLEAR
 
 
+@pytest.mark.parametrize("other", ["7", "null", "[7]", "true"])
+def test_a_text_and_another_kind_of_value_are_no_same_text_either_way_round(other: str) -> None:
+    for twin, given in ((f'{{"a": {other}}}', '{"a": "x"}'), ('{"a": "x"}', f'{{"a": {other}}}')):
+        found = compare(twin, given)
+        assert (found.likeness, found.said.startswith("a is ")) == (Likeness.UNCLEAR, True)
+
+
 def test_a_reason_names_the_words_that_differ() -> None:
     found = compare("The red pen at 3 is best.", "The pen at 3 is best of all.")
     assert (found.likeness, found.said) == (

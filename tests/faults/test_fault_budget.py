@@ -7,18 +7,24 @@ from typing import Literal
 
 import pytest
 
+import chaoslab as lab
 from chaoslab.base.dice import Dice
 from chaoslab.core import events
+from chaoslab.core.plan import Choice
 from chaoslab.faults.budget.budget import Budget
 from tests.faults.fault_parts import CALL, WORDS, Target, answer, meet
 
-LIMITS = ("tokens", "cost_usd", "calls", "seconds")
+PARAMETERS = {"tokens": "tokens", "cost_usd": "cost_usd", "calls": "calls_max", "seconds": "seconds"}
+"""The parameter of each limit."""
+LIMITS = tuple(PARAMETERS)
 
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_hard_refuses_the_call_that_finds_the_limit_reached(limit: str) -> None:
     target = Target()
-    met = meet(Budget(**{limit: 3.0}, mode="hard"), target, call=replace(CALL, errors=WORDS), spent={limit: 3.0})
+    met = meet(
+        Budget(**{PARAMETERS[limit]: 3.0}, mode="hard"), target, call=replace(CALL, errors=WORDS), spent={limit: 3.0}
+    )
     assert met.reply is not None
     assert (met.reply.status, met.reply.value, target.sent) == (402, {"broke": True}, [])
     assert target.notes == [events.Budget(limit=limit, spent=3.0, allowed=3.0, mode="hard", target="weather")]
@@ -29,7 +35,7 @@ def test_hard_refuses_the_call_that_finds_the_limit_reached(limit: str) -> None:
 @pytest.mark.parametrize("limit", LIMITS)
 def test_soft_only_writes_it_down(limit: str) -> None:
     target = Target()
-    met = meet(Budget(**{limit: 3.0}, mode="soft"), target, spent={limit: 3.5})
+    met = meet(Budget(**{PARAMETERS[limit]: 3.0}, mode="soft"), target, spent={limit: 3.5})
     assert met.reply == target.reply
     assert target.notes == [events.Budget(limit=limit, spent=3.5, allowed=3.0, mode="soft", target="weather")]
     assert (met.injected, met.evidence) == (False, None)
@@ -39,21 +45,21 @@ def test_soft_only_writes_it_down(limit: str) -> None:
 @pytest.mark.parametrize("mode", ["hard", "soft"])
 def test_below_its_limit_a_call_passes_unnoticed(limit: str, mode: Literal["hard", "soft"]) -> None:
     target = Target()
-    met = meet(Budget(**{limit: 3.0}, mode=mode), target, spent=dict.fromkeys(LIMITS, 2.999))
+    met = meet(Budget(**{PARAMETERS[limit]: 3.0}, mode=mode), target, spent=dict.fromkeys(LIMITS, 2.999))
     assert (met.reply, target.notes, met.injected, met.evidence) == (target.reply, [], False, None)
 
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_call_of_which_nothing_is_told_has_spent_nothing(limit: str) -> None:
     target = Target()
-    met = meet(Budget(**{limit: 0.001}, mode="hard"), target)
+    met = meet(Budget(**{PARAMETERS[limit]: 0.001}, mode="hard"), target)
     assert (met.reply, target.notes, met.injected) == (target.reply, [], False)
 
 
 def test_of_two_limits_that_are_reached_one_is_told() -> None:
     target = Target()
     meet(
-        Budget(tokens=10.0, calls=3.0, mode="soft"),
+        Budget(tokens=10.0, calls_max=3.0, mode="soft"),
         target,
         spent={"tokens": 12.3456789, "calls": 3.0},
     )
@@ -66,7 +72,7 @@ def test_no_limit_never_refuses() -> None:
 
 
 def test_a_target_without_words_for_it_says_429_and_asks_nobody_to_come_back() -> None:
-    met = meet(Budget(calls=1), call=replace(CALL, errors={429: WORDS[429]}), spent={"calls": 1.0})
+    met = meet(Budget(calls_max=1), call=replace(CALL, errors={429: WORDS[429]}), spent={"calls": 1.0})
     assert met.reply is not None
     assert (met.reply.status, met.reply.value) == (429, {"busy": True})
     assert met.reply.headers["x-should-retry"] == "false"
@@ -74,12 +80,20 @@ def test_a_target_without_words_for_it_says_429_and_asks_nobody_to_come_back() -
 
 
 def test_a_refusal_of_the_services_own_is_no_witness() -> None:
-    met = meet(Budget(calls=1), spent={"calls": 1.0})
+    met = meet(Budget(calls_max=1), spent={"calls": 1.0})
     assert met.evidence
     assert met.active.fault.witnessed(replace(met.seen, reply=answer({"error": "quota"}, 429))) is None
     assert met.active.fault.witnessed(replace(met.seen, reply=None)) is None
 
 
 def test_nothing_is_drawn_and_nothing_is_on_the_wire() -> None:
-    assert Budget(calls=1).draw(Dice(1)) == Budget(calls=1)
-    assert Budget(calls=1).toxics() == ()
+    assert Budget(calls_max=1).draw(Dice(1)) == Budget(calls_max=1)
+    assert Budget(calls_max=1).toxics() == ()
+
+
+def test_the_former_name_of_its_limit_of_calls_works_with_a_warning() -> None:
+    with pytest.warns(FutureWarning, match="calls= of budget is called calls_max= now"):
+        old = lab.inject("budget", "refund", calls=2)
+    assert old == lab.inject("budget", "refund", calls_max=2)
+    assert Choice("budget", 1.0, {"calls": 2}).made() == Budget(calls_max=2), "as earlier logs have it"
+    assert lab.inject("budget", "refund", calls=[2], tokens=5).calls == (2,), "numbers of requests, as of each fault"

@@ -77,6 +77,17 @@ def test_values_worked_out_by_hand() -> None:
     assert floats(found.total) == [4, 367, pytest.approx(1.85), 4, 0, 17]
 
 
+def test_one_fault_at_two_targets_is_not_shared() -> None:
+    one = log(({"timeout"}, [(99, 0.5)], 10.0), twin_s=4.0)
+    met = next(record for record in one.records if isinstance(record.event, FaultWitnessed))
+    at = AttemptRef(trial="p1.r1", target="search", request=1, attempt=1, request_id="")
+    more = replace(met, seq=99, event=FaultWitnessed(at=at, fault="timeout", injection="timeout"))
+    found = costs(History([*one.records, more]), {})
+    assert found is not None
+    assert found.by_fault["timeout"].seconds == Fraction(6)
+    assert found.shared == Spending()
+
+
 ANSWERS = st.lists(
     st.tuples(st.integers(0, 10**6), st.none() | st.floats(0, 9, allow_subnormal=False)), max_size=3
 )  # fmt: skip

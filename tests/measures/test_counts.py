@@ -253,6 +253,11 @@ def test_an_attempt_knows_its_faults_and_one_that_never_left_is_none() -> None:
     assert (first.trial, first.target, first.t, second.t) == ("p1.r1", "search", 0.0, 1.0)
 
 
+def test_a_streamed_reply_has_the_times_of_its_first_and_its_last_part_and_another_has_none() -> None:
+    found = attempts(history(call(first_byte_s=0.5, last_byte_s=2.5), call(2, last_byte_s=9.0)))
+    assert [(one.first_byte_s, one.last_byte_s) for one in found] == [(0.5, 2.5), (None, None)]
+
+
 def test_a_fault_has_the_durations_of_its_attempts_even_where_the_target_was_not_asked() -> None:
     met = [FaultWitnessed(**fault_at("timeout", "mine", "search", 1, n, "id")) for n in (2, 3)]
     calls = [call(1, duration_s=0.5), call(2, via="none", ok=False, duration_s=5.0)]

@@ -62,6 +62,9 @@ def test_a_pattern_plans_for_each_called_target_and_a_target_without_a_plan_is_b
     every = covered(tmp_path / "a", lab.inject("tool_error", "*"))
     assert every is not None
     assert [(pair.target, pair.fault) for pair in every.pairs] == [("price", "tool_error"), ("stock", "tool_error")]
+    none = covered(tmp_path / "c", lab.inject("tool_error", "price"), lab.inject("latency", "re*"))
+    assert none is not None
+    assert [(pair.target, pair.fault) for pair in none.pairs] == [("price", "tool_error")]
     one = covered(tmp_path / "b", lab.inject("tool_error", "price"))
     assert one is not None
     assert one.bare == ("stock",)

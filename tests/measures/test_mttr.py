@@ -7,7 +7,16 @@ import math
 import pytest
 
 from chaoslab.analysis.measures.mttr import Ending, Incident, incidents, mttr, recovery
-from chaoslab.core.events import AttemptRef, CallFinished, CallStarted, Effect, Event, FaultWitnessed, PromptFinished
+from chaoslab.core.events import (
+    AttemptRef,
+    CallFinished,
+    CallStarted,
+    Effect,
+    Event,
+    FaultWitnessed,
+    PromptFinished,
+    PromptStarted,
+)
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
@@ -53,6 +62,15 @@ def effect(t: float, request_id: str = "", *, tool: str = "charge", cents: int =
     return t, Effect(
         target=target, tool=tool, request_id=request_id, effect=tool, content={"cents": cents}, reply={}, fingerprint=""
     )
+
+
+def test_a_trial_whose_beginning_the_log_has_lost_is_left_out() -> None:
+    """Its manager tells of the fault, and nobody of how it went on."""
+    mine = history(witnessed(1, "latency"), call(2, 2, ok=True), over(3))
+    begun = Record("", 0.0, "run", "p1.r1", "info", 0, PromptStarted(prompt_index=1, prompt="a prompt"))
+    other = history(witnessed(4, "latency"), call(5, 2, ok=True), trial="p2.r1")
+    assert [one.trial for one in mttr(History([begun, *mine.records, *other.records])).incidents] == ["p1.r1"]
+    assert [one.trial for one in mttr(History([*mine.records, *other.records])).incidents] == ["p1.r1", "p2.r1"]
 
 
 def only(found: History) -> tuple[str, float, float | None]:

@@ -52,6 +52,12 @@ def test_without_faults_both_rates_are_0() -> None:
     assert (found.epsilon, found.rate) == (0, 0)
 
 
+def test_where_nothing_was_called_no_fault_has_a_rate() -> None:
+    found = point(planned(injection("latency", 0.5)), PASSED, ())
+    assert found is not None
+    assert (found.epsilon, found.rate) == (0, 0)
+
+
 @pytest.mark.parametrize("more", [{"calls": [1]}, {"triggers": {"after_s": 3}}])
 def test_a_fault_that_does_not_come_by_chance_has_no_rate(more: dict[str, Any]) -> None:
     assert point(planned(injection("latency", 1.0, **more)), PASSED, CALLED) is None

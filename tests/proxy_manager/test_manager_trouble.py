@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from chaoslab.core import events
 from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Plan
 from chaoslab.record.runs import Run
-from chaoslab.wire.client import ToxiproxyDown, ToxiproxyError
+from chaoslab.wire.client import ToxicInfo, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
 from tests.proxy_manager.manager_parts import (
@@ -390,5 +391,21 @@ def test_with_the_last_run_goes_its_trouble_and_proxies_that_do_not_go_are_one(d
         eventually(lambda: not lab.manager.status()["runs"])
         assert lab.manager.health().trouble == ("" if drops else "no (HTTP 500)")
         vars(toxiproxy).pop("destroy", None)
+
+    with_lab(tmp_path, Plan(1), story)
+
+
+def test_what_somebody_else_does_to_a_proxy_is_said_once_and_when_it_is_gone(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        def warnings() -> list[str]:
+            return [event.message for _, event in lab.history().of(events.LabWarning)]
+
+        lab.toxiproxy.add_toxic("weather", ToxicInfo("mine", "latency", attributes={"latency": 1500}))
+        eventually(lambda: len(warnings()) == 1)
+        lab.toxiproxy.remove_toxic("weather", "mine")
+        eventually(lambda: len(warnings()) == 2)
+        first, second = warnings()
+        assert re.fullmatch(r"not from this lab: latency on weather since \d\d:\d\d:\d\d", first)
+        assert second == "latency on weather, which was not from this lab, is gone"
 
     with_lab(tmp_path, Plan(1), story)

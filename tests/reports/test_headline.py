@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import httpx
 
 import chaoslab as lab
 from chaoslab.core.events import RunFinished
@@ -143,3 +146,32 @@ def test_what_could_be_judged_and_what_was_scheduled_is_told_without_zeros(tmp_p
     pages = ["".join(formats.files(kind, found).values()) for kind in ("markdown", "html")]
     assert all("as failed or not: nothing was stated about right answers" in page for page in pages)
     assert all("o fault was scheduled" in page and " of 0 scheduled" not in page for page in pages)
+
+
+def test_what_fails_at_a_service_though_nobody_injected_it_stands_in_the_first_sentence(tmp_path: Path) -> None:
+    def agent(_prompt: str) -> str:
+        for _ in range(2):
+            httpx.get("http://shop.test/price")
+        with contextlib.suppress(LookupError):
+            gone(item="pen")
+        return f"It costs {price(item='pen')['price']}."
+
+    def gone(*, item: str) -> None:
+        raise LookupError(item)
+
+    def head(name: str, *faults: Any, status: int = 503) -> Any:
+        lab.run(
+            agent, "What is the price?", reads=[price, gone], services={"shop.test": lambda _: (status, "")},
+            faults=[lab.inject("latency", "price", delay_s=0.1), *faults], facts=["12"], effects=[],
+            logs=tmp_path / name,
+        )  # fmt: skip
+        return Contents.of(History.read(tmp_path / name / "latest"), where="x").headline
+
+    well = "All of 1 judged trial ended well"
+    dead = head("dead")
+    assert dead.said == f"{well}; 2 failures at services that nobody injected, in 1 of 1 trial"
+    assert dead.tone is Tone.OPEN
+    refused = head("refused", status=404)
+    assert (refused.said, refused.tone) == (well, Tone.GOOD), "a service's own no is no damage"
+    later = head("later", lab.inject("latency", "shop.test", delay_s=0.1, calls=[1]))
+    assert later.said == well, "it may be a consequence of the fault that hit the service before"

@@ -63,7 +63,7 @@ def test_it_names_the_run_and_counts_its_trials_calls_and_faults(tmp_path: Path)
 def test_the_verdict_harm_and_failures_come_before_the_tables(tmp_path: Path) -> None:
     text = render(RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write())))
     starts = [
-        "Harm was done in 2 of 60 trials.\n",
+        "Harm was done in 2 of 60 trials; ",
         "\nharm: ",
         "\nwhat hurt most:\n",
         "\nfailures:\n",
@@ -281,7 +281,7 @@ def test_times_that_are_all_the_same_have_no_interval_and_none_is_infinite(tmp_p
 
 
 def test_limits_are_named_and_what_they_refused_is_counted(tmp_path: Path) -> None:
-    calls = paid(tmp_path, lab.inject("budget", "rate", calls=1), trials=2)
+    calls = paid(tmp_path, lab.inject("budget", "rate", calls_max=1), trials=2)
     assert "budget: the limit of 1 calls refused 2 calls in 2 trials\n" in render(RunReport.of(calls))
     events = [
         RunStarted(seed=1, settings={}, plan={}, prompts=1, now="", model="", world="local", asked=["asked"]),

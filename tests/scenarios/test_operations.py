@@ -48,6 +48,23 @@ def test_a_call_that_fails_is_judged_and_the_next_is_made() -> None:
     assert lost.rulings[0].trial.end_state == {"17": 1}
 
 
+def test_an_operation_that_fails_has_failed_and_one_that_is_late_has_not() -> None:
+    (failed,) = steps().fault("tool_error", "book", calls=[1]).run()
+    assert str(failed.state) == "failed"
+    assert failed.rulings[0].why.startswith("operation 3 failed: book: ")
+    accepting = steps().set(accept=["correct", "degraded", "failed", "unknown"])
+    (accepted,) = accepting.fault("tool_error", "book", calls=[1]).run()
+    assert str(accepted.state) == "passed"
+    (late,) = steps().fault("latency", "refund", delay_s=3.0, calls=[1]).run()
+    assert (str(late.state), late.met) == ("passed", 2)
+
+
+def test_one_operation_alone_fails_too() -> None:
+    made = lab.scenario("one").reads(book).set(trials=2).call("book", {"order": 17})
+    (alone,) = made.fault("refused", "book").run()
+    assert [str(ruling.state) for ruling in alone.rulings] == ["failed", "failed"]
+
+
 def test_a_call_has_assertions_of_its_own() -> None:
     made = lab.scenario("once").tools(refund).set(trials=1, accept=["correct", "degraded"])
     made = made.call("refund", {"order": 1}, expect=[lab.expect.answer_contains("refunded")])

@@ -109,7 +109,8 @@ def test_stress_tells_the_share_at_each_level_and_where_it_breaks(project: Path,
     assert main(["stress", str(project), "--iterations", "40", "--levels", "0,1", "--chart", str(chart)]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "refund: 40 trials at each level, beside its own 2 faults"
-    assert said[2].split()[:5] == ["0", "0", "%", "100%", "91%–100%"]
+    assert said[1].split("  ")[-1] == "not judged"
+    assert said[2].split()[:7] == ["0", "0", "%", "100%", "91%–100%", "20", "0"]
     assert said[-1] == "it breaks at level 1: less than 100% of its trials pass"
     assert chart.read_bytes().startswith(b"\x89PNG")
     page = chart.with_suffix(".html")

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import chaoslab as lab
 from chaoslab.cli import main
-from chaoslab.execution.scenarios.load import load
+from chaoslab.execution.scenarios.load import ScenarioErrors, load
 from chaoslab.execution.scenarios.running import run
 from chaoslab.record.rulings import Rulings
 
@@ -389,3 +390,28 @@ def test_a_dry_run_tells_a_fault_of_a_later_turn(here: Path, capsys: Said) -> No
     assert main(["test", "x.chaos.yaml", "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert said.splitlines()[-1] == "  trial 1: latency on refund at the calls that fit on_turn=[2]"
+
+
+class Order:
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def run(self) -> str:
+        return f"order {self.number} is paid back"
+
+
+def test_a_mapping_names_the_tools_as_in_python(tmp_path: Path) -> None:
+    made = lab.scenario("named").agent(lambda _: Order(17).run()).tools({"refund": Order.run}).ask("Refund order 17.")
+    (result,) = made.fault("lost_reply", "refund", calls=[1]).set(trials=1, accept=["failed"]).run()
+    assert [(effect["effect"], effect["number"]) for effect in result.rulings[0].trial.effects] == [("refund", 17)]
+    file = tmp_path / "named.chaos.yml"
+    file.write_text(
+        "name: named\nagent: here:answer\nprompt: Refund order 17.\ntools: {refund: 'here:Order.run', pay: 'here:x'}\n"
+        "faults: [{fault: lost_reply, target: refnd}]\n"
+    )
+    (tmp_path / "here.py").write_text("class Order:\n    def run(self): ...\ndef answer(prompt): ...\n")
+    with pytest.raises(ScenarioErrors) as wrong:
+        load(file)
+    said = str(wrong.value).splitlines()
+    assert f"{file}:4:40: here:x cannot be imported: here.py has no 'x'" in said
+    assert f"{file}:5:38: no tool is called 'refnd': did you mean 'refund'?" in said

@@ -128,9 +128,9 @@ def test_the_level_and_the_budget_are_drawn() -> None:
         drawn = scenario.drawn(1, number)
         chances = {each.chance for each in drawn.injections if each.name.startswith("level network")}
         (budget,) = (each for each in drawn.injections if each.name == "budget")
-        assert budget.choices[0].params["calls"] == drawn.values["budget.calls"]
+        assert budget.choices[0].params["calls_max"] == drawn.values["budget.calls_max"]
         assert drawn.injections[-1] == budget
-        seen.add((drawn.values["chaos_level"], len(chances), drawn.values["budget.calls"]))
+        seen.add((drawn.values["chaos_level"], len(chances), drawn.values["budget.calls_max"]))
     assert {level for level, *_ in seen} == {0, 0.25, 2}
     assert {calls for *_, calls in seen} == {1, 2, 3}
     assert all(bool(level) == bool(chances) for level, chances, _ in seen)

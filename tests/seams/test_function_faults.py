@@ -155,7 +155,7 @@ def test_a_hard_budget_lets_so_many_calls_pass() -> None:
             return error.status
         return 200
 
-    trial = lab.run(agent, "go", tools=[refund], faults=[lab.inject("budget", "refund", calls=2)], facts=[])
+    trial = lab.run(agent, "go", tools=[refund], faults=[lab.inject("budget", "refund", calls_max=2)], facts=[])
     assert trial.answer == [200, 200, 429, 429]
 
 

@@ -141,6 +141,14 @@ def test_a_changed_value_keeps_to_its_schema(value: Any, fitted: Any) -> None:
     assert schema.fitted(value, TRUE, ORDER) == fitted
 
 
+def test_a_call_of_a_tool_has_its_values_fitted() -> None:
+    call = mcp.message(CALL)
+    assert call is not None
+    assert call.fitted({**TRUE, "total": 0}, TRUE, ORDER) == TRUE
+    assert call.fitted({"n": "7"}, {"n": 3}) == {"n": 3}
+    assert call.fitted("another", "a text") == "another"
+
+
 def test_without_a_schema_a_value_keeps_to_the_form_of_the_true_one() -> None:
     form = schema.schema_of({"a": [{"b": 1, "c": None}], "d": 2.5})
     assert schema.fitted({"a": [{"b": 2}]}, {"a": [{"b": 1, "c": None}], "d": 2.5}, form) == {

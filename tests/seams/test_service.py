@@ -568,7 +568,7 @@ def test_a_service_that_a_fault_is_aimed_at_and_nobody_asks_is_warned_of() -> No
 
 def test_a_budget_of_calls_counts_the_requests_to_services() -> None:
     met, trial = met_by(
-        by_requests, ("GET", "/1"), ("GET", "/2"), ("GET", "/3"), faults=[lab.inject("budget", "shop", calls=2)]
+        by_requests, ("GET", "/1"), ("GET", "/2"), ("GET", "/3"), faults=[lab.inject("budget", "shop", calls_max=2)]
     )
     assert [got[0] for got, _ in met] == [200, 200, 429]
     assert places(trial) == [(3, 1)]
@@ -1147,12 +1147,14 @@ def test_a_request_means_the_fields_of_its_body_and_its_query(asked: HttpRequest
     (http_request("/a?y=2", b'{"query": "tea"}'), "query", "milk"),
     (http_request("/a", b"x=1&y=a+b", "application/x-www-form-urlencoded"), "x", "2"),
     (http_request("/a", b"[1, 2]"), "body", [1]),
+    (http_request("/a?y=2", b""), "query", {"y": "3"}),
 ])  # fmt: skip
 def test_a_changed_meaning_is_another_request(asked: HttpRequest, key: str, value: Any) -> None:
     wanted = {**asked.meaning(), key: value}
     changed = asked.with_meaning(wanted)
     assert changed.meaning() == wanted
     assert changed.header(b"content-length") == str(len(changed.body))
+    assert bool(changed.body) is bool(asked.body)
 
 
 def test_the_intent_of_a_request_is_that_of_its_meaning_though_another_of_the_same_bytes_came_before() -> None:

@@ -267,3 +267,8 @@ class Till:
 def test_a_static_method_has_no_object_to_leave_out() -> None:
     trial = lab.run(lambda _: Till.refund(17), "Refund", tools=[Till.refund])
     assert trial.effects == [{"effect": "refund", "order": 17}]
+
+
+def test_a_function_in_c_without_a_signature_is_told_by_the_places_of_its_arguments() -> None:
+    told = WrappedFunction("largest", max, effect=True).arguments((17, 4), {"key": None})
+    assert told == {"argument 1": 17, "argument 2": 4, "key": None}

@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 from chaoslab.analysis.verdict.judge import judge, judgeable, verdicts
-from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.verdict.table import Basis, Outcome
 from chaoslab.core.events import (
     AttemptRef,
     CallDisturbed,
     CallFinished,
     Effect,
+    EndState,
     Event,
     FaultArmed,
     FaultHealed,
@@ -21,6 +23,7 @@ from chaoslab.core.events import (
     PromptStarted,
 )
 from chaoslab.record.history import History
+from chaoslab.record.spoken import Spoken
 from tests.verdict.trials import (
     ANA,
     REVIEW,
@@ -321,6 +324,49 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         Outcome.DEGRADED,
         "the answer says that something could not be confirmed",
     ),
+    *(
+        (
+            f"a status {status} beside a denial",
+            [started([], [ANA]), finished(f"I could not send the message to Ana: status {status}.")],
+            outcome,
+            "missing: message to ana sent",
+        )
+        for status, outcome in ((504, Outcome.DEGRADED), (505, Outcome.UNKNOWN))
+    ),
+    (
+        "doubt beside a claim is neither",
+        [started([], [ANA]), message("ana", "21.4"), finished("The message may have been sent. I sent the message.")],
+        Outcome.UNKNOWN,
+        "its effects are as they should be, but it is not clear what it denies",
+    ),
+    (
+        "a denial beside a state that could not be read",
+        [
+            replace(compared("Done."), state={"n": 1}, effects=None),
+            EndState(error="closed"),
+            finished("I could not place the order."),
+        ],
+        Outcome.UNKNOWN,
+        "its end state cannot be judged: closed; it is not clear what it denies",
+    ),
+    (
+        "nothing was asked for and is there",
+        [started([], [{**ANA, "text": None}]), effect("message_sent", to="ana", text=None, id=1), finished("Sent.")],
+        Outcome.CORRECT,
+        "all that was stated holds",
+    ),
+    (
+        "nothing is there and its word was asked for",
+        [started([], [{**ANA, "text": "None"}]), effect("message_sent", to="ana", text=None, id=1), finished("Sent.")],
+        Outcome.HARM,
+        "message to ana sent, but its text is nothing instead of 'None'",
+    ),
+    (
+        "its word is there and nothing was asked for",
+        [started([], [{**ANA, "text": None}]), effect("message_sent", to="ana", text="None", id=1), finished("Sent.")],
+        Outcome.HARM,
+        "message to ana sent, but its text is 'None' instead of nothing",
+    ),
     ("the twin's answer", [compared("21.4 °C"), finished("21.4 °C")], Outcome.CORRECT, "the answer is its twin's"),
     (
         "the twin's effect and answer",
@@ -490,6 +536,33 @@ def test_a_trial_that_hangs_says_who_waited_last_and_for_what(tried: list[tuple[
     end = raised("", "hung")[-1]
     verdict = judge(history(started([], []), *(raised(*each)[1] for each in tried), end), TRIAL)
     assert (verdict.outcome, verdict.why) == (Outcome.HUNG, why)
+
+
+def test_a_trial_that_the_lab_disturbed_proves_nothing_though_it_hangs() -> None:
+    ends = PromptFinished(
+        prompt_index=1, prompt="a prompt", status="failed", answer="", attempts=1, duration_s=1.0, error_type="hung"
+    )
+    verdict = judge(history(started([], []), CUT, ends), TRIAL)
+    assert (verdict.outcome, verdict.evidence[-1].kind) == (Outcome.INVALID, Kind.DISTURBED)
+
+
+def test_a_state_that_could_not_be_read_is_the_reason_beside_the_twin_s_own_answer() -> None:
+    begun = replace(compared("Done."), state={"n": 1}, effects=None)
+    verdict = judge(history(begun, EndState(error="closed"), finished("Done.")), TRIAL)
+    assert (verdict.outcome, verdict.why) == (Outcome.UNKNOWN, "its end state cannot be judged: closed")
+
+
+def test_where_nothing_was_to_be_done_the_reason_is_the_answer_alone() -> None:
+    verdict = judge(history(compared("All is well."), finished("It went fine.")), TRIAL)
+    assert verdict.outcome is Outcome.UNKNOWN
+    assert verdict.why.startswith("its answer cannot be compared with its twin's")
+
+
+def test_a_person_is_heard_on_an_answer_that_is_its_twins() -> None:
+    told = history(compared("21.4 °C"), finished("21.4 °C"))
+    told.spoken = Spoken(labels={TRIAL: "wrong"})
+    verdict = judge(told, TRIAL)
+    assert (verdict.outcome, verdict.basis) == (Outcome.WRONG, Basis.LABEL)
 
 
 def test_a_denial_that_the_twin_makes_too_is_a_way_of_speaking() -> None:

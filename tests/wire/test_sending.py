@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from chaoslab.core.exchange import Failure
-from chaoslab.wire.sending import Sockets, Transport, send
+from chaoslab.wire.sending import Sockets, Transport, send, text_of
 
 TLS = httpx.create_ssl_context()
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n%b\r\n{}"
@@ -63,6 +63,19 @@ class Service:
 
 async def asked(way: Transport, request: httpx.Request, *, within_s: float = WITHIN_S) -> int:
     return (await send(way, request, within_s=within_s)).status
+
+
+@pytest.mark.parametrize(("sent", "read"), [("Zürich".encode(), "Zürich"), ("Zürich".encode("latin-1"), "Zürich")])
+def test_a_header_s_text_is_utf_8_or_else_latin_1(sent: bytes, read: str) -> None:
+    assert text_of(sent) == read
+
+
+def test_a_header_that_comes_twice_has_both_values() -> None:
+    async def story(way: Transport, get: Callable[[str], httpx.Request]) -> None:
+        reply = await send(way, get("/"), within_s=WITHIN_S)
+        assert reply.headers["set-cookie"] == "a=1, b=2"
+
+    Service(header=b"Set-Cookie: a=1\r\nset-cookie: b=2\r\n").tried(story)
 
 
 def test_one_connection_serves_requests_that_follow_each_other() -> None:

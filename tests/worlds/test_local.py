@@ -108,6 +108,68 @@ def test_after_kill_9_no_part_is_left_and_the_next_run_starts_clean(tmp_path: Pa
     assert len(list(kept.of(PromptFinished))) >= 1
 
 
+SECRETS = {"GROQ_API_KEY": "gsk_0fTheUserAbcdefghijkl", "TRANSLATOR_KEY": "tr_0fTheUserAbcdefgh"}
+PASSWORD = "N0tForYourEyes"
+
+
+def under(pid: int) -> dict[int, str]:
+    """The command lines of a process and of all that it has started, by their numbers."""
+    parents, found = dict[int, int](), dict[int, str]()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
+    mine, more = {pid}, {pid}
+    while more := {child for child, parent in parents.items() if parent in more} - mine:
+        mine |= more
+    return {each: found[each] for each in mine if each in found}
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="it reads command lines in /proc")
+def test_no_part_shows_a_key_in_its_command_line(tmp_path: Path) -> None:
+    """The model looks while it is asked, when all parts run."""
+    shown: dict[int, str] = {}
+
+    class Looking(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.answer(200, b'{"data": [{"id": "a-model"}]}')
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            shown.update(under(lab.pid))
+            self.answer(503, b"{}")
+
+        def answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Looking) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        own = {**SECRETS, "MODEL": "a-model", "MODEL_URL": f"http://me:{PASSWORD}@127.0.0.1:{server.server_port}"}
+        typed = command(
+            "lab", f"BASE_PORT={free_base()}", prompts(tmp_path, EASY[1:]), "TOXIC_PROB=0", "PROMPT_LIMIT=0"
+        )
+        with subprocess.Popen(
+            typed,
+            cwd=tmp_path,
+            env={**environment(), **own},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as lab:
+            said = lab.communicate(timeout=120)[0]
+        server.shutdown()
+    for part in ("toxiproxy", "tools", "manager", "agent", "lab"):
+        assert any(f"chaoslab {part}" in line for line in shown.values()), (part, said)
+    for secret in (*SECRETS.values(), PASSWORD):
+        assert [line for line in shown.values() if secret in line] == []
+        assert secret not in said
+
+
 def test_ctrl_c_keeps_and_sums_up_what_there_is(tmp_path: Path) -> None:
     slow = ("TOXIC_PROB=1", "TOXICS=latency", "LATENCY_MS=300", "JITTER_MS=0")
     base = free_base()

@@ -28,7 +28,7 @@ _ADMISSIONS = (
     r"|not confirmed)\W*$",
     r"\b(?:may|might|could) (?:or may not |already |possibly |well )?have\b|\bmay or may not\b|\bit is possible that\b",
     r"\bno (?:\w+ )?(?:reply|response|answer|confirmation|data|reading|result|value|figure)s?\b",
-    r"\bnothing (?:was|has been|is|went|came|could)\b|\bnot sure\b|\b(?:un|not )certain\b|\bcan(?:not|'t) tell\b",
+    r"\bnothing (?:was|has been|is|went|came|could)\b|\bnot sure\b|\b(?:un|not )certain\b|\bcannot tell\b",
     r"\bdon't know\b|\bdo not know\b|\bwhether or not\b|\bunknown whether\b|\bunclear (?:whether|if)\b",
     r"\b(?:was|were|been|got|is) (?:\w+ )?(?:refused|rejected|denied|declined|blocked|dropped|lost"
     r"|interrupted|aborted)\b",
@@ -66,8 +66,7 @@ _ADMITS, _CLAIMING = re.compile("|".join(_ADMISSIONS)), re.compile(_CLAIMS)
 _DOUBTING, _QUIET, _PAST, _MAYBE = (re.compile(each) for each in (_DOUBTS, _NO_TROUBLE, _EARLIER, _IF))
 _SENTENCE = re.compile(r"(?<=[.!?;…])\s+|\n+|\s*\|\s*|\s+[–—-]\s+|,? (?:but|however|yet|although|though)\b,?|: ")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|“[^“”\n]*”|(?<!\w)'[^'\n]*'(?!\w)")
-_ROW = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
-"""A line of a table, which is no sentence."""
+_ROW = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)  # a line of a table, which is no sentence
 _MARKS = re.compile(r"[*_`#>]+")
 _NEGATED = re.compile(
     r"\b(?:not|never|no longer)\b|n't\b|\bcannot\b|\bno\b|\bnone\b|\bneither\b|\bun(?:able|successful)"
@@ -94,8 +93,8 @@ class Reading:
 @lru_cache(maxsize=256)
 def read(answer: str, deeds: tuple[str, ...] = (), twin: str = "") -> Reading:
     """The sentences of an answer. `deeds`: the names of effects, such as "refund_order": the past of their verbs claims
-    them. `twin`: the answer without faults, whose sentences admit nothing. A structured answer, and one of more
-    than 20,000 characters, has no sentences."""
+    them. `twin`: the answer without faults, whose sentences admit nothing. A structured answer, and one of more than
+    20,000 characters, has none."""
     if len(answer) > READ_MAX or structure(answer) is not None:
         return Reading()
     past = _past(deeds)
@@ -123,7 +122,8 @@ def read(answer: str, deeds: tuple[str, ...] = (), twin: str = "") -> Reading:
 
 
 def _sentences(answer: str) -> list[str]:
-    return _SENTENCE.split(unquoted(_MARKS.sub("", _ROW.sub("", folded(answer))).replace("❌", " failed ")))
+    text = _MARKS.sub("", _ROW.sub("", folded(answer))).replace("❌", " failed ")
+    return _SENTENCE.split(unquoted(text.replace("can't", "cannot")))
 
 
 def unquoted(text: str) -> str:

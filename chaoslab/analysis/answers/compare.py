@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from difflib import SequenceMatcher
 from enum import StrEnum
 from functools import lru_cache
+from typing import Any
 
 from chaoslab.analysis.answers import structures
 from chaoslab.analysis.answers.normal import CURRENCIES, NUMBER_WORDS, normal, sorted_lists
@@ -55,11 +56,13 @@ class Comparison:
 @dataclass(frozen=True)
 class Twin:
     """The results of the same trial without faults, for a comparison. `answer`: None if it cannot be compared.
-    `seconds`: in the world's time; None if it cannot be compared. `calls`: the number of attempts."""
+    `seconds`: in the world's time; None if it cannot be compared. `calls`: the number of attempts. `effects`: the
+    effects, as those that must happen again, if nothing else was stated about the trial."""
 
     answer: str | None
     seconds: float | None
     calls: int
+    effects: Sequence[Mapping[str, Any]] | None = None
 
 
 _EQUAL = Comparison(Likeness.SAME, "the same answer")

@@ -35,6 +35,8 @@ STAGES = ("scheduled", "injected", "witnessed")
 
 NAMED = 3
 """The most faults that are named beside a failure that nobody injected."""
+FUNCTION = "function"
+"""The `via` of a call of a Python function, whose errors are words of the program."""
 NOTHING = "there was nothing in it to change"
 
 
@@ -257,6 +259,8 @@ class Uninjected:
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     late: Counter[tuple[str, str]] = field(default_factory=Counter)
     before: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
+    damage: Counter[str] = field(default_factory=Counter)
+    """By trial, the calls that got no answer from their service, or a 5xx, though no fault had hit it in the trial."""
 
     def __post_init__(self) -> None:
         self._may_fail = cache(traits.may_fail)
@@ -275,6 +279,13 @@ class Uninjected:
             self.counts[failure] += 1
             ended = place_in_time(record)
             before = {name for found, name in of_trial.get(at[0], ()) if place_in_time(found) < ended}
+            if (
+                at[0] is not None
+                and e.via != FUNCTION
+                and (e.status or 500) >= 500
+                and not any(name.endswith(f" on {e.target}") for name in before)
+            ):
+                self.damage[at[0]] += 1
             if before:
                 self.late[failure] += 1
                 self.before.setdefault(failure, Counter()).update(before)

@@ -92,6 +92,8 @@ class RunReport:
     not_met: Section[NotMet]
     disturbance: Section[Disturbance | None]
     uninjected: Section[list[Failure]]
+    damage: Section[Mapping[str, int]]
+    """By trial, the calls that failed at their service without a fault, as `Uninjected.damage`."""
     impacts: Section[Impacts]
     recovery: Section[Mttr]
     calls: Section[Calls]
@@ -185,6 +187,7 @@ class RunReport:
             not_met=found.not_met.section(lambda taken: NotMet(taken.result(), found.delivery.measure.scheduled)),
             disturbance=found.disturbances.section(lambda taken: taken.result()),
             uninjected=found.uninjected.section(lambda taken: taken.result()),
+            damage=found.uninjected.section(lambda taken: taken.damage),
             impacts=rows.section(lambda trials: impacts_of(trials, standings)),
             recovery=recovery,
             calls=found.calls.section(lambda taken: taken.result()),

@@ -177,12 +177,13 @@ class _Row(Protocol):
 
 
 def _beside(trial: Trial, calm: Mapping[Prompt, tuple[float | None, float | None]]) -> Beside | None:
-    if trial.twin_s is not None or trial.twin_calls is not None:
-        return Beside(trial.took_s, trial.twin_s, trial.attempts, trial.twin_calls, twin=True)
-    if trial.prompt is None or trial.prompt not in calm:
+    twin = trial.twin_s is not None or trial.twin_calls is not None
+    if not twin and trial.prompt not in calm:
         return None
-    seconds, attempts = calm[trial.prompt]
-    return Beside(trial.took_s, seconds, trial.attempts, attempts, twin=False)
+    seconds, attempts = (None, None) if trial.prompt is None else calm.get(trial.prompt, (None, None))
+    seconds = seconds if trial.twin_s is None else trial.twin_s  # the virtual twin of a trial in real time has none
+    attempts = attempts if trial.twin_calls is None else trial.twin_calls
+    return Beside(trial.took_s, seconds, trial.attempts, attempts, twin=twin)
 
 
 def _median(known: list[float]) -> float | None:

@@ -105,6 +105,12 @@ def effects_of(history: History, trial: str) -> list[Effect]:
     return [effect for _, effect in done_in(history, trial)]
 
 
+def wish(effect: Mapping[str, Any]) -> dict[str, Any]:
+    """The effect as one that must happen again. A list in it would be a choice of values, so it is wrapped in a
+    list."""
+    return {name: [value] if isinstance(value, list) else value for name, value in effect.items()}
+
+
 @dataclass(frozen=True)
 class Rules:
     """The user's statements about effects. `undoes`: the effects that take others back. `idempotent`: those that count
@@ -270,7 +276,7 @@ def _matches(wish: Mapping[str, Any], effect: Effect) -> bool:
         if key in _APART:
             continue
         there = content.get(key)
-        if (there is None or there != value) and not _same(key, value, there):
+        if there != value and not _same(key, value, there):
             return False
     return True
 
@@ -290,20 +296,24 @@ def _apart_from(stated: Sequence[Mapping[str, Any]], effect: Effect, told: str) 
     for wish in stated:
         if _nearly(wish, effect) and told_of(str(wish.get("effect")), wish) == told:
             key = _differing(wish, effect)[0]
-            return f" with the {key} {str(effect.content.get(key))[:SHOWN]!r}"
+            return f" with the {key} {_shown(effect.content.get(key))}"
     return ""
 
 
 def _difference(wish: Mapping[str, Any], effect: Effect) -> str:
     key = _differing(wish, effect)[0]
-    return f"its {key} is {str(effect.content.get(key))[:SHOWN]!r} instead of {str(wish[key])[:SHOWN]!r}"
+    return f"its {key} is {_shown(effect.content.get(key))} instead of {_shown(wish[key])}"
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else repr(str(value)[:SHOWN])
 
 
 def _same(key: str, wished: Any, value: Any) -> bool:
-    if value is None:
-        return wished is None
     if value == wished:
         return True
+    if value is None or wished is None:  # the word "None" is not nothing
+        return False
     options = wished if isinstance(wished, list) else [wished]
     if key in ("start", "end"):
         moments = [_moment(option) for option in options]

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from chaoslab.base.phrases import a
+from chaoslab.config.settings import name_secrets
 from chaoslab.execution.agents.calling import Ask, Start, after
 from chaoslab.execution.agents.case import AgentCase, AgentResult
 from chaoslab.execution.agents.functions import Fresh, bare, innermost, name_of, stand_in
@@ -69,6 +70,7 @@ class AgentSpec(AgentCase):
     @contextmanager
     def opened(self) -> Iterator[Callable[[TrialSpec], AgentResult]]:
         """A context that gives a function which runs one of the trials in this process."""
+        name_secrets(self.options.secret_names or ())
         with ExitStack() as stack:
             new, hung, exchanged = stack.enter_context(
                 {"virtual": self._virtual, "local": self._local}[self.options.world]()

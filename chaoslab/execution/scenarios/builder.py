@@ -46,7 +46,7 @@ class ScenarioBuilder:
         return self._named("fresh", make)
 
     def tools(self, *functions: Any) -> Self:
-        """More functions that change the world, or their "module:name"."""
+        """More functions that change the world, or their "module:name"; a mapping names them."""
         return self._more_named("tools", functions)
 
     def reads(self, *functions: Any) -> Self:
@@ -239,6 +239,11 @@ class ScenarioBuilder:
     def _more_named(self, key: str, given: Sequence[Any]) -> Self:
         made = self
         for each in given:
+            if isinstance(each, Mapping):
+                for given_name, function in each.items():
+                    made, name = made._object(key, function)
+                    made = made._with(key, {**made.data.get(key, {}), given_name: name})
+                continue
             made, name = made._object(key, each)
             made = made._more(key, [name])
         return made

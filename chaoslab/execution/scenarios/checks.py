@@ -18,7 +18,7 @@ from chaoslab.execution.scenarios.fault_checks import FaultChecks
 from chaoslab.execution.scenarios.lab_agent import LAB
 from chaoslab.execution.scenarios.located import Located
 from chaoslab.execution.scenarios.operations import words
-from chaoslab.execution.scenarios.scenario import Scenario, folders_of, name_of
+from chaoslab.execution.scenarios.scenario import Scenario, folders_of, name_of, names_of
 from chaoslab.execution.scenarios.sources import function_name
 from chaoslab.execution.scenarios.spaces import Space, space_or_value
 
@@ -127,7 +127,7 @@ class Checks:
         for key in ("agent", "fresh", "prompt", "turns", "user"):
             if getattr(spec, key):
                 self.say((key,), f"operations are done without an agent: leave {key} out", of_key=True)
-        names = [name_of(each, self.objects) for each in (*spec.tools, *spec.reads)]
+        names = names_of(spec, self.objects)
         for n, each in enumerate(spec.operations):
             if each.tool not in names and self._sure("tools", "reads"):
                 self.say(("operations", n, "tool"), f"no tool is called '{each.tool:.60}': {_meant(each.tool, names)}")
@@ -185,11 +185,10 @@ class Checks:
             if isinstance(dotted, str):
                 self._read(path, dotted)
         names: list[str] = [*spec.services, *spec.upstreams]
-        for key, given in (("tools", spec.tools), ("reads", spec.reads)):
-            for n, dotted in enumerate(given):
-                name = self._read((key, n), dotted)
-                known = known and name is not None
-                names.append(name or "")
+        for key, place, given, dotted in spec.functions:
+            name = self._read((key, place), dotted)
+            known = known and (name is not None or bool(given))
+            names.append(given or name or "")
         return names if known and self._sure(*PLACES) else None
 
     def _read(self, path: tuple[str | int, ...], dotted: str) -> str | None:

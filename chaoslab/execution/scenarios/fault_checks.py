@@ -14,7 +14,7 @@ from chaoslab.core.inject import check
 from chaoslab.core.levels import FAMILIES, USUAL, level
 from chaoslab.core.plan import Injection, check_cascades
 from chaoslab.execution.scenarios.lab_agent import LAB
-from chaoslab.execution.scenarios.scenario import BUDGET, name_of
+from chaoslab.execution.scenarios.scenario import BUDGET, names_of
 from chaoslab.execution.scenarios.spaces import FIXED, DrawnFault, Listed, Space, Spaces, space_of, space_or_value
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class FaultChecks:
         own = spec.agent == LAB
         models = {MODEL} if own else set(spec.models)
         names = [
-            *(name_of(each, self.objects) for each in (*spec.tools, *spec.reads)),
+            *names_of(spec, self.objects),
             *(n for n in (*spec.services, *spec.upstreams, *(SERVICES if own else ())) if n not in models),
         ]
         usable = USUAL if not models else FAMILIES

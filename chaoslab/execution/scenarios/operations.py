@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.boundary import let_through
 from chaoslab.base.jsonable import describe_error, to_jsonable
+from chaoslab.core.events import PromptFinished, TurnFinished
+from chaoslab.record.history import History
 
 if TYPE_CHECKING:
     from chaoslab.execution.scenarios.spec import OperationSpec
+
+FAILED = "I could not complete "
+"""The beginning of the answer of an operation that failed."""
 
 
 def words(operation: OperationSpec) -> str:
@@ -73,7 +78,15 @@ async def _awaited(step: Step, found: Any) -> str:
 
 
 def _failed(step: Step, error: BaseException) -> str:
-    return f"I could not complete {step.name}: {describe_error(error)}"
+    return f"{FAILED}{step.name}: {describe_error(error)}"
+
+
+def failed_one(history: History) -> str:
+    """The first operation of a trial that failed, with its error, as part of a line; empty if none did."""
+    ended = [(event.turn, event.answer) for _, event in history.of(TurnFinished)]
+    ended = ended or [(1, event.answer) for _, event in history.of(PromptFinished)]
+    found = next((pair for pair in ended if pair[1].startswith(FAILED)), None)
+    return "" if found is None else f"operation {found[0]} failed: {found[1].removeprefix(FAILED)}"
 
 
 def _text(value: Any) -> str:

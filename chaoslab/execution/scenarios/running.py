@@ -32,7 +32,7 @@ from chaoslab.execution.scenarios.command_agent import CommandAgent
 from chaoslab.execution.scenarios.lab_agent import LAB
 from chaoslab.execution.scenarios.located import ScenarioError
 from chaoslab.execution.scenarios.modules import modules_of
-from chaoslab.execution.scenarios.operations import Step, makes
+from chaoslab.execution.scenarios.operations import Step, failed_one, makes, words
 from chaoslab.execution.scenarios.scenario import BUDGET, Scenario
 from chaoslab.execution.trial import Trial, numbered
 from chaoslab.record.rulings import RulingsFile, State, TrialRuling
@@ -54,6 +54,8 @@ class Rules:
     expect: Sequence[Assertion] = ()
     by_turn: Mapping[int, Sequence[Assertion]] = field(default_factory=dict)
     count_words: bool = False
+    operations: bool = False
+    """There is no agent, but operations, and one that fails has failed, whatever could be said of an answer."""
 
     @property
     def asked(self) -> list[str]:
@@ -195,7 +197,7 @@ def run(
     spec = scenario.spec
     count = spec.trials if trials is None else trials
     numbers = range(count) if only is None else [only - 1]
-    rules = Rules(spec.accept, scenario.expect, scenario.by_turn, spec.count_words)
+    rules = Rules(spec.accept, scenario.expect, scenario.by_turn, spec.count_words, bool(spec.operations))
     seed = spec.seed if seed is None else seed
     drawn = partial(scenario.drawn, seed) if scenario.spaces else None
     result = Result(scenario)
@@ -257,13 +259,16 @@ def ruled(rules: Rules, number: int, trial: Trial) -> Ruling:
         missed = tuple(missing(rules, trial, opinions))
     except Unjudged as error:
         return Ruling(number, trial, State.INVALID, line(str(error), WHY), opinions=tuple(opinions))
-    guessed = not verdict.certain and not rules.count_words
-    unknown = (verdict.outcome is Outcome.UNKNOWN or guessed) and "unknown" not in rules.accept
+    outcome = verdict.outcome if verdict.certain or rules.count_words else Outcome.UNKNOWN
+    unknown = outcome is Outcome.UNKNOWN and "unknown" not in rules.accept
     asserted = bool(rules.expect or rules.by_turn)
     why = ""
-    if (str(verdict.outcome) not in rules.accept or guessed) and not (unknown and asserted and not _unclear(verdict)):
+    if str(outcome) not in rules.accept and not (unknown and asserted and not _unclear(verdict)):
         why = line(f"{verdict.name}: {verdict.why}", WHY)
     state = State.FAILED if missed or (why and not unknown) else State.INVALID if why else State.PASSED
+    judged = state is State.FAILED or not rules.operations or "failed" in rules.accept
+    if not judged and (failed := failed_one(trial.history)):
+        return Ruling(number, trial, State.FAILED, line(failed, WHY), missed, tuple(opinions))
     return Ruling(number, trial, state, why, missed, tuple(opinions), unknown=state is State.INVALID)
 
 
@@ -358,26 +363,31 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
     def named(where: str, dotted: str) -> Any:
         return _imported(scenario, where, dotted)
 
-    def listed(where: str, names: Sequence[str]) -> list[Any]:
-        return [named(where, name) for name in names]
+    functions = [(key, given, named(key, dotted)) for key, _, given, dotted in spec.functions]
 
-    tools, reads = listed("tools", spec.tools), listed("reads", spec.reads)
+    def listed(key: str) -> Any:
+        own = [(given, function) for of, given, function in functions if of == key]
+        return dict(own) if own and own[0][0] else [function for _, function in own]
+
     if spec.operations:
-        by_name = dict(zip(scenario.functions, (*tools, *reads), strict=True))
+        by_name = dict(zip(scenario.functions, [function for _, _, function in functions], strict=True))
         agent: Any = fresh(makes([Step(by_name[each.tool], each.tool, each.args) for each in spec.operations]))
     elif isinstance(spec.agent, CommandSpec):
         agent = _command(scenario, spec.agent)
     else:
         agent = named("agent", spec.agent) if spec.agent else fresh(named("fresh", spec.fresh or ""))
     made = {
-        "tools": tools,
-        "reads": reads,
+        "tools": listed("tools"),
+        "reads": listed("reads"),
         "services": {host: named("services", dotted) for host, dotted in spec.services.items()},
         "faults": scenario.injections,
         "state": named("state", spec.state) if spec.state else None,
         "judge": named("judge", spec.judge_named) if spec.judge_named else spec.judge,
         "says": named("says", spec.says) if isinstance(spec.says, str) else spec.says,
     }
+    calls = [words(each) for each in spec.operations]
+    if len({*calls}) < len(calls):
+        made["anyway"] = True  # the user's own calls repeat an effect
     return agent, {each.name: made.get(each.name, getattr(spec, key_of(each))) for each in keys()}
 
 

@@ -55,12 +55,17 @@ class Scenario:
     @property
     def functions(self) -> list[str]:
         """The names of its tools and reads in plans and logs."""
-        return [name_of(each, self.objects) for each in (*self.spec.tools, *self.spec.reads)]
+        return names_of(self.spec, self.objects)
 
 
 def folders_of(folder: Path | None) -> list[Path]:
     """The folders in which a scenario's modules are sought, the first one first: its own, and the current one."""
     return list(dict.fromkeys([(folder or Path()).resolve(), Path.cwd()]))
+
+
+def names_of(spec: ScenarioSpec, objects: Mapping[str, Any]) -> list[str]:
+    """The names of the tools and reads in plans and logs."""
+    return [given or name_of(dotted, objects) for _, _, given, dotted in spec.functions]
 
 
 def name_of(dotted: str, objects: Mapping[str, Any]) -> str:

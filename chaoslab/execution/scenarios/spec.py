@@ -103,6 +103,11 @@ DrawnLimit = Annotated[
     Discriminator(form),
 ]
 Dotted = Annotated[str, Field(pattern=DOTTED)]
+ToolName = Annotated[str, Field(pattern=r"^[\w.:/-]{1,100}$")]
+Functions = Annotated[
+    Annotated[list[Dotted], Tag("a list")] | Annotated[dict[ToolName, Dotted], Tag("names")],
+    Discriminator(lambda value: "names" if isinstance(value, Mapping) else "a list"),
+]
 Name = Annotated[str, Field(pattern=r"^[\w][\w .,()'+-]{0,99}$")]
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 Texts = Annotated[list[str], BeforeValidator(_listed), PlainSerializer(_alone), Field(min_length=1, max_length=100)]
@@ -202,7 +207,7 @@ class BudgetSpec(Strict):
     @property
     def limits(self) -> dict[str, Any]:
         """The limits by the names that the fault `budget` has for them."""
-        return {"tokens": self.tokens, "cost_usd": self.dollars, "calls": self.calls, "seconds": self.seconds}
+        return {"tokens": self.tokens, "cost_usd": self.dollars, "calls_max": self.calls, "seconds": self.seconds}
 
 
 class SloSpec(Strict):
@@ -235,8 +240,8 @@ class ScenarioSpec(Strict):
     description: str = ""
     agent: Agent | None = None
     fresh: Dotted | None = None
-    tools: list[Dotted] = Field(default_factory=list)
-    reads: list[Dotted] = Field(default_factory=list)
+    tools: Functions = Field(default_factory=list)
+    reads: Functions = Field(default_factory=list)
     services: dict[str, Dotted] = Field(default_factory=dict)
     upstreams: dict[str, Text] = Field(default_factory=dict)
     models: list[str] = Field(default_factory=list)
@@ -278,7 +283,20 @@ class ScenarioSpec(Strict):
         """All names of the form module:name."""
         says = self.says if isinstance(self.says, str) else None
         one = (self.agent if isinstance(self.agent, str) else None, self.fresh, self.state, says, self.judge_named)
-        return [*filter(None, one), *self.tools, *self.reads, *self.services.values()]
+        functions = [dotted for _, _, _, dotted in self.functions]
+        return [*filter(None, one), *functions, *self.services.values()]
+
+    @property
+    def functions(self) -> list[tuple[str, str | int, str, str]]:
+        """Its tools and reads: the key of each, its place below it, the name that it is given ("": its own), and
+        module:name."""
+        found: list[tuple[str, str | int, str, str]] = []
+        for key, given in (("tools", self.tools), ("reads", self.reads)):
+            if isinstance(given, dict):
+                found += [(key, name, name, dotted) for name, dotted in given.items()]
+            else:
+                found += [(key, n, "", dotted) for n, dotted in enumerate(given)]
+        return found
 
 
 PARTS: dict[str, type[Strict]] = {
@@ -292,7 +310,11 @@ PARTS: dict[str, type[Strict]] = {
 """The types of the mappings below a scenario's keys."""
 DRAWN = ("after", "tokens", "calls", "seconds", "chaos_level")
 """The keys whose value each trial may draw, beside those of a fault."""
-TAGGED = {"agent": ("a name", "a command"), **dict.fromkeys(DRAWN, ("one", "range", "choices"))}
+TAGGED = {
+    "agent": ("a name", "a command"),
+    **dict.fromkeys(("tools", "reads"), ("a list", "names")),
+    **dict.fromkeys(DRAWN, ("one", "range", "choices")),
+}
 """The keys whose values are of several types, and the tags of these in an error's location."""
 ITS_OWN = ("chaoslab", "name", "description", "variants")
 """The keys that a variant does not replace."""

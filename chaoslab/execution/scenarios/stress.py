@@ -15,7 +15,7 @@ from chaoslab.execution.scenarios.running import Result, run
 from chaoslab.execution.scenarios.tell import again
 from chaoslab.record.rulings import State
 
-BAR = 30
+BAR = 20
 """The width of a full bar, in characters."""
 
 
@@ -84,14 +84,14 @@ def told(steps: Sequence[Step]) -> str:
         faults = own[0].faults
         beside = f", beside its own {'fault' if faults == 1 else f'{faults} faults'}" if faults else ""
         lines.append(f"{name}: {own[0].judged + own[0].invalid} trials at each level{beside}")
-        lines.append("level  a call fails  passed  95 % interval  met a fault")
+        lines.append("level  a call is hit  passed  95 % interval  met a fault  not judged")
         for step in own:
             share, chance = step.share, chance_of(step.level)
             figures = "no trial could be judged" if share is None else (
                 f"{share.value:6.0%}  {f'{share.interval.low:.0%}–{share.interval.high:.0%}':>13}"
-                f"  {step.met:>11}  {'█' * round(BAR * share.value)}"
+                f"  {step.met:>11}  {step.invalid:>10}  {'█' * round(BAR * share.value)}"
             )  # fmt: skip
-            lines.append(f"{step.level:<5g}  {f'{chance * 100:g} %':>12}  {figures}")
+            lines.append(f"{step.level:<5g}  {f'{chance * 100:g} %':>13}  {figures}")
         lines.append(_ruling(own))
     return "\n".join(lines)
 

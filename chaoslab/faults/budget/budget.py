@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from chaoslab.core import events
@@ -18,24 +19,25 @@ QUOTA = 402
 class Budget(Fault):
     """Refuses each call after a limit is reached, with the target's own reply (`hard`), or only logs it (`soft`).
 
-    `tokens`, `calls` and `seconds` count within a trial, `cost_usd` over the whole run, since the user pays for the
-    run. 0: no limit.
+    `tokens`, `calls_max` (attempts at calls of all targets) and `seconds` count within a trial, `cost_usd` over the
+    whole run, since the user pays for the run. 0: no limit.
     """
 
     tokens: float = 0.0
     cost_usd: float = 0.0
-    calls: float = 0.0
+    calls_max: float = 0.0
     seconds: float = 0.0
     mode: Literal["hard", "soft"] = "hard"
     layer = "budget"
     conditional = True
     lasts = True
+    renamed = MappingProxyType({"calls": "calls_max"})  # `calls` are numbers of requests everywhere else
     example = '"budget", "*", tokens=20_000'
     source = "https://github.com/openai/codex/pull/6340"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        for limit in ("tokens", "cost_usd", "calls", "seconds"):
-            allowed: float = getattr(self, limit)
+        limits = {"tokens": self.tokens, "cost_usd": self.cost_usd, "calls": self.calls_max, "seconds": self.seconds}
+        for limit, allowed in limits.items():
             spent = context.spent.get(limit, 0.0)
             if allowed and spent >= allowed:
                 yield Note(

@@ -20,7 +20,7 @@ SHIFT_MAX_S = 14 * 3600.0
 class Part:
     """The records of one run, by file. `shift_s` moves times with a zone to the local time of the prefixes."""
 
-    info: list[Entry] = field(default_factory=list)
+    info: list[Entry]
     attempts: list[Entry] = field(default_factory=list)
     shift_s: float = 0.0
 

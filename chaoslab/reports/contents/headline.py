@@ -100,7 +100,18 @@ def _counted(report: RunReport) -> tuple[int, Rate | None, Rate | None]:
 
 
 def verdict(report: RunReport) -> tuple[str, Tone]:
-    """The verdict on a run as a sentence without its full stop. If a scenario ran it, its ruling is the verdict."""
+    """The verdict on a run as a sentence without its full stop, with the damage that nobody injected. If a scenario ran
+    it, its ruling is the verdict."""
+    said, tone = _verdict(report)
+    damage = report.damage.value if report.knows_faults and not report.damage.unknown else {}
+    if not damage:
+        return said, tone
+    failures = count(sum(damage.values()), "failure")
+    where = f"{len(damage)} of {count(len(report.verdicts), 'trial')}"
+    return f"{said}; {failures} at services that nobody injected, in {where}", Tone.OPEN if tone is Tone.GOOD else tone
+
+
+def _verdict(report: RunReport) -> tuple[str, Tone]:
     judged, bad, harmed = _counted(report)
     all_ = len(report.verdicts)
     if not all_:

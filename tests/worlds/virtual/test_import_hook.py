@@ -18,6 +18,7 @@ import pytest
 from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.patches import Patches
+from chaoslab.worlds.virtual.patches.import_hook import ImportHook
 from tests.worlds.virtual.patch_parts import world
 
 IMPORTING = """
@@ -158,3 +159,15 @@ def test_what_nobody_imported_is_not_watched_afterwards(unloaded: str) -> None:
         assert len(sys.meta_path) == len(before) + 1
     assert sys.meta_path == before
     import_module(unloaded).ProcessPoolExecutor(1).shutdown()
+
+
+def test_a_module_that_arrives_after_the_hook_has_gone_is_left_as_it_is() -> None:
+    arrived: list[int] = []
+    hook = ImportHook(set(), lambda: arrived.append(len(arrived)))
+    hook.watch()
+    try:
+        hook.loaded()
+    finally:
+        hook.end()
+    hook.loaded()
+    assert arrived == [0]

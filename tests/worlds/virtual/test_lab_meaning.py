@@ -15,7 +15,8 @@ from tests.worlds.virtual import lab_runs
 
 TOOLS = ("search", "weather", "movies", "calendar", "calculator", "messaging", "translator")
 SETTINGS = {"TOXIC_PROB": "0", "MODEL_TOXIC_PROB": "0", "ERROR_PROB": "0", "HALLUCINATION_PROB": "0", "TRIALS": "7"}
-NEW = sorted({*family("faults", "meaning")} - {"wrong_value"})
+NEW = sorted({*family("faults", "meaning")} - {"wrong_value", "tool_list"})
+"""Without the fault of lists of tools, which none of the services has."""
 
 
 def done(faults: Iterable[str], *targets: str) -> list[LabResult]:

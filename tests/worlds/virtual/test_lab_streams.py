@@ -46,7 +46,7 @@ def test_each_fault_of_streams_meets_the_agent(fault: str) -> None:
     outcomes = [str(one.outcome) for one in found]
     assert (outcomes.count("correct") == len(found)) == (fault == "slow_chunks")
     assert "invalid" not in outcomes
-    assert "unknown" not in outcomes
+    assert ("unknown" in outcomes) == (fault == "cut")  # the beginning of a right answer may be anything
 
 
 SAID = {
@@ -72,7 +72,9 @@ def test_faults_of_what_the_model_says_meet_the_agent_in_streams_too() -> None:
         {each for each in injected if met[each[1:]] == 1} <= witnessed <= injected
     )  # of several, one may undo another
     assert {fault for fault, *_ in witnessed} == {*SAID}
-    assert not {"invalid", "unknown"} & {str(one.outcome) for one in found}
+    assert "invalid" not in {str(one.outcome) for one in found}
+    for one in (each for each in found if str(each.outcome) == "unknown"):  # after a deed, or with times that are none
+        assert {"refusal", "confabulation"} & {line["fault"] for line in lines([one], "fault_witnessed")}
 
 
 def test_the_same_seed_is_the_same_bytes(tmp_path: Path) -> None:

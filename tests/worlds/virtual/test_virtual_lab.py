@@ -99,7 +99,7 @@ def test_a_trial_that_passes_its_deadline_is_hung_and_leaves_nothing_behind(capf
     told = attempt.text if isinstance(attempt.text, str) else vars(attempt.text)["error"]
     assert told.startswith("not over after 1 s of virtual time\n")
     assert "waits for" in told
-    assert (other.outcome, other.ok) == (Outcome.UNKNOWN, True)
+    assert (other.outcome, other.ok) == (Outcome.CORRECT, True)
     assert here.world is None
     assert capfd.readouterr().err == ""
 

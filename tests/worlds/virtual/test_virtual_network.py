@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import select as real_select
 import socket
 import struct
@@ -623,3 +624,17 @@ class Watching:
     def took(self, data: bytes) -> None: ...
     def waited(self) -> None: ...
     def over(self, how: str) -> None: ...
+
+
+def test_a_socket_tells_if_it_blocks_and_makes_files_with_and_without_a_buffer() -> None:
+    with World(1, now=datetime(2026, 6, 1, tzinfo=UTC)).entered():
+        sock = socket.socket()
+        told = [sock.getblocking()]
+        for timeout_s in (0.0, 2.0, None):
+            sock.settimeout(timeout_s)
+            told.append(sock.getblocking())
+        with sock.makefile("rb", buffering=0) as bare, sock.makefile("rb") as buffered, sock.makefile("r") as text:
+            kinds = [type(file) for file in (bare, buffered, text)]
+        sock.close()
+    assert told == [True, False, True, True]
+    assert kinds == [socket.SocketIO, io.BufferedReader, io.TextIOWrapper]
