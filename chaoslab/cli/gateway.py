@@ -8,7 +8,7 @@ import threading
 from functools import partial
 from pathlib import Path
 
-from chaoslab.base.commandline import path, port, refuse, seconds, seconds_from_0, seed
+from chaoslab.base.commandline import path, port, refuse, seconds, seconds_from_0, seed, whole
 from chaoslab.cli import gate
 
 HELP = "stand between programs in any language and their services, and break what passes"
@@ -17,6 +17,8 @@ EXAMPLE = "chaoslab gateway --route crm=http://127.0.0.1:9000 --fault stale:crm"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=port, default=8888, help="0 is any free one (default: %(default)s)")
+    parser.add_argument("--max-faults", type=whole(1, 10**9), metavar="N", help="make at most so many faults")
+    parser.add_argument("--until", type=seconds, metavar="SECONDS", help="make no fault after this time")
     options(parser)
 
 
@@ -83,11 +85,14 @@ def run(options: argparse.Namespace) -> int:
     started = PromptStarted(prompt_index=1, prompt="all requests at the gateway", effects=None)
     try:
         with gateway(
-            known, plan, logs=options.logs, started=started, port=options.port, ports=ports, timeout_s=options.timeout
-        ) as running:
+            known, plan, logs=options.logs, started=started, port=options.port, ports=ports, timeout_s=options.timeout,
+            stop=stopped.set, faults_max=options.max_faults, until_s=options.until,
+        ) as running:  # fmt: skip
             for name, route in known.items():
                 print(f"{name}: {running.url(name)} leads to {route.url}", flush=True)
             warn_of_unreached(known)
+            assert running.shared.controls is not None
+            print(f"levers: {running.address}/.chaoslab/{running.shared.controls.token}/status", flush=True)
             print(f"ready: gateway on {running.address}, logs in {running.book.run.folder}", flush=True)
             stopped.wait()
             stopped.clear()

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
 from chaoslab.record.trial_log import Later, TrialLog
 from chaoslab.reports.gate import Gate, rule
+from chaoslab.seams.gateway.controls import Controls
 from chaoslab.seams.gateway.routes import Route, check_reached
 from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.services.model import ModelHost
@@ -308,9 +310,13 @@ def gateway(
     ports: Mapping[str, int] | None = None,
     timeout_s: float = UPSTREAM_S,
     secrets: Sequence[str] = (),
+    stop: Callable[[], object] | None = None,
+    faults_max: int | None = None,
+    until_s: float | None = None,
 ) -> Iterator[Running]:
     """A context with a gateway that answers on loopback. `port`: of all routes, which are told apart by their paths;
-    `ports`: the further ones of single routes. 0 takes any free one.
+    `ports`: the further ones of single routes. 0 takes any free one. `stop` ends it: given, it has levers, and makes at
+    most `faults_max` faults, and none after `until_s` seconds.
 
     Raises:
         OSError: the port is taken, or the logs cannot be written.
@@ -324,7 +330,15 @@ def gateway(
     ):
         shared.tell, shared.proxies = book.tell, proxies(routes, inherited())
         seam.begin(book, TrialMemory(plan, book.key))
+        if stop is not None:
+            end_s = None if until_s is None else system.monotonic() + until_s
+            tell = partial(_warned, book)
+            shared.controls = Controls(seam, tell, stop, faults_max, end_s)
         yield Running(address, book, shared)
+
+
+def _warned(book: LiveLog, words: str) -> None:
+    book.note(events.LabWarning(message=words))
 
 
 @contextmanager

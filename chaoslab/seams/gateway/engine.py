@@ -12,6 +12,7 @@ import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from threading import Event, Thread
+from typing import Any
 
 from aiohttp import StreamReader, web
 from aiohttp.web_protocol import RequestHandler, RequestPayloadError
@@ -21,6 +22,7 @@ from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
 from chaoslab.core.stream import Parts
 from chaoslab.seams.gateway.client import Client, reset
+from chaoslab.seams.gateway.controls import PATH
 from chaoslab.seams.gateway.requests import refusal, split
 from chaoslab.seams.gateway.rewriting import Rewriting
 from chaoslab.seams.gateway.routes import unknown
@@ -114,8 +116,8 @@ class _Connection(RequestHandler):
             self.say(status, f"this is no HTTP/1.1: {message.strip().splitlines()[0].rstrip(':')}")
         return _Sent(keep_alive=False)  # type: ignore[return-value]  # it has all that is asked of one
 
-    def say(self, status: int, words: str) -> _Sent:
-        """Answers with the gateway's own words, and nothing comes after."""
+    def say(self, status: int, words: str | dict[str, Any]) -> _Sent:
+        """Answers with the gateway's own words, or JSON, and nothing comes after."""
         said = Said(status, words)
         head = spelt(f"HTTP/1.1 {status} {phrase(status, '')}", [*said.fields, ("Connection", "close")])
         if self.transport is not None:
@@ -158,6 +160,11 @@ class _Server(web.Server):
         if (host or not old) and (refused := refusal(said.get("origin", ""), host.lower())) is not None:
             return line.say(403, refused)
         target = request.raw_path.encode("utf-8", "surrogateescape").decode("latin-1")
+        controls = self._gateway.controls
+        if controls is not None and not self._only and target.startswith(PATH):
+            with self._gateway.lock:
+                status, answer = controls.asked(request.method, target)
+            return line.say(status, answer)
         name, path = split(target, self._only)
         if name not in self._gateway.routes:
             return line.say(404, unknown(name, self._gateway.routes))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Condition, Lock
 
+from chaoslab.seams.gateway.controls import Controls
 from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.services.line import Line
 from chaoslab.seams.services.messages import HttpRequest
@@ -33,6 +34,7 @@ class Gateway:
     """The exchanges that are not over, by the attempt's id."""
     proxies: Mapping[str, str] = field(default_factory=dict)
     """The addresses of the proxies over which routes' services are asked."""
+    controls: Controls | None = None
     hasty: set[str] = field(default_factory=set)
     """The routes whose services close their connections without saying so."""
     calm: Condition = field(default_factory=Condition)

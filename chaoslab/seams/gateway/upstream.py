@@ -380,8 +380,8 @@ class Said:
 
     clean = True
 
-    def __init__(self, status: int, words: str) -> None:
-        self._left = self._body = json.dumps({"error": words}).encode()
+    def __init__(self, status: int, words: str | dict[str, Any]) -> None:
+        self._left = self._body = json.dumps({"error": words} if isinstance(words, str) else words).encode()
         self.status, self.reason = status, phrase(status, "")
         self.fields: Fields = [("Content-Type", "application/json"), ("Content-Length", str(len(self._body)))]
 

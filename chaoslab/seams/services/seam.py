@@ -98,6 +98,8 @@ class ServiceSeam:
         self.refusals = Refusals(
             plan, self.outages, timeout_s=timeout_s, clock=clock, connected=lambda name: self.asked_of.add(name)
         )
+        self.limit: Callable[[Candidates], Candidates] = lambda reach: reach
+        """Those of the injections that may hit now: somebody may have stopped some or all."""
         self._warned = False
         self._reach: dict[tuple[str, str], Candidates] = {}
 
@@ -226,6 +228,7 @@ class ServiceAttempt(Attempt):
         reach, decisions = seam.reach(name, "listing" if listing else "chat" if self.chat else ""), Decisions()
         if held is not None:
             reach = reach.without_outages
+        reach = seam.limit(reach)
         if reach:
             occasion = seam.memory.occasion(name, self.tool, number, attempt, elapsed_s=elapsed_s, arguments=self.value)
             decisions = seam.memory.decide(reach, occasion)

@@ -1,0 +1,81 @@
+"""The levers of a gateway that stands: they need its token, and take effect with the next request."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from chaoslab.core.events import FaultWitnessed, LabWarning
+from tests.gateway.parts import history, shop
+
+
+@contextmanager
+def command(logs: Path, *options: str) -> Iterator[tuple[Any, httpx.Client, str]]:
+    """The command, a client, and the address of its levers."""
+    fault = '{"fault": "tool_error", "target": "crm", "status": 503}'
+    with shop() as server:
+        words = ["gateway", "--port", "0", "--route", f"crm={server.url}", "--fault", fault, "--logs", str(logs)]
+        given = [sys.executable, "-m", "chaoslab", *words, *options]
+        with subprocess.Popen(given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            levers = next(line for line in process.stdout if line.startswith("levers: "))
+            address = levers.split()[1].removesuffix("/status")
+            try:
+                with httpx.Client(base_url=address.partition("/.chaoslab")[0]) as client:
+                    yield process, client, address
+            finally:
+                process.terminate()
+                process.wait(20)
+
+
+def statuses(client: httpx.Client, count: int) -> Sequence[int]:
+    return [client.get(f"/crm/price/{n}").status_code for n in range(count)]
+
+
+def test_faults_are_paused_and_one_is_switched_off(tmp_path: Path) -> None:
+    with command(tmp_path) as (process, client, levers):
+        assert statuses(client, 1) == [503]
+        assert client.get(f"{levers}/status").json() == {"paused": False, "ended": "", "faults": 1, "under_way": 0}
+        assert client.post(f"{levers}/pause").json()["paused"] is True
+        assert statuses(client, 2) == [200, 200]
+        client.post(f"{levers}/resume")
+        assert statuses(client, 1) == [503]
+        (fault,) = client.get(f"{levers}/faults").json()["faults"]
+        assert (fault["on"], fault["hits"]) == (True, 2)
+        assert client.post(f"{levers}/faults/{fault['name']}/off").json()["on"] is False
+        assert statuses(client, 2) == [200, 200]
+        client.post(f"{levers}/faults/{fault['name']}/on")
+        assert statuses(client, 1) == [503]
+        assert client.post("/.chaoslab/0/pause").status_code == 401
+        assert "is no lever: status, faults" in client.post(f"{levers}/destroy").json()["error"]
+        client.post(f"{levers}/stop")
+        assert process.wait(20) == 0
+    told = history(tmp_path)
+    assert [event.message for _, event in told.of(LabWarning)] == [
+        "control: paused",
+        "control: resumed",
+        f"control: '{fault['name']}' is off",
+        f"control: '{fault['name']}' is on",
+        "control: stopped",
+    ]  # fmt: skip
+    assert len([*told.of(FaultWitnessed)]) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "found", "why"),
+    [
+        (("--max-faults", "2"), [503, 503, 200, 200], "no more faults: --max-faults 2 is reached"),
+        (("--until", "0.000001"), [200] * 4, "no more faults: the time of --until is over"),
+    ],
+)
+def test_faults_end_by_themselves(options: Sequence[str], found: list[int], why: str, tmp_path: Path) -> None:
+    with command(tmp_path, *options) as (_, client, _address):
+        assert statuses(client, 4) == found
+    assert [event.message for _, event in history(tmp_path).of(LabWarning)] == [why]
