@@ -170,7 +170,8 @@ def test_what_a_measure_failed_at_is_said_to_whoever_asks_it(history: History, m
 
 def test_an_interrupt_is_no_failure_of_a_measure(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> object:
-        return signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError("the signal was not heard")
 
     monkeypatch.setattr(Outages, "take", interrupted)
     with pytest.raises(KeyboardInterrupt):

@@ -12,6 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from chaoslab.wire.server.errors import BadTarget
+from chaoslab.wire.server.rest import Request
 from tests.wire.wire_parts import dial, embedded, real
 
 UPSTREAM = "127.0.0.1:9"
@@ -49,6 +51,16 @@ def test_the_version(api: httpx.Client) -> None:
     assert (reply.status_code, reply.text) == (200, '{"version": "2.12.0"}\n')
     assert reply.headers["content-type"] == "application/json;charset=utf-8"
     assert reply.headers["x-toxiproxy-request-id"]
+
+
+@pytest.mark.parametrize(("target", "path"), [("/proxies/%C3%BC", "/proxies/ü"), ("/a%2", None), ("/%zz", None)])
+def test_a_target_s_path_is_decoded_or_malformed(target: str, path: str | None) -> None:
+    request = Request("GET", target)
+    if path is not None:
+        assert request.path == path
+        return
+    with pytest.raises(BadTarget):
+        _ = request.path
 
 
 def test_a_proxys_life(api: httpx.Client) -> None:
