@@ -91,9 +91,9 @@ def run(options: argparse.Namespace) -> int:
             for name, route in known.items():
                 print(f"{name}: {running.url(name)} leads to {route.url}", flush=True)
             warn_of_unreached(known)
+            print(f"ready: gateway on {running.address}, logs in {running.book.run.folder}", flush=True)
             assert running.shared.controls is not None
             print(f"levers: {running.address}/.chaoslab/{running.shared.controls.token}/status", flush=True)
-            print(f"ready: gateway on {running.address}, logs in {running.book.run.folder}", flush=True)
             stopped.wait()
             stopped.clear()
             seconds = system.monotonic() - running.book.origin

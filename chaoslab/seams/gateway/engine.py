@@ -255,8 +255,8 @@ class Exchange:
         if self._leaving is not None:
             self._leaving.cancel()
         if self._upstream is not None:
-            whole = self._answer is None or self._answer.clean
-            goes_on = await self._upstream.done(clean=whole and self._answer is not None) and goes_on
+            clean = self._answer is not None and self._answer.clean
+            goes_on = await self._upstream.done(clean=clean) and goes_on
         if how == "reset":
             reset(self._line)
         elif how is not None:
