@@ -329,7 +329,7 @@ def test_the_local_world_knows_trials_and_gates_too(tmp_path: Path) -> None:
         "--min-correct", "1", "--fail-on", "invalid",
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
-    assert "gate passed: at least 100 % correct were asked for, 100 % are (2 of 2 judged); no invalid" in ended.stdout
+    assert "gate passed: at least 100 % correct were asked for, 100 % are (3 of 3 judged); no invalid" in ended.stdout
     assert trials(tmp_path / "logs" / "latest") == ["p1.r1", "p2.r1", "p1.r2"]
 
 
