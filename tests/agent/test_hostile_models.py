@@ -204,7 +204,11 @@ def test_nothing_of_it_is_seen_on_the_terminal_but_which_prompts_failed(tmp_path
     with hostile(answering(dict(odd))) as model:
         settings = (f"MODEL_URL={model.url}", f"BASE_PORT={free_base()}", "TOXIC_PROB=0", "PROMPT_LIMIT=0")
         done = chaoslab(tmp_path, "lab", prompts(tmp_path, [*odd, "e"]), *settings)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(
+        "prompts 1, 2, 3, 4, 5: nothing to judge the answers by, since no facts or effects are stated"
+    )
     assert [line.split()[2] for line in done.stdout.splitlines() if line.startswith("trial ")] == [
         "no", "answered", "no", "no", "answered",
     ]  # fmt: skip

@@ -55,7 +55,7 @@ class Tee:
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_a_part_that_is_killed_ends_the_run_and_loses_nothing(tmp_path: Path, victim: str) -> None:
     with lab(tmp_path, prompts(tmp_path, EASY), *SLOW, python=warm.python()) as it:
-        it.until("info.log", '"kind": "prompt_finished"')
+        it.until("info.log", '"trial": "p2.r1"')
         it.until("manager.log", '"kind": "fault_armed"')
         tees = [Tee(it.run / "info.log"), Tee(it.run / "manager.log")]
         children = it.children()
