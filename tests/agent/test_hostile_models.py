@@ -206,9 +206,7 @@ def test_nothing_of_it_is_seen_on_the_terminal_but_which_prompts_failed(tmp_path
         done = chaoslab(tmp_path, "lab", prompts(tmp_path, [*odd, "e"]), *settings)
     assert done.returncode == 0
     (line,) = done.stderr.splitlines()
-    assert line.startswith(
-        "prompts 1, 2, 3, 4, 5: nothing to judge the answers by, since no facts or effects are stated"
-    )
+    assert line.startswith("prompts 1, 2, 3, 4, 5: nothing to judge the answers by, since no facts or effects")
     assert [line.split()[2] for line in done.stdout.splitlines() if line.startswith("trial ")] == [
         "no", "answered", "no", "no", "answered",
     ]  # fmt: skip
