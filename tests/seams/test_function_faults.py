@@ -160,7 +160,7 @@ def test_a_hard_budget_lets_so_many_calls_pass() -> None:
 
 
 def test_a_soft_budget_writes_down_each_call_beyond_it_and_lets_it_pass() -> None:
-    soft = lab.inject("budget", "refund", calls=2, mode="soft")
+    soft = lab.inject("budget", "refund", calls_max=2, mode="soft")
     trial = lab.run(lambda _: [refund(n)["order"] for n in range(4)], "go", tools=[refund], faults=[soft], facts=[])
     assert trial.answer == [0, 1, 2, 3]
     assert [(b.limit, b.spent, b.allowed, b.mode) for _, b in trial.history.of(Budget)] == [

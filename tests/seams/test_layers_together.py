@@ -20,7 +20,7 @@ stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 MODEL = "api.openai.com"
 FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "budget": ("budget", {"calls": 1.0}),
+    "budget": ("budget", {"calls_max": 1.0}),
     "context": ("truncate_context", {}),
     "meaning": ("wrong_value", {}),
     "tool, not asked": ("tool_error", {"status": 503}),

@@ -360,7 +360,7 @@ def test_a_budget_in_dollars_counts_over_the_run() -> None:
 
 def test_a_budget_of_calls_stops_an_agent_that_does_not_stop() -> None:
     steps = [lab.call("refund", order=n) for n in range(5)]
-    trial = trial_of("openai responses", steps=steps, faults=[lab.inject("budget", OPENAI, calls=6)], twin=False)
+    trial = trial_of("openai responses", steps=steps, faults=[lab.inject("budget", OPENAI, calls_max=6)], twin=False)
     assert named(trial.error) == "openai.RateLimitError"
     assert len(trial.effects) == 3
 
