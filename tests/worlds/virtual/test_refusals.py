@@ -169,6 +169,19 @@ def test_a_signal_that_ends_nothing_is_the_programs_own() -> None:
     assert came == [signal.SIGUSR1]
 
 
+@pytest.mark.parametrize("send", [lambda: os.kill(0, signal.SIGUSR1), lambda: os.killpg(os.getpgrp(), signal.SIGUSR1)])
+def test_a_signal_to_the_group_ends_the_trial_though_the_program_has_a_handler(send: Callable[[], Any]) -> None:
+    """Others of the group have none."""
+    came: list[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, _: came.append(number))
+    try:
+        with Patches(), pytest.raises(ProcessEnded, match="with SIGUSR1"):
+            world().run(send)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert came == []
+
+
 def test_no_signal_leaves_the_process() -> None:
     with Patches(), pytest.raises(Unsupported, match=r"a signal to another process \(in test_refusals.py"):
         world().run(lambda: os.kill(os.getppid(), signal.SIGURG))

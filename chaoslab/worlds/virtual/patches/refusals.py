@@ -122,19 +122,21 @@ _SPARED = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
 """The signals that no process ends by, unless it wants to."""
 
 
-def _by_signal(number: int, target: int = 0) -> str:
+def _by_signal(number: int, target: int | None = None) -> str:
     """The end of this process by that signal, in words; empty if it goes on: the signal has a handler of the program's.
+    `target`: as `os.kill` takes it; None is this process. A signal to a group ends others too, whatever this one does.
 
     Raises:
         Unsupported: it goes to another process.
     """
     if number == 0 or number not in set(signal.Signals):  # a look for a process, or an error
         return ""
-    if target not in (0, -1, os.getpid(), -os.getpgrp()):
+    alone = target in (None, os.getpid())
+    if not alone and target not in (0, -1, -os.getpgrp()):
         raise Unsupported("a signal to another process", "let it be")
     handler = signal.getsignal(number)
     own = callable(handler) and number != signal.SIGINT and not _of_the_lab(handler)
-    if number in _SPARED or handler is signal.SIG_IGN or own:
+    if alone and (number in _SPARED or handler is signal.SIG_IGN or own):
         return ""
     return f"{{}} with {signal.Signals(number).name}"
 
