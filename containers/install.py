@@ -33,7 +33,12 @@ def main(asked: list[str]) -> None:
         head = HEAD.format(".".join(map(str, sys.version_info[:2])))
         LOCK.write_text(head + "".join(f"{line}\n" for line in found), encoding="utf-8")
         return
-    found = installed("--no-cache-dir", "--constraint", str(LOCK), *(wanted or project["dependencies"]))
+    exact = (
+        "--constraint",
+        str(LOCK),
+        "--ignore-installed",
+    )  # pip cannot take away what a distribution's own Python has
+    found = installed("--no-cache-dir", *exact, *(wanted or project["dependencies"]))
     if unlocked := set(found).difference(LOCK.read_text(encoding="utf-8").splitlines()):
         raise SystemExit(f"{LOCK.name} lacks {', '.join(sorted(unlocked))}: write it anew, see {Path(__file__).name}")
     for folder in list(Path(sysconfig.get_path("purelib")).glob("*/**/tests")):
