@@ -25,7 +25,7 @@ def inside(stack: Stack, service: str, code: str) -> str:
     [
         ("weather", ["flask", "waitress"], ["langchain", "pandas", "matplotlib", "numpy", "docker", "pytest"]),
         ("proxy_manager", ["toxiproxy"], ["flask", "langchain", "pandas", "matplotlib", "pytest"]),
-        ("agent", ["langchain", "langchain_groq"], ["flask", "pandas", "matplotlib", "pytest"]),
+        ("agent", ["langchain", "langchain_groq", "flask"], ["pandas", "matplotlib", "pytest"]),
         ("charts", ["matplotlib"], ["flask", "langchain", "pandas", "pytest"]),
     ],
 )
