@@ -54,14 +54,19 @@ def run(options: argparse.Namespace) -> int:
                 ready=ready,
             )
         )
+        loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+            loop.add_signal_handler(number, task.cancel)
         if options.lifeline:
             from chaoslab.base.lifeline import end_with_stdin
 
             end_with_stdin()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        try:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):  # a closed uvloop would go on hearing them
+                loop.remove_signal_handler(number)
 
     try:
         allow_many_files()

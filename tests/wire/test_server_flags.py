@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
 from pathlib import Path
@@ -76,6 +77,7 @@ def test_an_address_that_cannot_be_had_gets_one_line(capsys: pytest.CaptureFixtu
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["toxiproxy", "--port", str(port)]) == 2
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL  # a closed loop would hear it in vain
     with pytest.raises(SystemExit, match="2"):
         main(["toxiproxy", "--port", "99999"])
     assert capsys.readouterr().err == (
