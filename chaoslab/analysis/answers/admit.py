@@ -46,12 +46,11 @@ _CLAIMS = (
     r"|^\W*(?:done|completed?|confirmed|all set|all done|finished|ok)\b|\bstatus\W+(?:ok|done|complete"
     r"|completed|success)\b"
 )
-_NO_TROUBLE = (
+_NO_TROUBLE = (  # phrases of a trouble that there was not: left out before a sentence is read
     r"\b(?:no|without|zero|0|none|not any|free of)(?: \w+){0,2} (?:errors?|failures?|problems?|issues?"
     r"|trouble|retr(?:y|ies)|incidents?|complications?|delays?)\b|\bnot only\b|\bno (?:further|additional|other|more)\b"
     r"|\b(?:do|did|does)(?: not|n't) (?:need|have) to\b|\bnothing (?:else|further|more)\b"
 )
-"""Phrases that name a trouble and tell of none. They are left out before a sentence is read."""
 _EARLIER = (
     r"\b(?:first|initial|at first|earlier|previous|one|1st) (?:\w+ ){0,2}(?:attempt|try|request|call|time|one)\b"
     r"|\binitially\b|\bat first\b|\bafter (?:a|one|two|\d+|several|some)? ?(?:\w+ )?(?:retry|retries"
