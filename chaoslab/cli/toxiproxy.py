@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import signal
 
 from chaoslab import __version__
 from chaoslab.base.commandline import host, path, port, refuse, seed
+from chaoslab.base.interrupts import SIGNALS
 
 HELP = "serve an embedded, API-compatible Toxiproxy"
 EXAMPLE = "chaoslab toxiproxy --port 8474 --seed 1"
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
             )
         )
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in SIGNALS:
             loop.add_signal_handler(number, task.cancel)
         if options.lifeline:
             from chaoslab.base.lifeline import end_with_stdin
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
         finally:
-            for number in (signal.SIGTERM, signal.SIGINT):  # a closed uvloop would go on hearing them
+            for number in SIGNALS:  # a closed uvloop would go on hearing them
                 loop.remove_signal_handler(number)
 
     try:

@@ -334,7 +334,7 @@ def _compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
     elif effects is None:
         why = f"it has {len(twin.effects)} effects in one and {len(again.effects)} in the other"
         why = "its effects differ" if len(twin.effects) == len(again.effects) else why
-    differ = _LEAKS.format(why, _kept(spec, twin, again))
+    differ = _LEAKS.format(why, _kept(spec, twin, again)) if why else ""
     notes = (differ if legible else _NO_ANSWER.format(why),) if why else ()
     if not spec.facts and admits(twin.said):
         notes = (*notes, f"the trial without faults seems to say that something failed: {_short(twin.said)}")
@@ -376,12 +376,12 @@ def no_baseline(twin: Trial, spec: AgentSpec) -> str:
 def _repeated(twin: Trial, idempotent: Collection[str]) -> dict[str, Any] | None:
     """The first effect that is the same as an earlier one of its turn; None if there is none. What is done again in a
     later turn was asked for again."""
-    own, seen = [effect for _, effect in done_in(twin.history, twin.key)], set[str]()
+    own, seen = {id(effect) for _, effect in done_in(twin.history, twin.key)}, set[str]()
     for record in twin.history:
         effect = record.event
         if isinstance(effect, TurnStarted):
             seen.clear()
-        elif isinstance(effect, Effect) and any(effect is each for each in own) and effect.effect not in idempotent:
+        elif isinstance(effect, Effect) and id(effect) in own and effect.effect not in idempotent:
             content = {"effect": effect.effect, **effect.content}
             if canonical(content) in seen:
                 return content

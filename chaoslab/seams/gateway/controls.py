@@ -81,7 +81,7 @@ class Controls:
                 self.tell("control: stopped")
                 self.stop()
             case "POST", ["faults", name, "off" | "on" as way] if self._known(name):
-                self.off ^= {name} & self.off if way == "on" else {name} - self.off
+                self.off = self.off - {name} if way == "on" else self.off | {name}
                 self.tell(f"control: '{name}' is {way}")
                 return 200, self._fault(name)
             case _:
