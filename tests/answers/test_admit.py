@@ -20,6 +20,7 @@ def told(answer: str) -> tuple[bool, bool]:
     [
         ("I could not refund order 17.", True, False),
         ("I couldn’t refund it.", True, False),
+        ("I can't help with that.", True, False),
         ("The shop is unavailable.", True, False),
         ("I refunded order 17.", False, True),
         ("It was completed successfully.", False, True),

@@ -23,6 +23,10 @@ def second() -> int:
     return 18
 
 
+def noted(order: int) -> str:
+    return f"page {order}"
+
+
 def evasive(_: str) -> str:
     try:
         return f"The stock is {first()}."
@@ -55,6 +59,18 @@ def test_unknown_trials_are_told_and_not_fatal() -> None:
     assert unknown
     data = plain(found)
     assert (data["state"], data["passed"], data["unknown"], data["why"]) == ("passed", 100 - unknown, unknown, "")
+
+
+def test_work_left_undone_of_which_no_word_tells_proves_nothing_although_an_assertion_holds() -> None:
+    def agent(_: str) -> str:
+        return f"Order 17: {noted(17)}"
+
+    made = lab.scenario("note").agent(agent).tools(noted).ask("Note order 17.").set(trials=20)
+    (found,) = made.fault("silent_no_op", "noted", chance=0.5).expect(lab.expect.max_calls(1)).run()
+    undone = [ruling for ruling in found.rulings if ruling.trial.verdict.world == "left undone"]
+    assert 0 < len(undone) < 20
+    assert {str(ruling.state) for ruling in undone} == {"invalid"}
+    assert (str(found.state), found.invalid.split(":")[0]) == ("invalid", f"{len(undone)} of 20 trials prove nothing")
 
 
 def test_a_scenario_of_which_nothing_is_known_proves_nothing() -> None:
