@@ -66,7 +66,7 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None, *, drawn: 
 
     try:
         check_installed("local")
-        _check(chosen)
+        check(chosen)
         alone = _stopped(chosen)
         model.check(chosen, given)
         _check_toxiproxy(chosen.toxiproxy_url)
@@ -130,7 +130,7 @@ def _compose(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int: 
 
     try:
         check_installed("compose")
-        _check(chosen)
+        check(chosen)
         stops = stopper if _stopped(chosen) else None
         before = _latest()
         code = compose.run(settings.child_environment(chosen), stopper=stops)
@@ -156,7 +156,7 @@ def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None, *, drawn
             check_installed("virtual")
             from chaoslab.execution.virtual_lab import check_stated
 
-            asked = _check(chosen)
+            asked = check(chosen)
             check_stated(chosen, asked, _prompts(chosen))
             spec = spec_of(chosen, asked)
         run = Run.create(LOGS, now=spec.now, name=spec.name, writers=WRITERS)
@@ -275,7 +275,7 @@ def check_installed(world: str) -> None:
         extras.check(f"WORLD={world}", "virtual", "tools", "agent", "charts", install="lab")
 
 
-def _check(chosen: Settings) -> list[Any]:
+def check(chosen: Settings) -> list[Any]:
     """Reads all inputs of the parts, so that a mistake is found before anything starts; returns the prompts.
 
     Raises:

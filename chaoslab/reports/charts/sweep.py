@@ -261,7 +261,7 @@ def heat_map(runs: Sequence[RunReport], across: Axis, up: Axis) -> Figure:
     """The share of correct trials at each pair of levels, and the number of judged trials."""
     from matplotlib import colormaps
 
-    note = "correct, of the judged trials (%), and how many were judged; empty: not run or not judged"
+    note = "the share of correct trials, and the number of judged ones; empty: none was judged"
     height_in = 1.9 + 0.62 * len(up.levels)
     figure, axes = canvas(f"Success by {across.name} and {up.name}", note, height_in=height_in)
     colors = colormaps["cividis"]
@@ -273,7 +273,7 @@ def heat_map(runs: Sequence[RunReport], across: Axis, up: Axis) -> Figure:
                 continue
             axes.fill_between([x - 0.5, x + 0.5], y - 0.5, y + 0.5, color=colors(rate.value), linewidth=0)
             ink = "black" if rate.value > 0.55 else "white"
-            said = f"{rate.value:.0%}\n{rate.total:,}"
+            said = f"{rate.value:.0%}\nof {rate.total:,}"
             axes.text(x, y, said, ha="center", va="center", fontsize=9, color=ink)
     axes.grid(visible=False)
     axes.set_xlim(-0.5, len(across.levels) - 0.5)
