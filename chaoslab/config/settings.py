@@ -29,7 +29,7 @@ AGENTS: dict[str, dict[str, Any]] = {
     "default": {"tool_limit": 1, "prompt_limit": 1, "fallback": "direct"},
     "careful": {"tool_limit": 3, "prompt_limit": 3, "fallback": "direct"},
 }
-"""What AGENT stands for."""
+"""The settings that each value of AGENT stands for."""
 
 
 class SettingError(ValueError):
