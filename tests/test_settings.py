@@ -376,7 +376,7 @@ def test_what_is_shown_is_json_and_never_a_secret(chosen: Settings) -> None:
 @given(any_settings)
 def test_what_was_shown_is_read_back_but_for_the_secrets(chosen: Settings) -> None:
     back = Settings.from_shown(json.loads(json.dumps(chosen.shown())), where="info.log")
-    assert back == replace(chosen, groq_api_key="", translator_key="", jobs=None)
+    assert back == replace(chosen, groq_api_key="", translator_key="", jobs=None, **chosen.resilience)
 
 
 def test_what_no_version_of_ours_has_shown_is_said_with_its_place() -> None:

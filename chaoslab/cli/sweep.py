@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from chaoslab.execution.sweep import Done
 
 HELP = "run the lab at each value of one or two settings, with charts and a table over them"
-EXAMPLE = "chaoslab sweep TOXIC_PROB=0,0.1,0.2,0.4 --world virtual AGENT=naive"
+EXAMPLE = "chaoslab sweep TOXIC_PROB=0,0.1,0.2,0.4 AGENT=naive --world virtual"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

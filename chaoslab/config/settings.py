@@ -21,7 +21,16 @@ COST_LIMIT_WITH_KEY_USD = 0.5
 GROQ_URL = "https://api.groq.com"
 GROQ_MODEL = "llama-3.3-70b-versatile"
 OFFLINE_MODEL = "chaoslab-offline"
-COMPOSES_OWN = ("COMPOSE_", "DOCKER_", "STATUS_PORT", "TOXIPROXY_PORT", "PYTHON_IMAGE", "TOXIPROXY_IMAGE")
+COMPOSES_OWN = (
+    "COMPOSE_",
+    "DOCKER_",
+    "STATUS_PORT",
+    "TOXIPROXY_PORT",
+    "PYTHON_IMAGE",
+    "TOXIPROXY_IMAGE",
+    "PROMETHEUS_IMAGE",
+    "GRAFANA_",
+)
 """The starts of other names that `.env` may hold, since `docker compose` reads it too."""
 TOOLS_KEYS = ("TRANSLATOR_KEY",)
 AGENTS: dict[str, dict[str, Any]] = {
@@ -249,6 +258,11 @@ class Settings:
 
     toxiproxy_url: str = _setting(
         "", parsers.url, "A Toxiproxy server to use. Empty: the embedded one.", group="Where things are"
+    )
+    toxiproxy_metrics: str = _setting(
+        "false",
+        parsers.one_of("false", "true"),
+        "true: the lab's Toxiproxy tells its own figures at its /metrics: bytes by proxy, and its process.",
     )
     base_port: int | None = _setting(
         None,

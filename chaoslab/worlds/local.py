@@ -90,7 +90,9 @@ class Local:
         """
         chaoslab = (*_python(), "chaoslab")
         if toxiproxy:
-            self._spawn("toxiproxy", (*chaoslab, "toxiproxy", "--port", str(self.ports.toxiproxy)))
+            told = self.environment.get("TOXIPROXY_METRICS") == "true"
+            metrics = ("--proxy-metrics", "--runtime-metrics") if told else ()
+            self._spawn("toxiproxy", (*chaoslab, "toxiproxy", "--port", str(self.ports.toxiproxy), *metrics))
         if model:
             self._spawn("model", (*chaoslab, "model", "--port", str(self.ports.service(MODEL))))
         base = ("--base-port", str(self.ports.base), "--logs", str(self.logs), "--now", now)
