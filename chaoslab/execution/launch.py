@@ -132,6 +132,8 @@ def _compose(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int: 
         check_installed("compose")
         check(chosen)
         stops = stopper if _stopped(chosen) else None
+        if stops:
+            extras.check("a fault of processes with WORLD=compose", "compose")
         before = _latest()
         code = compose.run(settings.child_environment(chosen), stopper=stops)
     except (settings.SettingError, compose.WorldError, OSError) as error:

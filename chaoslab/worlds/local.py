@@ -185,6 +185,12 @@ class Local:
         os.kill(pid, signal.SIGSTOP)
         os.waitpid(pid, os.WUNTRACED)
 
+    def disturb(self, service: str, how: str, share: float) -> None:
+        raise OSError(f"{service} is a process on loopback, and only a container can be {how} (to {share:g})")
+
+    def heal(self, service: str, how: str) -> None:
+        """Does nothing: nothing was disturbed."""
+
     def resume(self, service: str) -> None:
         """Lets a paused process go on."""
         guard = self._guards.pop(service)
