@@ -224,5 +224,5 @@ class Outage:
 
     @property
     def how(self) -> str:
-        """What is done to the process: killed, paused, or the engine's deed."""
+        """The deed in a word: killed, paused, or what the engine does."""
         return self.deed or ("paused" if self.held else "killed")

@@ -61,7 +61,7 @@ class Containers:
     environment: Mapping[str, str]
     _client: DockerClient | None = None
     _before: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What a disturbed container had: its networks, or its limits."""
+    """By service, the networks that its container was taken off."""
 
     def kill(self, service: str) -> None:
         with _told(service, "killed"):

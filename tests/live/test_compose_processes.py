@@ -6,7 +6,7 @@ import sys
 
 from chaoslab.core.events import (
     Effect,
-    FaultNotWitnessed,
+    FaultInjected,
     FaultWitnessed,
     PromptFinished,
     ServiceResumed,
