@@ -64,7 +64,7 @@ def test_a_reader_that_is_behind_sees_what_other_parts_wrote_before_a_trial_ende
             manager.write(HEALED, trial=f"p{number}.r1")
             info.write(answered(number), trial=f"p{number}.r1")
         info.write(ENDED)
-    watched, lines = Watched(), []
+    watched, lines = Watched(), list[str]()
     for record in History.follow(run.folder):
         watched.take([record])
         lines += watched.ended()

@@ -15,6 +15,7 @@ import sys
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from chaoslab.base.clock import system
@@ -157,11 +158,11 @@ SERVICES = ("toxiproxy", "proxy_manager", "search", "weather", "movies", "calend
 def main(place: str, *wanted: str) -> int:
     os.chdir(place)
     acts: dict[str, tuple[str, Callable[[], tuple[str, bool]]]] = {
-        name: (f"exit code 2: “{words[2]}”", lambda words=words: refused(*words)) for name, words in REFUSED.items()
+        name: (f"exit code 2: “{words[2]}”", partial(refused, *words)) for name, words in REFUSED.items()
     }
     for act in LIVE:
         codes = " or ".join(map(str, act.codes))
-        acts[act.name] = (f"exit code {codes}: “{act.says}”", lambda act=act: mid_run(act))
+        acts[act.name] = (f"exit code {codes}: “{act.says}”", partial(mid_run, act))
     acts["the latest run is deleted"] = ("a line that says so", latest_deleted)
     print("| act | expected | seen | |\n|---|---|---|---|", flush=True)
     failed = 0
