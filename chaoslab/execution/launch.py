@@ -14,7 +14,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base import extras
-from chaoslab.base.commandline import GATE_FAILED, LAB_DOWN, code_for, interrupted, refuse
+from chaoslab.base.commandline import GATE_FAILED, LAB_DOWN, PROVES_NOTHING, code_for, interrupted, refuse
 from chaoslab.base.interrupts import heard_outside_imports
 
 if TYPE_CHECKING:
@@ -484,14 +484,21 @@ def _history(folder: Path) -> History | None:
 
 
 def _ruled(gate: Gate | None, report: RunReport | None, code: int, unmet: Sequence[str] = ()) -> int:
-    """The exit code after the gate's check of the run; prints the ruling. `unmet`: as in `gate.rule`."""
-    if not gate or (code and not gate.given):
+    """The exit code after the gate's check of the run; prints the ruling, and the damage that nobody injected, with
+    which no run is green. `gate`: None if the run was made before. `unmet`: as in `gate.rule`."""
+    if gate is None or (code and not (gate and gate.given)):
         return code
+    from chaoslab.reports.contents.headline import damage
     from chaoslab.reports.gate import rule
 
     if code:
         print("gate not asked: the run did not come to its end", file=sys.stderr, flush=True)
         return code
+    hit = damage(report) if report is not None else ""
+    if hit:
+        print(f"not green: {hit}", file=sys.stderr, flush=True)
+    if not gate:
+        return PROVES_NOTHING if hit else 0
     if report is None:
         print("gate FAILED: the run has left no logs here", file=sys.stderr, flush=True)
         return GATE_FAILED
@@ -500,7 +507,7 @@ def _ruled(gate: Gate | None, report: RunReport | None, code: int, unmet: Sequen
     )
     if gate.given or not ruling.passed:
         print(ruling.line, file=sys.stdout if ruling.passed else sys.stderr, flush=True)
-    return ruling.code
+    return ruling.code or (PROVES_NOTHING if hit else 0)
 
 
 def _called() -> str:

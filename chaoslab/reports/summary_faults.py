@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from chaoslab.analysis.measures.faults import FaultCount, InjectionCount
 from chaoslab.analysis.measures.impact import Impact
 from chaoslab.analysis.measures.intervals import Rate
+from chaoslab.analysis.measures.latency import late
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import difference, duration
@@ -29,6 +30,7 @@ def delivered(report: RunReport, cut: Cut) -> list[str]:
         *section("faults that were not witnessed", lambda: _unmet(report, cut)),
         *section("disturbances of the lab", lambda: _disturbed(report)),
         *section("failures that nobody injected", lambda: _lone(report, cut)),
+        *section("delays that nobody injected", lambda: _late(report)),
     ]
 
 
@@ -69,6 +71,11 @@ def _lone(report: RunReport, cut: Cut) -> list[str]:
         lines += wrapped(f"{failure.count} × {failure.target}: {failure.error}", indent="  ", longest=150)
         lines += wrapped(failure.before, indent="    ") if failure.before else []
     return lines + cut.more(len(lone) - SOME)
+
+
+def _late(report: RunReport) -> list[str]:
+    found = [] if report.of_functions else late(report.attempts.value)
+    return [line for each in found for line in wrapped(f"delays that nobody injected: {each.said}")]
 
 
 def _rows(of: InjectionCount, by_fault: Sequence[FaultCount]) -> list[list[str]]:
@@ -115,7 +122,8 @@ def _disturbed(report: RunReport) -> list[str]:
     attempts = f"{count(hit.attempts, 'attempt')} hit by it"
     if not hit.times:
         return wrapped(f"the lab was disturbed, when and how is not known; {attempts}")
-    return wrapped(f"the lab was disturbed {count(hit.times, 'time')}, {duration(hit.lasted_s, 2)} in all; {attempts}")
+    lasted = f"the lab was disturbed {count(hit.times, 'time')}, {duration(hit.lasted_s, 2)} in all; {attempts}"
+    return wrapped(f"{lasted}: {hit.said}")
 
 
 # The effects of the faults.
