@@ -52,7 +52,7 @@ class Standing:
         self.gone = ""
         """The reason why Toxiproxy was given up, until it is found again."""
         self.foreign: dict[str, str] = {}
-        """The changes by somebody else to the proxies, which have no toxics, as in "latency on weather": their proxy."""
+        """The changes by somebody else to the proxies, which have no toxics ("latency on weather"): their proxy."""
 
     def add(self, proxies: Sequence[ProxyInfo]) -> None:
         """Makes the proxies that do not stand yet. A proxy that a killed lab left at the same address is replaced,

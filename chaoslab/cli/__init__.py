@@ -91,6 +91,8 @@ def _ended(work: Callable[[], int]) -> int:
         return interrupted()
     except extras.Incomplete as error:
         return refuse(error)
+    except ModuleNotFoundError as error:
+        return refuse(extras.without_core(error))
     except OSError as error:
         if error.errno not in NO_ROOM or error.filename:
             raise

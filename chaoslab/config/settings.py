@@ -335,11 +335,9 @@ def load(
     """
     environment = inherited() if environment is None else environment
     settings = Settings()
-    for number, name, value in _parse(env_file):
-        if name.startswith(COMPOSES_OWN):
-            continue
-        settings = settings.override({name: value}, where=f"{env_file}, line {number}")
-    given: dict[str, str] = {}
+    for where, given in _lines(env_file):
+        settings = settings.override(given, where=where)
+    typed: dict[str, str] = {}
     for argument in arguments:
         name, equals, value = argument.partition("=")
         if not equals:
@@ -347,13 +345,27 @@ def load(
                 f"{_begun(argument)} (command line) is not understood: settings are given as NAME=value, "
                 "e.g. TOXIC_PROB=0.3"
             )
-        given[name] = value
+        typed[name] = value
     # make passes its command line in the environment too. An error must name the command line as the origin.
-    known = {f.name.upper() for f in fields(Settings) if not given.get(f.name.upper(), "").strip()}
+    known = {f.name.upper() for f in fields(Settings) if not typed.get(f.name.upper(), "").strip()}
     settings = settings.override({k: v for k, v in environment.items() if k in known}, where="environment")
-    settings = settings.override(given, where="command line")
+    settings = settings.override(typed, where="command line")
     secrets.set_names(settings.secret_names)
     return settings
+
+
+def wrong_in(env_file: Path) -> list[str]:
+    """A line for each line of the file that no setting can be read from."""
+    found = []
+    try:
+        for where, given in _lines(env_file):
+            try:
+                Settings().override(given, where=where)
+            except SettingError as error:
+                found.append(str(error))
+    except SettingError as error:
+        found.append(str(error))
+    return found
 
 
 def name_secrets(more: Iterable[str] = ()) -> None:
@@ -415,6 +427,13 @@ def _parse(path: Path) -> Iterable[tuple[int, str, str]]:
         yield number, name.strip(), quoted["text"] if quoted else _COMMENT.sub("", value).strip()
 
 
+def _lines(env_file: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """(place, {name: value}) of each line of the file that is the lab's."""
+    for number, name, value in _parse(env_file):
+        if not name.startswith(COMPOSES_OWN):
+            yield f"{env_file}, line {number}", {name: value}
+
+
 def example() -> str:
     """The text of `.env.example`: every setting with its meaning and default."""
     lines = ["# Every setting of the lab, with its default. Copy to .env and change what you like; empty means unset."]
@@ -443,6 +462,11 @@ def table() -> str:
 def read_variable(name: str) -> str:
     """A variable of the environment, for a key that a configuration file refers to by name; empty if unset."""
     return os.environ.get(name, "")
+
+
+def program() -> str:
+    """chaoslab as the user's shell finds it: in a container it is called from outside."""
+    return read_variable("CHAOSLAB_PROGRAM") or "chaoslab"
 
 
 def without_keys_of_tools(environment: Mapping[str, str]) -> dict[str, str]:

@@ -135,7 +135,9 @@ def _compose(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int: 
         code = compose.run(settings.child_environment(chosen), stopper=stops)
     except (settings.SettingError, compose.WorldError, OSError) as error:
         return refuse(error)
-    return _ruled(gate, None if _latest() == before else _report(_latest()), code)
+    if not gate:
+        return code
+    return _ruled(gate, None if _latest() == before else _report(_latest()), 0 if code == PROVES_NOTHING else code)
 
 
 def _latest() -> Path:
@@ -174,9 +176,8 @@ def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
     from chaoslab.agent import config
     from chaoslab.agent.prompts import as_data
     from chaoslab.base.identity import digest
-    from chaoslab.config.scenario import from_settings
+    from chaoslab.config.scenario import check_world, from_settings
     from chaoslab.config.settings import SettingError
-    from chaoslab.core.fault import load, trait
     from chaoslab.execution.virtual_lab import LabSpec
 
     real = config.load().services
@@ -196,12 +197,7 @@ def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
         chosen = replace(chosen, groq_api_key="", model_url="")
     _check_calendar(chosen, chosen.trials_of(len(asked)))
     plan = from_settings(chosen)
-    if plan.of_process:
-        name = next(each for each, _ in chosen.faults if trait(load(each.partition("@")[0]), "of_process"))
-        raise SettingError(
-            f"FAULTS names '{name}', which stops a tool's process, and the virtual world has none: use WORLD=local or "
-            "compose, or lab.inject with services= in Python"
-        )
+    check_world(chosen, plan)
     prompts = as_data(asked)
     name = f"v{chosen.seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
     return LabSpec(name, chosen.now, chosen, plan, prompts)
@@ -512,6 +508,10 @@ def _ruled(gate: Gate | None, report: RunReport | None, code: int, unmet: Sequen
 
 def _called() -> str:
     """This command, as the user can type it again: by its name alone where that finds it."""
+    from chaoslab.config.settings import read_variable
+
+    if named := read_variable("CHAOSLAB_PROGRAM"):
+        return named
     program = Path(sys.argv[0])
     if program.name == "__main__.py":
         return "python -m chaoslab"

@@ -40,7 +40,7 @@ def _cell(cell: Cell, bad: Rate, without: Rate | None) -> str:
     return f"{cell.fault} on {cell.target}: {ended} ({share(bad)}{others}), at worst {cell.worst}"
 
 
-def failures(report: RunReport, cut: Cut, *, where: str = "", program: str = "chaoslab") -> list[str]:
+def failures(report: RunReport, cut: Cut, *, where: str = "", program: str = "") -> list[str]:
     """Each way to fail, worst first, with the command that does its first trial again, or tells its story where the log
     does not hold the program. If a scenario ran it, its rulings tell the ways. No command if the log has no start.
     `where`, `program`: the run and chaoslab as the user's shell finds them, the run's name by default."""

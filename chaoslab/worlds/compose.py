@@ -25,8 +25,8 @@ from chaoslab.worlds.local import WorldError as WorldError
 from chaoslab.worlds.stopping import Stopper
 
 FILE = Path("docker-compose.yaml")
-REPORTED = (0, 3, 130, 137, 143)
-"""The exit codes of an agent whose run had begun, so that there are results to show."""
+KILLED = (137, 143)
+"""The exit codes of an agent that could not write its report."""
 WINDING_UP_S = 60.0
 """A time that is enough to stop and take down; Ctrl-C does not interrupt that."""
 
@@ -123,6 +123,7 @@ def run(environment: Mapping[str, str], *, stopper: Callable[[Containers], Stopp
         raise WorldError("docker has no 'compose' plug-in: install Docker Compose 2.40 or newer")
     for folder in ("logs", "state", "charts", "data"):
         Path(folder).mkdir(exist_ok=True)
+    environment = {**environment, "STOPPER": "host", "COMPOSE_LAST": ""}
     code, ended = INTERRUPTED, None
     with Interrupts(patience_s=WINDING_UP_S) as interrupts:
         try:
@@ -137,8 +138,8 @@ def run(environment: Mapping[str, str], *, stopper: Callable[[Containers], Stopp
         try:
             _docker(environment, "compose", "stop", "agent")
             ended = _ended(environment)
-            if ended in REPORTED:
-                _docker(environment, "compose", "run", "--rm", "--no-deps", "--build", "charts", interrupts=interrupts)
+            if ended in KILLED:
+                _docker(environment, "compose", "run", "--rm", "charts", interrupts=interrupts)
         finally:
             _docker(environment, "compose", "down")
     return code if ended is None else ended

@@ -414,6 +414,7 @@ def test_what_somebody_else_does_to_a_proxy_is_said_and_marks_the_calls_that_it_
         assert hit[0][1] == "latency on weather, which is not from this lab, was found after it began"
         assert re.fullmatch(r"latency on weather since \d\d:\d\d:\d\d is not from this lab", hit[1][1])
         gone = [event.what for _, event in lab.history().of(events.LabDisturbed)]
-        assert gone == ["not from this lab: latency on weather"] and len(warnings()) == 1
+        assert gone == ["not from this lab: latency on weather"]
+        assert len(warnings()) == 1
 
     with_lab(tmp_path, Plan(1), story)

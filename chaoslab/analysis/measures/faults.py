@@ -332,7 +332,7 @@ class Disturbance:
 
     @property
     def said(self) -> str:
-        """What happened and when, as part of a line; empty if the log does not tell."""
+        """The events with their times, as part of a line; empty if the log does not tell."""
         return "; ".join(dict.fromkeys(f"{event.what} since {event.since[11:19]}" for _, event in self.spans))
 
 
