@@ -282,7 +282,7 @@ class Settings:
             SettingError: a name or a value that this version does not know; the text names `where`.
         """
         secret = {f.name.upper() for f in fields(cls) if f.metadata["secret"]}
-        return cls().override({n: as_text(_frozen(v)) for n, v in shown.items() if n not in secret}, where=where)
+        return cls().override({n: as_text(as_tuple(v)) for n, v in shown.items() if n not in secret}, where=where)
 
     def environment(self) -> dict[str, str]:
         """The environment variables with which a child process loads these very settings."""
@@ -311,9 +311,9 @@ class Settings:
         return self.cost_limit_usd or (COST_LIMIT_WITH_KEY_USD if self.groq_api_key else None)
 
 
-def _frozen(value: Any) -> Any:
+def as_tuple(value: Any) -> Any:
     """JSON's lists as the tuples that they were."""
-    return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
+    return tuple(as_tuple(one) for one in value) if isinstance(value, list) else value
 
 
 def as_text(value: Any) -> str:

@@ -417,12 +417,13 @@ def _drawn(report: RunReport, folder: Path) -> int:
     from chaoslab.reports import charts
 
     try:
-        pictures = charts.rendered(charts.draw(report))
+        figures = charts.draw(report)
+        pictures, empty = charts.rendered(figures), charts.undrawn(figures)
     except ModuleNotFoundError as error:
         print(f"no charts: {charts.missing(error)}", file=sys.stderr)
         return 2
     places = charts.places(folder / "charts", out=CHARTS, logs=LOGS)
-    paths, complaints, failed = charts.put(pictures, places)
+    paths, complaints, failed = charts.put(pictures, places, without=empty)
     first, *others = dict.fromkeys(f"{path.parent}/" for path in paths) or [""]
     said = "".join(f"  (also {other})" for other in others)
     if complaints and first == f"{CHARTS}/":  # a full disk was already reported when the run was written
@@ -432,6 +433,8 @@ def _drawn(report: RunReport, folder: Path) -> int:
             print(complaint, file=sys.stderr)
     if first:
         print(f"charts  {first}{said}")
+        for name, why in empty.items():
+            print(f"        no {name}: {why}")
     return failed
 
 

@@ -14,6 +14,11 @@ from chaoslab.base.durations import difference, duration
 from chaoslab.reports.page import Cut, count, percent, section, wrapped
 
 SOME = 8
+OF_SETTINGS = {
+    "wire": "TOXIC_PROB", "model_wire": "MODEL_TOXIC_PROB", "errors": "ERROR_PROB", "stream": "STREAM_PROB",
+    "hallucination": "HALLUCINATION_PROB", "context": "CONTEXT_PROB",
+}  # fmt: skip
+"""The injections that settings make, by name."""
 OTHER = ("unknown", "invalid", "unfinished")
 """Outcomes that share a column."""
 ORDER = "the most trials with harm, then the most bad ones"
@@ -45,6 +50,8 @@ def _delivered(report: RunReport, cut: Cut) -> list[str]:
     if groups[1:]:
         odd = "What is not as planned comes first, then " if told[0].plausible is False else "First comes "
         lines.append(f"{odd}what was witnessed most often.")
+    theirs = [f"{one.injection} is {OF_SETTINGS[one.injection]}'s" for one in told if one.injection in OF_SETTINGS]
+    lines += wrapped(f"{', '.join(theirs)}.") if theirs and not report.of_functions else []
     return lines + _dice(found) + _met(report, found, cut)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.reports.charts.marks import groups, said
+from chaoslab.reports.charts.marks import MARK, deadlines, groups, said
 from chaoslab.reports.charts.palette import LAB, of_run
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, short, unmet
 
@@ -35,15 +35,22 @@ def network_latency(report: RunReport) -> Figure:
         note += f"; {disturbed.said or 'the lab was disturbed'}: {counted(disturbed.attempts, 'attempt')} left out"
     figure, axes = canvas(TITLE, note, height_in=4.8)
     scaled = scale(axes, [a.duration_s for a in found], axis="y")
+    first, last = min(a.t for a in found) - report.began_t, max(a.t for a in found) - report.began_t
+    low, high = min(0.0, first), max(0.0, last) * 1.03 or 1.0
     for group in groups(found, report):
-        group.scatter(axes, lambda a, share: (a.t - report.began_t, scaled.place(a.duration_s, share)))
+        group.scatter(
+            axes,
+            lambda a, share, aside: (
+                a.t - report.began_t + aside * MARK * (high - low), scaled.place(a.duration_s, share)
+            ),
+        )  # fmt: skip
+    deadlines(axes, report, axis="y")
     _bands(axes, report)
     if disturbed is not None:
         spans = [(t - report.began_t, event.lasted_s) for t, event in disturbed.spans]
         said_so = f"the lab was disturbed ({disturbed.times:,})"
         _band(axes, spans, said_so, color=LAB, alpha=0.6)
-    first, last = min(a.t for a in found) - report.began_t, max(a.t for a in found) - report.began_t
-    axes.set_xlim(min(0.0, first), max(0.0, last) * 1.03 or 1.0)
+    axes.set_xlim(low, high)
     axes.set_xlabel("time since the first trial began (s)")
     axes.set_ylabel(f"duration of the attempt (s{scaled.suffix})")
     legend(figure, axes)
