@@ -124,7 +124,6 @@ def _what_was_said(stack: Stack, said: str) -> None:
         "success_rate",
         "network_latency",
         "tool_latency",
-        "streams",
         "errors",
         "response_time",
         "throughput",
