@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -29,9 +30,9 @@ FEW = 100
 """The most trials that run in one process: for these, starting more would take longer."""
 
 
-def start(given: Sequence[str], *, gate: Gate | None = None) -> int:
+def start(given: Sequence[str], *, gate: Gate | None = None, quiet: bool = False) -> int:
     """Runs the lab with these settings and returns the exit code. Invalid input is reported in one line. `gate`: the
-    requirements on the result.
+    requirements on the result. `quiet`: no progress on standard error.
 
     Raises:
         extras.Incomplete: a package that this needs is not installed.
@@ -45,7 +46,7 @@ def start(given: Sequence[str], *, gate: Gate | None = None) -> int:
     worlds: dict[str, Callable[[Settings, Sequence[str], Gate | None], int]] = {
         "local": _local,
         "compose": _compose,
-        "virtual": _virtual,
+        "virtual": partial(_virtual, quiet=quiet),
     }
     return worlds[chosen.world](chosen, given, gate)
 
@@ -147,7 +148,7 @@ def _latest() -> Path:
 # In one process, on a clock that jumps.
 
 
-def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:  # noqa: ARG001
+def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None, *, quiet: bool) -> int:  # noqa: ARG001
     from chaoslab.config import settings
     from chaoslab.config.topology import WRITERS
     from chaoslab.record.runs import Run
@@ -164,7 +165,7 @@ def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int: 
     except (settings.SettingError, OSError) as error:
         return refuse(error)
     run.make_latest()
-    return leave(run.folder, carry_out(spec, run.folder), gate=gate)
+    return leave(run.folder, carry_out(spec, run.folder, quiet=quiet), gate=gate)
 
 
 def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
@@ -220,7 +221,7 @@ def _check_calendar(chosen: Settings, trials: int) -> None:
         ) from None
 
 
-def carry_out(spec: LabSpec, folder: Path) -> int:
+def carry_out(spec: LabSpec, folder: Path, *, quiet: bool = False) -> int:
     """Runs all trials and writes them to the folder; returns the exit code."""
     from chaoslab.base.interrupts import Interrupts
     from chaoslab.core.fault import BrokenFault
@@ -240,7 +241,7 @@ def carry_out(spec: LabSpec, folder: Path) -> int:
         )
         jobs = 1
     try:
-        with Interrupts() as interrupts, Progress(trials) as progress:
+        with Interrupts() as interrupts, Progress(trials, quiet=quiet) as progress:
             does = children(jobs, REAL_LIMIT_S, at_once=spec.sequential, tell=progress.say, heard=interrupts.heard)
             try:
                 with written(spec, trials, folder) as book:

@@ -57,9 +57,10 @@ def impacts(history: History, outcomes: Mapping[str, str], *, judgeable: bool = 
     return impacts_of(Trials.of(history, outcomes), Standings(judgeable))
 
 
-def impacts_of(trials: Trials, standings: Standings) -> Impacts:
-    """The impacts over these trials."""
-    told = _Told(trials, standings)
+def impacts_of(trials: Trials, standings: Standings, *, damaged: Collection[str] = ()) -> Impacts:
+    """The impacts over these trials. `damaged`: those that were hit by what nobody injected. No fault is blamed for how
+    they ended."""
+    told = _Told(trials, standings, damaged)
     targets: dict[str, set[str]] = defaultdict(set)
     for name, target in told.met:
         targets[name].add(target)
@@ -75,8 +76,9 @@ Lost = tuple[float | None, float | None, bool]
 class _Told:
     """The facts about the trials that the impacts need."""
 
-    def __init__(self, trials: Trials, standings: Standings) -> None:
+    def __init__(self, trials: Trials, standings: Standings, damaged: Collection[str]) -> None:
         self.standing = standings.each({trial.trial: trial.outcome for trial in trials.rows})
+        self.standing.update({trial: Standing.OPEN for trial in damaged if trial in self.standing})
         self.met: dict[tuple[str, str], dict[str, tuple[Trial, int]]] = defaultdict(dict)
         for trial in trials.rows:
             for place, count in trial.met:
