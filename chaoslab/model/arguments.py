@@ -146,8 +146,8 @@ def _string(
         return match[1] if match else None
     if quotes:
         return quotes.pop(0)
-    if (said := _described(name, schema, clause)) is not None:
-        return said
+    if (value := _described(name, schema, clause)) is not None:
+        return value
     for word in name.lower().split("_"):
         if word in _BEFORE and (
             match := re.search(
