@@ -42,7 +42,7 @@ names:
 lab: names .venv/lab
 	@$(BIN)/chaoslab lab $(SETTINGS)
 
-# Follows the agent, which ends with its report; then the report of one that was killed; then everything is taken down. Ctrl-C ends the following,
+# Follows the agent, which ends with its report; then the report of one that was stopped or killed; then everything is taken down. Ctrl-C ends the following,
 # and the agent is stopped by a command of its own: `up` hears one Ctrl-C in two ways, and may take the second for a wish to kill.
 compose: names
 	@docker info >/dev/null 2>&1 || { echo "no Docker engine answers: start Docker, or use 'make lab', which needs none" >&2; exit 2; }
@@ -56,7 +56,7 @@ compose: names
 	  if [ $$code = 0 ]; then docker compose logs --follow agent && docker compose wait agent >/dev/null 2>&1; fi; \
 	  docker compose stop agent; \
 	  ended=$$(docker compose ps --all --format '{{if eq .State "exited"}}{{.ExitCode}}{{end}}' agent); \
-	  case $$ended in 137|143) docker compose run --rm charts ;; esac; \
+	  case $$ended in 130|137|143) docker compose run --rm charts ;; esac; \
 	  docker compose down; exit $${ended:-$$code}
 
 charts: .venv/lab

@@ -25,8 +25,8 @@ from chaoslab.worlds.local import WorldError as WorldError
 from chaoslab.worlds.stopping import Stopper
 
 FILE = Path("docker-compose.yaml")
-KILLED = (137, 143)
-"""The exit codes of an agent that could not write its report."""
+UNSEEN = (130, 137, 143)
+"""The exit codes of an agent whose report nobody saw: it was no longer followed, or was killed before it wrote one."""
 WINDING_UP_S = 60.0
 """A time that is enough to stop and take down; Ctrl-C does not interrupt that."""
 
@@ -138,7 +138,7 @@ def run(environment: Mapping[str, str], *, stopper: Callable[[Containers], Stopp
         try:
             _docker(environment, "compose", "stop", "agent")
             ended = _ended(environment)
-            if ended in KILLED:
+            if ended in UNSEEN:
                 _docker(environment, "compose", "run", "--rm", "charts", interrupts=interrupts)
         finally:
             _docker(environment, "compose", "down")

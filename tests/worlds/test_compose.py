@@ -80,12 +80,12 @@ def asked(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("code", [0, 4, 130, 137])
-def test_an_agent_that_was_killed_has_its_report_made_and_all_is_taken_down(docker: Path, code: int, door: str) -> None:
+def test_an_agent_that_was_stopped_or_killed_has_its_report_shown_and_all_is_taken_down(docker: Path, code: int, door: str) -> None:
     (docker / "ended").write_text(str(code))
     ended = subprocess.run(DOORS[door], cwd=docker, capture_output=True, text=True, check=False)
     assert ended.returncode == (code if door == "run" else 2 * (code != 0)), ended.stderr
     assert f"Error {code}" in ended.stderr or code == 0 or door == "run"
-    assert asked(docker) == [*BEFORE[door], UP, LOGS, WAIT, *AFTER, *[RUN_ONE][: code == 137], DOWN]
+    assert asked(docker) == [*BEFORE[door], UP, LOGS, WAIT, *AFTER, *[RUN_ONE][: code in (130, 137)], DOWN]
     assert all((docker / name).is_dir() for name in ("logs", "state", "charts", "data"))
 
 
@@ -108,7 +108,7 @@ def test_an_agent_that_was_never_started_has_no_code_of_its_own(docker: Path, do
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_ctrl_c_ends_the_following_and_the_agent_is_then_stopped(docker: Path, door: str) -> None:
+def test_ctrl_c_ends_the_following_and_the_agent_is_then_stopped_and_reported(docker: Path, door: str) -> None:
     """Compose itself kills what it has started, should it take one Ctrl-C for two: so it must not be what hears it."""
     (docker / "ended").write_text("130")
     os.mkfifo(docker / "follow")
@@ -119,7 +119,7 @@ def test_ctrl_c_ends_the_following_and_the_agent_is_then_stopped(docker: Path, d
         os.killpg(begun.pid, signal.SIGINT)
         words = begun.communicate(timeout=6 * DEADLINE_S)[0]  # a dozen programs are started one after the other
     follow = "compose logs --follow agent is interrupted"
-    assert asked(docker) == [*BEFORE[door], UP, LOGS, follow, *AFTER, DOWN], words
+    assert asked(docker) == [*BEFORE[door], UP, LOGS, follow, *AFTER, RUN_ONE, DOWN], words
     assert begun.returncode == (130 if door == "run" else -signal.SIGINT), words
     assert "Traceback" not in words
 
