@@ -99,9 +99,11 @@ def test_the_share_of_bad_ones_is_held_against_those_that_called_the_target_and_
 def test_no_fault_is_blamed_for_the_end_of_a_trial_that_was_hit_by_what_nobody_injected() -> None:
     story = history()
     told = impacts_of(Trials.of(story, OUTCOMES), Standings(True), damaged={"p1.r3"})
-    (bad,) = (told.by_target["timeout", "search"].bad,)
-    assert bad is not None
-    assert (bad.count, bad.total) == (0, 1), "p1.r3, which did harm, is left out"
+    found = told.by_target["timeout", "search"]
+    assert found.bad is not None
+    assert found.blamed is not None
+    assert (found.bad.count, found.bad.total) == (1, 2)
+    assert (found.blamed.count, found.blamed.total) == (0, 1), "p1.r3, which did harm, is left out"
 
 
 def test_nobody_to_hold_it_against_is_no_data_and_what_cannot_be_judged_is_left_out() -> None:

@@ -80,7 +80,9 @@ def asked(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("code", [0, 4, 130, 137])
-def test_an_agent_that_was_stopped_or_killed_has_its_report_shown_and_all_is_taken_down(docker: Path, code: int, door: str) -> None:
+def test_an_agent_that_was_stopped_or_killed_has_its_report_shown_and_all_is_taken_down(
+    docker: Path, code: int, door: str
+) -> None:
     (docker / "ended").write_text(str(code))
     ended = subprocess.run(DOORS[door], cwd=docker, capture_output=True, text=True, check=False)
     assert ended.returncode == (code if door == "run" else 2 * (code != 0)), ended.stderr

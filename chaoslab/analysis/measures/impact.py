@@ -41,6 +41,8 @@ class Impact:
     lost_calls: float | None
     beside_twin: int
     beside_median: int
+    blamed: Rate | None = None
+    """As `bad`, without the trials that were hit by what nobody injected: no fault is blamed for their ends."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,7 @@ def impacts(history: History, outcomes: Mapping[str, str], *, judgeable: bool = 
 
 
 def impacts_of(trials: Trials, standings: Standings, *, damaged: Collection[str] = ()) -> Impacts:
-    """The impacts over these trials. `damaged`: those that were hit by what nobody injected. No fault is blamed for how
-    they ended."""
+    """The impacts over these trials. `damaged`: those that were hit by what nobody injected."""
     told = _Told(trials, standings, damaged)
     targets: dict[str, set[str]] = defaultdict(set)
     for name, target in told.met:
@@ -78,7 +79,7 @@ class _Told:
 
     def __init__(self, trials: Trials, standings: Standings, damaged: Collection[str]) -> None:
         self.standing = standings.each({trial.trial: trial.outcome for trial in trials.rows})
-        self.standing.update({trial: Standing.OPEN for trial in damaged if trial in self.standing})
+        self.damaged = frozenset(damaged)
         self.met: dict[tuple[str, str], dict[str, tuple[Trial, int]]] = defaultdict(dict)
         for trial in trials.rows:
             for place, count in trial.met:
@@ -120,6 +121,7 @@ class _Told:
             lost_calls=fmean(calls) if calls else None,
             beside_twin=beside_twin,
             beside_median=len(lost) - beside_twin,
+            blamed=_bad(Counter(map(self.standing.__getitem__, met.keys() - self.damaged))),
         )
 
 

@@ -12,7 +12,7 @@ import os
 import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -186,7 +186,8 @@ def put(
         try:
             paths += write(pictures, folder)
             for name in without:
-                (folder / name).unlink(missing_ok=True)
+                with suppress(OSError):  # a folder of the user's, for one
+                    (folder / name).unlink(missing_ok=True)
         except OSError as error:
             where = error.filename2 or error.filename or folder
             complaints.append(f"cannot draw into {where}: {error.strerror or error}")
@@ -219,7 +220,7 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
     for name, note in ((name, note) for name, report in runs for note in report.notes):
         print(f"note: {f'{name}: ' if len(runs) > 1 else ''}{note}", file=sys.stderr)
     for line in [
-        *(f"no {name}: {why}" for name, why in empty.items()),
+        *(f"no {name}: {why}" for name, why in empty.items() if not complaints),
         *filter(None, [said(lines(reports)) if _state_toxic_prob(reports) else ""]),
         *(f"{complaint}; --out should name a folder" for complaint in complaints),
     ]:
