@@ -2,7 +2,7 @@
 # Images share the layers above their ARG, and a change of the code leaves those of the dependencies alone.
 ARG PYTHON_IMAGE=python:3.13-slim
 FROM $PYTHON_IMAGE
-ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONSAFEPATH=1 PYTHONPATH=/lab PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /lab
 COPY pyproject.toml containers/install.py containers/lock.txt ./
 RUN python install.py

@@ -13,7 +13,9 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 GIVEN = $(foreach name,$(sort $(.VARIABLES)),$(if $(filter command-line,$(subst $() ,-,$(origin $(name)))),$(name)))
 SETTINGS = $(foreach name,$(filter-out PYTHON,$(GIVEN)),'$(name)=$(subst ','\'',$(value $(name)))')
 
-.PHONY: lab compose sweep charts test test-here test-live check bench docs frameworks clean
+HERE := $(dir $(lastword $(MAKEFILE_LIST)))
+
+.PHONY: names lab compose sweep charts test test-here test-live check bench docs frameworks clean
 .DEFAULT_GOAL := lab
 
 .venv/lab: pyproject.toml
@@ -34,25 +36,31 @@ SETTINGS = $(foreach name,$(filter-out PYTHON,$(GIVEN)),'$(name)=$(subst ','\'',
 	@$(PIP) -e '.[docs]'
 	@touch $@
 
-lab: .venv/lab
+# A typo ends here, before anything is installed or built.
+names:
+	@awk -v given='$(filter-out PYTHON,$(GIVEN))' -f $(HERE)containers/names.awk $(HERE).env.example .env
+
+lab: names .venv/lab
 	@$(BIN)/chaoslab lab $(SETTINGS)
 
-# Follows the agent; then the report, whatever became of it once its run had begun; then everything is taken down. Ctrl-C ends the following,
+# Follows the agent, which ends with its report; then the report of one that was stopped or killed; then everything is taken down. Ctrl-C ends the following,
 # and the agent is stopped by a command of its own: `up` hears one Ctrl-C in two ways, and may take the second for a wish to kill.
-compose:
+compose: names
 	@docker info >/dev/null 2>&1 || { echo "no Docker engine answers: start Docker, or use 'make lab', which needs none" >&2; exit 2; }
 	@docker compose version >/dev/null 2>&1 || { echo "docker has no 'compose' plug-in: install Docker Compose 2.40 or newer" >&2; exit 2; }
 	@mkdir -p logs state charts data
+	@docker compose run --rm settings
 	@trap : INT; code=0; \
 	  docker compose rm --stop --force agent >/dev/null 2>&1; \
+	  export COMPOSE_LAST=; \
 	  docker compose up --build --detach agent || code=$$?; \
 	  if [ $$code = 0 ]; then docker compose logs --follow agent && docker compose wait agent >/dev/null 2>&1; fi; \
 	  docker compose stop agent; \
 	  ended=$$(docker compose ps --all --format '{{if eq .State "exited"}}{{.ExitCode}}{{end}}' agent); \
-	  case $$ended in 0|3|130|137|143) docker compose run --rm --no-deps --build charts ;; esac; \
+	  case $$ended in 130|137|143) docker compose run --rm charts ;; esac; \
 	  docker compose down; exit $${ended:-$$code}
 
-sweep: .venv/lab
+sweep: names .venv/lab
 	@$(BIN)/chaoslab sweep $(SETTINGS)
 
 charts: .venv/lab

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from chaoslab.base.commandline import Parser, interrupted, open_streams
+from chaoslab.base import extras
+from chaoslab.base.commandline import Parser, interrupted, open_streams, refuse
 from chaoslab.cli import charts
 
 if __name__ == "__main__":
@@ -15,4 +16,6 @@ if __name__ == "__main__":
         code = charts.run(parser.parse_args())
     except KeyboardInterrupt:
         code = interrupted()
+    except ModuleNotFoundError as error:
+        code = refuse(extras.without_core(error))
     sys.exit(code)

@@ -51,8 +51,8 @@ class Standing:
         self.recovering = False
         self.gone = ""
         """The reason why Toxiproxy was given up, until it is found again."""
-        self.foreign: frozenset[str] = frozenset()
-        """The changes by somebody else to the proxies, which have no toxics, as in "latency on weather"."""
+        self.foreign: dict[str, str] = {}
+        """The changes by somebody else to the proxies, which have no toxics ("latency on weather"): their proxy."""
 
     def add(self, proxies: Sequence[ProxyInfo]) -> None:
         """Makes the proxies that do not stand yet. A proxy that a killed lab left at the same address is replaced,
@@ -107,9 +107,9 @@ class Standing:
                 if name in held and not _same(held[name], proxy):
                     raise Taken(self._toxiproxy.url, held[name], f"it was this run's, for {proxy.upstream}")
             there = [(held[name], proxy) for name, proxy in self._wanted.items() if name in held]
-            toxics = [f"{toxic.type} on {proxy.name}" for proxy, _ in there for toxic in proxy.toxics]
-            switched = [f"{proxy.name} switched off" for proxy, wanted in there if wanted.enabled and not proxy.enabled]
-            self.foreign = frozenset([*toxics, *switched])
+            foreign = {f"{toxic.type} on {proxy.name}": proxy.name for proxy, _ in there for toxic in proxy.toxics}
+            off = [proxy.name for proxy, wanted in there if wanted.enabled and not proxy.enabled]
+            self.foreign = foreign | {f"{name} switched off": name for name in off}
             lacking = [proxy for name, proxy in self._wanted.items() if name not in held]
             missing.update(proxy.name for proxy in lacking)
             if lacking:

@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,10 @@ class Manager:
         self._standing = Standing(toxiproxy, clock=clock, stopping=self.stopping)
         self._wants_reconciled: list[threading.Event] = []
         self._held: set[int] = set()
+        self._foreign: dict[str, tuple[str, datetime]] = {}
+        """The changes by somebody else to the clean proxies: the target, and when they were found."""
+        self._lately: list[tuple[Experiment, Row]] = []
+        """The calls sent over clean proxies since these were last looked at."""
         self.tell: Callable[[str], None] = lambda _: None
         """Called with a line of information for a person who follows the manager."""
         self.broken = ""
@@ -237,26 +242,46 @@ class Manager:
     def _reconcile(self, control: Control) -> bool:
         """Checks the clean proxies and makes missing ones, marking the calls under way. Returns True if the proxies
         stand."""
-        before = self._standing.foreign
         try:
             outage = self._standing.look()
         except ToxiproxyError:
             return False
-        now = self._clock.utc()
-        for what in sorted(self._standing.foreign ^ before):
-            gone = f"{what}, which was not from this lab, is gone"
-            self._warn(f"not from this lab: {what} since {now:%H:%M:%S}" if what not in before else gone)
+        self._compare()
         if outage is not None:
             for experiment in self._runs.values():
                 self._disturbed(experiment, outage)
             self._held |= {row.id for row in control.pending(self._runs) if row.state == "asked"}
         return True
 
-    def _warn(self, message: str) -> None:
-        self.tell(message)
+    def _compare(self) -> None:
+        """Tells what somebody else has done to the clean proxies, or undone, since the last look. The calls sent over
+        them in between may have been hit."""
+        now, foreign = self._clock.utc(), self._standing.foreign
+        for what in sorted(foreign.keys() - self._foreign):
+            self._foreign[what] = foreign[what], now
+            said = f"not from this lab: {what} since {now:%H:%M:%S}"
+            self._note(events.LabWarning(message=said), said)
+            with contextlib.suppress(LogLost):
+                for experiment, row in self._lately:
+                    if row.call.target == foreign[what] and experiment.run in self._runs:
+                        self._mark(experiment, row, f"{what}, which is not from this lab, was found after it began")
+        self._lately.clear()
+        for what in sorted(self._foreign.keys() - foreign):
+            since = self._foreign.pop(what)[1]
+            self._note(self._over(what, since), f"{what}, which was not from this lab, is gone")
+
+    def _over(self, what: str, since: datetime) -> events.LabDisturbed:
+        lasted_s = round((self._clock.utc() - since).total_seconds(), 6)
+        said = f"not from this lab: {what}"
+        return events.LabDisturbed(
+            what=said, since=iso(since), lasted_s=max(0.0, lasted_s), lanes=[], epoch=self._standing.epoch
+        )
+
+    def _note(self, event: events.Event, said: str) -> None:
+        self.tell(said)
         for experiment in self._runs.values():
             with contextlib.suppress(LogLost):  # the run's next call will report it
-                experiment.log.write(events.LabWarning(message=message))
+                experiment.log.write(event)
 
     def _disturbed(self, experiment: Experiment, outage: Outage) -> None:
         lost = [
@@ -295,6 +320,10 @@ class Manager:
         if self._standing.gone:
             control.reply(row.id, Answer("failed", rolled=rolled, error=self._standing.gone))
         elif not active:
+            for what, (target, since) in self._foreign.items():
+                if target == row.call.target:
+                    self._mark(experiment, row, f"{what} since {since:%H:%M:%S} is not from this lab")
+            self._lately.append((experiment, row))
             self._reply(control, experiment, row, Answer("clear", rolled=rolled))
         else:
             self._answer_armed(control, experiment, row, active, rolled)
@@ -396,6 +425,9 @@ class Manager:
         with self._lock:
             experiment = self._runs.pop(run)
         self.tell(f"run {run} is over")
+        for what, (_, since) in self._foreign.items():
+            with contextlib.suppress(LogLost):
+                experiment.log.write(self._over(what, since))
         for proxy in sorted(experiment.proxies - {REFUSED}):
             self._arming.destroy(proxy)
         if not self._runs:
@@ -405,6 +437,7 @@ class Manager:
     def _drop(self) -> None:
         """Deletes the clean proxies after the last run, and clears the trouble."""
         self._held.clear()
+        self._foreign.clear()
         self._arming.trouble = ""
         try:
             self._standing.drop()

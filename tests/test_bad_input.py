@@ -470,8 +470,8 @@ CASES = [
     ),
     Case(
         f"chaoslab charts {EARLIER} --out mine",
-        "cannot draw into mine/throughput.png: Is a directory; --out should name a folder",
-        {"mine/throughput.png": FOLDER},
+        "cannot draw into mine/success_rate.png: Is a directory; --out should name a folder",
+        {"mine/success_rate.png": FOLDER},
     ),
     # --- commands ---
     Case(

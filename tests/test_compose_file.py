@@ -15,7 +15,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from chaoslab.config.settings import Settings
+from chaoslab.config.settings import COMPOSES_OWN, Settings
 from chaoslab.config.topology import MODEL, SERVICES, Ports
 from chaoslab.proxy_manager.figures import ABOUT, PREFIX, Figures
 from chaoslab.wire.lanes import LOST_S
@@ -31,13 +31,39 @@ TRANSLATORS = {"TRANSLATOR", "TRANSLATOR_URL", "TRANSLATOR_KEY"}
 
 
 def test_the_agent_gets_every_setting_but_where_things_are_and_the_translators_server() -> None:
-    given = {text.partition("=")[0]: text for text in SERVICE_PARTS["agent"]["environment"]}
-    assert set(given) == set(Settings().environment()) - PLACES - (TRANSLATORS - {"TRANSLATOR"}) - OF_VIRTUAL_TIME
-    assert [name for name, text in given.items() if text != name] == ["WORLD"]
-    assert given["WORLD"] == "WORLD=compose"
+    given = SERVICE_PARTS["agent"]["environment"]
+    own = {"CHAOSLAB_PROGRAM", "MPLCONFIGDIR"}
+    assert set(given) - own == set(Settings().environment()) - PLACES - (TRANSLATORS - {"TRANSLATOR"}) - OF_VIRTUAL_TIME
+    assert {name for name, text in given.items() if text is not None} == {"WORLD", *own}
+    assert given["WORLD"] == "compose"
+    checked = SERVICE_PARTS["settings"]["environment"]
+    assert set(checked) - {"STOPPER"} == set(given) - own - {"GROQ_API_KEY"}
     assert set(SERVICE_PARTS["translator"]["environment"]) == {"NOW", "SECRET_NAMES", *TRANSLATORS}
     writers = {name for name, part in SERVICE_PARTS.items() if "SECRET_NAMES" in part.get("environment", ())}
-    assert writers == {*SERVICES, "model", "proxy_manager", "agent"}  # each masks what it writes or prints
+    assert writers == {*SERVICES, "model", "proxy_manager", "agent", "settings"}  # each masks what it writes or prints
+
+
+def test_the_settings_are_checked_before_any_part_starts() -> None:
+    waits = {name for name, part in SERVICE_PARTS.items() if "settings" in part["depends_on"]}
+    assert waits == set(SERVICE_PARTS) - {"settings", "agent"}, "which waits for those that wait"
+    assert SERVICE_PARTS["settings"]["network_mode"] == "none"
+
+
+def test_the_names_that_make_refuses_are_those_that_the_lab_refuses(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("TOXC_PROB=0.9\nexport SEED=2\n# NO=1\nCOMPOSE_X=1\n")
+    own = " ".join(f"{name}X" if name.endswith("_") else name for name in COMPOSES_OWN)
+    ended = subprocess.run(
+        ["awk", "-v", f"given=TRIALS toxic_probs {own}", "-f", ROOT / "containers" / "names.awk", ROOT / ".env.example",
+         tmp_path / ".env"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr.splitlines()) == (
+        2,
+        [
+            "TOXC_PROB is not a setting (.env, line 1); did you mean TOXIC_PROB?",
+            "toxic_probs is not a setting (command line); did you mean TOXIC_PROB?",
+        ],
+    )
 
 
 @pytest.mark.parametrize(("key", "owner"), [("GROQ_API_KEY", "agent"), ("TRANSLATOR_KEY", "translator")])

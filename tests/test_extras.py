@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 from chaoslab import cli
 from chaoslab.agent.assembly import started
 from chaoslab.base.clock import system
-from chaoslab.base.extras import MODULES
+from chaoslab.base.extras import CORE, MODULES
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import Ports
 from chaoslab.core.events import PromptStarted
@@ -28,6 +30,7 @@ ALL = [
     if extra not in ("scenarios", "frames", "parquet", "gateway", "compose")
 ]
 LAB = "'chaoslab[lab]'"
+PROJECT = Path(__file__).parent.parent / "pyproject.toml"
 HIDDEN = 'import sys, runpy; sys.modules.update(dict.fromkeys(sys.argv.pop(1).split(","))); sys.argv.pop(0); '
 """A program: with these modules hidden, as if they were not installed, the module that is named next as a command."""
 
@@ -109,6 +112,18 @@ def test_nothing_begins_without_the_extras_and_what_only_reads_needs_none(tmp_pa
     for typed in ("show", "summary"):
         done = without(ALL, "chaoslab", typed, folder=tmp_path)
         assert (done.returncode, done.stderr) == (0, ""), typed
+
+
+def test_another_python_than_the_labs_is_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def lacking(name: str) -> int:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    assert cli._ended(lambda: lacking("msgspec")) == 2
+    assert capsys.readouterr().err.startswith(f"this Python ({sys.executable}) lacks msgspec: use the one in")
+    with pytest.raises(ModuleNotFoundError):  # a user's own
+        cli._ended(lambda: lacking("shop"))
+    core = {re.split("[>=]", each)[0] for each in tomllib.loads(PROJECT.read_text())["project"]["dependencies"]}
+    assert {name.replace("toxiproxy", "toxiproxy-python") for name in CORE} == core
 
 
 PARTS = ("agent", "flask_tools", "proxy_manager")

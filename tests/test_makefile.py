@@ -20,6 +20,8 @@ DOCUMENTED = [line.partition("  #")[0].strip() for line in re.findall("^make lab
 def given(folder: Path, command: str) -> list[str]:
     """The arguments that the lab's own command gets from this line of a shell."""
     shutil.copy(ROOT / "Makefile", folder)
+    shutil.copy(ROOT / ".env.example", folder)
+    shutil.copytree(ROOT / "containers", folder / "containers")
     (folder / "pyproject.toml").touch()
     lab = folder / ".venv" / "bin" / "chaoslab"
     lab.parent.mkdir(parents=True)
@@ -43,6 +45,12 @@ def given(folder: Path, command: str) -> list[str]:
 )
 def test_a_setting_reaches_the_lab_as_it_was_typed(tmp_path: Path, typed: str, arguments: list[str]) -> None:
     assert given(tmp_path, f"make lab {typed}") == ["lab", *arguments]
+
+
+def test_a_typo_ends_before_anything_is_installed_or_built(tmp_path: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as ended:
+        given(tmp_path, "make lab TOXIC_PROBS=0.5")
+    assert ended.value.stderr.startswith("TOXIC_PROBS is not a setting (command line); did you mean TOXIC_PROB?\n")
 
 
 @pytest.mark.parametrize("command", DOCUMENTED)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chaoslab import cli
 from chaoslab.base import registry
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.config import settings
@@ -453,3 +454,31 @@ def test_what_docker_compose_reads_from_the_same_file_is_let_be(tmp_path: Path) 
 def test_a_run_has_so_many_trials_or_every_prompt_so_often() -> None:
     assert (Settings().trials_of(26), Settings(repeats=3).trials_of(26)) == (26, 78)
     assert (Settings(trials=5).trials_of(26), Settings(trials=60, repeats=3).trials_of(26)) == (5, 60)
+
+
+def test_a_file_of_settings_is_checked_without_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def checked(text: str | None, **variables: str) -> tuple[int, list[str]]:
+        Path(".env").unlink(missing_ok=True)
+        if text is not None:
+            Path(".env").write_text(text)
+        with settings.with_variables(variables):
+            code = cli.main(["check", ".env"])
+        return code, "".join(capsys.readouterr()).splitlines()
+
+    assert checked("TOXC_PROB=0.9\nSEED=2\nTOXIC_PROB=7\nCOMPOSE_X=1\n") == (
+        2,
+        [
+            "TOXC_PROB is not a setting (.env, line 1); did you mean TOXIC_PROB?",
+            "TOXIC_PROB=7 (.env, line 3) should be a chance from 0 to 1",
+        ],
+    )
+    assert checked(None, TOXIC_PROB="7") == (2, ["TOXIC_PROB=7 (environment) should be a chance from 0 to 1"])
+    assert checked(None) == (0, ["nothing is wrong with the settings of the environment; there is no .env"])
+    stops = "FAULTS=service_down:0.1\n"
+    assert checked(stops, WORLD="compose", STOPPER="host")[0] == checked(stops)[0] == 0
+    code, (line,) = checked(stops, WORLD="compose", STOPPER="none")
+    assert (code, line.partition(",")[0]) == (2, "FAULTS names 'service_down'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 
 MODULES = {
@@ -16,6 +17,10 @@ MODULES = {
     "compose": ("docker",),
 }
 """By extra, the modules of it that the lab itself imports."""
+
+
+CORE = ("httpx", "httpcore", "h11", "ddsketch", "msgspec", "toxiproxy", "urllib3")
+"""The modules that everything needs. A Python without them is another than the lab's."""
 
 
 class Incomplete(ValueError):
@@ -41,3 +46,14 @@ def check_module(who: str, module: str, extra: str) -> None:
     """
     if find_spec(module) is None:
         raise Incomplete(f"{who} needs {module}, which is not installed: pip install 'chaoslab[{extra}]'")
+
+
+def without_core(error: ModuleNotFoundError) -> Incomplete:
+    """The error about a module of the core, for a person who started the lab with another Python. Any other error is
+    raised again."""
+    if error.name not in CORE:
+        raise error
+    return Incomplete(
+        f"this Python ({sys.executable}) lacks {error.name}: use the one in .venv/bin, which `make lab` makes, or "
+        "docker compose run --rm charts chaoslab …"
+    )

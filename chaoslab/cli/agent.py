@@ -31,6 +31,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
             type=host,
             help=f"where the lab's {part} listen{'s' if part != 'tools' else ''} (default: as configured)",
         )
+    parser.add_argument("--report", action="store_true", help="at its end write report and charts, as `chaoslab lab`")
+    parser.add_argument("--last", default="", metavar="LINE", help="print this line at the end")
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
 
 
@@ -42,4 +44,14 @@ def run(options: argparse.Namespace) -> int:
     gc.freeze()  # what is loaded stays
 
     hosts = {f"{part}_host": getattr(options, f"{part}_host") for part in HOSTS}
-    return command.run(options, hosts, twins)
+    latest = options.logs / "latest"
+    before = latest.resolve()
+    code = command.run(options, hosts, twins)
+    if options.report and latest.resolve() != before:
+        from chaoslab.execution.launch import leave
+        from chaoslab.reports.gate import Gate
+
+        code = leave(options.logs / latest.resolve().name, code, gate=Gate())
+    if options.last:
+        print(f"\n{options.last}", flush=True)
+    return code

@@ -1,4 +1,4 @@
-"""`chaoslab check`: scenario files, validated and not run."""
+"""`chaoslab check`: scenario files and files of settings, validated and not run."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import sys
 from pathlib import Path
 
 from chaoslab.base.commandline import as_json, filled, print_json
+from chaoslab.base.terminal import clean
 
-HELP = "scenario files: tell what is wrong with them, without running anything"
+HELP = "scenario files, or settings in a .env: tell what is wrong with them, without running anything"
 EXAMPLE = "chaoslab check tests/chaos"
+ENV = ".env"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", type=filled, nargs="*", metavar="FILE", help="scenario files, or folders of them")
+    parser.add_argument(
+        "files", type=filled, nargs="*", metavar="FILE", help="scenario files, folders of them, or a .env"
+    )
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of scenario files, for editors")
     as_json(parser)
 
@@ -23,6 +27,8 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
     from chaoslab.base.commandline import refuse
 
+    if len(options.files) == 1 and Path(options.files[0]).name == ENV and not options.json:
+        return _settings(Path(options.files[0]))
     extras.check("chaoslab check", "scenarios")
     from chaoslab.execution.scenarios.files import found
     from chaoslab.execution.scenarios.lab_agent import LAB
@@ -61,3 +67,23 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(files=checked)
     return 2 if wrong else 0
+
+
+def _settings(path: Path) -> int:
+    """Checks the settings that a run would have from this file and the environment: names, values and the world."""
+    from chaoslab.config import settings
+    from chaoslab.config.scenario import check_world, from_settings
+
+    lines = settings.wrong_in(path)
+    if not lines:
+        try:
+            chosen = settings.load(env_file=path)
+            check_world(chosen, from_settings(chosen))
+        except settings.SettingError as error:
+            lines = [str(error)]
+    if lines:
+        print(*map(clean, lines), sep="\n", file=sys.stderr)
+        return 2
+    where = f"{path.name} and the environment" if path.exists() else f"the environment; there is no {path.name}"
+    print(f"nothing is wrong with the settings of {where}")
+    return 0

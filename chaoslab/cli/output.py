@@ -35,14 +35,16 @@ def is_apart(options: argparse.Namespace) -> bool:
 
 def run(given: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> int:
     """Runs the lab with these settings, and prints what the options ask for; returns the exit code."""
+    from chaoslab.config.settings import with_variables
     from chaoslab.execution.launch import LOGS, start
 
     if not options.json and not options.quiet:
         return start(given, gate=ruled)
     latest = LOGS / "latest"
     before = latest.resolve()
-    with aside(silent=options.quiet):
-        code = start(given, gate=ruled)
+    variables = {"COMPOSE_PROGRESS": "quiet"} if options.quiet else {}
+    with aside(silent=options.quiet), with_variables(variables):
+        code = start(given, gate=ruled, quiet=options.quiet)
     if latest.resolve() != before:
         from chaoslab.cli import summary
 

@@ -31,7 +31,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "Needs --format",
     )
     parser.add_argument("--open", action="store_true", help="show the HTML in the browser")
-    parser.add_argument("--program", help="how the user calls this command here")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -84,7 +83,7 @@ def _leave(name: str, options: argparse.Namespace) -> int:
     folder = find(name)
     own = folder.parent / folder.resolve().name
     history = read(name if Path(name).exists() else str(folder))
-    code = leave(own, 0, program=options.program, history=history, summarized=len(options.runs) != PAIR)
+    code = leave(own, 0, history=history, summarized=len(options.runs) != PAIR)
     return _shown(own / "report.html", code) if options.open else code
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from chaoslab.base.registry import did_you_mean
-from chaoslab.config.settings import SettingError, Settings
+from chaoslab.config.settings import SettingError, Settings, read_variable
 from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core import triggers
 from chaoslab.core.fault import load, trait
@@ -132,6 +132,27 @@ def _level(settings: Settings, params: Params) -> Iterator[Injection]:
                 choices = tuple(replace(each, params=params.get(each.fault, {})) for each in injection.choices)
                 name = f"{injection.name.partition(' on ')[0]} on {'the model' if MODEL in targets else 'services'}"
                 yield replace(injection, name=name, choices=choices)
+
+
+def check_world(chosen: Settings, plan: Plan) -> None:
+    """Checks that the world can do what the plan asks of it.
+
+    Raises:
+        SettingError: a fault stops a process where nobody can.
+    """
+    alone = chosen.world == "compose" and read_variable("STOPPER") == "none"
+    if not plan.of_process or not (alone or chosen.world == "virtual"):
+        return
+    name = next(each for each, _ in chosen.faults if trait(load(each.partition("@")[0]), "of_process"))
+    if alone:
+        raise SettingError(
+            f"FAULTS names '{name}', which stops a tool's process, and no container may do that to another: use "
+            "`chaoslab lab WORLD=compose`, which does it from the host, or WORLD=local"
+        )
+    raise SettingError(
+        f"FAULTS names '{name}', which stops a tool's process, and the virtual world has none: use WORLD=local or "
+        "compose, or lab.inject with services= in Python"
+    )
 
 
 def _triggers(setting: str, text: str) -> tuple[tuple[int, ...], dict[str, Any]]:

@@ -323,7 +323,7 @@ class Settings:
             SettingError: a name or a value that this version does not know; the text names `where`.
         """
         secret = {f.name.upper() for f in fields(cls) if f.metadata["secret"]}
-        return cls().override({n: as_text(_frozen(v)) for n, v in shown.items() if n not in secret}, where=where)
+        return cls().override({n: as_text(as_tuple(v)) for n, v in shown.items() if n not in secret}, where=where)
 
     def environment(self) -> dict[str, str]:
         """The environment variables with which a child process loads these very settings."""
@@ -352,9 +352,9 @@ class Settings:
         return self.cost_limit_usd or (COST_LIMIT_WITH_KEY_USD if self.groq_api_key else None)
 
 
-def _frozen(value: Any) -> Any:
+def as_tuple(value: Any) -> Any:
     """JSON's lists as the tuples that they were."""
-    return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
+    return tuple(as_tuple(one) for one in value) if isinstance(value, list) else value
 
 
 def as_text(value: Any) -> str:
@@ -376,11 +376,9 @@ def load(
     """
     environment = inherited() if environment is None else environment
     settings = Settings()
-    for number, name, value in _parse(env_file):
-        if name.startswith(COMPOSES_OWN):
-            continue
-        settings = settings.override({name: value}, where=f"{env_file}, line {number}")
-    given: dict[str, str] = {}
+    for where, given in _lines(env_file):
+        settings = settings.override(given, where=where)
+    typed: dict[str, str] = {}
     for argument in arguments:
         name, equals, value = argument.partition("=")
         if not equals:
@@ -388,13 +386,27 @@ def load(
                 f"{_begun(argument)} (command line) is not understood: settings are given as NAME=value, "
                 "e.g. TOXIC_PROB=0.3"
             )
-        given[name] = value
+        typed[name] = value
     # make passes its command line in the environment too. An error must name the command line as the origin.
-    known = {f.name.upper() for f in fields(Settings) if not given.get(f.name.upper(), "").strip()}
+    known = {f.name.upper() for f in fields(Settings) if not typed.get(f.name.upper(), "").strip()}
     settings = settings.override({k: v for k, v in environment.items() if k in known}, where="environment")
-    settings = settings.override(given, where="command line")
+    settings = settings.override(typed, where="command line")
     secrets.set_names(settings.secret_names)
     return settings
+
+
+def wrong_in(env_file: Path) -> list[str]:
+    """A line for each line of the file that no setting can be read from."""
+    found = []
+    try:
+        for where, given in _lines(env_file):
+            try:
+                Settings().override(given, where=where)
+            except SettingError as error:
+                found.append(str(error))
+    except SettingError as error:
+        found.append(str(error))
+    return found
 
 
 def name_secrets(more: Iterable[str] = ()) -> None:
@@ -456,6 +468,13 @@ def _parse(path: Path) -> Iterable[tuple[int, str, str]]:
         yield number, name.strip(), quoted["text"] if quoted else _COMMENT.sub("", value).strip()
 
 
+def _lines(env_file: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """(place, {name: value}) of each line of the file that is the lab's."""
+    for number, name, value in _parse(env_file):
+        if not name.startswith(COMPOSES_OWN):
+            yield f"{env_file}, line {number}", {name: value}
+
+
 def example() -> str:
     """The text of `.env.example`: every setting with its meaning and default."""
     lines = ["# Every setting of the lab, with its default. Copy to .env and change what you like; empty means unset."]
@@ -484,6 +503,11 @@ def table() -> str:
 def read_variable(name: str) -> str:
     """A variable of the environment, for a key that a configuration file refers to by name; empty if unset."""
     return os.environ.get(name, "")
+
+
+def program() -> str:
+    """chaoslab as the user's shell finds it: in a container it is called from outside."""
+    return read_variable("CHAOSLAB_PROGRAM") or "chaoslab"
 
 
 def without_keys_of_tools(environment: Mapping[str, str]) -> dict[str, str]:

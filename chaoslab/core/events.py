@@ -348,13 +348,14 @@ class ServiceResumed(Event):
 
 @fixed(frozen=True, kw_only=True)
 class LabDisturbed(Event):
-    """The clean proxies were gone and have been made anew, as after a restart of Toxiproxy (manager.log, no trial)."""
+    """The clean proxies were gone and have been made anew, as after a restart of Toxiproxy, or somebody else had
+    changed one (manager.log, no trial)."""
 
     what: str
     since: Moment
     """The moment at which it was noticed."""
     lasted_s: Seconds
-    """Seconds until all proxies stood again."""
+    """Seconds until all proxies stood as they should, or until the run's end."""
     lanes: list[str]
     """The armed lanes that were lost."""
     epoch: Count
@@ -363,7 +364,8 @@ class LabDisturbed(Event):
 
 @fixed(frozen=True, kw_only=True)
 class CallDisturbed(AttemptEvent):
-    """An unplanned disturbance hit an attempt: it was cut, held up, or its lane was lost. The trial is invalid."""
+    """An unplanned disturbance hit an attempt: it was cut, held up, its lane was lost, or somebody else had changed its
+    proxy. The trial is invalid."""
 
     tool: str
     why: str

@@ -15,7 +15,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base import extras
-from chaoslab.base.commandline import GATE_FAILED, LAB_DOWN, code_for, interrupted, refuse
+from chaoslab.base.commandline import GATE_FAILED, LAB_DOWN, PROVES_NOTHING, code_for, interrupted, refuse
 from chaoslab.base.interrupts import heard_outside_imports
 
 if TYPE_CHECKING:
@@ -30,9 +30,10 @@ FEW = 100
 """The most trials that run in one process: for these, starting more would take longer."""
 
 
-def start(given: Sequence[str], *, gate: Gate | None = None, drawn: bool = True) -> int:
+def start(given: Sequence[str], *, gate: Gate | None = None, drawn: bool = True, quiet: bool = False) -> int:
     """Runs the lab with these settings and returns the exit code. Invalid input is reported in one line. `gate`: the
-    requirements on the result. `drawn`: draw its charts too, but those of containers, which always are.
+    requirements on the result. `drawn`: draw its charts too, but those of containers, which always are. `quiet`: no
+    progress on standard error.
 
     Raises:
         extras.Incomplete: a package that this needs is not installed.
@@ -46,7 +47,7 @@ def start(given: Sequence[str], *, gate: Gate | None = None, drawn: bool = True)
     worlds: dict[str, Callable[[Settings, Sequence[str], Gate | None], int]] = {
         "local": partial(_local, drawn=drawn),
         "compose": _compose,
-        "virtual": partial(_virtual, drawn=drawn),
+        "virtual": partial(_virtual, drawn=drawn, quiet=quiet),
     }
     return worlds[chosen.world](chosen, given, gate)
 
@@ -138,7 +139,9 @@ def _compose(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int: 
         code = compose.run(settings.child_environment(chosen), stopper=stops)
     except (settings.SettingError, compose.WorldError, OSError) as error:
         return refuse(error)
-    return _ruled(gate, None if _latest() == before else _report(_latest()), code)
+    if not gate:
+        return code
+    return _ruled(gate, None if _latest() == before else _report(_latest()), 0 if code == PROVES_NOTHING else code)
 
 
 def _latest() -> Path:
@@ -148,7 +151,14 @@ def _latest() -> Path:
 # In one process, on a clock that jumps.
 
 
-def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None, *, drawn: bool) -> int:  # noqa: ARG001
+def _virtual(
+    chosen: Settings,
+    given: Sequence[str],
+    gate: Gate | None,
+    *,
+    drawn: bool,
+    quiet: bool,
+) -> int:
     from chaoslab.config import settings
     from chaoslab.config.topology import WRITERS
     from chaoslab.record.runs import Run
@@ -165,7 +175,7 @@ def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None, *, drawn
     except (settings.SettingError, OSError) as error:
         return refuse(error)
     run.make_latest()
-    return leave(run.folder, carry_out(spec, run.folder), gate=gate, drawn=drawn)
+    return leave(run.folder, carry_out(spec, run.folder, quiet=quiet), gate=gate, drawn=drawn)
 
 
 def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
@@ -177,9 +187,8 @@ def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
     from chaoslab.agent import config
     from chaoslab.agent.prompts import as_data
     from chaoslab.base.identity import digest
-    from chaoslab.config.scenario import from_settings
+    from chaoslab.config.scenario import check_world, from_settings
     from chaoslab.config.settings import SettingError
-    from chaoslab.core.fault import load, trait
     from chaoslab.execution.virtual_lab import LabSpec
 
     real = config.load().services
@@ -199,12 +208,7 @@ def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
         chosen = replace(chosen, groq_api_key="", model_url="")
     _check_calendar(chosen, chosen.trials_of(len(asked)))
     plan = from_settings(chosen)
-    if plan.of_process:
-        name = next(each for each, _ in chosen.faults if trait(load(each.partition("@")[0]), "of_process"))
-        raise SettingError(
-            f"FAULTS names '{name}', which stops a tool's process, and the virtual world has none: use WORLD=local or "
-            "compose, or lab.inject with services= in Python"
-        )
+    check_world(chosen, plan)
     prompts = as_data(asked)
     name = f"v{chosen.seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
     return LabSpec(name, chosen.now, chosen, plan, prompts)
@@ -227,7 +231,7 @@ def _check_calendar(chosen: Settings, trials: int) -> None:
         ) from None
 
 
-def carry_out(spec: LabSpec, folder: Path) -> int:
+def carry_out(spec: LabSpec, folder: Path, *, quiet: bool = False) -> int:
     """Runs all trials and writes them to the folder; returns the exit code."""
     from chaoslab.base.interrupts import Interrupts
     from chaoslab.core.fault import BrokenFault
@@ -247,7 +251,7 @@ def carry_out(spec: LabSpec, folder: Path) -> int:
         )
         jobs = 1
     try:
-        with Interrupts() as interrupts, Progress(trials) as progress:
+        with Interrupts() as interrupts, Progress(trials, quiet=quiet) as progress:
             does = children(jobs, REAL_LIMIT_S, at_once=spec.sequential, tell=progress.say, heard=interrupts.heard)
             try:
                 with written(spec, trials, folder) as book:
@@ -426,12 +430,13 @@ def _drawn(report: RunReport, folder: Path) -> int:
     from chaoslab.reports import charts
 
     try:
-        pictures = charts.rendered(charts.draw(report))
+        figures = charts.draw(report)
+        pictures, empty = charts.rendered(figures), charts.undrawn(figures)
     except ModuleNotFoundError as error:
         print(f"no charts: {charts.missing(error)}", file=sys.stderr)
         return 2
     places = charts.places(folder / "charts", out=CHARTS, logs=LOGS)
-    paths, complaints, failed = charts.put(pictures, places)
+    paths, complaints, failed = charts.put(pictures, places, without=empty)
     first, *others = dict.fromkeys(f"{path.parent}/" for path in paths) or [""]
     said = "".join(f"  (also {other})" for other in others)
     if complaints and first == f"{CHARTS}/":  # a full disk was already reported when the run was written
@@ -441,6 +446,8 @@ def _drawn(report: RunReport, folder: Path) -> int:
             print(complaint, file=sys.stderr)
     if first:
         print(f"charts  {first}{said}")
+        for name, why in empty.items():
+            print(f"        no {name}: {why}")
     return failed
 
 
@@ -489,14 +496,21 @@ def _history(folder: Path) -> History | None:
 
 
 def _ruled(gate: Gate | None, report: RunReport | None, code: int, unmet: Sequence[str] = ()) -> int:
-    """The exit code after the gate's check of the run; prints the ruling. `unmet`: as in `gate.rule`."""
-    if not gate or (code and not gate.given):
+    """The exit code after the gate's check of the run; prints the ruling, and the damage that nobody injected, with
+    which no run is green. `gate`: None if the run was made before. `unmet`: as in `gate.rule`."""
+    if gate is None or (code and not (gate and gate.given)):
         return code
+    from chaoslab.reports.contents.headline import damage
     from chaoslab.reports.gate import rule
 
     if code:
         print("gate not asked: the run did not come to its end", file=sys.stderr, flush=True)
         return code
+    hit = damage(report) if report is not None else ""
+    if hit:
+        print(f"not green: {hit}", file=sys.stderr, flush=True)
+    if not gate:
+        return PROVES_NOTHING if hit else 0
     if report is None:
         print("gate FAILED: the run has left no logs here", file=sys.stderr, flush=True)
         return GATE_FAILED
@@ -505,11 +519,15 @@ def _ruled(gate: Gate | None, report: RunReport | None, code: int, unmet: Sequen
     )
     if gate.given or not ruling.passed:
         print(ruling.line, file=sys.stdout if ruling.passed else sys.stderr, flush=True)
-    return ruling.code
+    return ruling.code or (PROVES_NOTHING if hit else 0)
 
 
 def _called() -> str:
     """This command, as the user can type it again: by its name alone where that finds it."""
+    from chaoslab.config.settings import read_variable
+
+    if named := read_variable("CHAOSLAB_PROGRAM"):
+        return named
     program = Path(sys.argv[0])
     if program.name == "__main__.py":
         return "python -m chaoslab"

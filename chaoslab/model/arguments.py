@@ -62,6 +62,9 @@ _LEFT_OUT = frozenset(
 )
 
 
+NUMBERS = ("integer", "number")
+
+
 def filled(offer: Offer, clause: str, draft: Draft) -> dict[str, Any] | None:
     """The arguments, valid by the tool's schema; None if a required one is missing in the clause."""
     numbers = [
@@ -98,7 +101,7 @@ def _value(
     )
     if choices := schema.get("enum"):
         return next((choice for choice in choices if re.search(rf"\b{re.escape(str(choice))}\b", clause, re.I)), None)
-    if kind in ("integer", "number"):
+    if kind in NUMBERS:
         fitting = [
             n
             for n in numbers
@@ -128,7 +131,7 @@ def _string(
     if {"currency", "currenc"} & set(parts) or re.search(r"currency", name, re.I):
         return _currency(name, clause)
     if "languag" in parts or "lang" in parts:
-        return next((code for language, code in LANGUAGES.items() if re.search(rf"\b{language}\b", clause, re.I)), None)
+        return _language(clause)
     if schema.get("format") in ("date", "date-time") or {"dat", "day", "start"} & set(parts):
         said = when(clause, draft.now)
         if said.day is None:
@@ -143,6 +146,8 @@ def _string(
         return match[1] if match else None
     if quotes:
         return quotes.pop(0)
+    if (value := _described(name, schema, clause)) is not None:
+        return value
     for word in name.lower().split("_"):
         if word in _BEFORE and (
             match := re.search(
@@ -152,12 +157,27 @@ def _string(
             return draft.plain(match[1])
     known = {*words(offer.name), *words(name), *words(offer.description)}
     clause = re.sub(r"\b(what|who|how|where|it)['’]s\b", r"\1", clause, flags=re.I)
+    counts = any(isinstance(each, Mapping) and each.get("type") in NUMBERS for each in offer.properties.values())
     kept = [
         word
         for word in re.findall(r"[\w'’-]+", draft.plain(clause))
-        if word.lower() not in _LEFT_OUT and not set(words(word)) & known
+        if word.lower() not in _LEFT_OUT and not set(words(word)) & known and not (counts and word.isdecimal())
     ]
     return " ".join(kept) or None
+
+
+def _described(name: str, schema: Mapping[str, Any], clause: str) -> str | None:
+    """The value of a parameter whose description says what its name does not: a currency, or a language."""
+    about = {*words(str(schema.get("description") or ""))}
+    if about & {*words("currency currencies")}:
+        return _currency(name, clause)
+    if about & {*words("language languages")}:
+        return _language(clause)
+    return None
+
+
+def _language(clause: str) -> str | None:
+    return next((code for language, code in LANGUAGES.items() if re.search(rf"\b{language}\b", clause, re.I)), None)
 
 
 _MONEY = {

@@ -120,7 +120,11 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
         place = logs if name == LATEST else Path(name).parent
         # a link to a run that has no logs yet is taken at its word
         if not (place / LATEST).exists() and any(map(_has_logs, runs.newest_first(place))):
-            return _before_latest(0, place)
+            newest = _before_latest(0, place)
+            if (place / LATEST).is_symlink():
+                gone = (place / LATEST).readlink().name
+                print(f"the latest run, {gone}, is not there any more: this is {newest.name}", file=sys.stderr)
+            return newest
     for place, beginning in ((logs, name), (Path(name).parent, Path(name).name)):
         if found := _beginning(beginning, place):
             return found

@@ -11,6 +11,7 @@ from chaoslab.analysis.measures.latency import latency
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.durations import duration
+from chaoslab.config import settings
 from chaoslab.reports import summary_faults, summary_recovery
 from chaoslab.reports.contents.headline import verdict
 from chaoslab.reports.page import WHY, Cut, alike, count, example, percent, percents, section, share, table, wrapped
@@ -24,10 +25,10 @@ FUNCTION = "function"
 """The `via` of a call of a Python function."""
 
 
-def render(report: RunReport, *, where: str = "", program: str = "chaoslab", full: bool = False) -> str:
+def render(report: RunReport, *, where: str = "", program: str = "", full: bool = False) -> str:
     """The summary as plain text in lines of at most 80 columns, but for commands. `where`, `program`: as `failures`
     takes them. `full`: all rows and items, in place of the first of each."""
-    cut = Cut("" if full else f"{program} summary {quote(where or report.name)} --full")
+    cut = Cut("" if full else f"{program or settings.program()} summary {quote(where or report.name)} --full")
     parts = [
         section("verdict", lambda: wrapped(verdict(report)[0] + ".")),
         section("harm", lambda: _harm(report, cut)),

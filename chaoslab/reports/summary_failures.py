@@ -22,13 +22,15 @@ FAILED = (Outcome.HARM, Outcome.FALSE_SUCCESS, Outcome.WRONG, Outcome.FAILED, Ou
 def hurt_most(report: RunReport, cut: Cut) -> list[str]:
     """The faults, each at its target, after which the most trials did not end well: by the lower bound of the share, so
     that one bad trial of one does not come before nine of ten, and of equal ones the worst outcome first. A fault after
-    which trials ended as they did without it hurt nothing."""
-    without = {place: impact.without for place, impact in report.impacts.value.by_target.items()}
+    which trials ended as they did without it hurt nothing, and none is blamed for trials that were hit by what nobody
+    injected."""
+    impacts = report.impacts.value.by_target
     bad: list[tuple[Cell, Rate, Rate | None]] = []
     for cell in (cell for row in matrix(report).rows.values() for cell in row):
-        others = without.get((cell.fault, cell.target))
-        if cell.bad is not None and cell.bad.count and (others is None or cell.bad.value > others.value):
-            bad.append((cell, cell.bad, others))
+        impact = impacts.get((cell.fault, cell.target))
+        blamed, others = (impact.blamed, impact.without) if impact is not None else (None, None)
+        if blamed is not None and blamed.count and (others is None or blamed.value > others.value):
+            bad.append((cell, blamed, others))
     bad.sort(key=lambda found: (-found[1].interval.low, SEVERITY.index(found[0].worst) if found[0].worst else 0))
     lines = [line for found in cut.shown(bad, MOST) for line in wrapped(_cell(*found), indent="  ")]
     return [*(["what hurt most:"] if bad else []), *lines, *cut.more(len(bad) - MOST)]
@@ -40,7 +42,7 @@ def _cell(cell: Cell, bad: Rate, without: Rate | None) -> str:
     return f"{cell.fault} on {cell.target}: {ended} ({share(bad)}{others}), at worst {cell.worst}"
 
 
-def failures(report: RunReport, cut: Cut, *, where: str = "", program: str = "chaoslab") -> list[str]:
+def failures(report: RunReport, cut: Cut, *, where: str = "", program: str = "") -> list[str]:
     """Each way to fail, worst first, with the command that does its first trial again, or tells its story where the log
     does not hold the program. If a scenario ran it, its rulings tell the ways. No command if the log has no start.
     `where`, `program`: the run and chaoslab as the user's shell finds them, the run's name by default."""

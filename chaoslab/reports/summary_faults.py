@@ -7,12 +7,18 @@ from collections.abc import Mapping, Sequence
 from chaoslab.analysis.measures.faults import FaultCount, InjectionCount
 from chaoslab.analysis.measures.impact import Impact
 from chaoslab.analysis.measures.intervals import Rate
+from chaoslab.analysis.measures.latency import late
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import difference, duration
 from chaoslab.reports.page import Cut, count, percent, section, wrapped
 
 SOME = 8
+OF_SETTINGS = {
+    "wire": "TOXIC_PROB", "model_wire": "MODEL_TOXIC_PROB", "errors": "ERROR_PROB", "stream": "STREAM_PROB",
+    "hallucination": "HALLUCINATION_PROB", "context": "CONTEXT_PROB",
+}  # fmt: skip
+"""The injections that settings make, by name."""
 OTHER = ("unknown", "invalid", "unfinished")
 """Outcomes that share a column."""
 ORDER = "the most trials with harm, then the most bad ones"
@@ -29,6 +35,7 @@ def delivered(report: RunReport, cut: Cut) -> list[str]:
         *section("faults that were not witnessed", lambda: _unmet(report, cut)),
         *section("disturbances of the lab", lambda: _disturbed(report)),
         *section("failures that nobody injected", lambda: _lone(report, cut)),
+        *section("delays that nobody injected", lambda: _late(report)),
     ]
 
 
@@ -43,6 +50,8 @@ def _delivered(report: RunReport, cut: Cut) -> list[str]:
     if groups[1:]:
         odd = "What is not as planned comes first, then " if told[0].plausible is False else "First comes "
         lines.append(f"{odd}what was witnessed most often.")
+    theirs = [f"{one.injection} is {OF_SETTINGS[one.injection]}'s" for one in told if one.injection in OF_SETTINGS]
+    lines += wrapped(f"{', '.join(theirs)}.") if theirs and not report.of_functions else []
     return lines + _dice(found) + _met(report, found, cut)
 
 
@@ -69,6 +78,11 @@ def _lone(report: RunReport, cut: Cut) -> list[str]:
         lines += wrapped(f"{failure.count} × {failure.target}: {failure.error}", indent="  ", longest=150)
         lines += wrapped(failure.before, indent="    ") if failure.before else []
     return lines + cut.more(len(lone) - SOME)
+
+
+def _late(report: RunReport) -> list[str]:
+    found = [] if report.of_functions else late(report.attempts.value)
+    return [line for each in found for line in wrapped(f"delays that nobody injected: {each.said}")]
 
 
 def _rows(of: InjectionCount, by_fault: Sequence[FaultCount]) -> list[list[str]]:
@@ -115,7 +129,8 @@ def _disturbed(report: RunReport) -> list[str]:
     attempts = f"{count(hit.attempts, 'attempt')} hit by it"
     if not hit.times:
         return wrapped(f"the lab was disturbed, when and how is not known; {attempts}")
-    return wrapped(f"the lab was disturbed {count(hit.times, 'time')}, {duration(hit.lasted_s, 2)} in all; {attempts}")
+    lasted = f"the lab was disturbed {count(hit.times, 'time')}, {duration(hit.lasted_s, 2)} in all; {attempts}"
+    return wrapped(f"{lasted}: {hit.said}")
 
 
 # The effects of the faults.

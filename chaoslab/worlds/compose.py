@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
 
 FILE = Path("docker-compose.yaml")
-REPORTED = (0, 3, 130, 137, 143)
-"""The exit codes of an agent whose run had begun, so that there are results to show."""
+UNSEEN = (130, 137, 143)
+"""The exit codes of an agent whose report nobody saw: it was no longer followed, or was killed before it wrote one."""
 WINDING_UP_S = 60.0
 """A time that is enough to stop and take down; Ctrl-C does not interrupt that."""
 
@@ -224,6 +224,7 @@ def run(environment: Mapping[str, str], *, stopper: Callable[[Containers], Stopp
         raise WorldError("docker has no 'compose' plug-in: install Docker Compose 2.40 or newer")
     for folder in ("logs", "state", "charts", "data"):
         Path(folder).mkdir(exist_ok=True)
+    environment = {**environment, "STOPPER": "host", "COMPOSE_LAST": ""}
     code, ended = INTERRUPTED, None
     with Interrupts(patience_s=WINDING_UP_S) as interrupts:
         try:
@@ -238,8 +239,8 @@ def run(environment: Mapping[str, str], *, stopper: Callable[[Containers], Stopp
         try:
             _docker(environment, "compose", "stop", "agent")
             ended = _ended(environment)
-            if ended in REPORTED:
-                _docker(environment, "compose", "run", "--rm", "--no-deps", "--build", "charts", interrupts=interrupts)
+            if ended in UNSEEN:
+                _docker(environment, "compose", "run", "--rm", "charts", interrupts=interrupts)
         finally:
             _docker(environment, "compose", "down")
     return code if ended is None else ended

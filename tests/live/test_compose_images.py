@@ -10,7 +10,7 @@ import pytest
 from chaoslab.config.topology import SERVICES
 from tests.live.compose_parts import ROOT, Stack
 
-PARTS = [*SERVICES, "model", "proxy_manager", "agent", "charts"]
+PARTS = [*SERVICES, "model", "proxy_manager", "agent", "settings"]
 
 
 def inside(stack: Stack, service: str, code: str) -> str:
@@ -25,8 +25,7 @@ def inside(stack: Stack, service: str, code: str) -> str:
     [
         ("weather", ["flask", "waitress"], ["langchain", "pandas", "matplotlib", "numpy", "docker", "pytest"]),
         ("proxy_manager", ["toxiproxy"], ["flask", "langchain", "pandas", "matplotlib", "pytest"]),
-        ("agent", ["langchain", "langchain_groq", "flask"], ["pandas", "matplotlib", "pytest"]),
-        ("charts", ["matplotlib"], ["flask", "langchain", "pandas", "pytest"]),
+        ("agent", ["langchain", "langchain_groq", "flask", "matplotlib"], ["pandas", "pytest"]),
     ],
 )
 def test_an_image_holds_what_its_part_needs_and_no_more(
@@ -41,13 +40,13 @@ def test_no_image_has_a_compiler_or_tests(built: Stack) -> None:
         "import pathlib, shutil; print([shutil.which(n) for n in ('gcc', 'cc', 'make')],"
         " [str(p) for root in ('/lab', '/usr/local/lib') for p in pathlib.Path(root).rglob('tests')])"
     )
-    assert {inside(built, part, code) for part in ("weather", "agent", "charts")} == {"[None, None, None] []"}
+    assert {inside(built, part, code) for part in ("weather", "agent")} == {"[None, None, None] []"}
 
 
 def test_images_share_the_layers_of_their_dependencies(built: Stack) -> None:
     layers = {part: built.docker.images.get(f"{built.project}-{part}").attrs["RootFS"]["Layers"] for part in PARTS}
     shared = [
-        a for a, _ in takewhile(lambda pair: pair[0] == pair[1], zip(layers["agent"], layers["charts"], strict=False))
+        a for a, _ in takewhile(lambda pair: pair[0] == pair[1], zip(layers["agent"], layers["search"], strict=False))
     ]
     base = len(built.docker.images.get("python:3.13-slim").attrs["RootFS"]["Layers"])
     assert len(shared) >= base + 3  # the folder, pyproject.toml with its reader, and what all parts need
@@ -74,12 +73,18 @@ def test_no_secret_and_nothing_of_this_folder_gets_into_an_image(built: Stack) -
     assert inside(built, "agent", code) == str(expected)
 
 
-def test_a_change_of_the_code_does_not_install_anything_again(built: Stack) -> None:
+def test_a_change_of_the_code_runs_without_a_build_and_a_build_does_not_install_anything_again(built: Stack) -> None:
+    def runs_from() -> str:
+        look = ("run", "--rm", "-T", "--no-deps", "--entrypoint", "/lab/as-owner printenv PYTHONPATH", "calculator")
+        return built.compose(*look).stdout.strip()
+
+    assert runs_from() == "/lab"
     before = built.docker.images.get(f"{built.project}-calculator").attrs["RootFS"]["Layers"]
     changed = built.folder / "flask_tools" / "calculator.py"
     text = changed.read_text()
     changed.write_text(text + "\n# another line\n")
     try:
+        assert runs_from() == "/src"
         assert built.compose("build", "--quiet", "calculator").returncode == 0
         after = built.docker.images.get(f"{built.project}-calculator").attrs["RootFS"]["Layers"]
     finally:
@@ -95,6 +100,6 @@ def test_the_recipe_names_public_images_only() -> None:
 
     services = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())["services"]
     named = {service["image"] for service in services.values() if "image" in service}
-    assert named == {"${TOXIPROXY_IMAGE:-ghcr.io/shopify/toxiproxy:2.12.0}"}
+    assert named == {"${TOXIPROXY_IMAGE:-ghcr.io/shopify/toxiproxy:2.12.0}", "${COMPOSE_PROJECT_NAME}-agent"}
     assert all("build" in service for name, service in services.items() if name != "toxiproxy")
     assert "ARG PYTHON_IMAGE=python:3.13-slim\nFROM $PYTHON_IMAGE\n" in (ROOT / "Dockerfile").read_text()

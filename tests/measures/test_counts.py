@@ -13,7 +13,7 @@ from chaoslab.analysis.measures.calls import calls
 from chaoslab.analysis.measures.errors import NOBODY, errors
 from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.analysis.measures.incidents import Ending, incidents
-from chaoslab.analysis.measures.latency import Attempts, attempts, latency
+from chaoslab.analysis.measures.latency import Attempts, attempts, late, latency
 from chaoslab.analysis.measures.quantiles import Quantiles, percentile
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.success import success
@@ -163,16 +163,24 @@ def test_what_the_lab_did_to_its_own_experiment_is_neither_a_failure_nor_a_laten
     hit = CallDisturbed(
         at=AttemptRef(target="search", request=1, attempt=1, request_id="id"), tool="search_web", why="cut"
     )
-    story = history(
-        call(1, ok=False, error="closed"),
-        hit,
-        LabDisturbed(what="restarted", since="", lasted_s=0.4, lanes=[], epoch=1),
-        call(2),
-    )
+    cut = LabDisturbed(what="restarted", since="2026-06-01T12:03:01Z", lasted_s=0.4, lanes=[], epoch=1)
+    story = history(call(1, ok=False, error="closed"), hit, cut, call(2))
     assert faults.uninjected(story) == []
     assert [a.ok for a in attempts(story)] == [True]
-    assert faults.disturbance(story) == faults.Disturbance(1, 0.4, 1)
+    found = faults.disturbance(story)
+    assert found is not None
+    assert (found.times, found.lasted_s, found.attempts) == (1, 0.4, 1)
+    assert found.said == "restarted since 12:03:01"
     assert faults.disturbance(history(call(1))) is None
+
+
+def test_calls_without_a_fault_that_took_far_longer_than_the_first_ones_are_told() -> None:
+    usual = [call(number, duration_s=0.01) for number in range(1, 25)]
+    slow = [call(25, duration_s=1.5), call(26, duration_s=0.2), call(27, duration_s=2.0, ok=False, error="timed_out")]
+    taken = Attempts()
+    taken.take(history(*usual, *slow))
+    said = "1 call to search took up to 1.500 s without a fault, where its first 20 took 0.010 s in the median"
+    assert [each.said for each in late(taken)] == [said]
 
 
 def scheduled(fault: str, attempt: int = 1) -> FaultScheduled:

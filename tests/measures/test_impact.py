@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from chaoslab.analysis.measures.impact import Impact, Impacts, impacts
+from chaoslab.analysis.measures.impact import Impact, Impacts, impacts, impacts_of
+from chaoslab.analysis.measures.trials import Trials
+from chaoslab.analysis.verdict.standing import Standings
 from chaoslab.core.events import AttemptRef, CallFinished, CallStarted, FaultWitnessed, PromptFinished, PromptStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
@@ -92,6 +94,16 @@ def test_the_share_of_bad_ones_is_held_against_those_that_called_the_target_and_
     assert shares(found.by_target["timeout", "search"]) == ((1, 2), (1, 2))  # r1 and r2 called search
     assert shares(found.by_target["refused", "movies"]) == ((0, 2), (1, 1))  # the hung one called movies
     assert shares(found.by_fault["timeout"]) == ((2, 3), (1, 3))
+
+
+def test_no_fault_is_blamed_for_the_end_of_a_trial_that_was_hit_by_what_nobody_injected() -> None:
+    story = history()
+    told = impacts_of(Trials.of(story, OUTCOMES), Standings(True), damaged={"p1.r3"})
+    found = told.by_target["timeout", "search"]
+    assert found.bad is not None
+    assert found.blamed is not None
+    assert (found.bad.count, found.bad.total) == (1, 2)
+    assert (found.blamed.count, found.blamed.total) == (0, 1), "p1.r3, which did harm, is left out"
 
 
 def test_nobody_to_hold_it_against_is_no_data_and_what_cannot_be_judged_is_left_out() -> None:

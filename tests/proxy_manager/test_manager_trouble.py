@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -395,17 +396,25 @@ def test_with_the_last_run_goes_its_trouble_and_proxies_that_do_not_go_are_one(d
     with_lab(tmp_path, Plan(1), story)
 
 
-def test_what_somebody_else_does_to_a_proxy_is_said_once_and_when_it_is_gone(tmp_path: Path) -> None:
+def test_what_somebody_else_does_to_a_proxy_is_said_and_marks_the_calls_that_it_may_hit(tmp_path: Path) -> None:
     async def story(lab: Bench) -> None:
         def warnings() -> list[str]:
             return [event.message for _, event in lab.history().of(events.LabWarning)]
 
+        await lab.seam.lanes.ask(CALL, deadline_s=2.0)
         lab.toxiproxy.add_toxic("weather", ToxicInfo("mine", "latency", attributes={"latency": 1500}))
         eventually(lambda: len(warnings()) == 1)
+        assert re.fullmatch(r"not from this lab: latency on weather since \d\d:\d\d:\d\d", warnings()[0])
+        await lab.seam.lanes.ask(replace(CALL, request=2), deadline_s=2.0)
         lab.toxiproxy.remove_toxic("weather", "mine")
-        eventually(lambda: len(warnings()) == 2)
-        first, second = warnings()
-        assert re.fullmatch(r"not from this lab: latency on weather since \d\d:\d\d:\d\d", first)
-        assert second == "latency on weather, which was not from this lab, is gone"
+        eventually(lambda: any(lab.history().of(events.LabDisturbed)))
+        await lab.seam.lanes.ask(replace(CALL, request=3), deadline_s=2.0)
+        hit = [(event.request, event.why) for _, event in lab.history().of(events.CallDisturbed)]
+        assert [number for number, _ in hit] == [1, 2]
+        assert hit[0][1] == "latency on weather, which is not from this lab, was found after it began"
+        assert re.fullmatch(r"latency on weather since \d\d:\d\d:\d\d is not from this lab", hit[1][1])
+        gone = [event.what for _, event in lab.history().of(events.LabDisturbed)]
+        assert gone == ["not from this lab: latency on weather"]
+        assert len(warnings()) == 1
 
     with_lab(tmp_path, Plan(1), story)

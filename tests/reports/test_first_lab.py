@@ -168,7 +168,7 @@ def test_the_commands_take_such_a_folder(tmp_path: Path, capsys: pytest.CaptureF
     assert "It is 5." in capsys.readouterr().out
     assert charts([str(LOGS)], out=tmp_path) == 0
     told = capsys.readouterr()
-    assert len(told.out.splitlines()) == len(list(tmp_path.glob("*.png"))) == 13
+    assert len(told.out.splitlines()) == len(list(tmp_path.glob("*.png"))) == 9
     assert "note: 3 runs are in this log, this is #3" in told.err
 
 

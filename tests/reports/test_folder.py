@@ -38,13 +38,15 @@ def test_a_run_has_a_folder_a_path_a_name_and_may_be_the_latest(
     assert capsys.readouterr().err == ""
 
 
-def test_without_its_link_the_latest_run_is_the_newest(tmp_path: Path) -> None:
+def test_without_its_link_the_latest_run_is_the_newest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(tmp_path, "20261120-090000")
     newest = run(tmp_path, "20261122-090000", name=NAME)
     link = tmp_path / "latest"
     assert find("latest", logs=tmp_path) == find(str(link)) == find("latest~0", logs=tmp_path) == newest
     link.symlink_to("20261123-090000")  # a run that was deleted
     assert find("latest", logs=tmp_path) == newest
+    gone = "the latest run, 20261123-090000, is not there any more: this is 20261122-090000\n"
+    assert capsys.readouterr().err == gone
     (tmp_path / "20261123-090000").mkdir()  # or that has not written yet
     with pytest.raises(LookupError, match="no run with logs is called 'latest'"):
         find("latest", logs=tmp_path)

@@ -8,14 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 import chaoslab as lab
-from chaoslab.core.events import RunFinished
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
+from chaoslab.core.events import CallDisturbed, CallFinished, LabDisturbed, RunFinished
+from chaoslab.execution import launch
 from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 from chaoslab.reports import formats, summary
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.headline import Tone, harms, headline
+from chaoslab.reports.contents.headline import Tone, harms, headline, verdict
 from chaoslab.reports.contents.rows import Evidence, Row
+from chaoslab.reports.gate import Gate
 
 
 def price(*, item: str) -> dict[str, int]:
@@ -175,3 +181,29 @@ def test_what_fails_at_a_service_though_nobody_injected_it_stands_in_the_first_s
     assert (refused.said, refused.tone) == (well, Tone.GOOD), "a service's own no is no damage"
     later = head("later", lab.inject("latency", "shop.test", delay_s=0.1, calls=[1]))
     assert later.said == well, "it may be a consequence of the fault that hit the service before"
+
+
+def test_no_run_is_green_in_which_calls_were_hit_by_what_nobody_injected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history = ran(tmp_path, lab.inject("latency", "price", delay_s=0.1))
+    trial, call = history.trials[0], history.first(CallFinished)
+    assert call is not None
+    foreign = LabDisturbed(
+        what="not from this lab: latency on price", since="2026-06-01T12:03:01Z", lasted_s=2.0, lanes=[], epoch=0
+    )
+    hit = CallDisturbed(at=call.at, tool="price", why="latency on price since 12:03:01 is not from this lab")
+    more = [
+        Record("", 2.0, history.run, trial, "manager", 1, hit),
+        Record("", 4.0, history.run, None, "manager", 2, foreign),
+    ]
+    report = RunReport.of(History([*history.records, *more]))
+    told = "1 call in 1 of 1 trial hit by a disturbance of the lab (not from this lab: latency on price since 12:03:01)"
+    assert (verdict(report)[0].endswith(f"; {told}"), verdict(report)[1]) == (True, Tone.OPEN)
+    assert "price 1.1 was hit by what nobody injected: latency on price since" in " ".join(
+        summary.render(report).split()
+    )
+    assert launch._ruled(Gate(), report, 0) == PROVES_NOTHING
+    assert capsys.readouterr().err == f"not green: {told}\n"
+    assert launch._ruled(None, report, 0) == launch._ruled(Gate(), RunReport.of(history), 0) == 0
+    assert launch._ruled(Gate(min_correct=1.0), report, 0) == GATE_FAILED

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -54,6 +54,8 @@ class Costs:
     no_comparison: Spending
     outside: Spending
     total: Spending
+    incomparable: Mapping[str, int] = field(default_factory=dict)
+    """By fault, the trials of its row that have no match at all; by "" those of the shared row."""
 
 
 def costs(history: History, outcomes: Mapping[str, str]) -> Costs | None:
@@ -71,6 +73,7 @@ def costs_of(trials: Trials) -> Costs | None:
         if like.prompt is not None and not like.met and like.timed:
             calm[like.prompt] += [[*map(_exact, like.own)]] * count
     matches = {prompt: _median(found) for prompt, found in calm.items()}
+    incomparable = Counter[str]()
     rows, faults, total = defaultdict[str, _Sums](_Sums), defaultdict[str, _Sums](_Sums), _Sums()
     for like, count in alike.items():
         amounts = [*map(_exact, like.own)]
@@ -89,6 +92,7 @@ def costs_of(trials: Trials) -> Costs | None:
                 for of_twin, of_calm in zip(twin, matches.get(like.prompt, NOTHING), strict=True)
             ]
             rows["matched"].add(int(match != NOTHING), match, count)
+            incomparable[next(iter(names)) if len(names) == 1 else ""] += count * (match == NOTHING)
             alone = [amount if other is None else 0 for amount, other in zip(amounts, match, strict=True)]
             if None in match:
                 rows["no_comparison"].add(int(match == NOTHING), alone, count)
@@ -96,7 +100,8 @@ def costs_of(trials: Trials) -> Costs | None:
             (rows["shared"] if len(names) > 1 else faults[next(iter(names))]).add(1, more, count)
     others = ("shared", "matched", "no_fault", "no_comparison", "outside")
     parts = {name: rows[name].spending if name in rows else Spending() for name in others}
-    return Costs({name: faults[name].spending for name in sorted(faults)}, total=total.spending, **parts)
+    by_fault = {name: faults[name].spending for name in sorted(faults)}
+    return Costs(by_fault, total=total.spending, incomparable=incomparable, **parts)
 
 
 class _Like(NamedTuple):

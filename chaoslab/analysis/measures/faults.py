@@ -312,28 +312,43 @@ def _most_first(counts: Counter[tuple[str, str]]) -> list[tuple[tuple[str, str],
 
 @dataclass(frozen=True)
 class Disturbance:
-    """The lab's disturbances of its own experiment: the number of times that its proxies were lost, the total seconds,
-    and the number of attempts that were hit."""
+    """The disturbances of a run's proxies: each with the time of its beginning in seconds since the run's start, and
+    the attempts that were hit, by trial."""
 
-    times: int
-    lasted_s: float
-    attempts: int
+    spans: Sequence[tuple[float, LabDisturbed]]
+    hit: Mapping[str, int]
+
+    @property
+    def times(self) -> int:
+        return len(self.spans)
+
+    @property
+    def lasted_s(self) -> float:
+        return sum(event.lasted_s for _, event in self.spans)
+
+    @property
+    def attempts(self) -> int:
+        return sum(self.hit.values())
+
+    @property
+    def said(self) -> str:
+        """The events with their times, as part of a line; empty if the log does not tell."""
+        return "; ".join(dict.fromkeys(f"{event.what} since {event.since[11:19]}" for _, event in self.spans))
 
 
 @dataclass
 class Disturbances:
     """Collects the disturbances of batches."""
 
-    outages: list[float] = field(default_factory=list)
-    attempts: int = 0
+    spans: list[tuple[float, LabDisturbed]] = field(default_factory=list)
+    hit: Counter[str] = field(default_factory=Counter)
 
     def take(self, history: History) -> None:
-        self.outages += [event.lasted_s for _, event in history.of(LabDisturbed)]
-        self.attempts += len(_disturbed(history))
+        self.spans += [(record.t - event.lasted_s, event) for record, event in history.of(LabDisturbed)]
+        self.hit.update(at[0] or "" for at in _disturbed(history))
 
     def result(self) -> Disturbance | None:
-        hit = self.outages or self.attempts
-        return Disturbance(len(self.outages), sum(self.outages), self.attempts) if hit else None
+        return Disturbance(self.spans, self.hit) if self.spans or self.hit else None
 
 
 def disturbance(history: History) -> Disturbance | None:

@@ -130,6 +130,11 @@ class Findings:
             measure.take(history)
 
     @property
+    def damaged(self) -> set[str]:
+        """The trials that were hit by what nobody injected."""
+        return {*self.uninjected.measure.damage, *self.disturbances.measure.hit}
+
+    @property
     def of_functions(self) -> bool:
         """As `History.of_functions`."""
         return self._in_process if self.started is None else of_functions(self.started)

@@ -41,6 +41,8 @@ class Impact:
     lost_calls: float | None
     beside_twin: int
     beside_median: int
+    blamed: Rate | None = None
+    """As `bad`, without the trials that were hit by what nobody injected: no fault is blamed for their ends."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,9 @@ def impacts(history: History, outcomes: Mapping[str, str], *, judgeable: bool = 
     return impacts_of(Trials.of(history, outcomes), Standings(judgeable))
 
 
-def impacts_of(trials: Trials, standings: Standings) -> Impacts:
-    """The impacts over these trials."""
-    told = _Told(trials, standings)
+def impacts_of(trials: Trials, standings: Standings, *, damaged: Collection[str] = ()) -> Impacts:
+    """The impacts over these trials. `damaged`: those that were hit by what nobody injected."""
+    told = _Told(trials, standings, damaged)
     targets: dict[str, set[str]] = defaultdict(set)
     for name, target in told.met:
         targets[name].add(target)
@@ -75,8 +77,9 @@ Lost = tuple[float | None, float | None, bool]
 class _Told:
     """The facts about the trials that the impacts need."""
 
-    def __init__(self, trials: Trials, standings: Standings) -> None:
+    def __init__(self, trials: Trials, standings: Standings, damaged: Collection[str]) -> None:
         self.standing = standings.each({trial.trial: trial.outcome for trial in trials.rows})
+        self.damaged = frozenset(damaged)
         self.met: dict[tuple[str, str], dict[str, tuple[Trial, int]]] = defaultdict(dict)
         for trial in trials.rows:
             for place, count in trial.met:
@@ -118,6 +121,7 @@ class _Told:
             lost_calls=fmean(calls) if calls else None,
             beside_twin=beside_twin,
             beside_median=len(lost) - beside_twin,
+            blamed=_bad(Counter(map(self.standing.__getitem__, met.keys() - self.damaged))),
         )
 
 

@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
 from operator import attrgetter, itemgetter
+from statistics import median
 from sys import intern
 from typing import NamedTuple
 
 from chaoslab.analysis.measures.quantiles import WITHIN, Quantiles
 from chaoslab.base.dice import Dice
+from chaoslab.base.durations import duration
 from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.record.history import History, Place
 from chaoslab.record.lines import Record
@@ -294,3 +296,36 @@ def streamed(found: Attempts) -> Streamed | None:
     """The percentiles of the streamed replies among the attempts; None if nothing was streamed."""
     first, last = latency(found.first_byte), latency(found.last_byte)
     return Streamed(first, last) if first is not None and last is not None else None
+
+
+PAST, FAR, NOTICED_S = 20, 10, 0.25
+"""The first attempts that a target's past is made of; the factor and the seconds beyond their median that are far."""
+
+
+class Late(NamedTuple):
+    """The attempts at a target that met no fault, ended well and took far longer than its first ones."""
+
+    target: str
+    n: int
+    longest_s: float
+    before_s: float
+    """The median of the first ones."""
+
+    @property
+    def said(self) -> str:
+        calls = f"{self.n} call{'s' if self.n > 1 else ''} to {self.target} took up to {duration(self.longest_s)}"
+        return f"{calls} without a fault, where its first {PAST} took {duration(self.before_s)} in the median"
+
+
+def late(found: Attempts) -> list[Late]:
+    """Those of each target that has any, by name."""
+    durations_s = defaultdict[str, list[float]](list)
+    for a in found.drawn:
+        if a.ok and a.timed and not a.faults:
+            durations_s[a.target].append(a.duration_s)
+    told = []
+    for target, each in sorted(durations_s.items()):
+        before_s = median(each[:PAST])
+        if far := [s for s in each[PAST:] if s > FAR * before_s and s > before_s + NOTICED_S]:
+            told.append(Late(target, len(far), max(far), before_s))
+    return told

@@ -188,7 +188,7 @@ class RunReport:
             disturbance=found.disturbances.section(lambda taken: taken.result()),
             uninjected=found.uninjected.section(lambda taken: taken.result()),
             damage=found.uninjected.section(lambda taken: taken.damage),
-            impacts=rows.section(lambda trials: impacts_of(trials, standings)),
+            impacts=rows.section(lambda trials: impacts_of(trials, standings, damaged=found.damaged)),
             recovery=recovery,
             calls=found.calls.section(lambda taken: taken.result()),
             attempts=attempts,

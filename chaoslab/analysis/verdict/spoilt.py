@@ -30,9 +30,9 @@ _whose = attrgetter("injection", "turn", "target", "request", "attempt", "reques
 
 
 def disturbed(seen: Seen) -> Finding | None:
-    """A call that the lab itself got in the way of."""
+    """A call that was hit by something that nobody injected."""
     for record, event in seen.of(CallDisturbed):
-        text = f"the lab itself got in the way of {event.target} {event.request}.{event.attempt}: {event.why}"
+        text = f"{event.target} {event.request}.{event.attempt} was hit by what nobody injected: {event.why}"
         return Finding(Kind.DISTURBED, text, (line(record),))
     return None
 

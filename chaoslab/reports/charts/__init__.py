@@ -11,8 +11,8 @@ import importlib
 import os
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -24,6 +24,7 @@ from chaoslab.base.commandline import code_for
 from chaoslab.base.files import replacing
 from chaoslab.base.interrupts import heard_outside_imports
 from chaoslab.reports.charts.series import AXIS, Axis, axis_of, knobs, lines, said, states
+from chaoslab.reports.charts.style import blank, sign
 from chaoslab.reports.folder import LATEST, LOGS, charts_of, read
 from chaoslab.reports.levels import level_of, pooled
 
@@ -37,9 +38,12 @@ COMPRESSION = 3
 
 
 def draw(report: RunReport) -> dict[str, Figure]:
-    """The charts of one run by file name (without `.png`). All are drawn, also without data."""
+    """The charts of one run by file name (without `.png`), also those that have nothing to show."""
     _load()
-    return _guarded({name: partial(chart, report) for name, chart in _charts()})
+    figures = _guarded({name: partial(chart, report) for name, chart in _charts()})
+    for figure in figures.values():
+        sign(figure, report)
+    return figures
 
 
 def _charts() -> Iterator[tuple[str, Callable[[RunReport], Figure]]]:
@@ -87,6 +91,7 @@ def _unknown(name: str, why: str) -> Figure:
 
     figure, axes = canvas(name.replace("_", " ").capitalize())
     nothing(axes, f"unknown ({why})".replace("$", r"\$"))
+    axes.set_gid("")  # that something went wrong is worth a picture
     return figure
 
 
@@ -99,12 +104,18 @@ def _load() -> None:
 
 
 def rendered(figures: dict[str, Figure]) -> dict[str, bytes]:
-    """The charts as PNG by file name. The bytes depend on the data alone (no time, no version in it)."""
+    """The charts as PNG by file name, without those that have nothing to show. The bytes depend on the data alone (no
+    time, no version in it)."""
 
     def picture(name: str, figure: Figure) -> bytes:
         return guarded(lambda: _png(figure), lambda why: _png(_unknown(name, why)))
 
-    return {f"{name}.png": picture(name, figure) for name, figure in figures.items()}
+    return {f"{name}.png": picture(name, figure) for name, figure in figures.items() if not blank(figure)}
+
+
+def undrawn(figures: Mapping[str, Figure]) -> dict[str, str]:
+    """The charts that would show nothing, by file name, and why."""
+    return {f"{name}.png": why for name, figure in figures.items() if (why := blank(figure))}
 
 
 def _png(figure: Figure) -> bytes:
@@ -165,13 +176,18 @@ def places(own: Path, *, out: Path, logs: Path) -> list[Path]:
     return [own, out] if latest.exists() and latest.resolve() == own.parent.resolve() else [own]
 
 
-def put(pictures: Mapping[str, bytes], folders: Sequence[Path]) -> tuple[list[Path], list[str], int]:
-    """Writes the pictures into each folder; returns the paths, a line for each folder that cannot be written, and the
-    exit code."""
+def put(
+    pictures: Mapping[str, bytes], folders: Sequence[Path], *, without: Iterable[str] = ()
+) -> tuple[list[Path], list[str], int]:
+    """Writes the pictures into each folder, and removes those of earlier runs that are named in `without`; returns the
+    paths, a line for each folder that cannot be written, and the exit code."""
     paths, complaints, code = [], [], 0
     for folder in folders:
         try:
             paths += write(pictures, folder)
+            for name in without:
+                with suppress(OSError):  # a folder of the user's, for one
+                    (folder / name).unlink(missing_ok=True)
         except OSError as error:
             where = error.filename2 or error.filename or folder
             complaints.append(f"cannot draw into {where}: {error.strerror or error}")
@@ -190,7 +206,8 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
             if len(runs) > 1 and not states(report, AXIS) and not axis_of(reports) and not _of_levels(reports):
                 raise LookupError(f"the logs of '{name}' do not state its {AXIS}: it cannot be laid over others")
         with heard_outside_imports():
-            pictures = rendered(draw(runs[0][1]) if len(runs) == 1 else overlay(reports))
+            figures = draw(runs[0][1]) if len(runs) == 1 else overlay(reports)
+            pictures, empty = rendered(figures), undrawn(figures)
     except LookupError as error:
         print(error.args[0], file=sys.stderr)
         return 2
@@ -199,10 +216,11 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
         return 2
     alone = len(runs) == 1 and not out
     folders = places(charts_of(names[0], logs=logs), out=OUT, logs=logs) if alone else [out or OUT]
-    paths, complaints, code = put(pictures, folders)
+    paths, complaints, code = put(pictures, folders, without=empty)
     for name, note in ((name, note) for name, report in runs for note in report.notes):
         print(f"note: {f'{name}: ' if len(runs) > 1 else ''}{note}", file=sys.stderr)
     for line in [
+        *(f"no {name}: {why}" for name, why in empty.items() if not complaints),
         *filter(None, [said(lines(reports, axis.name), axis.name) if (axis := axis_of(reports)) else ""]),
         *(f"{complaint}; --out should name a folder" for complaint in complaints),
     ]:

@@ -33,8 +33,10 @@ def fault_matrix(report: RunReport) -> Figure:
         figure, axes = canvas(title)
         nothing(axes, unmet(report) if not report.knows_faults else "no fault was planned in this run")
         return figure
-    rows, targets = list(found.rows.items())[:ROWS], found.targets[:COLUMNS]
-    note = "trials that did not end well, of those that met the fault there; 95 % Wilson interval; colour: the worst"
+    ranked = sorted(found.rows.items(), key=lambda row: -sum(cell.attempts for cell in row[1]))
+    rows, targets = ranked[:ROWS], found.targets[:COLUMNS]
+    note = "0/3: of 3 judged trials that met the fault there 0 did not end well, with the 95 % Wilson interval; "
+    note += "colour: the worst outcome; most met first"
     hidden = {"faults": len(found.rows) - len(rows), "targets": len(found.targets) - len(targets)}
     left = [f"{more} more {what}" for what, more in hidden.items() if more]
     note += f"; {' and '.join(left)} in the report" if left else ""

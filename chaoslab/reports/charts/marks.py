@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.latency import Attempt, Attempts, Kind, latency
 from chaoslab.base.durations import duration
-from chaoslab.reports.charts.palette import CLEAN, FAILED, LONE, Look, of_run
+from chaoslab.reports.charts.palette import CLEAN, FAILED, INK, LONE, Look, of_run
 from chaoslab.reports.charts.style import counted, crowded, short, thin
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ SIZES = {"*": 90, "X": 44, "P": 44, "x": 36, "+": 52, "1": 60, "2": 60, "3": 60}
 """The sizes of shapes that would otherwise look smaller than the others."""
 FEW = 30
 """Up to so many attempts without a fault are drawn as large as the others."""
+MARK = 0.012
+"""The width of a mark, as a share of its axis."""
 UNFILLED = ("x", "+", "1", "2", "3")
 """The shapes that are lines, and have no edge of another colour."""
 
@@ -40,12 +42,13 @@ class Group:
     rank: int
     """The number of more frequent groups: those are drawn below."""
 
-    def scatter(self, axes: Axes, place: Callable[[Attempt, float], tuple[float, float]]) -> None:
-        """Draws the attempts at the positions that `place` returns."""
+    def scatter(self, axes: Axes, place: Callable[[Attempt, float, float], tuple[float, float]]) -> None:
+        """Draws the attempts at the positions that `place` returns for each, its share of the edge and the number of
+        marks that it stands aside: an attempt with several faults has a mark for each, and none hides another."""
         shown, thinned = thin(self.attempts)
         if len(self.attempts) < self.n:
             thinned = f", {len(shown):,} drawn"
-        places = [place(attempt, self.share) for attempt in shown]
+        places = [place(attempt, self.share, self._aside(attempt)) for attempt in shown]
         crossed = self.look.marker in UNFILLED
         size, edge = crowded(self.size, len(shown))
         axes.scatter(
@@ -60,6 +63,10 @@ class Group:
             clip_on=False,
             label=f"{short(self.name)} ({self.n:,}{thinned})",
         )
+
+    def _aside(self, attempt: Attempt) -> float:
+        several = len(attempt.faults) > 1
+        return attempt.faults.index(self.name) - (len(attempt.faults) - 1) / 2 if several else 0.0
 
 
 def groups(found: Sequence[Attempt], report: RunReport, *, streamed: bool = False) -> list[Group]:
@@ -93,6 +100,19 @@ def _met(fault: str, of: Kind | Attempt) -> bool:
 
 def _failed_alone(of: Kind | Attempt) -> bool:
     return not of.ok and not of.faults
+
+
+def deadlines(axes: Axes, report: RunReport, *, axis: str) -> None:
+    """A line at each deadline of the lab's agent that is within the axis, for a tool and for the model."""
+    given = report.started.settings if report.started and not report.of_functions else {}
+    for name, whose, dashes in (("TOOL_TIMEOUT_S", "a tool", (4, 3)), ("MODEL_TIMEOUT_S", "the model", (1, 2))):
+        at = given.get(name)
+        high = (axes.get_xlim() if axis == "x" else axes.get_ylim())[1]
+        if isinstance(at, (int, float)) and 0 < at <= high:
+            label = f"deadline of {whose} ({at:g} s)"
+            (axes.axvline if axis == "x" else axes.axhline)(
+                at, color=INK, linewidth=0.9, linestyle=(0, dashes), zorder=0.6, label=label
+            )
 
 
 def said(found: Attempts) -> str:

@@ -59,6 +59,13 @@ def mttr(report: RunReport) -> Figure:
     note += "" if told else "; inferred: the log tells of failures that were noticed, not of faults"
     kinds = Counter((i.fault, i.ending) for i in found.incidents)
     note += "; of the most frequent kinds not every point is drawn" if max(kinds.values()) > POINTS else ""
+    if every.mean_s is not None:
+        note += f"; mean of the recovered {duration(every.mean_s, 2)}"
+        if every.mean_interval is not None:
+            low, high = every.mean_interval.low, every.mean_interval.high
+            note += f" (95 % interval {low:.2f}–{high:.2f} s)"
+    if told and any(of.enough and of.since_notice_s is not None for of in found.by_fault.values()):
+        note += "; repaired: by retry or fallback, in the mean from the end of the call that met the fault"
     figure, axes = canvas(title, note, height_in=2.4 + 0.55 * len(found.by_fault))
     rows = list(found.by_fault)
     scaled = scale(axes, [i.duration_s for i in found.incidents], axis="x")
@@ -127,6 +134,6 @@ def _said(recovery: measure.Recovery, *, told: bool) -> str:
         line = f"{counted(recovery.n, 'fault')}: too few"
     else:
         line = f"median {duration(recovery.median.value, 2)}" if recovery.median else "median not reached"
-    if told and recovery.since_notice_s is not None:
-        line += f"\nmean {duration(recovery.since_notice_s, 2)} from notice"
+    if told and recovery.enough and recovery.since_notice_s is not None:
+        line += f"\n{recovery.retry + recovery.fallback:,} repaired in {duration(recovery.since_notice_s, 2)}"
     return line

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.reports.charts.marks import groups, said
-from chaoslab.reports.charts.palette import of_run
-from chaoslab.reports.charts.style import canvas, legend, nothing, scale, short, unmet
+from chaoslab.reports.charts.marks import MARK, deadlines, groups, said
+from chaoslab.reports.charts.palette import LAB, of_run
+from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, short, unmet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,13 +30,27 @@ def network_latency(report: RunReport) -> Figure:
         return figure
     met = every.number(lambda kind: bool(kind.faults))
     note = f"{said(every)}; {f'{met:,} met a fault' if met else unmet(report)}"
+    disturbed = None if report.disturbance.unknown else report.disturbance.value
+    if disturbed is not None:
+        note += f"; {disturbed.said or 'the lab was disturbed'}: {counted(disturbed.attempts, 'attempt')} left out"
     figure, axes = canvas(TITLE, note, height_in=4.8)
     scaled = scale(axes, [a.duration_s for a in found], axis="y")
-    for group in groups(found, report):
-        group.scatter(axes, lambda a, share: (a.t - report.began_t, scaled.place(a.duration_s, share)))
-    _bands(axes, report)
     first, last = min(a.t for a in found) - report.began_t, max(a.t for a in found) - report.began_t
-    axes.set_xlim(min(0.0, first), max(0.0, last) * 1.03 or 1.0)
+    low, high = min(0.0, first), max(0.0, last) * 1.03 or 1.0
+    for group in groups(found, report):
+        group.scatter(
+            axes,
+            lambda a, share, aside: (
+                a.t - report.began_t + aside * MARK * (high - low), scaled.place(a.duration_s, share)
+            ),
+        )  # fmt: skip
+    deadlines(axes, report, axis="y")
+    _bands(axes, report)
+    if disturbed is not None:
+        spans = [(t - report.began_t, event.lasted_s) for t, event in disturbed.spans]
+        said_so = f"the lab was disturbed ({disturbed.times:,})"
+        _band(axes, spans, said_so, color=LAB, alpha=0.6)
+    axes.set_xlim(low, high)
     axes.set_xlabel("time since the first trial began (s)")
     axes.set_ylabel(f"duration of the attempt (s{scaled.suffix})")
     legend(figure, axes)
@@ -48,8 +63,11 @@ def _bands(axes: Axes, report: RunReport) -> None:
     looks = of_run(report, (fault for kind in report.attempts.value.kinds for fault in kind.faults))
     for fault in sorted({spell.fault for spell in found}):
         mine = [(s.began_t - report.began_t, s.ended_t - s.began_t) for s in found if s.fault == fault]
-        said = f"{short(fault)} lasted ({len(mine):,})"
-        axes.broken_barh(
-            mine, (0, 1), color=looks[fault].color, alpha=0.16, linewidth=0, zorder=0.4, label=said,
-            transform=axes.get_xaxis_transform(),
-        )  # fmt: skip
+        _band(axes, mine, f"{short(fault)} lasted ({len(mine):,})", color=looks[fault].color, alpha=0.16)
+
+
+def _band(axes: Axes, spans: Sequence[tuple[float, float]], said: str, *, color: str, alpha: float) -> None:
+    axes.broken_barh(
+        spans, (0, 1), color=color, alpha=alpha, linewidth=0, zorder=0.4, label=said,
+        transform=axes.get_xaxis_transform(),
+    )  # fmt: skip

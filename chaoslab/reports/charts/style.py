@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.config.settings import Settings, as_text, as_tuple
 from chaoslab.reports.charts.layout import PAD_IN, TITLE, engine
 from chaoslab.reports.text import apart
 
@@ -28,6 +29,10 @@ WIDE = 30
 DECADES = 6
 """The most decades that a logarithmic axis shows."""
 TICKS = 7
+TITLE_IN, SIGNED_IN = 0.11, 0.068
+"""The width of a character of the title, and of one beside it."""
+UNSIGNED = ("SEED", "WORLD", "NOW", "BASE_PORT", "TOXIPROXY_URL", "GROQ_API_KEY", "TRANSLATOR_KEY")
+"""The settings that are not named beside the title."""
 POINTS = 2000
 """The most points drawn of a group. More would take longer and overlap."""
 
@@ -52,20 +57,44 @@ def canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[Figur
 
 
 def nothing(axes: Axes, message: str) -> None:
-    """Shows a message in place of empty axes."""
+    """Shows a message in place of empty axes. Such a chart is not written (`blank`)."""
+    axes.set_gid(message)
     axes.set_title("", loc="left")
     axes.set_axis_off()
     said = textwrap.fill(message, NOTE_WIDTH)
     axes.text(0.5, 0.5, said, transform=axes.transAxes, ha="center", va="center", fontsize=12, color="#444444")
 
 
+def blank(figure: Figure) -> str:
+    """The message of a chart that shows nothing else; empty if it shows something."""
+    return next((gid for axes in figure.axes if (gid := axes.get_gid())), "")
+
+
 def unmet(report: RunReport) -> str:
     """The text for a chart without any witnessed fault."""
-    return (
-        "no faults were witnessed in this run"
-        if report.knows_faults
-        else "which faults were met is not known from such a log"
-    )
+    if not report.knows_faults:
+        return "which faults were met is not known from such a log"
+    return "no faults were witnessed in this run" + ("" if report.of_functions else " (CHAOS_LEVEL=2 makes some)")
+
+
+def sign(figure: Figure, report: RunReport) -> None:
+    """Names the run at the right of the title: its name, seed and world, and the settings that are not as usual."""
+    run = report.started
+    seed = [f"seed {run.seed}", run.world] if run is not None else []
+    usual = {} if report.of_functions else Settings().shown()
+    given = run.settings if run is not None else {}
+    chosen = [
+        f"{name}={as_text(as_tuple(given[name]))}" for name, value in usual.items()
+        if name in given and name not in UNSIGNED and as_tuple(given[name]) != value
+    ]  # fmt: skip
+    room = int((figure.get_figwidth() - len(figure.get_suptitle()) * TITLE_IN) / SIGNED_IN)
+    shown = [*chosen]
+    while len(" ".join(shown)) > room:
+        shown = [*shown[:-2], "…"]
+    lines = [short(" · ".join(filter(None, [report.name, *seed])), room), " ".join(shown).replace("$", r"\$")]
+    said = "\n".join(filter(None, lines))
+    y = 1 - PAD_IN / figure.get_figheight()
+    figure.text(1 - TITLE, y, said, ha="right", va="top", fontsize=7, color="#777777", linespacing=1.15)
 
 
 def legend(figure: Figure, axes: Axes) -> None:

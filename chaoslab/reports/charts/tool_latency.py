@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from chaoslab.analysis.measures.latency import Attempt
 from chaoslab.analysis.measures.quantiles import percentile
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.reports.charts.marks import groups
+from chaoslab.reports.charts.marks import deadlines, groups
 from chaoslab.reports.charts.palette import INK
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, shorts, spread
 
@@ -53,7 +53,8 @@ def tool_latency(report: RunReport) -> Figure:
         for attempt, offset in zip(rows[name], spread(len(rows[name])), strict=True)
     }
     for group in groups(found, report):
-        group.scatter(axes, lambda a, share: (scaled.place(a.duration_s, share), offsets[id(a)]))
+        group.scatter(axes, lambda a, share, aside: (scaled.place(a.duration_s, share), offsets[id(a)] + 0.1 * aside))
+    deadlines(axes, report, axis="x")
     left = [(row, [a.duration_s for a in rows[name] if a.timed]) for row, name in enumerate(names)]
     boxed = [(row, durations) for row, durations in left if len(durations) >= BOX]
     _boxes(axes, [(row, scaled.places(durations)) for row, durations in boxed])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from shlex import quote
 
 from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.config import settings
 from chaoslab.reports.page import alike
 
 
@@ -33,7 +34,7 @@ def ways(found: Iterable[tuple[str, str, str]]) -> list[Way]:
     return [Way(said, why, tuple(trials)) for said, told in by_outcome.items() for why, trials in alike(told)]
 
 
-def command(report: RunReport, trial: str, *, where: str, program: str = "chaoslab", replayed: bool = True) -> str:
+def command(report: RunReport, trial: str, *, where: str, program: str = "", replayed: bool = True) -> str:
     """The command that runs the trial again, or shows it where nothing in the run's folder leads to its program.
     `where`, `program`: the run and chaoslab as the user's shell finds them. `replayed`: the log tells all that a replay
     needs."""
@@ -41,4 +42,4 @@ def command(report: RunReport, trial: str, *, where: str, program: str = "chaosl
     if ruling is not None and ruling.again:
         return ruling.again
     verb = "show" if report.of_functions or not replayed else "replay"
-    return f"{program} {verb} {quote(where)} --trial {trial}"
+    return f"{program or settings.program()} {verb} {quote(where)} --trial {trial}"

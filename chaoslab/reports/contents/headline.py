@@ -103,12 +103,21 @@ def verdict(report: RunReport) -> tuple[str, Tone]:
     """The verdict on a run as a sentence without its full stop, with the damage that nobody injected. If a scenario ran
     it, its ruling is the verdict."""
     said, tone = _verdict(report)
-    damage = report.damage.value if report.knows_faults and not report.damage.unknown else {}
-    if not damage:
-        return said, tone
-    failures = count(sum(damage.values()), "failure")
-    where = f"{len(damage)} of {count(len(report.verdicts), 'trial')}"
-    return f"{said}; {failures} at services that nobody injected, in {where}", Tone.OPEN if tone is Tone.GOOD else tone
+    hit = damage(report)
+    return "; ".join(filter(None, [said, hit])), Tone.OPEN if hit and tone is Tone.GOOD else tone
+
+
+def damage(report: RunReport) -> str:
+    """The damage to the trials that nobody injected, as part of a sentence; empty if there is none, or none is
+    known."""
+    of, parts = count(len(report.verdicts), "trial"), []
+    if report.knows_faults and not report.damage.unknown and (found := report.damage.value):
+        failures = count(sum(found.values()), "failure")
+        parts.append(f"{failures} at services that nobody injected, in {len(found)} of {of}")
+    if not report.disturbance.unknown and (hit := report.disturbance.value) is not None and hit.attempts:
+        calls = f"{count(hit.attempts, 'call')} in {len(hit.hit)} of {of} hit by a disturbance of the lab"
+        parts.append(calls + (f" ({hit.said})" if hit.said else ""))
+    return "; ".join(parts)
 
 
 def _verdict(report: RunReport) -> tuple[str, Tone]:

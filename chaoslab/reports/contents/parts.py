@@ -14,7 +14,7 @@ from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.impact import Impact
 from chaoslab.analysis.measures.incidents import HARMED
 from chaoslab.analysis.measures.intervals import Estimate, Rate
-from chaoslab.analysis.measures.latency import latency
+from chaoslab.analysis.measures.latency import late, latency
 from chaoslab.analysis.measures.mttr import Recovery
 from chaoslab.analysis.measures.quantiles import EXACT, WITHIN
 from chaoslab.analysis.measures.recovery_quality import WEIGHTS
@@ -302,6 +302,9 @@ def _trouble(report: RunReport) -> Part | None:
     if hit := report.disturbance.value:
         lasted = "" if math.isnan(hit.lasted_s) else f", {duration(hit.lasted_s, 2)} in all"
         said.append(f"The lab was disturbed {count(hit.times, 'time')}{lasted}; {count(hit.attempts, 'attempt')} hit.")
+        said += [one_line(f"{hit.said}.", SAID)] if hit.said else []
+    if report.knows_faults and not report.of_functions:
+        said += [f"{each.said}." for each in late(report.attempts.value)]
     warned = Counter((who, one_line(message, SAID)) for who, message in report.warnings.value)
     rows = [[one_line(who, SAID), str(number), text] for (who, text), number in warned.most_common(MANY)]
     tables = [Table("Warnings of the lab", ["writer", "number", "warning"], rows, words=True)] if rows else []

@@ -18,8 +18,8 @@ AMOUNTS = {"seconds": "s", "calls": "calls", "tokens": "tokens", "usd": "USD", "
 
 @dataclass(frozen=True)
 class Added:
-    """A row. `trials`: those that met the fault alone. `amounts`: the sums that it added to them, by the names in
-    AMOUNTS, of those that are known; negative if it saved."""
+    """A row. `trials`: those that met the fault alone and can be compared. `amounts`: the sums that it added to them,
+    by the names in AMOUNTS, of those that are known; negative if it saved."""
 
     fault: str
     trials: int
@@ -34,9 +34,9 @@ def added(report: RunReport) -> Sequence[Added]:
     if found is None or not names:
         return ()
     rows = [
-        Added(fault, of.trials, {name: float(known) for name in names if (known := getattr(of, name)) is not None})
-        for fault, of in (*found.by_fault.items(), (SEVERAL, found.shared))
-        if of.trials
+        Added(fault, trials, {name: float(known) for name in names if (known := getattr(of, name)) is not None})
+        for fault, key, of in (*((name, name, of) for name, of in found.by_fault.items()), (SEVERAL, "", found.shared))
+        if (trials := of.trials - found.incomparable.get(key, 0))
     ]
     made = [row for row in rows if names[0] in row.amounts]
     return sorted(made, key=lambda row: (row.fault == SEVERAL, -row.amounts[names[0]], row.fault))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.config import settings
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.failures import Way, ways
 from chaoslab.reports.contents.headline import Tone
@@ -134,7 +135,8 @@ def _failures(contents: Contents) -> str:
     for way in told[:WAYS_MAX]:
         lines += _way(contents, way, rows[way.trials[0]])
     if left := sum(len(way.trials) for way in told[WAYS_MAX:]):
-        lines.append(f"… and {count(left, 'more trial')}: {code(f'chaoslab show {contents.quoted} --failed')}")
+        more = f"{settings.program()} show {contents.quoted} --failed"
+        lines.append(f"… and {count(left, 'more trial')}: {code(more)}")
     return "\n".join(lines) + "\n"
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+from chaoslab.config import settings
 from chaoslab.core.events import (
     AttemptEvent,
     CallFinished,
@@ -93,7 +94,7 @@ def _trial(contents: Contents, row: Row, words: _Words) -> dict[str, Any]:
         "answer": words.of(row.answer),
         "evidence": evidence,
         "replay": contents.replay(row.trial),
-        "show": f"chaoslab show {contents.quoted} --trial {row.trial}",
+        "show": f"{settings.program()} show {contents.quoted} --trial {row.trial}",
     }
 
 

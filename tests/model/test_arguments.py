@@ -1,0 +1,39 @@
+"""A new tool's parameters are filled by what they are said to be."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from chaoslab.model.arguments import filled
+from chaoslab.model.choosing import Offer
+from chaoslab.model.story import Draft
+
+CONVERT = Offer(
+    "convert",
+    "Converts an amount of money.",
+    {
+        "properties": {
+            "amount": {"type": "number", "description": "How much"},
+            "source": {"type": "string", "description": "Currency to convert from, as in USD"},
+            "target": {"type": "string", "description": "Currency to convert to"},
+        },
+        "required": ["amount", "source", "target"],
+    },
+)
+
+
+@pytest.mark.parametrize(
+    "clause", ["Convert 100 USD to EUR", "How much is 100 dollars in euros?", "What are 100 USD in EUR"]
+)
+def test_a_parameter_is_filled_by_its_description(clause: str) -> None:
+    draft = Draft((CONVERT,), datetime(2026, 6, 1, 9))
+    assert filled(CONVERT, clause, draft) == {"amount": 100, "source": "USD", "target": "EUR"}
+
+
+def test_a_number_that_a_parameter_may_take_is_no_text() -> None:
+    shares = {"properties": {"count": {"type": "integer"}, "stock": {"type": "string"}}, "required": ["count", "stock"]}
+    offer = Offer("trade", "Buys shares.", shares)
+    draft = Draft((offer,), datetime(2026, 6, 1, 9))
+    assert filled(offer, "Buy 100 Acme", draft) == {"count": 100, "stock": "Acme"}
