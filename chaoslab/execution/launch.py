@@ -153,7 +153,7 @@ def _latest() -> Path:
 
 def _virtual(
     chosen: Settings,
-    given: Sequence[str],
+    given: Sequence[str],  # noqa: ARG001
     gate: Gate | None,
     *,
     drawn: bool,
