@@ -12,7 +12,7 @@ MODULES = {
     "scenarios": ("pydantic", "yaml"),
     "frames": ("pandas",),
     "parquet": ("pandas", "pyarrow"),
-    "gateway": ("aiohttp",),
+    "gateway": ("aiohttp", "trustme"),
 }
 """By extra, the modules of it that the lab itself imports."""
 

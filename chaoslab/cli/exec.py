@@ -13,6 +13,13 @@ EXAMPLE = "chaoslab exec --route crm=http://127.0.0.1:9000 -- node agent.js"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=port, default=0, help="of the gateway; 0 is any free one (default)")
+    parser.add_argument(
+        "--proxy", action="store_true",
+        help="lead the command's requests over a proxy, so that it needs no address: --fault rate_limit:api.openai.com",
+    )  # fmt: skip
+    parser.add_argument(
+        "--levers", action="store_true", help="print the address of levers, to pause faults and the like, and take them"
+    )
     gateway.options(parser)
     parser.add_argument(
         "--env", action="append", default=[], metavar="NAME=ROUTE",
@@ -29,15 +36,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
+    from chaoslab.config.settings import inherited
     from chaoslab.execution import exec_agent
-    from chaoslab.execution.gateway import check_bases, plan_of, ports_of, warn_of_unreached
+    from chaoslab.execution.gateway import check_bases, check_loop, plan_of, ports_of, warn_of_unreached
     from chaoslab.seams.gateway.routes import routes
 
     try:
         extras.check("the gateway", "gateway")
-        known = routes(options.route)
+        known = routes(options.route, hosts=options.proxy)
         check_bases(known)
-        plan = plan_of(options.fault, options.plan, options.seed, known)
+        plan = plan_of(options.fault, options.plan, options.seed, known, hosts=options.proxy)
+        check_loop(inherited(), options.port)
         command = exec_agent.Command(
             options.words,
             exec_agent.variables(options.env, known),
@@ -48,7 +57,8 @@ def run(options: argparse.Namespace) -> int:
         warn_of_unreached(known)
         return exec_agent.run(
             command, known, plan, logs=options.logs, port=options.port, ports=ports, timeout_s=options.timeout,
-            settle_s=options.settle, gate=gate.of_or_by_itself(options),
+            settle_s=options.settle, gate=gate.of_or_by_itself(options), bounds=gateway.bounds_of(options),
+            levers=options.levers or options.lease is not None, proxy=(0, options.elsewhere) if options.proxy else None,
         )  # fmt: skip
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any
@@ -27,6 +28,7 @@ from chaoslab.execution.gateway import addresses, answered, check_command, over,
 from chaoslab.execution.gateway import gateway as at_gateway
 from chaoslab.reports.folder import read
 from chaoslab.reports.gate import BY_ITSELF, Gate
+from chaoslab.seams.gateway.controls import Bounds
 from chaoslab.seams.gateway.routes import Route
 
 ANSWER_MAX = 1024 * 1024
@@ -100,10 +102,13 @@ def run(
     timeout_s: float,
     settle_s: float,
     gate: Gate = BY_ITSELF,
+    bounds: Bounds | None = None,
+    levers: bool = False,
+    proxy: tuple[int, str] | None = None,
 ) -> int:
     """Runs the command and prints the verdict to standard error. Returns the exit code that the gate asks for, else the
-    command's, which is 128 and the number of the signal that ended it, if one did. `port`, `ports`: as in `gateway`;
-    `settle_s`: as in `Running.end`.
+    command's, which is 128 and the number of the signal that ended it, if one did. `port`, `ports`, `bounds` and
+    `proxy`: as in `gateway`; `levers`: they are there, and told; `settle_s`: as in `Running.end`.
 
     Raises:
         LookupError: there is no such command. OSError: the port is taken, or the logs cannot be written.
@@ -121,12 +126,15 @@ def run(
     with (
         closing(_Guard()) as guard,  # before there are threads, which a fork leaves behind
         at_gateway(
-            routes, plan, logs=logs, started=started, port=port, ports=ports, timeout_s=timeout_s, secrets=secrets
+            routes, plan, logs=logs, started=started, port=port, ports=ports, timeout_s=timeout_s, secrets=secrets,
+            stop=partial(os.kill, os.getpid(), signal.SIGTERM) if levers else None, bounds=bounds, proxy=proxy,
         ) as running,
-    ):
+    ):  # fmt: skip
+        if levers:
+            print(f"levers: {running.levers}/status", file=sys.stderr, flush=True)
         own = {name: running.url(route) for name, route in command.variables.items()}
         began_s = system.monotonic()
-        told = environment | without_proxy(environment) | addresses(routes, running.url) | own
+        told = environment | without_proxy(environment) | addresses(routes, running.url) | own | dict(running.told)
         answer, code, error = _ran(command, guard, told)
         seconds = system.monotonic() - began_s
 

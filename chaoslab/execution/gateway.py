@@ -7,6 +7,7 @@ import re
 import shutil
 import socket
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,7 +16,7 @@ from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any
-from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # documented all the same
+from urllib.parse import urlsplit
 
 from chaoslab.analysis.measures.idle import not_met
 from chaoslab.analysis.verdict.table import Verdict
@@ -38,8 +39,8 @@ from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
 from chaoslab.record.trial_log import Later, TrialLog
 from chaoslab.reports.gate import Gate, rule
-from chaoslab.seams.gateway.controls import Controls
-from chaoslab.seams.gateway.routes import Route, check_reached
+from chaoslab.seams.gateway.controls import PATH, Bounds, Controls
+from chaoslab.seams.gateway.routes import Route, check_reached, is_host, of_host
 from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.services.model import ModelHost
 from chaoslab.seams.services.refusals import refuses
@@ -97,6 +98,8 @@ class Running:
     address: str
     book: LiveLog
     shared: Gateway
+    told: Mapping[str, str]
+    """The variables that lead programs to the proxy, if there is one."""
 
     def end(
         self,
@@ -124,6 +127,12 @@ class Running:
             said = f"still under way after the answer, so what it does is not known: {_listed(acting)}"
             self.book.note(events.LabWarning(message=said))
             print(f"warning: {said}", file=sys.stderr, flush=True)
+
+    @property
+    def levers(self) -> str:
+        """The address of the levers, which holds their token."""
+        assert self.shared.controls is not None
+        return f"{self.address}{PATH}{self.shared.controls.token}"
 
     def url(self, route: str) -> str:
         """The address under which a program asks for a route's service."""
@@ -168,10 +177,13 @@ _PLAN = ("seed", "faults")
 """The keys of a plan's file."""
 
 
-def plan_of(faults: Sequence[str], file: Path | None, seed: int | None, routes: Mapping[str, Route] | None) -> Plan:
+def plan_of(
+    faults: Sequence[str], file: Path | None, seed: int | None, routes: dict[str, Route] | None, *, hosts: bool = False
+) -> Plan:
     """The plan from `--fault` options, a file, or both. A fault is "name:route", or JSON as in
     {"fault": "latency", "target": "crm", "delay_s": 2}; a file holds a list of such objects, or {"seed": …, "faults":
-    […]}. `routes` of None: the targets are not known yet, so any name is one.
+    […]}. `routes` of None: the targets are not known yet, so any name is one. `hosts`: hosts that faults name become
+    routes too.
 
     Raises:
         ValueError, LookupError, TypeError: one of them is wrong; OSError: the file cannot be read.
@@ -194,12 +206,14 @@ def plan_of(faults: Sequence[str], file: Path | None, seed: int | None, routes: 
     if routes is None:
         names = [target for injection in injections for target in injection.targets]
         return Plan(1 if seed is None else seed, check(injections, names))
+    for target in (each for injection in injections for each in injection.targets if hosts and is_host(each)):
+        routes.setdefault(target, of_host(target))
     models = [name for name in routes if of_model(routes[name])]
     checked = check(
         injections,
         list(routes),
         models=models,
-        objects=[name for name in models if formats.with_objects(routes[name].host)],
+        objects=[name for name in models if formats.with_objects(routes[name].host) or formats.with_objects(name)],
     )
     check_refusing(checked, routes)
     return Plan(1 if seed is None else seed, checked)
@@ -296,7 +310,7 @@ def check_bases(routes: Mapping[str, Route]) -> None:
 
 
 def of_model(route: Route) -> bool:
-    return route.name in MODELS or formats.known_host(route.host)
+    return route.name in MODELS or formats.known_host(route.host) or formats.known_host(route.name)
 
 
 @contextmanager
@@ -311,12 +325,12 @@ def gateway(
     timeout_s: float = UPSTREAM_S,
     secrets: Sequence[str] = (),
     stop: Callable[[], object] | None = None,
-    faults_max: int | None = None,
-    until_s: float | None = None,
+    bounds: Bounds | None = None,
+    proxy: tuple[int, str] | None = None,
 ) -> Iterator[Running]:
     """A context with a gateway that answers on loopback. `port`: of all routes, which are told apart by their paths;
-    `ports`: the further ones of single routes. 0 takes any free one. `stop` ends it: given, it has levers, and makes at
-    most `faults_max` faults, and none after `until_s` seconds.
+    `ports`: the further ones of single routes. 0 takes any free one. `stop` ends it: given, it has levers. `bounds` end
+    its faults. `proxy`: the port of a proxy, and what it does with hosts that are no routes (pass or refuse).
 
     Raises:
         OSError: the port is taken, or the logs cannot be written.
@@ -325,16 +339,19 @@ def gateway(
     seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=cost_usd, in_order=False)
     settings = {f"ROUTE_{name.upper()}": route.url for name, route in routes.items()}
     with (
-        listening(routes, seam, port=port, ports=ports, timeout_s=timeout_s) as (address, shared),
+        listening(routes, seam, port=port, ports=ports, timeout_s=timeout_s, proxy=proxy) as (address, shared),
+        tempfile.TemporaryDirectory(prefix="chaoslab-") as folder,
         live(plan, logs=logs, settings=settings, prompt=started, secrets=secrets) as book,
     ):
-        shared.tell, shared.proxies = book.tell, proxies(routes, inherited())
+        shared.tell, shared.environment, shared.warn = book.tell, inherited(), partial(_warned, book)
         seam.begin(book, TrialMemory(plan, book.key))
-        if stop is not None:
-            end_s = None if until_s is None else system.monotonic() + until_s
-            tell = partial(_warned, book)
-            shared.controls = Controls(seam, tell, stop, faults_max, end_s)
-        yield Running(address, book, shared)
+        shared.controls = Controls(seam, shared.warn, stop, bounds or Bounds())
+        told = {}
+        if shared.proxy is not None:
+            bundle = Path(folder, "certificates.pem")
+            bundle.write_text(shared.proxy.trust.bundle(inherited()), encoding="utf-8")
+            told = proxied(routes, shared.proxy.address, str(bundle))
+        yield Running(address, book, shared, told)
 
 
 def _warned(book: LiveLog, words: str) -> None:
@@ -382,9 +399,10 @@ def listening(
     port: int = 0,
     ports: Mapping[str, int] | None = None,
     timeout_s: float = UPSTREAM_S,
+    proxy: tuple[int, str] | None = None,
 ) -> Iterator[tuple[str, Gateway]]:
-    """A context with listeners on loopback, one for all routes and one for each of `ports`; gives the first one's
-    address. Those of the others are the gateway's `addresses`.
+    """A context with listeners on loopback, one for all routes, one for each of `ports`, and that of the `proxy`; gives
+    the first one's address. Those of the others are the gateway's `addresses`.
 
     Raises:
         OSError: a port is taken.
@@ -400,7 +418,12 @@ def listening(
         found = {name: "http://{}:{}".format(*listener.getsockname()[:2]) for name, listener in own.items()}
         shared.address = found.pop("")
         shared.addresses.update(found)
-        stack.enter_context(running(shared, own))
+        if proxy is not None:
+            from chaoslab.seams.gateway.forward import Proxy
+
+            number, elsewhere = proxy
+            shared.proxy = Proxy(shared, stack.enter_context(_listening(number, "another --proxy-port")), elsewhere)
+        stack.enter_context(running(shared, own, shared.proxy.serve if shared.proxy is not None else None))
         yield shared.address, shared
 
 
@@ -421,16 +444,33 @@ def without_proxy(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: ",".join(filter(None, (said, "127.0.0.1,localhost"))) for name, said in known.items()}
 
 
-def proxies(routes: Mapping[str, Route], environment: Mapping[str, str]) -> dict[str, str]:
-    """The addresses of the proxies over which the routes' services are asked, by route, as the environment has it."""
-    own = {name.lower(): value for name, value in environment.items() if value}
-    found = {}
-    for name, route in routes.items():
-        proxy = own.get(f"{route.scheme}_proxy") or own.get("all_proxy")
-        passes = proxy_bypass_environment(route.host, {"no": own.get("no_proxy", "")})
-        if proxy and not passes and not route.near:
-            found[name] = proxy if "://" in proxy else f"http://{proxy}"
-    return found
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+"""The variables in which programs look for a proxy; some read the small ones alone."""
+
+
+def proxied(routes: Mapping[str, Route], proxy: str, bundle: str) -> dict[str, str]:
+    """The variables by which programs ask over the proxy and believe in its authority. `bundle`: the file of
+    certificates. This machine is asked past the proxy, unless one of the routes is a host of it."""
+    from chaoslab.seams.gateway.trust import VARIABLES
+
+    past = "" if any(of_host(name).near for name in routes) else "127.0.0.1,localhost,::1"
+    return {
+        **dict.fromkeys(PROXIES, proxy), **dict.fromkeys(("NO_PROXY", "no_proxy"), past),
+        **dict.fromkeys(VARIABLES, bundle), "NODE_USE_ENV_PROXY": "1",
+    }  # fmt: skip
+
+
+def check_loop(environment: Mapping[str, str], *ports: int | None) -> None:
+    """Checks that no proxy in the environment is the gateway itself, at one of these ports.
+
+    Raises:
+        ValueError: one is.
+    """
+    for name in PROXIES:
+        value = environment.get(name, "")
+        parts = urlsplit(value if "://" in value else f"http://{value}")
+        if value and parts.hostname in ("127.0.0.1", "localhost", "::1") and parts.port and parts.port in ports:
+            raise ValueError(f"{name} leads to port {parts.port}, the gateway's own: a loop; unset it for the gateway")
 
 
 def _listening(port: int, instead: str) -> socket.socket:

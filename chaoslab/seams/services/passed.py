@@ -113,6 +113,10 @@ class AsideAttempt(PassedAttempt):
         seam.asked_of.add(name)
         seam.open[id(self)] = self
 
+    @property
+    def may_act(self) -> bool:
+        return False
+
     def taking(self, started: Started) -> Take:
         keep = self._keeping(started)
 
@@ -151,6 +155,13 @@ def asked(
     if seam.aside(name, wanted):
         return AsideAttempt(seam, seam.book, name, request, wanted)
     return ServiceAttempt(seam, seam.book, name, request, line, wanted)
+
+
+def unread(seam: ServiceSeam, name: str, request: HttpRequest) -> ServiceAttempt | None:
+    """The attempt that a request is to a host which is no service of the trial; None outside of one."""
+    if seam.book is None:
+        return None
+    return AsideAttempt(seam, seam.book, name, request, Wanted(request, of_model=True))
 
 
 def passed(
