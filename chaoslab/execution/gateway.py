@@ -206,8 +206,12 @@ def plan_of(
     if routes is None:
         names = [target for injection in injections for target in injection.targets]
         return Plan(1 if seed is None else seed, check(injections, names))
-    for target in (each for injection in injections for each in injection.targets if hosts and is_host(each)):
-        routes.setdefault(target, of_host(target))
+    for injection in injections:
+        for target in filter(is_host, set(injection.targets).difference(routes)):
+            if not hosts:
+                how = "exec --proxy, gateway --proxy-port"
+                raise LookupError(f"'{injection.name}' is for a host, and only a proxy knows those: {how}")
+            routes[target] = of_host(target)
     models = [name for name in routes if of_model(routes[name])]
     checked = check(
         injections,

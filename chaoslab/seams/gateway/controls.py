@@ -109,7 +109,8 @@ class Controls:
         self.seam.limit = self.limited
         self._told = self._over = ""
         self._left: dict[int, Candidates] = {}
-        self._began_s = self._renewed_s = self.seam.clock.monotonic()
+        self.now: Callable[[], float] = self.seam.clock.monotonic
+        self._began_s = self.renewed_s = self.now()
         self._rate = Rate(self.bounds.stop_if.over_s) if self.bounds.stop_if is not None else None
 
     def limited(self, reach: Candidates) -> Candidates:
@@ -131,7 +132,7 @@ class Controls:
         if self._rate is None:
             return
         failed = seen.answer is None or seen.answer[0] >= 400 or seen.error is not None
-        share = self._rate.add(self.seam.clock.monotonic(), failed=failed)
+        share = self._rate.add(self.now(), failed=failed)
         assert self.bounds.stop_if is not None
         if share > self.bounds.stop_if.share and not self._over:
             self._over = f"{share:.0%} of the requests failed (--stop-if {self.bounds.stop_if})"
@@ -142,14 +143,14 @@ class Controls:
 
     def _ended(self) -> str:
         """The reason for which no faults are made any more; empty if there is none. It stays."""
-        now_s, bounds = self.seam.clock.monotonic(), self.bounds
+        now_s, bounds = self.now(), self.bounds
         if self._over:
             return self._over
         if bounds.faults_max is not None and self._made() >= bounds.faults_max:
             return f"--max-faults {bounds.faults_max} is reached"
         if bounds.until_s is not None and now_s - self._began_s >= bounds.until_s:
             return "the time of --until is over"
-        if bounds.lease_s is not None and now_s - self._renewed_s >= bounds.lease_s:
+        if bounds.lease_s is not None and now_s - self.renewed_s >= bounds.lease_s:
             self._over = f"nobody renewed the lease of {bounds.lease_s:g} s"
         return self._over
 
@@ -174,7 +175,7 @@ class Controls:
                 self.stop()
             case "POST", ["renew"]:
                 if not self._ended():
-                    self._renewed_s = self.seam.clock.monotonic()
+                    self.renewed_s = self.now()
             case "POST", ["faults", name, *change] if (found := self._named(name)) is not None:
                 if (refused := self._changed(found, change)) is not None:
                     return refused

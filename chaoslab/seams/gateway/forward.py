@@ -224,9 +224,7 @@ class _Server(Server):
                 parts = urlsplit(target)
                 asked = _asked(parts.scheme, parts.hostname or "", parts.port)
             except (ValueError, KeyError):
-                return line.say(
-                    400, f"this is the port of a proxy: HTTP_PROXY should be {self._proxy.address}"
-                )
+                return line.say(400, f"this is the port of a proxy: HTTP_PROXY should be {self._proxy.address}")
             if f"http://{asked.host}:{asked.port}" == self._gateway.address:
                 return super().led(line, method, target, said, old=old)
         route = self._proxy.route(asked)
