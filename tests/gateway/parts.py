@@ -39,6 +39,8 @@ class Shop(BaseHTTPRequestHandler):
             self._stream()
         elif self.path == "/dies":
             self.close_connection = True
+        elif self.path == "/big":
+            self._reply(200, "x" * 3_000_000)
         elif self.path == "/once":
             self.server.asked += 1
             self._reply(200, {"asked": self.server.asked})

@@ -159,7 +159,7 @@ def test_a_program_that_does_not_believe_is_told_what_to_set(tmp_path: Path, cap
     ):
         with pytest.raises(httpx.ConnectError, match="certificate verify failed"):
             client.get("https://api.test/x")
-        eventually(lambda: warnings(tmp_path))
+        eventually(lambda: bool(warnings(tmp_path)))
     (told,) = warnings(tmp_path)
     assert told.startswith("the program does not speak TLS for api.test: it does not believe in the authority made for")
     assert "should read one of SSL_CERT_FILE, REQUESTS_CA_BUNDLE, " in told
@@ -234,7 +234,7 @@ def test_a_key_is_never_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyP
         standing(tmp_path / "logs", [f"api.test={server.url}"], elsewhere="pass") as running,
         program(running.told) as client,
     ):
-        assert client.get("https://api.test/price").status_code == 200
+        assert len(client.get("https://api.test/big").content) == 3_000_002  # more than a connection holds
         written = [path for path in tmp_path.rglob("*") if path.is_file()]
         assert Path(running.told["SSL_CERT_FILE"]) in written
         assert not [path for path in written if b"PRIVATE KEY" in path.read_bytes()]

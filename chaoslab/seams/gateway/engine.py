@@ -72,7 +72,10 @@ class Connection(RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         assert isinstance(transport, asyncio.WriteTransport)
-        transport.set_write_buffer_limits(0)  # what was sent is with the system, so what a client took is known
+        secure = self.ssl_context is not None  # whose transport takes a limit of 0 for one that is always reached
+        transport.set_write_buffer_limits(
+            int(secure), 0
+        )  # what was sent is with the system, so what was taken is known
 
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
