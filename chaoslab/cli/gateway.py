@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import signal
-import threading
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import path, port, refuse, seconds, seconds_from_0, seed, whole
+from chaoslab.base.interrupts import Flag
 from chaoslab.cli import gate
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def run(options: argparse.Namespace) -> int:
         check_loop(inherited(), options.port, options.proxy_port)
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)
-    stopped = threading.Event()
+    stopped = Flag()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     started = PromptStarted(prompt_index=1, prompt="all requests at the gateway", effects=None)
