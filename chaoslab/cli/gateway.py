@@ -82,6 +82,17 @@ def bounds_of(options: argparse.Namespace) -> Bounds:
     return Bounds(options.max_faults, options.until, stop_if, options.lease)
 
 
+def proxy_of(options: argparse.Namespace, port: int | None, named: str) -> tuple[int, str] | None:
+    """The port of the proxy and what it does with other hosts; None if there is none. `named`: the option for one.
+
+    Raises:
+        ValueError: hosts are refused, and there is none.
+    """
+    if port is None and options.elsewhere == "refuse":
+        raise ValueError(f"--elsewhere is about the proxy: it needs {named}")
+    return None if port is None else (port, options.elsewhere)
+
+
 def of_plan(parser: argparse.ArgumentParser, target: str, like: str) -> None:
     """Adds what a plan is made of. `target`: the word for what a fault hits; `like`: one of these."""
     parser.add_argument(
@@ -114,10 +125,10 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         extras.check("the gateway", "gateway")
-        by_proxy = options.proxy_port is not None
-        known = routes(options.route, hosts=by_proxy)
+        proxy = proxy_of(options, options.proxy_port, "--proxy-port")
+        known = routes(options.route, hosts=proxy is not None)
         ports = ports_of(options.port_of, known)
-        plan = plan_of(options.fault, options.plan, options.seed, known, hosts=by_proxy)
+        plan = plan_of(options.fault, options.plan, options.seed, known, hosts=proxy is not None)
         limits = bounds_of(options)
         check_loop(inherited(), options.port, options.proxy_port)
     except (ValueError, TypeError, LookupError, OSError) as error:
@@ -129,7 +140,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         with gateway(
             known, plan, logs=options.logs, started=started, port=options.port, ports=ports, timeout_s=options.timeout,
-            stop=stopped.set, bounds=limits, proxy=(options.proxy_port, options.elsewhere) if by_proxy else None,
+            stop=stopped.set, bounds=limits, proxy=proxy,
         ) as running:  # fmt: skip
             for name, route in known.items():
                 print(f"{name}: {running.url(name)} leads to {route.url}", flush=True)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
@@ -344,7 +344,7 @@ def gateway(
     settings = {f"ROUTE_{name.upper()}": route.url for name, route in routes.items()}
     with (
         listening(routes, seam, port=port, ports=ports, timeout_s=timeout_s, proxy=proxy) as (address, shared),
-        tempfile.TemporaryDirectory(prefix="chaoslab-") as folder,
+        tempfile.TemporaryDirectory(prefix="chaoslab-") if proxy is not None else nullcontext("") as folder,
         live(plan, logs=logs, settings=settings, prompt=started, secrets=secrets) as book,
     ):
         shared.tell, shared.environment, shared.warn = book.tell, inherited(), partial(_warned, book)

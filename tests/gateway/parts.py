@@ -109,13 +109,14 @@ def standing(
     ports: Mapping[str, int] | None = None,
     timeout_s: float = 20.0,
     elsewhere: str = "",
+    proxy_port: int = 0,
     **more: Any,
 ) -> Iterator[Running]:
     """A gateway with these routes and faults; with a proxy, if it is told what to do with hosts elsewhere."""
     known = routes(route, hosts=bool(elsewhere))
     plan = plan_of([json.dumps(fault) for fault in faults], None, 1, known, hosts=bool(elsewhere))
     started = PromptStarted(prompt_index=1, prompt="test", effects=None)
-    proxy = (0, elsewhere) if elsewhere else None
+    proxy = (proxy_port, elsewhere) if elsewhere else None
     with gateway(
         known, plan, logs=logs, started=started, ports=ports, timeout_s=timeout_s, proxy=proxy, **more
     ) as running:

@@ -188,7 +188,7 @@ def asked(address: str, *parts: bytes) -> bytes:
             400,
             b"this is the port of a proxy: HTTP_PROXY should be http://",
         ),
-        (b"GET ftp://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", 400, b"this is the port of a proxy"),
+        (b"GET ftp://a.test:21/ HTTP/1.1\r\nHost: a.test\r\n\r\n", 400, b"this is the port of a proxy"),
         (b"CONNECT :443 HTTP/1.1\r\n\r\n", 400, b"CONNECT should name a host, as in api.openai.com:443"),
         (b"CONNECT a.test:x HTTP/1.1\r\n\r\n", 400, b"CONNECT should name a host"),
         (b"CONNECT OWN HTTP/1.1\r\n\r\n", 508, b"OWN is this gateway itself: a loop"),
@@ -223,6 +223,17 @@ def test_what_is_neither_tls_nor_http_is_said(elsewhere: str, passed: bool, tmp_
     what = "passes unread, so no fault can hit it" if passed else "is refused: --elsewhere pass lets it by"
     assert warnings(tmp_path) == [f"what goes to {where} is neither TLS nor HTTP: it {what}"]
     assert capsys.readouterr().err.startswith("warning: what goes to ")
+
+
+def test_a_port_in_use_is_said_and_nothing_is_started(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(OSError, match="Address already in use: choose another --proxy-port"),
+            standing(tmp_path, ["api.test"], elsewhere="pass", proxy_port=port),
+        ):
+            pass
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_key_is_never_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,10 +95,8 @@ class Proxy:
         elif first.isalpha():
             await self._handed(line, server, _asked("http", asked.host, asked.port))
         elif first:
-            passes = (
-                "passes unread, so no fault can hit it" if self._passes else "is refused: --elsewhere pass lets it by"
-            )
-            self._tell(f"what goes to {asked.name} is neither TLS nor HTTP: it {passes}", aloud=True)
+            how = "passes unread, so no fault can hit it" if self._passes else "is refused: --elsewhere pass lets it by"
+            self._tell(f"what goes to {asked.name} is neither TLS nor HTTP: it {how}", aloud=True)
             if self._passes:
                 await self._tunnel(line, asked, b"")
 
@@ -181,14 +179,12 @@ class Proxy:
         for name in (asked.name, asked.host):
             if (found := known.get(name)) is not None:
                 return replace(asked, name=name) if found == of_host(name) else found
-        address = (asked.scheme, asked.host, asked.port, "")
-        if (
-            found := next((r for r in known.values() if (r.scheme, r.host, r.port, r.base) == address), None)
-        ) is not None:
-            return found
+        for found in known.values():
+            if asked == replace(found, name=asked.name):
+                return found
         own = {urlsplit(each).port for each in (self.address, self._gateway.address, *self._gateway.addresses.values())}
         if asked.near and asked.port in own:
-            return 508, (f"{asked.name} is this gateway itself: a loop")
+            return 508, f"{asked.name} is this gateway itself: a loop"
         if self._passes:
             self._tell(f"{asked.name} is no route: what goes there passes unread")
             return None
@@ -223,7 +219,7 @@ class _Server(Server):
             try:
                 parts = urlsplit(target)
                 asked = _asked(parts.scheme, parts.hostname or "", parts.port)
-            except (ValueError, KeyError):
+            except ValueError:
                 return line.say(400, f"this is the port of a proxy: HTTP_PROXY should be {self._proxy.address}")
             if f"http://{asked.host}:{asked.port}" == self._gateway.address:
                 return super().led(line, method, target, said, old=old)
@@ -251,11 +247,11 @@ def _asked(scheme: str, host: str, port: int | None) -> Route:
     """The route of a host and port at its own address.
 
     Raises:
-        ValueError, KeyError: there is no such address.
+        ValueError: there is no such address.
     """
-    port = port or PORTS[scheme]
-    if not host:
+    if not host or scheme not in PORTS:
         raise ValueError("it names no host")
+    port = port or PORTS[scheme]
     return Route(f"[{host}]:{port}" if ":" in host else f"{host}:{port}", scheme, host, port)
 
 
