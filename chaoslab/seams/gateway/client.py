@@ -20,6 +20,9 @@ from chaoslab.seams.services.web_socket import UPGRADED, Messages
 from chaoslab.wire.body import BODY_MAX
 from chaoslab.wire.http1 import BODILESS, HOP_BY_HOP, chunk, spelt
 
+AT_ONCE = struct.pack("ii", 1, 0)
+"""The value of SO_LINGER with which a connection ends in a reset."""
+
 
 class Client:
     """The client of one exchange. `half_closed`: it has ended its own direction; `gone`: it takes nothing any more;
@@ -115,5 +118,5 @@ def reset(line: RequestHandler) -> None:
     """Ends a connection without a word, as a process that dies does: its client reads a reset."""
     transport = line.transport
     if transport is not None:
-        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
         transport.abort()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-import struct
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,13 +17,14 @@ from urllib.parse import urlsplit
 
 from chaoslab.base.boundary import Through
 from chaoslab.base.terminal import clean
+from chaoslab.seams.gateway.client import AT_ONCE
 from chaoslab.seams.gateway.engine import Connection, Sent, Server
 from chaoslab.seams.gateway.requests import split
 from chaoslab.seams.gateway.rewriting import Rewriting
 from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route, of_host, proxy_for
 from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.gateway.trust import VARIABLES, Trust
-from chaoslab.seams.gateway.upstream import Said, credentials
+from chaoslab.seams.gateway.upstream import Said, credentials, why
 from chaoslab.wire.http1 import HEAD_MAX, PART_MAX, spelt
 
 SAID_MAX = 200
@@ -121,57 +121,55 @@ class Proxy:
         """Passes all on in both directions, unread. `first`: the bytes that the program gets before."""
         loop = asyncio.get_running_loop()
         try:
-            service = await self._reached(asked)
-        except OSError as error:
-            why = "it did not answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
+            async with asyncio.timeout(CONNECT_S):
+                reader, writer = await self._reached(asked)
+        except (OSError, EOFError) as error:
+            reason = "it did not answer" if isinstance(error, TimeoutError) else why(error)
             if first:
-                await loop.sock_sendall(line, Said(502, f"{asked.name} cannot be reached: {why}").spelt())
+                await loop.sock_sendall(line, Said(502, f"{asked.name} cannot be reached: {reason}").spelt())
             return
 
-        async def pump(source: socket.socket, sink: socket.socket) -> None:
-            while part := await loop.sock_recv(source, PART_MAX):
-                await loop.sock_sendall(sink, part)
-            sink.shutdown(socket.SHUT_WR)
+        async def up() -> None:
+            while part := await loop.sock_recv(line, PART_MAX):
+                writer.write(part)
+                await writer.drain()
+            writer.write_eof()
 
-        with service:
+        async def down() -> None:
             await loop.sock_sendall(line, first)
-            try:
-                async with asyncio.TaskGroup() as both:
-                    both.create_task(pump(line, service))
-                    both.create_task(pump(service, line))
-            except* OSError:  # a reset on one side is one on the other
-                for each in (line, service):
-                    each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            while part := await reader.read(PART_MAX):
+                await loop.sock_sendall(line, part)
+            line.shutdown(socket.SHUT_WR)
 
-    async def _reached(self, asked: Route) -> socket.socket:
+        try:
+            async with asyncio.TaskGroup() as both:
+                both.create_task(up())
+                both.create_task(down())
+        except* OSError:  # a reset on one side is one on the other
+            for each in (line, writer.get_extra_info("socket")):
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+        finally:
+            writer.transport.abort()
+
+    async def _reached(self, asked: Route) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection to the host, over the environment's proxy if it names one.
 
         Raises:
-            OSError: there is none.
+            OSError, EOFError: there is none.
         """
-        loop, proxy = asyncio.get_running_loop(), urlsplit(proxy_for(asked, self._gateway.environment))
-        host, port = (proxy.hostname, proxy.port or PORTS["http"]) if proxy.hostname else (asked.host, asked.port)
-        failed = OSError("it has no address")
-        async with asyncio.timeout(CONNECT_S):
-            for family, kind, protocol, _, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-                service = socket.socket(family, kind, protocol)
-                service.setblocking(False)
-                try:
-                    await loop.sock_connect(service, address)
-                    if proxy.hostname:
-                        fields = [("Host", asked.name), *credentials(proxy)]
-                        await loop.sock_sendall(service, spelt(f"CONNECT {asked.name} HTTP/1.1", fields))
-                        status = (await _head(service)).split(b" ", 2)[1].decode("latin-1")
-                        if status != "200":
-                            raise OSError(f"the proxy {proxy.hostname} says {status[:20]}")
-                    return service
-                except OSError as error:
-                    failed = error
-                    service.close()
-                except BaseException:
-                    service.close()
-                    raise
-        raise failed
+        proxy = urlsplit(proxy_for(asked, self._gateway.environment))
+        if not proxy.hostname:
+            return await asyncio.open_connection(asked.host, asked.port)
+        reader, writer = await asyncio.open_connection(proxy.hostname, proxy.port or PORTS["http"])
+        try:
+            writer.write(spelt(f"CONNECT {asked.name} HTTP/1.1", [("Host", asked.name), *credentials(proxy)]))
+            status = (await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1].decode("latin-1")
+            if status != "200":
+                raise OSError(0, f"the proxy {proxy.hostname} says {status[:20]}")
+        except BaseException:
+            writer.transport.abort()
+            raise
+        return reader, writer
 
     def route(self, asked: Route) -> Route | tuple[int, str] | None:
         """The route of what is asked for; the proxy's own status and words; or None if it passes unread."""

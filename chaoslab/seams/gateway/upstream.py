@@ -245,7 +245,7 @@ class Upstream:
             return Broken(502, f"{said} does not speak HTTP/1.1: {error.message.splitlines()[0]}")
         if isinstance(error, socket.gaierror):
             return Broken(502, f"{said} is not found: {error.strerror}")
-        return Broken(502, f"{said} gave no answer: {_why(error)}")
+        return Broken(502, f"{said} gave no answer: {why(error)}")
 
     def close(self) -> None:
         protocol, self._protocol = self._protocol, None
@@ -256,12 +256,14 @@ class Upstream:
             self._pump = None
 
 
-def _why(error: BaseException) -> str:
+def why(error: BaseException) -> str:
     """The reason that the system gives, in words."""
     if isinstance(error, OSError):
         number = error.errno or next(iter(re.findall(r"\[Errno (\d+)\]", str(error))), None)
-        if number is not None:  # asyncio lists the errors of all addresses
-            return os.strerror(int(number))
+        if number:  # asyncio lists the errors of all addresses
+            return os.strerror(int(number)) if not isinstance(error, socket.gaierror) else str(error.strerror)
+        if error.strerror:
+            return error.strerror
     return "it closed the connection"
 
 
