@@ -256,14 +256,14 @@ def _asked(scheme: str, host: str, port: int | None) -> Route:
 def _turned_down(error: Exception) -> str:
     """The reason for which a program ended its handshake, and what helps."""
     said = getattr(error, "reason", None) or ""
-    if any(alert in said for alert in _DISTRUST):
-        return (
-            "it does not believe in the authority made for this run. It should read one of "
-            f"{', '.join(VARIABLES)}; one that pins its certificates cannot be read: leave the host out"
-        )
-    if isinstance(error, ssl.SSLError | ValueError):
+    turned = any(alert in said for alert in _DISTRUST)
+    if not turned and not isinstance(error, ConnectionError | ssl.SSLEOFError):
         return (said or str(error)).lower().replace("_", " ")
-    return "it closed the connection in the handshake, as one does that pins its certificates"
+    how = "it does not believe" if turned else "it closed the connection in the handshake, as if it did not believe"
+    return (
+        f"{how} in the authority made for this run. It should read one of {', '.join(VARIABLES)}; one that pins its "
+        "certificates cannot be read: leave the host out"
+    )
 
 
 async def _readable(line: socket.socket) -> None:
