@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         extras.check("the gateway", "gateway")
         proxy = gateway.proxy_of(options, 0 if options.proxy else None, "--proxy")
-        known = routes(options.route, hosts=options.proxy)
+        limits, known = gateway.bounds_of(options), routes(options.route, hosts=options.proxy)
         check_bases(known)
         plan = plan_of(options.fault, options.plan, options.seed, known, hosts=options.proxy)
         check_loop(inherited(), options.port)
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         warn_of_unreached(known)
         return exec_agent.run(
             command, known, plan, logs=options.logs, port=options.port, ports=ports, timeout_s=options.timeout,
-            settle_s=options.settle, gate=gate.of_or_by_itself(options), bounds=gateway.bounds_of(options),
+            settle_s=options.settle, gate=gate.of_or_by_itself(options), bounds=limits,
             levers=options.levers or options.lease is not None, proxy=proxy,
         )  # fmt: skip
     except (ValueError, TypeError, LookupError, OSError) as error:
