@@ -351,10 +351,10 @@ def gateway(
         seam.begin(book, TrialMemory(plan, book.key))
         shared.controls = Controls(seam, shared.warn, stop, bounds or Bounds())
         told = {}
-        if shared.proxy is not None:
+        if shared.trust is not None:
             bundle = Path(folder, "certificates.pem")
-            bundle.write_text(shared.proxy.trust.bundle(inherited()), encoding="utf-8")
-            told = proxied(routes, shared.proxy.address, str(bundle))
+            bundle.write_text(shared.trust.bundle(inherited()), encoding="utf-8")
+            told = proxied(routes, shared.proxy, str(bundle))
         yield Running(address, book, shared, told)
 
 
@@ -422,12 +422,13 @@ def listening(
         found = {name: "http://{}:{}".format(*listener.getsockname()[:2]) for name, listener in own.items()}
         shared.address = found.pop("")
         shared.addresses.update(found)
+        beside = None
         if proxy is not None:
             from chaoslab.seams.gateway.forward import Proxy
 
             number, elsewhere = proxy
-            shared.proxy = Proxy(shared, stack.enter_context(_listening(number, "another --proxy-port")), elsewhere)
-        stack.enter_context(running(shared, own, shared.proxy.serve if shared.proxy is not None else None))
+            beside = Proxy(shared, stack.enter_context(_listening(number, "another --proxy-port")), elsewhere).serve
+        stack.enter_context(running(shared, own, beside))
         yield shared.address, shared
 
 

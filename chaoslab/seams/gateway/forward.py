@@ -42,8 +42,8 @@ class Proxy:
     def __init__(self, gateway: Gateway, listener: socket.socket, elsewhere: str) -> None:
         self._gateway, self._listener, self._passes = gateway, listener, elsewhere == "pass"
         self._told: set[str] = set()
-        self.trust = Trust()
-        self.address = "http://{}:{}".format(*listener.getsockname()[:2])
+        self._trust = gateway.trust = Trust()
+        gateway.proxy = "http://{}:{}".format(*listener.getsockname()[:2])
 
     async def serve(self) -> None:
         """Takes connections until it is cancelled."""
@@ -106,7 +106,7 @@ class Proxy:
         loop, transport = asyncio.get_running_loop(), None
         made = _Led(server, asked)
         try:
-            context = self.trust.context(asked.host) if secure and asked is not None else None
+            context = self._trust.context(asked.host) if secure and asked is not None else None
             times = {"ssl_handshake_timeout": CONNECT_S, "ssl_shutdown_timeout": 1.0} if context is not None else {}
             transport, _ = await loop.connect_accepted_socket(lambda: made, line, ssl=context, **times)
             await made.over.wait()
@@ -180,7 +180,10 @@ class Proxy:
         for found in known.values():
             if asked == replace(found, name=asked.name):
                 return found
-        own = {urlsplit(each).port for each in (self.address, self._gateway.address, *self._gateway.addresses.values())}
+        own = {
+            urlsplit(each).port
+            for each in (self._gateway.proxy, self._gateway.address, *self._gateway.addresses.values())
+        }
         if asked.near and asked.port in own:
             return 508, f"{asked.name} is this gateway itself: a loop"
         if self._passes:
@@ -218,7 +221,7 @@ class _Server(Server):
                 parts = urlsplit(target)
                 asked = _asked(parts.scheme, parts.hostname or "", parts.port)
             except ValueError:
-                return line.say(400, f"this is the port of a proxy: HTTP_PROXY should be {self._proxy.address}")
+                return line.say(400, f"this is the port of a proxy: HTTP_PROXY should be {self._gateway.proxy}")
             if f"http://{asked.host}:{asked.port}" == self._gateway.address:
                 return super().led(line, method, target, said, old=old)
         route = self._proxy.route(asked)

@@ -16,7 +16,7 @@ from chaoslab.seams.services.passed import Tell, asked, unread
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
 
 if TYPE_CHECKING:
-    from chaoslab.seams.gateway.forward import Proxy
+    from chaoslab.seams.gateway.trust import Trust
 
 
 @dataclass
@@ -41,7 +41,10 @@ class Gateway:
     warn: Callable[[str], object] = lambda _: None
     """Writes a warning down."""
     controls: Controls | None = None
-    proxy: Proxy | None = None
+    proxy: str = ""
+    """The address of the proxy for programs, if there is one."""
+    trust: Trust | None = None
+    """The proxy's authority."""
     hasty: set[str] = field(default_factory=set)
     """The routes whose services close their connections without saying so."""
     calm: Condition = field(default_factory=Condition)

@@ -11,10 +11,13 @@ import re
 import ssl
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import certifi
 import trustme
+
+from chaoslab.base.files import Unreadable, read
 
 VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "NODE_EXTRA_CA_CERTS")
 """The variables in which programs look for a file of certificates to believe. All but the last, Node's, replace the
@@ -52,9 +55,9 @@ class Trust:
     def bundle(self, environment: Mapping[str, str]) -> str:
         """The certificates that a program should believe, as PEM: those that it believes by itself, and the
         authority's."""
-        files = [certifi.where(), ssl.get_default_verify_paths().cafile, *_ROOTS, *map(environment.get, VARIABLES)]
-        paths = [Path(each) for each in files if each]
-        texts = [path.read_text("utf-8", "replace") for path in paths if path.is_file() and os.access(path, os.R_OK)]
-        own = self._authority.cert_pem.bytes().decode()
-        found = dict.fromkeys(each for text in (own, *texts) for each in _PEM.findall(text))
-        return "\n".join(found) + "\n"
+        paths = [certifi.where(), ssl.get_default_verify_paths().cafile, *_ROOTS, *map(environment.get, VARIABLES)]
+        texts = [self._authority.cert_pem.bytes().decode()]
+        for path in filter(None, paths):
+            with suppress(Unreadable):
+                texts.append(read(Path(path)).decode("utf-8", "replace"))
+        return "\n".join(dict.fromkeys(each for text in texts for each in _PEM.findall(text))) + "\n"
