@@ -17,7 +17,6 @@ from chaoslab.seams.services.messages import Fields, is_stream
 from chaoslab.seams.services.seam import ServiceAttempt
 from chaoslab.seams.services.stream_view import StreamView
 from chaoslab.seams.services.web_socket import UPGRADED, Messages
-from chaoslab.wire.body import BODY_MAX
 from chaoslab.wire.http1 import BODILESS, HOP_BY_HOP, chunk, spelt
 
 
@@ -92,7 +91,7 @@ class Client:
             raise
         self._size += len(data)
         assert self._answer is not None
-        if self._kept < BODY_MAX and self._answer[0] != UPGRADED:
+        if self._kept < self._attempt.reads and self._answer[0] != UPGRADED:
             self._kept += len(part)
             self._answer[2].append(part)
         if self._stream is not None and part:

@@ -154,8 +154,7 @@ class _Server(web.Server):
         return _Sent(keep_alive=False)
 
     async def _answered(self, request: web.BaseRequest, line: _Connection) -> _Sent:
-        fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.raw_headers]
-        said = {name.lower(): value for name, value in fields}
+        said = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in request.raw_headers}
         host, old = said.get("host", ""), request.version < (1, 1)
         if (host or not old) and (refused := refusal(said.get("origin", ""), host.lower())) is not None:
             return line.say(403, refused)
@@ -201,17 +200,18 @@ class _Server(web.Server):
 
 async def _read(content: StreamReader) -> tuple[bytes, Take | None]:
     """The body, or its beginning and what gives the rest if it is larger than what is kept."""
-    kept = bytearray()
-    while len(kept) <= BODY_MAX:
+    kept, size = list[bytes](), 0
+    while size <= BODY_MAX:
         part = await content.readany()
         if not part:
-            return bytes(kept), None
-        kept += part
+            return b"".join(kept), None
+        kept.append(part)
+        size += len(part)
 
     async def rest() -> bytes | None:
         return await content.readany() or None
 
-    return bytes(kept), rest
+    return b"".join(kept), rest
 
 
 class Exchange:

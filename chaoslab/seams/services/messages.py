@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b
+from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -77,7 +77,8 @@ class HttpRequest:
         """The meaning as text, to tell if another request wants the same. Of a body that is very large, or nested very
         deeply, it is a digest."""
         query, body = self.query, self.body
-        known = _intents.get((query, body))
+        short = len(query) + len(body) <= KEPT_MAX
+        known = _intents.get((query, body)) if short else None
         if known is not None and known[0] == meaning:
             return known[1]
         if len(body) <= COMPARED_MAX:
@@ -86,12 +87,12 @@ class HttpRequest:
             except RecursionError:
                 pass
             else:
-                if len(query) + len(body) <= KEPT_MAX:
+                if short:
                     if len(_intents) >= INTENTS_MAX:
                         _intents.clear()
                     _intents[query, body] = meaning, found
                 return found
-        return canonical([self.query, blake2b(self.body).hexdigest()])
+        return canonical([self.query, sha256(self.body).hexdigest()])
 
     def with_meaning(self, value: Mapping[str, Any]) -> HttpRequest:
         """The request with other arguments."""

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import Request
-from chaoslab.base.jsonable import line, line_of, to_jsonable
+from chaoslab.base.jsonable import line, line_of
 from chaoslab.base.secrets import of_headers
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt
@@ -196,14 +196,17 @@ class ServiceSeam:
 
 
 class ServiceAttempt(Attempt):
-    """One request to a service, from its arrival until its client has the reply."""
+    """One request to a service, from its arrival until its client has the reply. `reads`: the bytes of the reply that
+    its end is told."""
+
+    reads = BODY_MAX
 
     def __init__(
         self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, line: Line, wanted: Wanted
     ) -> None:
         self.seam, self.book, self.name, self.request, self.line = seam, book, name, request, line
         began_s = seam.clock.monotonic() - line.trip_s
-        self.tool, self.value, self.message = wanted.tool, wanted.value, wanted.message
+        self.wanted, self.tool, self.value, self.message = wanted, wanted.tool, wanted.value, wanted.message
         host = seam.models.get(name)
         self.of_model, self.chat = host is not None, ModelRequest.of(host, request)
         self.over = self.acted = False
@@ -245,7 +248,7 @@ class ServiceAttempt(Attempt):
             answered_with=json_reply if self.message is None else self._made, turn=book.requests.turn,
             failed_with=None if self.message is None else self._failed,
         )  # fmt: skip
-        shown = to_jsonable(self.value) if self.chat is None else self.chat.shown(self.value)
+        shown = wanted.arguments if self.chat is None else self.chat.shown(self.value)
         again = client_retry.stated(request.header(client_retry.HEADER.encode())) if attempt > 1 else None
         book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=shown, client_retry=again))
         super().__init__(
@@ -490,7 +493,7 @@ class ServiceAttempt(Attempt):
                     tool=self.tool,
                     request_id=f"{named} {nth}" if nth and named else named,
                     effect=effect,
-                    content=to_jsonable(content),
+                    content=self.wanted.arguments if content is self.value else self.wanted.noted(content),
                     reply={},
                     fingerprint="",
                 )

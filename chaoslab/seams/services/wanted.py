@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from chaoslab.base.identity import canonical
-from chaoslab.base.jsonable import to_jsonable
+from chaoslab.base.jsonable import TEXT_MAX, kept, to_jsonable
 from chaoslab.base.secrets import plain
 from chaoslab.base.values import once
 from chaoslab.seams.protocols import message_of
@@ -39,14 +39,24 @@ class Wanted:
             )  # fmt: skip
         except RecursionError:
             self.intent = request.intent({})
+        self._long = len(request.body) > TEXT_MAX
+
+    def noted(self, value: Any) -> Any:
+        """Arguments, or the content of an effect, as a log keeps them."""
+        return kept(to_jsonable(value)) if self._long else to_jsonable(value)
+
+    @once
+    def arguments(self) -> Any:
+        """The arguments as a log keeps them."""
+        return self.noted(self.value)
 
     @once
     def unmasked(self) -> bool:
         """True if nothing in the tool and the arguments looks like a credential."""
-        return plain((self.tool, self.value))
+        return plain((self.tool, self.arguments))
 
     @once
     def shown(self) -> str:
         """The tool and the arguments as the end of an event's text."""
-        shown = "{}" if self.value is _NOTHING else _spelt(to_jsonable(self.value))
+        shown = "{}" if self.value is _NOTHING else _spelt(self.arguments)
         return f'"tool": {_quoted(self.tool)}, "arguments": {shown}}}'
