@@ -18,9 +18,11 @@ from typing import Any
 from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # documented all the same
 
 from chaoslab.analysis.measures.idle import not_met
-from chaoslab.analysis.verdict.table import Verdict
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base import extras, files
 from chaoslab.base.clock import iso, system
+from chaoslab.base.commandline import PROVES_NOTHING
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import line as shortened
 from chaoslab.base.registry import did_you_mean
@@ -37,6 +39,7 @@ from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
 from chaoslab.record.trial_log import Later, TrialLog
+from chaoslab.reports.folder import read
 from chaoslab.reports.gate import Gate, rule
 from chaoslab.seams.gateway.controls import Controls
 from chaoslab.seams.gateway.routes import Route, check_reached
@@ -479,6 +482,46 @@ def ruled(history: History, gate: Gate, judged: Mapping[str, Verdict], *, judgea
     if gate.given or unmet:
         print(f"chaoslab: {ruling.line}", file=sys.stderr, flush=True)
     return ruling.code
+
+
+def stated(text: str | None) -> list[dict[str, Any]] | None:
+    """The effects that were stated as JSON.
+
+    Raises:
+        ValueError: it is no list of effects.
+    """
+    if text is None:
+        return None
+    try:
+        value = files.json_in(text)
+    except files.Unreadable as error:
+        raise ValueError(f"--effects {error}") from None
+    like = '[{"effect": "POST /refunds", "order": 17}]'
+    if not isinstance(value, list) or not all(isinstance(each, dict) and "effect" in each for each in value):
+        raise ValueError(f"--effects should be a list, as in {like}")
+    return value
+
+
+def trial_of(prompt: str, facts: Sequence[str], effects: Sequence[Mapping[str, Any]] | None) -> events.PromptStarted:
+    """The first event of a trial about which these facts and effects are stated; effects of None state nothing."""
+    return events.PromptStarted(
+        prompt_index=1,
+        prompt=prompt,
+        facts=[[fact] for fact in facts],
+        effects=None if effects is None else [dict(each) for each in effects],
+        stated=bool(facts) or effects is not None,
+    )
+
+
+def judged(book: LiveLog, started: events.PromptStarted, gate: Gate, code: int, *, logs: Path) -> int:
+    """Prints the verdict of a run of one trial to standard error. Returns the exit code that the gate asks for, else
+    the command's own."""
+    history = read(book.run.name, logs=logs)
+    verdict = judge(history, book.key)
+    remedy = "" if started.stated or verdict.outcome is not Outcome.UNKNOWN else ": --effects and --fact state it"
+    print(f"chaoslab: {verdict.outcome} – {verdict.why}{remedy} ({book.run.folder})", file=sys.stderr, flush=True)
+    ruling = ruled(history, gate, {book.key: verdict}, judgeable=started.stated)
+    return code if ruling == PROVES_NOTHING and code else ruling or code
 
 
 def over(book: LiveLog, *, ok: bool) -> None:
