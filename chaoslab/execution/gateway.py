@@ -48,15 +48,6 @@ from chaoslab.seams.services.model import ModelHost
 from chaoslab.seams.services.refusals import refuses
 from chaoslab.seams.services.seam import ServiceSeam
 
-MODELS = ("model", "openai", "anthropic", "groq", "gemini")
-"""The names of routes whose services speak a model's API."""
-PROVIDERS = {
-    "openai": ("OPENAI_BASE_URL", "/v1"),
-    "anthropic": ("ANTHROPIC_BASE_URL", ""),
-    "groq": ("GROQ_BASE_URL", ""),
-    "gemini": ("GOOGLE_GEMINI_BASE_URL", ""),
-}
-"""The variables in which the providers' SDKs look for an address, and the path that they expect in it."""
 UPSTREAM_S = 120.0
 """The longest silence of a service, by default, in seconds."""
 HANG_S = 600.0
@@ -202,6 +193,7 @@ def plan_of(faults: Sequence[str], file: Path | None, seed: int | None, routes: 
         injections,
         list(routes),
         models=models,
+        may_be=routes,
         objects=[name for name in models if formats.with_objects(routes[name].host)],
     )
     check_refusing(checked, routes)
@@ -282,24 +274,23 @@ def _injection(where: str, given: Any) -> Injection:
         raise type(error)(f"{where}: {error.args[0] if error.args else error}") from None
 
 
-ADDED = {"anthropic": "/v1", "groq": "/openai/v1", "gemini": "/v1beta"}
-"""The beginning of the path that a provider's SDK puts after its address by itself."""
-
-
 def check_bases(routes: Mapping[str, Route]) -> None:
     """Checks that no provider's path would stand twice in an address.
 
     Raises:
         ValueError: a route has it already.
     """
-    for name, path in ADDED.items():
-        if name in routes and routes[name].base.endswith(path):
+    for each in formats.PROVIDERS:
+        name, path = each.name, each.added
+        if path and name in routes and routes[name].base.endswith(path):
             url = routes[name].url.removesuffix(path)
             raise ValueError(f"the route {name} goes to {url}{path}, and its SDK adds {path} itself: give {url}")
 
 
 def of_model(route: Route) -> bool:
-    return route.name in MODELS or formats.known_host(route.host)
+    """True for a route that is known for a model's before it is asked."""
+    named = route.name == "model" or any(route.name == each.name for each in formats.PROVIDERS)
+    return named or formats.provider_of(route.host) is not None
 
 
 @contextmanager
@@ -324,8 +315,10 @@ def gateway(
     Raises:
         OSError: the port is taken, or the logs cannot be written.
     """
-    models = {name: ModelHost(formats.format_of, formats.errors_of) for name in routes if of_model(routes[name])}
+    host = ModelHost(formats.format_of, formats.errors_of)
+    models = {name: host for name in routes if of_model(routes[name])}
     seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=cost_usd, in_order=False)
+    seam.told_model = lambda request: host if formats.asks_model(request.path, request.body) else None
     settings = {f"ROUTE_{name.upper()}": route.url for name, route in routes.items()}
     with (
         listening(routes, seam, port=port, ports=ports, timeout_s=timeout_s) as (address, shared),
@@ -411,10 +404,11 @@ def addresses(routes: Mapping[str, Route], url: Callable[[str], str]) -> dict[st
     """The variables in which the SDKs of models' providers look for an address, with those of the gateway. `url`: the
     address of a route."""
     found = {}
-    for provider, (name, path) in PROVIDERS.items():
-        route = next((each for each in (provider, "model") if each in routes), None)
-        if route is not None:
-            found[name] = url(route) + ("" if path and routes[route].base.endswith(path) else path)
+    for each in formats.PROVIDERS:
+        route = next((name for name in (each.name, "model") if name in routes), None)
+        if each.variable and route is not None:
+            known = each.path and routes[route].base.endswith(each.path)
+            found[each.variable] = url(route) + ("" if known else each.path)
     return found
 
 

@@ -272,6 +272,21 @@ def test_a_model_behind_the_gateway_is_made_to_stream_another_answer(
     assert met(tmp_path) == [fault]
 
 
+def test_a_route_is_a_model_by_what_is_asked(model: str, crm: list[str], tmp_path: Path) -> None:
+    """The same request twice is no harm at a model, and is at any other service, whatever the routes are called."""
+    asked = {"model": "m", "messages": [{"role": "user", "content": text} for text in ("one", "two", "three", "four")]}
+    known = [model.replace("openai=", "llm="), *crm]
+    fault = {"fault": "truncate_context", "target": "llm", "calls": [1]}
+    with standing(tmp_path, known, fault) as running:
+        for _ in range(2):
+            httpx.post(running.url("llm") + "/v1/chat/completions", json=asked)
+            httpx.post(running.url("crm") + "/channels/7/messages", json={"text": "hello"})
+        httpx.post(running.url("llm") + "/v1/embeddings", json={"model": "m", "input": "x"})
+    assert met(tmp_path) == ["truncate_context"]
+    assert {event.effect for _, event in history(tmp_path).of(Effect)} == {"POST /channels/7/messages"}
+    assert len(list(history(tmp_path).of(Usage))) == 2
+
+
 def test_a_fault_that_a_models_format_cannot_say_is_refused() -> None:
     known = routes(["gemini=https://generativelanguage.googleapis.com"])
     with pytest.raises(ValueError, match="and those of gemini are objects: inject malformed_arguments"):

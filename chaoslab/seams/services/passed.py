@@ -148,9 +148,9 @@ def asked(
     one that no fault can hit is as all others."""
     if seam.book is None:
         return None
-    wanted = Wanted(request, of_model=name in seam.models)
+    wanted = Wanted(request, seam.model(name, request))
     seam.book.hide(request.secrets)
-    if tell is not None and seam.never_hits(name):
+    if tell is not None and wanted.host is None and seam.never_hits(name):
         return passed(seam, seam.book, name, request, tell, wanted)
     if seam.aside(name, wanted):
         return AsideAttempt(seam, seam.book, name, request, wanted)

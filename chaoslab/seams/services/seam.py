@@ -78,6 +78,8 @@ class ServiceSeam:
         self.models, self.price, self.in_order = models or {}, price, in_order
         self._mcp_reads, self._mcp_listed = frozenset(mcp_reads), dict[str, set[str]]()
         self._schemas: dict[tuple[str, str], Any] = {}
+        self.told_model: Callable[[HttpRequest], ModelHost | None] = lambda _: None
+        """Tells if a POST to any other service is one to a model, by what it says."""
         self.spent = Spent(price=price)
         self.book: TrialLog | None = None
         self.memory = TrialMemory(plan, "")
@@ -149,6 +151,10 @@ class ServiceSeam:
         if self.models_asked > self.models_max:
             self.runaway(f"{name} is asked again and again ({self.models_max} requests to models in one trial)")
 
+    def model(self, name: str, request: HttpRequest) -> ModelHost | None:
+        """The model that a request is for; None if it is for another service."""
+        return self.models.get(name) or (self.told_model(request) if request.method == "POST" else None)
+
     def never_hits(self, name: str) -> bool:
         """True if nothing in the plan can hit a request to the service, and nothing else is noted of one than that it
         was made and what came of it."""
@@ -207,7 +213,7 @@ class ServiceAttempt(Attempt):
         self.seam, self.book, self.name, self.request, self.line = seam, book, name, request, line
         began_s = seam.clock.monotonic() - line.trip_s
         self.wanted, self.tool, self.value, self.message = wanted, wanted.tool, wanted.value, wanted.message
-        host = seam.models.get(name)
+        host = wanted.host
         self.of_model, self.chat = host is not None, ModelRequest.of(host, request)
         self.over = self.acted = False
         self.waited_s: float | None = None
