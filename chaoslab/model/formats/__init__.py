@@ -9,13 +9,16 @@ from fnmatch import fnmatchcase
 from chaoslab.base.identity import parsed
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.formats.anthropic_messages import AnthropicMessages
+from chaoslab.model.formats.bedrock import Bedrock
+from chaoslab.model.formats.cohere import Cohere
 from chaoslab.model.formats.common import UNREAD, Format, Refused
 from chaoslab.model.formats.gemini import Gemini
-from chaoslab.model.formats.openai_chat import GroqChat, OpenaiChat
+from chaoslab.model.formats.openai_chat import GroqChat, MistralChat, OpenaiChat
 from chaoslab.model.formats.openai_responses import OpenaiResponses
 
 _GEMINI, _ANTHROPIC, _OPENAI, _GROQ = Gemini(), AnthropicMessages(), OpenaiChat(), GroqChat()
-FORMATS: tuple[Format, ...] = (_GROQ, _OPENAI, OpenaiResponses(), _ANTHROPIC, _GEMINI)
+_COHERE, MISTRAL_CHAT = Cohere(), MistralChat()
+FORMATS: tuple[Format, ...] = (_GROQ, _OPENAI, OpenaiResponses(), _ANTHROPIC, _GEMINI, Bedrock(), _COHERE)
 
 
 def format_of(path: str) -> Format | None:
@@ -36,6 +39,8 @@ def shape_of(path: str, headers: Container[str]) -> Format:
         return _ANTHROPIC
     if path.startswith(("/v1beta", "/v1alpha")) or TELLING[1] in headers:
         return _GEMINI
+    if path.startswith("/v2/"):
+        return _COHERE
     return _GROQ if path.startswith("/openai/v1/") else _OPENAI
 
 
@@ -75,6 +80,9 @@ PROVIDERS = (
     Provider("deepseek", ("api.deepseek.com",)),
     Provider("xai", ("api.x.ai",)),
 )  # fmt: skip
+
+
+MISTRAL = next(each for each in PROVIDERS if each.name == "mistral")
 
 
 def provider_of(host: str) -> Provider | None:

@@ -13,10 +13,10 @@ from aiohttp.web_protocol import RequestHandler
 from chaoslab.core.stream import Parts
 from chaoslab.seams.gateway.rewriting import Rewriting
 from chaoslab.seams.services.line import Seen
-from chaoslab.seams.services.messages import Fields, is_stream
+from chaoslab.seams.services.messages import Fields, cutter, is_stream
 from chaoslab.seams.services.seam import ServiceAttempt
 from chaoslab.seams.services.stream_view import StreamView
-from chaoslab.seams.services.web_socket import UPGRADED, Messages
+from chaoslab.seams.services.web_socket import UPGRADED
 from chaoslab.wire.http1 import BODILESS, HOP_BY_HOP, chunk, spelt
 
 
@@ -60,7 +60,7 @@ class Client:
         head = spelt(f"HTTP/1.1 {status} {reason}", self._rewriting.answered(fields))
         self._answer = status, given, []
         if upgraded or is_stream(given):
-            self._stream = StreamView(self._attempt.began_s, Messages() if upgraded else None)
+            self._stream = StreamView(self._attempt.began_s, cutter(status, given))
         if bodiless:
             await self._sent(head, b"")
             while await parts.take() is not None:

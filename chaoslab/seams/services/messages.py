@@ -13,7 +13,9 @@ from chaoslab.base.json_text import encoded, value_of
 from chaoslab.base.secrets import MASK, is_secret, of_headers, of_query
 from chaoslab.base.values import fixed
 from chaoslab.core.exchange import Failure, Reply
-from chaoslab.core.stream import EVENT_STREAM
+from chaoslab.core.frames import FRAMES, Frames
+from chaoslab.core.stream import EVENT_STREAM, Cutter, Events
+from chaoslab.seams.services.web_socket import UPGRADED, Messages
 from chaoslab.wire.body import unpacked
 from chaoslab.wire.http1 import BODILESS
 
@@ -168,4 +170,12 @@ def measured(fields: Fields, body: bytes) -> list[tuple[str, str]]:
 
 def is_stream(fields: Iterable[tuple[str, str]]) -> bool:
     """True if the headers say that the body is a stream of events."""
-    return any(name.lower() == "content-type" and value.startswith(EVENT_STREAM) for name, value in fields)
+    return any(name.lower() == "content-type" and value.startswith((EVENT_STREAM, FRAMES)) for name, value in fields)
+
+
+def cutter(status: int, fields: Iterable[tuple[str, str]]) -> Cutter:
+    """The cutter of a streamed body: into messages of a WebSocket, frames, or server-sent events."""
+    if status == UPGRADED:
+        return Messages()
+    framed = any(name.lower() == "content-type" and value.startswith(FRAMES) for name, value in fields)
+    return Frames() if framed else Events()

@@ -37,12 +37,12 @@ from chaoslab.seams.protocols.message import Effects
 from chaoslab.seams.services.effects import EFFECT, SAFE, shared_id, stated
 from chaoslab.seams.services.enveloped import enveloped, made
 from chaoslab.seams.services.line import Iterated, Line, Seen, Started
-from chaoslab.seams.services.messages import LENGTHS, Fields, HttpRequest, Served, is_stream
+from chaoslab.seams.services.messages import LENGTHS, Fields, HttpRequest, Served, cutter, is_stream
 from chaoslab.seams.services.model import Heard, ModelHost, ModelRequest, Spent, free
 from chaoslab.seams.services.outages import Current, Outages
 from chaoslab.seams.services.refusals import Refusals, refuses
 from chaoslab.seams.services.wanted import Wanted
-from chaoslab.seams.services.web_socket import UPGRADED, Messages
+from chaoslab.seams.services.web_socket import UPGRADED
 from chaoslab.wire.body import BODY_MAX
 
 MODELS_MAX = 100
@@ -328,7 +328,7 @@ class ServiceAttempt(Attempt):
         if reply.stream is not None:
             unchanged = self._fields if reply.headers == dict(self._fields) else reply.headers.items()
             fields = [(name, value) for name, value in unchanged if name.lower() not in LENGTHS]
-            events = Messages() if reply.status == UPGRADED else Events()
+            events = cutter(reply.status, fields)
             return [(str(reply.status), [*fields, *last])], _Through(self, reply.stream, reply.pipes, events)
         self.reply = Served.of(reply)
         return [(str(reply.status), [*self.reply.fields, *last])], Iterated(iter((self.reply.raw,)))
