@@ -16,7 +16,7 @@ from chaoslab.base.phrases import phrase
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.chat import Reply
 from chaoslab.model.embeddings import VECTORS, embedded
-from chaoslab.model.formats import MISTRAL, MISTRAL_CHAT, TELLING, format_of, provider_of, shape_of
+from chaoslab.model.formats import TELLING, format_at, format_of, shape_of
 from chaoslab.model.formats.common import Answer, Chat, Format, Heard, Refused, spelt
 from chaoslab.model.prices import OTHERS, PRICES
 
@@ -111,9 +111,7 @@ class LiveModel(ModelApp):
             return _json(200, self._page(shape, path))
         counted = next((path.removesuffix(end) for end in COUNTING if path.endswith(end)), None)
         asked = counted if counted is None or "/models/" not in counted else f"{counted}:generateContent"
-        format_ = format_of(asked or path)
-        if format_ is shape and provider_of(self.host) is MISTRAL:
-            format_ = MISTRAL_CHAT
+        format_ = format_at(self.host, asked or path)
         if method == "POST" and path.endswith(VECTORS):
             return _json(200, embedded(path, _read(body)))
         if method != "POST" or format_ is None:

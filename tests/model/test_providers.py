@@ -16,7 +16,7 @@ import chaoslab as lab
 from chaoslab.core.events import CallFinished, Effect, FaultWitnessed, Usage
 from chaoslab.core.frames import FRAMES, Frames, payload_of
 from chaoslab.model.app import LiveModel
-from chaoslab.model.formats import FORMATS, MISTRAL_CHAT
+from chaoslab.model.formats import FORMATS, format_at
 from tests.gateway.parts import history, standing
 
 STEPS: list[Any] = [["I look.", lab.call("refund", order=17)], "Order 17 is refunded."]
@@ -92,7 +92,9 @@ def test_mistrals_stream_has_whole_calls_and_a_fault_leaves_them_whole() -> None
     said = CHAT_ANSWERS.heard(events)
     assert said is not None
     assert calls([*CHAT_ANSWERS.retold(events, said)]) == calls(events)
-    assert MISTRAL_CHAT.read_stream(reply.data).said == 'I look. calls refund({"order": 17})'
+    format_ = format_at("api.mistral.ai", "/v1/chat/completions")
+    assert format_ is not None
+    assert format_.read_stream(reply.data).said == 'I look. calls refund({"order": 17})'
 
 
 def test_embeddings_of_like_texts_are_near() -> None:
@@ -108,12 +110,14 @@ def test_embeddings_of_like_texts_are_near() -> None:
 
 @pytest.fixture
 def upstream() -> Iterator[str]:
-    """The address of a scripted model on loopback."""
+    """The address of a scripted model on loopback, which is Mistral's for who asks for chat completions."""
+    model = lab.scripted(STEPS * 3)
+    model.begin("api.mistral.ai", "p1", lambda _: None)
 
     class Silent(WSGIRequestHandler):
         def log_message(self, *_: Any) -> None: ...
 
-    with make_server("127.0.0.1", 0, lab.scripted(STEPS * 3), handler_class=Silent) as server:
+    with make_server("127.0.0.1", 0, model, handler_class=Silent) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -127,7 +131,8 @@ def test_the_sdk_of_bedrock_meets_faults_at_the_gateway(upstream: str, tmp_path:
     with standing(tmp_path, [f"llm={upstream}"], fault) as running:
         client = boto3.client(
             "bedrock-runtime", region_name="us-east-1", endpoint_url=running.url("llm"),
-            aws_access_key_id="AKIA" + "A" * 16, aws_secret_access_key="of-a-user", config=boto3.session.Config(retries={"max_attempts": 0}),
+            aws_access_key_id="AKIA" + "A" * 16, aws_secret_access_key="of-a-user",
+            config=boto3.session.Config(retries={"max_attempts": 0}),
         )  # fmt: skip
         asked = {"modelId": "anthropic.claude:0", **BEDROCK}
         with pytest.raises(exceptions.ClientError) as throttled:
@@ -146,7 +151,7 @@ def test_the_sdk_of_bedrock_meets_faults_at_the_gateway(upstream: str, tmp_path:
     assert "AKIAAAAA" not in (tmp_path / "latest" / "info.log").read_text()
 
 
-def test_the_sdks_of_cohere_and_mistral_read_the_streams(upstream: str) -> None:
+def test_the_sdk_of_cohere_reads_the_answers(upstream: str) -> None:
     cohere = pytest.importorskip("cohere")
     client = cohere.ClientV2("any", base_url=upstream)
     chat = {key: COHERE[key] for key in ("model", "messages", "tools")}
@@ -154,3 +159,16 @@ def test_the_sdks_of_cohere_and_mistral_read_the_streams(upstream: str) -> None:
     assert (told[0], told[-1], "tool-call-delta" in told) == ("message-start", "message-end", True)
     said = client.chat(**{**chat, "messages": [{"role": "user", "content": "And now?"}]})
     assert said.message.content[0].text == "Order 17 is refunded."
+    vectors = client.embed(model="embed-v4.0", texts=["a"], input_type="search_query", embedding_types=["float"])
+    assert len(vectors.embeddings.float_[0]) == 1024
+
+
+def test_the_sdk_of_mistral_meets_a_fault_in_a_stream(upstream: str, tmp_path: Path) -> None:
+    sdk = pytest.importorskip("mistralai.client")
+    fault = {"fault": "duplicate_calls", "target": "llm"}
+    with standing(tmp_path, [f"llm={upstream}"], fault) as running:
+        client = sdk.Mistral(api_key="any", server_url=running.url("llm"))
+        streamed = client.chat.stream(**{key: COHERE[key] for key in ("model", "messages", "tools")})
+        calls = [call for event in streamed for call in event.data.choices[0].delta.tool_calls or ()]
+    assert "refund" in {call.function.name for call in calls}
+    assert [event.fault for _, event in history(tmp_path).of(FaultWitnessed)] == ["duplicate_calls"]

@@ -17,7 +17,7 @@ from chaoslab.model.formats.openai_chat import GroqChat, MistralChat, OpenaiChat
 from chaoslab.model.formats.openai_responses import OpenaiResponses
 
 _GEMINI, _ANTHROPIC, _OPENAI, _GROQ = Gemini(), AnthropicMessages(), OpenaiChat(), GroqChat()
-_COHERE, MISTRAL_CHAT = Cohere(), MistralChat()
+_COHERE, _MISTRAL = Cohere(), MistralChat()
 FORMATS: tuple[Format, ...] = (_GROQ, _OPENAI, OpenaiResponses(), _ANTHROPIC, _GEMINI, Bedrock(), _COHERE)
 
 
@@ -82,13 +82,16 @@ PROVIDERS = (
 )  # fmt: skip
 
 
-MISTRAL = next(each for each in PROVIDERS if each.name == "mistral")
-
-
 def provider_of(host: str) -> Provider | None:
     """The provider that has this address, be it an old one."""
     bare = host.partition(":")[0]
     return next((each for each in PROVIDERS if any(fnmatchcase(bare, known) for known in each.hosts)), None)
+
+
+def format_at(host: str, path: str) -> Format | None:
+    """The format of a request to the path at a provider's address."""
+    found, provider = format_of(path), provider_of(host)
+    return _MISTRAL if found is _OPENAI and provider is not None and provider.name == "mistral" else found
 
 
 def with_objects(host: str) -> bool:
