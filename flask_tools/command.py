@@ -9,6 +9,7 @@ import threading
 from typing import Any
 
 from chaoslab.base.commandline import refuse
+from chaoslab.base.interrupts import Flag
 from chaoslab.config.settings import DEFAULT_NOW, load
 from chaoslab.config.topology import SERVICES, Ports
 from chaoslab.flask_tools.app import ServiceModule, create_app
@@ -39,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     servers = _bind(apps, options.host, Ports(options.base_port))
     if servers is None:
         return 2
-    ended = threading.Event()
+    ended = Flag()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
     if options.lifeline:

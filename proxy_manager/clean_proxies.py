@@ -3,13 +3,13 @@ restart."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
 from chaoslab.base.clock import Clock
+from chaoslab.base.interrupts import Flag
 from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 
 RECOVER_S = 10.0
@@ -44,7 +44,7 @@ class Outage:
 class Standing:
     """The wanted proxies on one Toxiproxy, for one thread. `recovering` and `epoch` may be read from any thread."""
 
-    def __init__(self, toxiproxy: ToxiproxyClient, *, clock: Clock, stopping: threading.Event) -> None:
+    def __init__(self, toxiproxy: ToxiproxyClient, *, clock: Clock, stopping: Flag) -> None:
         self._toxiproxy, self._clock, self._stopping = toxiproxy, clock, stopping
         self._wanted: dict[str, ProxyInfo] = {}
         self.epoch = 0

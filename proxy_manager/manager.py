@@ -13,6 +13,7 @@ from typing import Any
 
 from chaoslab.base.clock import Clock, iso
 from chaoslab.base.durations import duration
+from chaoslab.base.interrupts import Flag
 from chaoslab.core import events
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Observation
@@ -55,7 +56,7 @@ class Manager:
         self._asked = 0
         self._lock = threading.Lock()
         self.paused = threading.Event()
-        self.stopping = threading.Event()
+        self.stopping = Flag()
         self._began = threading.Event()
         self._arming = Arming(toxiproxy, places=places, clock=clock)
         self._standing = Standing(toxiproxy, clock=clock, stopping=self.stopping)

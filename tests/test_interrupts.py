@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import itertools
 import signal
 import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
 from chaoslab.agent.assembly import started
-from chaoslab.base.interrupts import SIGNALS, Interrupts, heard_outside_imports
+from chaoslab.base.interrupts import SIGNALS, Flag, Interrupts, heard_outside_imports
 from chaoslab.cli import main
 from chaoslab.config.settings import Settings
 from chaoslab.core.plan import Plan
@@ -41,6 +44,29 @@ def test_within_what_may_be_left_it_is_heard_at_once_and_only_once() -> None:
         signal.raise_signal(signal.SIGTERM)
         with interrupts.heard():
             pass  # what winds up is not interrupted again
+
+
+def test_the_handler_of_a_signal_may_set_a_flag_at_any_moment_of_a_wait_for_it() -> None:
+    came = set[int]()
+    for most in range(1, 6):
+        flag, lines = Flag(), itertools.count(1)
+
+        def trace(frame: FrameType, event: str, _: Any) -> Any:
+            if frame.f_code is not Flag.wait.__code__:
+                return None
+            if event == "line" and next(lines) == most:  # noqa: B023 — it is called in this round only
+                came.add(frame.f_lineno)
+                flag.set()  # noqa: B023
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            flag.wait(DEADLINE_S)
+        finally:
+            sys.settrace(before)
+        assert flag.is_set()
+    assert len(came) == 3  # each line of it
 
 
 @pytest.fixture

@@ -290,6 +290,22 @@ def test_what_they_do_not_find_is_said_too_and_nobody_is_taken_for_dead(tmp_path
     assert ended.stderr == ""
 
 
+def test_a_worker_that_is_ended_in_the_middle_of_what_it_sends_holds_nobody_up(tmp_path: Path) -> None:
+    script = (
+        "import contextlib\n"
+        "from chaoslab.execution.workers import Processes\n"
+        "def do(number):\n"
+        "    if number == 0: raise LookupError('first' * 400_000)\n"
+        "    return b'x' * 4_000_000\n"
+        "class Work:\n"
+        "    def opened(self): return contextlib.nullcontext(do)\n"
+        "try: list(Processes(2, method='fork', chunk_max=1).map(Work(), range(8)))\n"
+        "except LookupError: print('told')\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (ended.stdout, ended.stderr) == ("told\n", "")
+
+
 def test_an_interrupt_lets_what_is_done_through_and_ends_the_rest(squares: Make) -> None:
     work, got, waits = squares(waits=(39,)), list[int](), list[int]()
 

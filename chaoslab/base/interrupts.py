@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from chaoslab.base.clock import system
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -28,6 +30,34 @@ LATE_S = 0.2
 """Seconds within which a signal that is sent to all processes of a command has reached each of them."""
 AGAIN_S = 0.02
 """Seconds until the next check that an import or a finalizer is over."""
+LOOK_S = 0.05
+"""The most seconds between the setting of a flag and the end of a wait for it."""
+
+
+class Flag:
+    """An event that the handler of a signal may set.
+
+    One of `threading` may not be set there: `set` takes a lock that the interrupted thread holds for a moment within
+    `wait`, and the process would stand still for ever.
+    """
+
+    def __init__(self) -> None:
+        self._set = False
+
+    def set(self) -> None:
+        self._set = True
+
+    def clear(self) -> None:
+        self._set = False
+
+    def is_set(self) -> bool:
+        return self._set
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Returns when it is set, or after so many seconds."""
+        until = None if timeout_s is None else system.monotonic() + timeout_s
+        while not self._set and (until is None or system.monotonic() < until):
+            system.sleep(LOOK_S)
 
 
 class Interrupts:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import signal
-import threading
 from functools import partial
 from pathlib import Path
 
 from chaoslab.base.commandline import filled, path, port, refuse, seconds, seconds_from_0, seed, whole
+from chaoslab.base.interrupts import Flag
 from chaoslab.cli import gate
 
 HELP = "stand between programs in any language and their services, and break what passes"
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
         plan = plan_of(options.fault, options.plan, options.seed, known)
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)
-    stopped = threading.Event()
+    stopped = Flag()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     started = PromptStarted(prompt_index=1, prompt="all requests at the gateway", effects=None)

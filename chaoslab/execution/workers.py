@@ -228,6 +228,8 @@ class _Workers(Generic[S, R]):
         if pool is not None:
             for process in list((pool._processes or {}).values()):
                 process.kill()
+            # Else the pool's thread waits for ever for the rest of what one of them was sending.
+            pool._result_queue._writer.close()  # type: ignore[attr-defined]
             pool.shutdown(cancel_futures=True)
 
     def __enter__(self) -> _Workers[S, R]:

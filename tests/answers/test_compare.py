@@ -214,3 +214,8 @@ def test_a_reason_names_the_words_that_differ() -> None:
         UNCLEAR,
         "'all' stands in one of the two alone: without 'red', 'of all' added",
     )
+
+
+@pytest.mark.parametrize("sign", ["⊕", "<", "?", "≥"])
+def test_a_reason_shows_a_sign_as_it_was_written(sign: str) -> None:
+    assert f"'{sign}' stands in one of the two alone" in compare("The pen at 3 is.", f"The pen {sign} at 3 is.").said

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
+import httpx
 import pytest
 
 import chaoslab as lab
@@ -120,6 +121,23 @@ def test_a_rule_speaks_of_the_trials_that_show_it(
 @pytest.mark.parametrize("agent", WHERE, ids=lambda agent: agent.__name__)
 def test_without_a_fault_there_is_no_advice(agent: Callable[[str], str]) -> None:
     assert contents(agent, None).advice == ()
+
+
+def test_waiting_longer_stops_no_second_payment_so_it_does_not_come_first(tmp_path: Path) -> None:
+    def hasty(_prompt: str) -> str:
+        for _ in range(3):
+            try:
+                return f"Ordered {httpx.post('http://shop/orders', json={'amount': 3}, timeout=5).json()['amount']}."
+            except httpx.TransportError:
+                continue
+        return "I could not order."
+
+    services = {"shop": lambda request: (201, request.json)}
+    fault = lab.inject("limit_data", "shop", max_times=1)
+    lab.run(hasty, "Order 3.", services=services, faults=[fault], logs=tmp_path)
+    first, second, *_ = Contents.of(History.read(tmp_path / "latest"), where="x").advice
+    assert first.do.startswith("Send the same Idempotency-Key")
+    assert second.do.startswith("Back off")
 
 
 def test_first_comes_the_advice_against_harm(tmp_path: Path) -> None:

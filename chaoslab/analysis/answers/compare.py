@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 from chaoslab.analysis.answers import structures
-from chaoslab.analysis.answers.normal import CURRENCIES, NUMBER_WORDS, normal, sorted_lists
+from chaoslab.analysis.answers.normal import CURRENCIES, NUMBER_WORDS, SIGN, as_written, normal, sorted_lists
 from chaoslab.analysis.answers.values import READ_MAX, is_value, plain, tokens
 
 SHOWN = 4
@@ -133,7 +133,7 @@ def _of_values(one: Sequence[str], two: Sequence[str], known: str) -> Comparison
     places = [at for at, (wanted, said) in enumerate(zip(one, two, strict=True)) if wanted != said]
     if any(_of_making(two, at) for at in places) or {two[at] for at in places} & set(tokens(known)):
         return None
-    less, more = ([text[at].removeprefix("#") for at in places] for text in (one, two))
+    less, more = ([text[at] for at in places] for text in (one, two))
     said = f"it says {_listed(more)} instead of {_listed(less)}"
     if all(one[at].startswith("#") and two[at].startswith("#") for at in places):
         return None if all(_thousandfold(one[at], two[at]) for at in places) else Comparison(Likeness.OTHER, said)
@@ -180,7 +180,9 @@ def _of_words(one: Sequence[str], two: Sequence[str], asked: str, texts: tuple[s
     if [token for token in one if token in both] != [token for token in two if token in both]:
         return Comparison(Likeness.UNCLEAR, "it has the same names in another order")
     if against := [word for word in differing if _opposes(word, differing)]:
-        return Comparison(Likeness.UNCLEAR, f"'{against[0]}' stands in one of the two alone: {shown}", kept=True)
+        return Comparison(
+            Likeness.UNCLEAR, f"'{as_written(against[0])}' stands in one of the two alone: {shown}", kept=True
+        )
     content = [[_stem(token) for token in each if not is_value(token) and token not in PLAIN] for each in (one, two)]
     shared = set(content[0]) & set(content[1])
     new = set(content[1]) - set(content[0]) - {_stem(token) for token in given_away}
@@ -194,7 +196,7 @@ def _of_words(one: Sequence[str], two: Sequence[str], asked: str, texts: tuple[s
 def _opposes(word: str, differing: Counter[str]) -> bool:
     """True if a word that only one text has may turn its meaning round: a negation, one of two opposites, a unit, a
     number word, a doubt, or a negated form of a word that only the other has."""
-    if word in TURNING or word in CURRENCIES or word in NUMBER_WORDS or word.startswith("sign"):
+    if word in TURNING or word in CURRENCIES or word in NUMBER_WORDS or word.startswith(SIGN):
         return True
     return any(
         word.startswith(no) and word.removeprefix(no) in differing for no in ("un", "in", "im", "dis", "non", "mis")
@@ -227,12 +229,12 @@ def _differing(one: Sequence[str], two: Sequence[str]) -> str:
 
 
 def _short(words: Sequence[str]) -> str:
-    text = " ".join(word.removeprefix("#") for word in words)
+    text = " ".join(map(as_written, words))
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
 def _listed(values: Sequence[str]) -> str:
-    values = list(dict.fromkeys(value.removeprefix("#") for value in values))
+    values = list(dict.fromkeys(map(as_written, values)))
     more = f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
     return ", ".join(value[:40] for value in values[:SHOWN]) + more
 

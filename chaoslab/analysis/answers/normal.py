@@ -40,6 +40,11 @@ _RELATIONS = {
 _RELATION = re.compile("|".join(f"(?P<_{at}>{way})" for at, way in enumerate(_RELATIONS.values())), re.IGNORECASE)
 """Signs that say something where they stand: 3/4 is no 3-4, O+ no O-, < no >, and (500) is a negative amount."""
 _AS = [*_RELATIONS]
+SIGN = "signxx"
+"""The beginning of a word that stands for a sign. The sign's code follows, in letters, since it is no value."""
+_WRITTEN = {"questionmark": "?", "atleast": "≥", "atmost": "≤", "plusminus": "±"}
+_AS_LETTERS = str.maketrans("0123456789abcdef", "ghijklmnopabcdef")
+_AS_DIGITS = str.maketrans("ghijklmnop", "0123456789")
 _MUTE = frozenset("™®©¦🎉✨👋´¨`^") | {chr(code) for code in range(0x2500, 0x2580)}
 """Signs that say nothing, with the lines of boxes."""
 _SYMBOL = re.compile(r"[^\w\s.,;:!?'\"()\[\]{}*_`#|/\\&-]")
@@ -90,10 +95,18 @@ def _related(match: re.Match[str]) -> str:
 
 
 def _named(match: re.Match[str]) -> str:
-    """The name of a mathematical sign, a currency or a picture, which may say anything; punctuation as it is."""
+    """A word for a mathematical sign, a currency or a picture, which may say anything; punctuation as it is."""
     if match[0] in _MUTE or not (match[0] in "‰‱′″" or unicodedata.category(match[0]).startswith("S")):
         return match[0]
-    return " sign" + re.sub(r"[^a-z]", "", unicodedata.name(match[0], "unknown").lower()) + " "
+    return f" {SIGN}{f'{ord(match[0]):x}'.translate(_AS_LETTERS)} "
+
+
+def as_written(token: str) -> str:
+    """The token as a reader would write it."""
+    code = token.removeprefix(SIGN)
+    if code != token:
+        return chr(int(code.translate(_AS_DIGITS), 16))
+    return _WRITTEN.get(token) or token.removeprefix("#")
 
 
 def sorted_lists(text: str) -> str:

@@ -59,7 +59,8 @@ def few(numbers: Sequence[int]) -> str:
 def events_of(history: History, lines: Collection[tuple[str, int]]) -> str:
     """The places of these lines in the history of one trial, as in "events 4, 9 of the trial"; empty if there are none.
     Where many trials share a log, the numbers of a trial's own history are not those of the log's lines."""
-    found = [place for place, record in enumerate(history, 1) if (record.writer, record.seq) in lines]
+    wanted = frozenset(lines)  # a loop shows thousands
+    found = [place for place, record in enumerate(history, 1) if (record.writer, record.seq) in wanted]
     return f"event{'s' if found[1:] else ''} {few(found)} of the trial" if found else ""
 
 

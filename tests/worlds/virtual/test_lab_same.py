@@ -17,7 +17,7 @@ from chaoslab.execution.workers import InProcess, Processes
 from tests.cli_parts import environment
 from tests.worlds.virtual import lab_runs
 
-TRIALS = 30
+TRIALS = 16
 SETTINGS = {**lab_runs.EVERYTHING, "TRIALS": str(TRIALS), "SEED": "11"}
 
 

@@ -4,6 +4,7 @@ threads of the process. The locks of `threading` are such: were they left held, 
 
 from __future__ import annotations
 
+import gc
 import queue
 import sys
 import threading
@@ -65,6 +66,7 @@ def _starts() -> None:
 def test_a_run_that_ends_where_a_lock_is_taken_leaves_none_held(
     story: Callable[[], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    gc.collect()  # what other tests left would else be finalized in these runs, and end where they end
     left = {}
     for most in range(10, 30):
         monkeypatch.setattr(standstill, "LOOKS_MAX", most)

@@ -30,13 +30,15 @@ from chaoslab.reports.page import count
 @dataclass(frozen=True)
 class Advice:
     """One piece of advice. `seen`: the observation; `do`: the remedy; `size`: the share of the trials concerned.
-    `trials`: those that show it. `of_run`: it is about the run and not about the agent, so it comes after the rest."""
+    `trials`: those that show it. `of_run`: it is about the run and not about the agent, so it comes after the rest.
+    `of_harm`: who had followed it would not have done harm in these trials, so it comes first."""
 
     seen: str
     do: str
     size: Rate
     trials: tuple[str, ...]
     of_run: bool = False
+    of_harm: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,14 +104,14 @@ class Seen:
     def beside_faults(
         self, shows: Callable[[Row], bool], remedy: str, text: str, *, of: Callable[[str], bool] = lambda _: True,
         at: Callable[[Row, str], bool] = lambda _row, _target: False,
-        there: Callable[[Row, str], bool] = lambda _row, _fault: True,
+        there: Callable[[Row, str], bool] = lambda _row, _fault: True, of_harm: bool = False,
     ) -> list[Advice]:  # fmt: skip
         """Advice on the fault whose trials show it most often beyond the share of all trials, so that a frequent fault
         does not stand for a rare one that goes with it; none if no trial that met a fault shows it.
 
         `text`: the observation, in which `{fault}` stands for the fault and `{size}` for "3 of 12 judged trials".
         `of`: the faults that are considered. `at`: of faults that are shown alike, those at such a target come first.
-        `there`: the trial shows it of this fault. Only trials that allow a conclusion count.
+        `there`: the trial shows it of this fault. `of_harm`: see `Advice`. Only trials that allow a conclusion count.
         """
         found: list[tuple[int, Advice]] = []
         usual = sum(map(shows, self.judged)) / max(1, len(self.judged))
@@ -122,7 +124,7 @@ class Seen:
                 said = text.format(
                     fault=name.replace("{", "{{"), size=f"{size.count} of {count(size.total, 'judged trial')}"
                 )
-                found.append((near, Advice(said, remedy, size, tuple(row.trial for row in shown))))
+                found.append((near, Advice(said, remedy, size, tuple(row.trial for row in shown), of_harm=of_harm)))
 
         def place(one: tuple[int, Advice]) -> tuple[float, int, int, float]:
             near, size = one[0], one[1].size
@@ -132,9 +134,9 @@ class Seen:
 
 
 def advice(history: History, report: RunReport, rows: Sequence[Row]) -> tuple[Advice, ...]:
-    """All advice that the run gives: first on the agent, then on the run. First comes that whose trials did harm most
-    often beyond the share of all trials, then that whose trials ended badly so, then the most frequent. A rule that
-    fails gives none."""
+    """All advice that the run gives: first on the agent, then on the run. First comes what would have prevented harm,
+    then that whose trials did harm most often beyond the share of all trials, then that whose trials ended badly so,
+    then the most frequent. A rule that fails gives none."""
     seen = Seen(history, report, rows)
     harmed = {row.trial for row in rows if row.harm}
     bad = {row.trial for row in rows if row.standing is Standing.BAD}
@@ -146,8 +148,8 @@ def advice(history: History, report: RunReport, rows: Sequence[Row]) -> tuple[Ad
     def beyond(trials: set[str], one: Advice) -> float:
         return round(len(trials.intersection(one.trials)) - len(trials) / max(1, len(rows)) * len(one.trials), 6)
 
-    def place(one: Advice) -> tuple[bool, float, float, int]:
-        return one.of_run, -max(0.0, beyond(harmed, one)), -beyond(bad, one), -one.size.count
+    def place(one: Advice) -> tuple[bool, bool, float, float, int]:
+        return one.of_run, not one.of_harm, -max(0.0, beyond(harmed, one)), -beyond(bad, one), -one.size.count
 
     return tuple(sorted(found, key=place))
 

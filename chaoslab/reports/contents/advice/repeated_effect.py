@@ -19,4 +19,5 @@ def advise(seen: Seen) -> list[Advice]:
         "Send the same Idempotency-Key with each attempt at a write, or look whether it was done before a retry.",
         "Something was done more often than asked in {size} that met {fault}.",
         at=lambda row, target: done.get(row.trial, Counter())[target] > 1,
+        of_harm=True,
     )

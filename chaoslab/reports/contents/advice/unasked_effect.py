@@ -12,4 +12,5 @@ def advise(seen: Seen) -> list[Advice]:
         lambda row: bool(row.harm) and Kind.PHANTOM in kinds(row),
         "Confirm a write that the user did not ask for, also one that makes up for a failure.",
         "Something was done that nobody had asked for in {size} that met {fault}.",
+        of_harm=True,
     )
