@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from chaoslab.base.commandline import filled, port, refuse
+from chaoslab.base.commandline import port, refuse
 from chaoslab.cli import gate, gateway
 
 HELP = "run a command in any language as the agent, its requests broken on the way, and judge it"
@@ -25,12 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--env", action="append", default=[], metavar="NAME=ROUTE",
         help="a variable that shall hold a route's address, as in CRM_URL=crm",
     )  # fmt: skip
-    parser.add_argument(
-        "--fact", type=filled, action="append", default=[], metavar="TEXT", help="a text that the answer must show"
-    )
-    parser.add_argument(
-        "--effects", metavar="JSON", help='what must happen and nothing else, as in [{"effect": "POST /refunds"}]'
-    )
+    gateway.of_statement(parser, fact="a text that the answer must show", like="POST /refunds")
     parser.add_argument("words", nargs="+", metavar="COMMAND", help="after --: the command and its arguments")
 
 
@@ -38,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
     from chaoslab.config.settings import inherited
     from chaoslab.execution import exec_agent
-    from chaoslab.execution.gateway import check_bases, check_loop, plan_of, ports_of, warn_of_unreached
+    from chaoslab.execution.gateway import check_bases, check_loop, plan_of, ports_of, stated, warn_of_unreached
     from chaoslab.seams.gateway.routes import routes
 
     try:
@@ -52,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
             options.words,
             exec_agent.variables(options.env, known),
             options.fact,
-            exec_agent.stated(options.effects),
+            stated(options.effects),
         )
         ports = ports_of(options.port_of, known)
         warn_of_unreached(known)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import path, port, refuse, seconds, seconds_from_0, seed, whole
+from chaoslab.base.commandline import filled, path, port, refuse, seconds, seconds_from_0, seed, whole
 from chaoslab.base.interrupts import Flag
 from chaoslab.cli import gate
 
@@ -102,6 +102,14 @@ def of_plan(parser: argparse.ArgumentParser, target: str, like: str) -> None:
     parser.add_argument("--plan", type=path, metavar="FILE", help="a JSON file with a list of faults")
     parser.add_argument("--seed", type=seed, help="of all dice (default: the plan's, or 1)")
     parser.add_argument("--logs", type=path, default=Path("logs"), help="the folder of runs (default: %(default)s)")
+
+
+def of_statement(parser: argparse.ArgumentParser, *, fact: str, like: str) -> None:
+    """Adds what states a right end. `fact`: the help for a fact; `like`: an effect."""
+    parser.add_argument("--fact", type=filled, action="append", default=[], metavar="TEXT", help=fact)
+    parser.add_argument(
+        "--effects", metavar="JSON", help=f'what must happen and nothing else, as in [{{"effect": "{like}"}}]'
+    )
 
 
 def run(options: argparse.Namespace) -> int:

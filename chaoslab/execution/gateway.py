@@ -19,9 +19,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from chaoslab.analysis.measures.idle import not_met
-from chaoslab.analysis.verdict.table import Verdict
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base import extras, files
 from chaoslab.base.clock import iso, system
+from chaoslab.base.commandline import PROVES_NOTHING
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import line as shortened
 from chaoslab.base.registry import did_you_mean
@@ -38,6 +40,7 @@ from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
 from chaoslab.record.trial_log import Later, TrialLog
+from chaoslab.reports.folder import read
 from chaoslab.reports.gate import Gate, rule
 from chaoslab.seams.gateway.controls import PATH, Bounds, Controls
 from chaoslab.seams.gateway.routes import Route, check_reached, is_host, of_host
@@ -46,15 +49,6 @@ from chaoslab.seams.services.model import ModelHost
 from chaoslab.seams.services.refusals import refuses
 from chaoslab.seams.services.seam import ServiceSeam
 
-MODELS = ("model", "openai", "anthropic", "groq", "gemini")
-"""The names of routes whose services speak a model's API."""
-PROVIDERS = {
-    "openai": ("OPENAI_BASE_URL", "/v1"),
-    "anthropic": ("ANTHROPIC_BASE_URL", ""),
-    "groq": ("GROQ_BASE_URL", ""),
-    "gemini": ("GOOGLE_GEMINI_BASE_URL", ""),
-}
-"""The variables in which the providers' SDKs look for an address, and the path that they expect in it."""
 UPSTREAM_S = 120.0
 """The longest silence of a service, by default, in seconds."""
 HANG_S = 600.0
@@ -217,6 +211,7 @@ def plan_of(
         injections,
         list(routes),
         models=models,
+        may_be=routes,
         objects=[name for name in models if formats.with_objects(routes[name].host) or formats.with_objects(name)],
     )
     check_refusing(checked, routes)
@@ -297,24 +292,23 @@ def _injection(where: str, given: Any) -> Injection:
         raise type(error)(f"{where}: {error.args[0] if error.args else error}") from None
 
 
-ADDED = {"anthropic": "/v1", "groq": "/openai/v1", "gemini": "/v1beta"}
-"""The beginning of the path that a provider's SDK puts after its address by itself."""
-
-
 def check_bases(routes: Mapping[str, Route]) -> None:
     """Checks that no provider's path would stand twice in an address.
 
     Raises:
         ValueError: a route has it already.
     """
-    for name, path in ADDED.items():
-        if name in routes and routes[name].base.endswith(path):
+    for each in formats.PROVIDERS:
+        name, path = each.name, each.added
+        if path and name in routes and routes[name].base.endswith(path):
             url = routes[name].url.removesuffix(path)
             raise ValueError(f"the route {name} goes to {url}{path}, and its SDK adds {path} itself: give {url}")
 
 
 def of_model(route: Route) -> bool:
-    return route.name in MODELS or formats.known_host(route.host) or formats.known_host(route.name)
+    """True for a route that is known for a model's before it is asked."""
+    named = route.name == "model" or any(route.name == each.name for each in formats.PROVIDERS)
+    return named or formats.provider_of(route.host) is not None or formats.provider_of(route.name) is not None
 
 
 @contextmanager
@@ -339,8 +333,10 @@ def gateway(
     Raises:
         OSError: the port is taken, or the logs cannot be written.
     """
-    models = {name: ModelHost(formats.format_of, formats.errors_of) for name in routes if of_model(routes[name])}
+    host = ModelHost(formats.format_of, formats.errors_of)
+    models = {name: host for name in routes if of_model(routes[name])}
     seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=cost_usd, in_order=False)
+    seam.told_model = lambda request: host if formats.asks_model(request.path, request.body) else None
     settings = {f"ROUTE_{name.upper()}": route.url for name, route in routes.items()}
     with (
         listening(routes, seam, port=port, ports=ports, timeout_s=timeout_s, proxy=proxy) as (address, shared),
@@ -436,10 +432,11 @@ def addresses(routes: Mapping[str, Route], url: Callable[[str], str]) -> dict[st
     """The variables in which the SDKs of models' providers look for an address, with those of the gateway. `url`: the
     address of a route."""
     found = {}
-    for provider, (name, path) in PROVIDERS.items():
-        route = next((each for each in (provider, "model") if each in routes), None)
-        if route is not None:
-            found[name] = url(route) + ("" if path and routes[route].base.endswith(path) else path)
+    for each in formats.PROVIDERS:
+        route = next((name for name in (each.name, "model") if name in routes), None)
+        if each.variable and route is not None:
+            known = each.path and routes[route].base.endswith(each.path)
+            found[each.variable] = url(route) + ("" if known else each.path)
     return found
 
 
@@ -524,6 +521,46 @@ def ruled(history: History, gate: Gate, judged: Mapping[str, Verdict], *, judgea
     if gate.given or unmet:
         print(f"chaoslab: {ruling.line}", file=sys.stderr, flush=True)
     return ruling.code
+
+
+def stated(text: str | None) -> list[dict[str, Any]] | None:
+    """The effects that were stated as JSON.
+
+    Raises:
+        ValueError: it is no list of effects.
+    """
+    if text is None:
+        return None
+    try:
+        value = files.json_in(text)
+    except files.Unreadable as error:
+        raise ValueError(f"--effects {error}") from None
+    like = '[{"effect": "POST /refunds", "order": 17}]'
+    if not isinstance(value, list) or not all(isinstance(each, dict) and "effect" in each for each in value):
+        raise ValueError(f"--effects should be a list, as in {like}")
+    return value
+
+
+def trial_of(prompt: str, facts: Sequence[str], effects: Sequence[Mapping[str, Any]] | None) -> events.PromptStarted:
+    """The first event of a trial about which these facts and effects are stated; effects of None state nothing."""
+    return events.PromptStarted(
+        prompt_index=1,
+        prompt=prompt,
+        facts=[[fact] for fact in facts],
+        effects=None if effects is None else [dict(each) for each in effects],
+        stated=bool(facts) or effects is not None,
+    )
+
+
+def judged(book: LiveLog, started: events.PromptStarted, gate: Gate, code: int, *, logs: Path) -> int:
+    """Prints the verdict of a run of one trial to standard error. Returns the exit code that the gate asks for, else
+    the command's own."""
+    history = read(book.run.name, logs=logs)
+    verdict = judge(history, book.key)
+    remedy = "" if started.stated or verdict.outcome is not Outcome.UNKNOWN else ": --effects and --fact state it"
+    print(f"chaoslab: {verdict.outcome} – {verdict.why}{remedy} ({book.run.folder})", file=sys.stderr, flush=True)
+    ruling = ruled(history, gate, {book.key: verdict}, judgeable=started.stated)
+    return code if ruling == PROVES_NOTHING and code else ruling or code
 
 
 def over(book: LiveLog, *, ok: bool) -> None:

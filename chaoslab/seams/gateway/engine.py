@@ -182,8 +182,7 @@ class Server(web.Server):
         return gateway.routes[name], path, Rewriting(gateway.routes[name], own, gateway.routes, gateway.prefixes)
 
     async def _answered(self, request: web.BaseRequest, line: Connection) -> Sent:
-        fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.raw_headers]
-        said = {name.lower(): value for name, value in fields}
+        said = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in request.raw_headers}
         old = request.version < (1, 1)
         target = request.raw_path.encode("utf-8", "surrogateescape").decode("latin-1")
         led = self.led(line, request.method, target, said, old=old)
@@ -216,17 +215,18 @@ class Server(web.Server):
 
 async def _read(content: StreamReader) -> tuple[bytes, Take | None]:
     """The body, or its beginning and what gives the rest if it is larger than what is kept."""
-    kept = bytearray()
-    while len(kept) <= BODY_MAX:
+    kept, size = list[bytes](), 0
+    while size <= BODY_MAX:
         part = await content.readany()
         if not part:
-            return bytes(kept), None
-        kept += part
+            return b"".join(kept), None
+        kept.append(part)
+        size += len(part)
 
     async def rest() -> bytes | None:
         return await content.readany() or None
 
-    return bytes(kept), rest
+    return b"".join(kept), rest
 
 
 class Exchange:

@@ -187,7 +187,11 @@ class Upstream:
             read_bufsize=PART_MAX, max_line_size=HEAD_MAX, max_field_size=HEAD_MAX, max_headers=FIELDS_MAX,
         )  # fmt: skip
         last = b"0\r\n\r\n" if chunked and rest is None else b""
-        _write(protocol, head + (chunk(body) if chunked and body else body) + last)
+        sent = chunk(body) if chunked and body else body
+        if len(sent) > PART_MAX:  # which costs less than one copy more of it
+            _write(protocol, head)
+            head = b""
+        _write(protocol, head + sent + last)
         if rest is None:
             protocol.start_timeout()
         else:
