@@ -161,7 +161,9 @@ def unread(seam: ServiceSeam, name: str, request: HttpRequest) -> ServiceAttempt
     """The attempt that a request is to a host which is no service of the trial; None outside of one."""
     if seam.book is None:
         return None
-    return AsideAttempt(seam, seam.book, name, request, Wanted(request, of_model=True))
+    attempt = AsideAttempt(seam, seam.book, name, request, Wanted(request))
+    attempt.message = None  # whatever protocol it is in, nothing of it is read
+    return attempt
 
 
 def passed(
