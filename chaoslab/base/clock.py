@@ -73,4 +73,6 @@ def later(moment: datetime, delay_s: float) -> datetime:
 
 def iso(moment: datetime) -> str:
     """UTC as ISO 8601 with microseconds, e.g. `2026-06-01T09:00:00.000000Z`."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="microseconds")[: -len("+00:00")] + "Z"

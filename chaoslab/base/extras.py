@@ -13,7 +13,7 @@ MODULES = {
     "scenarios": ("pydantic", "yaml"),
     "frames": ("pandas",),
     "parquet": ("pandas", "pyarrow"),
-    "gateway": ("aiohttp",),
+    "gateway": ("aiohttp", "trustme"),
     "compose": ("docker",),
 }
 """By extra, the modules of it that the lab itself imports."""

@@ -11,6 +11,8 @@ import msgspec
 BRACKETS_MAX = 400
 """The most brackets of a text that msgspec reads: it follows a few more levels than json before it gives up."""
 _decode = msgspec.json.Decoder().decode
+_BEGINS = b'{["-0123456789tfnNI \t\r\n\0\xef\xfe\xff'
+"""The first bytes of JSON texts, in any encoding that json reads."""
 
 
 def value_of(text: str | bytes) -> Any:
@@ -22,6 +24,8 @@ def value_of(text: str | bytes) -> Any:
     Raises:
         ValueError: it is no JSON. RecursionError: it is nested too deeply.
     """
+    if isinstance(text, bytes) and text and text[0] not in _BEGINS:
+        raise json.JSONDecodeError("Expecting value", "", 0)  # of a large body in no time
     if len(text) <= 2 * BRACKETS_MAX or _brackets(text) <= BRACKETS_MAX:
         try:
             return _decode(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -28,6 +29,10 @@ BITS_MAX = 14_000
 """The most bits of a whole number: fewer digits than Python turns into text (4300)."""
 LOOKED_AT = 4
 """Characters of a text that are read for each one of a line, since whitespace is dropped."""
+TEXT_MAX = 16 * 1024
+"""Characters of a text that a log keeps of a request to a service."""
+_WORD_MAX = 4096
+_WORD = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.~+/=%"
 WIDEST = 4
 """The most bytes of a character in UTF-8."""
 _JOINERS = "\u200c\u200d"
@@ -66,6 +71,19 @@ def to_jsonable(value: Any, *, depth: int = 0) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     return f"a {kind.__module__}.{kind.__qualname__}"
+
+
+def kept(value: Any) -> Any:
+    """A value in JSON types with its beginning, its length and its SHA-256 in the place of each text that is longer
+    than `TEXT_MAX`."""
+    if isinstance(value, str) and len(value) > TEXT_MAX:
+        head = value[:TEXT_MAX]
+        whole = head[-_WORD_MAX:].rstrip(_WORD)  # half a token could not be told for a secret
+        digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{head[:-_WORD_MAX] + whole if whole else head}… ({len(value)} characters, SHA-256 {digest})"
+    if isinstance(value, dict):
+        return {name: kept(each) for name, each in value.items()}
+    return [kept(each) for each in value] if isinstance(value, list) else value
 
 
 def shown(value: Any) -> str:

@@ -29,6 +29,18 @@ def seconds(text: str) -> float:
     return _above_0(text, SECONDS_MAX, f"a number above 0, up to {SECONDS_MAX} (ten years)")
 
 
+UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_TIME = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s|min|m|h|d)")
+
+
+def duration(text: str) -> float:
+    """The seconds of a duration such as "90s" or "1.5h"."""
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        raise ValueError("a duration, as in 90s, 5min or 2h")
+    return float(match[1]) * UNITS[match[2]]
+
+
 def _above_0(text: str, high: float, what: str) -> float:
     value = bounded(text, 0.0, high, what)
     if value == 0:

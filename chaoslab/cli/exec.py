@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from chaoslab.base.commandline import filled, port, refuse
+from chaoslab.base.commandline import port, refuse
 from chaoslab.cli import gate, gateway
 
 HELP = "run a command in any language as the agent, its requests broken on the way, and judge it"
@@ -13,42 +13,48 @@ EXAMPLE = "chaoslab exec --route crm=http://127.0.0.1:9000 -- node agent.js"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=port, default=0, help="of the gateway; 0 is any free one (default)")
+    parser.add_argument(
+        "--proxy", action="store_true",
+        help="lead the command's requests over a proxy, so that it needs no address: --fault rate_limit:api.openai.com",
+    )  # fmt: skip
+    parser.add_argument(
+        "--levers", action="store_true", help="print the address of levers, to pause faults and the like, and take them"
+    )
     gateway.options(parser)
     parser.add_argument(
         "--env", action="append", default=[], metavar="NAME=ROUTE",
         help="a variable that shall hold a route's address, as in CRM_URL=crm",
     )  # fmt: skip
-    parser.add_argument(
-        "--fact", type=filled, action="append", default=[], metavar="TEXT", help="a text that the answer must show"
-    )
-    parser.add_argument(
-        "--effects", metavar="JSON", help='what must happen and nothing else, as in [{"effect": "POST /refunds"}]'
-    )
+    gateway.of_statement(parser, fact="a text that the answer must show", like="POST /refunds")
     parser.add_argument("words", nargs="+", metavar="COMMAND", help="after --: the command and its arguments")
 
 
 def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
+    from chaoslab.config.settings import inherited
     from chaoslab.execution import exec_agent
-    from chaoslab.execution.gateway import check_bases, plan_of, ports_of, warn_of_unreached
+    from chaoslab.execution.gateway import check_bases, check_loop, plan_of, ports_of, stated, warn_of_unreached
     from chaoslab.seams.gateway.routes import routes
 
     try:
         extras.check("the gateway", "gateway")
-        known = routes(options.route)
+        proxy = gateway.proxy_of(options, 0 if options.proxy else None, "--proxy")
+        limits, known = gateway.bounds_of(options), routes(options.route, hosts=options.proxy)
         check_bases(known)
-        plan = plan_of(options.fault, options.plan, options.seed, known)
+        plan = plan_of(options.fault, options.plan, options.seed, known, hosts=options.proxy)
+        check_loop(inherited(), options.port)
         command = exec_agent.Command(
             options.words,
             exec_agent.variables(options.env, known),
             options.fact,
-            exec_agent.stated(options.effects),
+            stated(options.effects),
         )
         ports = ports_of(options.port_of, known)
         warn_of_unreached(known)
         return exec_agent.run(
             command, known, plan, logs=options.logs, port=options.port, ports=ports, timeout_s=options.timeout,
-            settle_s=options.settle, gate=gate.of_or_by_itself(options),
+            settle_s=options.settle, gate=gate.of_or_by_itself(options), bounds=limits,
+            levers=options.levers or options.lease is not None, proxy=proxy,
         )  # fmt: skip
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

@@ -6,10 +6,14 @@ import argparse
 import signal
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import path, port, refuse, seconds, seconds_from_0, seed, whole
+from chaoslab.base.commandline import filled, path, port, refuse, seconds, seconds_from_0, seed, whole
 from chaoslab.base.interrupts import Flag
 from chaoslab.cli import gate
+
+if TYPE_CHECKING:
+    from chaoslab.seams.gateway.controls import Bounds
 
 HELP = "stand between programs in any language and their services, and break what passes"
 EXAMPLE = "chaoslab gateway --route crm=http://127.0.0.1:9000 --fault stale:crm"
@@ -17,8 +21,10 @@ EXAMPLE = "chaoslab gateway --route crm=http://127.0.0.1:9000 --fault stale:crm"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=port, default=8888, help="0 is any free one (default: %(default)s)")
-    parser.add_argument("--max-faults", type=whole(1, 10**9), metavar="N", help="make at most so many faults")
-    parser.add_argument("--until", type=seconds, metavar="SECONDS", help="make no fault after this time")
+    parser.add_argument(
+        "--proxy-port", type=port, metavar="PORT",
+        help="a port of a proxy, for programs that ask for their usual hosts; 0 is any free one",
+    )  # fmt: skip
     options(parser)
 
 
@@ -26,8 +32,14 @@ def options(parser: argparse.ArgumentParser) -> None:
     """Adds what `chaoslab exec` takes too."""
     parser.add_argument(
         "--route", action="append", default=[], metavar="NAME=URL",
-        help="a service, as in crm=http://127.0.0.1:9000; several may be given",
+        help="a service, as in crm=http://127.0.0.1:9000; several may be given; with a proxy a host too, as in "
+        "api.openai.com, or api.openai.com=http://127.0.0.1:9000 for another in its place",
     )  # fmt: skip
+    parser.add_argument(
+        "--elsewhere", choices=("pass", "refuse"), default="pass",
+        help="with a proxy, the fate of hosts that neither --fault nor --route names (default: %(default)s, unread)",
+    )  # fmt: skip
+    bounds(parser)
     parser.add_argument(
         "--port-of", action="append", default=[], metavar="NAME=PORT",
         help="a further port for one route, whose paths are the service's own, as in crm=9100; 0 is any free one",
@@ -44,6 +56,43 @@ def options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def bounds(parser: argparse.ArgumentParser) -> None:
+    """Adds what ends all faults."""
+    parser.add_argument("--max-faults", type=whole(1, 10**9), metavar="N", help="make at most so many faults")
+    parser.add_argument("--until", type=seconds, metavar="SECONDS", help="make no fault after this time")
+    parser.add_argument(
+        "--stop-if", metavar="BOUND",
+        help="make no fault once so many requests failed, as in 'error_rate > 0.2 over 60s'; of 10 at least",
+    )  # fmt: skip
+    parser.add_argument(
+        "--lease", type=seconds, metavar="SECONDS",
+        help="make no fault once the lever `renew` was not asked for so long",
+    )  # fmt: skip
+
+
+def bounds_of(options: argparse.Namespace) -> Bounds:
+    """The bounds that the options describe.
+
+    Raises:
+        ValueError: --stop-if is none.
+    """
+    from chaoslab.seams.gateway.controls import Bounds, StopIf
+
+    stop_if = None if options.stop_if is None else StopIf.of(options.stop_if)
+    return Bounds(options.max_faults, options.until, stop_if, options.lease)
+
+
+def proxy_of(options: argparse.Namespace, port: int | None, named: str) -> tuple[int, str] | None:
+    """The port of the proxy and what it does with other hosts; None if there is none. `named`: the option for one.
+
+    Raises:
+        ValueError: hosts are refused, and there is none.
+    """
+    if port is None and options.elsewhere == "refuse":
+        raise ValueError(f"--elsewhere is about the proxy: it needs {named}")
+    return None if port is None else (port, options.elsewhere)
+
+
 def of_plan(parser: argparse.ArgumentParser, target: str, like: str) -> None:
     """Adds what a plan is made of. `target`: the word for what a fault hits; `like`: one of these."""
     parser.add_argument(
@@ -55,13 +104,23 @@ def of_plan(parser: argparse.ArgumentParser, target: str, like: str) -> None:
     parser.add_argument("--logs", type=path, default=Path("logs"), help="the folder of runs (default: %(default)s)")
 
 
+def of_statement(parser: argparse.ArgumentParser, *, fact: str, like: str) -> None:
+    """Adds what states a right end. `fact`: the help for a fact; `like`: an effect."""
+    parser.add_argument("--fact", type=filled, action="append", default=[], metavar="TEXT", help=fact)
+    parser.add_argument(
+        "--effects", metavar="JSON", help=f'what must happen and nothing else, as in [{{"effect": "{like}"}}]'
+    )
+
+
 def run(options: argparse.Namespace) -> int:
     from chaoslab.analysis.verdict.judge import judge
     from chaoslab.base import extras
     from chaoslab.base.clock import system
+    from chaoslab.config.settings import inherited
     from chaoslab.core.events import PromptStarted
     from chaoslab.execution.gateway import (
         answered,
+        check_loop,
         gateway,
         over,
         plan_of,
@@ -74,9 +133,12 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         extras.check("the gateway", "gateway")
-        known = routes(options.route)
+        proxy = proxy_of(options, options.proxy_port, "--proxy-port")
+        known = routes(options.route, hosts=proxy is not None)
         ports = ports_of(options.port_of, known)
-        plan = plan_of(options.fault, options.plan, options.seed, known)
+        plan = plan_of(options.fault, options.plan, options.seed, known, hosts=proxy is not None)
+        limits = bounds_of(options)
+        check_loop(inherited(), options.port, options.proxy_port)
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)
     stopped = Flag()
@@ -86,14 +148,15 @@ def run(options: argparse.Namespace) -> int:
     try:
         with gateway(
             known, plan, logs=options.logs, started=started, port=options.port, ports=ports, timeout_s=options.timeout,
-            stop=stopped.set, faults_max=options.max_faults, until_s=options.until,
+            stop=stopped.set, bounds=limits, proxy=proxy,
         ) as running:  # fmt: skip
             for name, route in known.items():
                 print(f"{name}: {running.url(name)} leads to {route.url}", flush=True)
+            if running.told:
+                print("proxy:", *(f"{name}={value}" for name, value in running.told.items()), flush=True)
             warn_of_unreached(known)
             print(f"ready: gateway on {running.address}, logs in {running.book.run.folder}", flush=True)
-            assert running.shared.controls is not None
-            print(f"levers: {running.address}/.chaoslab/{running.shared.controls.token}/status", flush=True)
+            print(f"levers: {running.levers}/status", flush=True)
             stopped.wait()
             stopped.clear()
             seconds = system.monotonic() - running.book.origin

@@ -14,22 +14,30 @@ EXAMPLE = "chaoslab mcp --fault lost_reply:refund -- python server.py"
 def arguments(parser: argparse.ArgumentParser) -> None:
     gateway.of_plan(parser, "TOOL", "refund")
     parser.add_argument("--url", help="a server over streamable HTTP, as in http://127.0.0.1:3000/mcp")
+    parser.add_argument(
+        "--header", action="append", default=[], metavar="FIELD",
+        help="a header of each request to --url, as in 'Authorization: Bearer …'; it is never written down",
+    )  # fmt: skip
+    gateway.of_statement(parser, fact="a text that the arguments of the client's calls must show", like="refund")
     parser.add_argument("words", nargs="*", metavar="COMMAND", help="after --: the server's command and its arguments")
 
 
 def run(options: argparse.Namespace) -> int:
     from chaoslab.execution import mcp_proxy
-    from chaoslab.execution.gateway import check_command, plan_of
+    from chaoslab.execution.gateway import check_command, plan_of, stated
 
     try:
         if bool(options.url) == bool(options.words):
             raise ValueError("chaoslab mcp needs a server: --url http://127.0.0.1:3000/mcp, or -- and its command")
+        if options.header and not options.url:
+            raise ValueError("--header goes with --url: a command has no headers")
         plan = plan_of(options.fault, options.plan, options.seed, None)
+        session = mcp_proxy.Session(plan, options.logs, options.fact, stated(options.effects))
         if options.url:
             from chaoslab.execution import mcp_remote
 
-            return mcp_remote.run(options.url, plan, logs=options.logs)
+            return mcp_remote.run(options.url, mcp_remote.fields_of(options.header), session)
         check_command(options.words)
-        return mcp_proxy.run(options.words, plan, logs=options.logs)
+        return mcp_proxy.run(options.words, session)
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

@@ -1,22 +1,28 @@
-"""`chaoslab model`: the offline model as a server."""
+"""`chaoslab model`: the offline model as a server, or one that follows a script."""
 
 from __future__ import annotations
 
 import argparse
 import signal
+import sys
 from collections.abc import Callable
 
 from chaoslab.base import extras
-from chaoslab.base.commandline import host, port, refuse
+from chaoslab.base.commandline import host, path, port, refuse
 from chaoslab.config import settings
 
-HELP = "serve the offline model, Groq- and OpenAI-compatible"
+HELP = "serve the offline model in the formats of OpenAI, Groq, Anthropic and Gemini, or a scripted one"
 EXAMPLE = "chaoslab model --port 5007"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", type=host, default="127.0.0.1", help="(default: %(default)s)")
     parser.add_argument("--port", type=port, default=5007, help="(default: %(default)s)")
+    parser.add_argument(
+        "--script", type=path, metavar="FILE",
+        help='what it says instead: a JSON list such as [{"call": "refund", "arguments": {"order": 17}}, "Done."]; an '
+        "equal request gets its step again",
+    )  # fmt: skip
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
 
 
@@ -26,7 +32,16 @@ def run(options: argparse.Namespace) -> int:
         token_s = settings.load().model_token_ms / 1000
     except settings.SettingError as error:
         return refuse(error)
-    from chaoslab.model import endpoint
+    from chaoslab.base import files
+    from chaoslab.model import endpoint, script
+
+    try:
+        model = script.of_json(files.json_of(options.script)) if options.script else None
+    except (files.Unreadable, ValueError, TypeError) as error:
+        return refuse(ValueError(f"{options.script} {error}" if isinstance(error, files.Unreadable) else str(error)))
+    if model is not None:
+        model.token_s, model.host = token_s, str(options.script)
+        model.warn = lambda words: print(f"warning: {words}", file=sys.stderr, flush=True)
 
     def ready(port: int, stop: Callable[[], None]) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -38,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"ready: model on {options.host}:{port}", flush=True)
 
     try:
-        endpoint.serve(host=options.host, port=options.port, ready=ready, token_s=token_s)
+        endpoint.serve(host=options.host, port=options.port, ready=ready, token_s=token_s, model=model)
     except (OSError, ValueError) as error:  # waitress raises it for a host without an address
         said = f"model cannot listen on {options.host}:{options.port} ({error})"
         return refuse(ValueError(f"{said}: end what uses it, or choose another with --host or --port"))

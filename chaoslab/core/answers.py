@@ -121,12 +121,15 @@ class ChatAnswers(Answers):
         def told(**delta: Any) -> dict[str, Any]:
             return {**base, "choices": [{**first, "delta": delta, "finish_reason": None}]}
 
+        parts = [part for _, choice in choices for part in (choice.get("delta") or {}).get("tool_calls") or ()]
+        whole = bool(parts) and all((part.get("function") or {}).get("name") for part in parts)  # as Mistral sends them
         for piece in pieces(said.text):
             yield told(content=piece)
         for number, call in enumerate(said.calls):
             named = {"index": number, "id": new_id(call, said.calls, number), "type": "function"}
-            yield told(tool_calls=[{**named, "function": {"name": call.name, "arguments": ""}}])
-            for piece in halves(call.arguments):
+            begun = {"name": call.name, "arguments": call.arguments if whole else ""}
+            yield told(tool_calls=[{**named, "function": begun}])
+            for piece in () if whole else halves(call.arguments):
                 yield told(tool_calls=[{"index": number, "function": {"arguments": piece}}])
         yield {**last, "choices": [{**ending, "delta": {}, "finish_reason": _finish(said)}]}
         yield from (event for event in events[end:] if not event.get("choices"))  # what it used

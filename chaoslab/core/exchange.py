@@ -18,6 +18,7 @@ from chaoslab.base.phrases import phrase
 from chaoslab.base.values import fixed, once
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.events import AttemptRef, Event
+from chaoslab.core.frames import FRAMES
 from chaoslab.core.pipe import Pipe
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import EVENT_STREAM, Parts, Streamed, Watched
@@ -149,7 +150,9 @@ class Reply:
         """True if there is a body that is neither JSON nor a stream of events."""
         if self.value is not None or self.body.strip() in (b"", b"null"):
             return False
-        return not any(k.lower() == "content-type" and v.startswith(EVENT_STREAM) for k, v in self.headers.items())
+        return not any(
+            k.lower() == "content-type" and v.startswith((EVENT_STREAM, FRAMES)) for k, v in self.headers.items()
+        )
 
     @property
     def error_words(self) -> str:

@@ -161,16 +161,17 @@ def check(
     models: Iterable[str] = (),
     functions: Iterable[str] = (),
     objects: Iterable[str] = (),
+    may_be: Iterable[str] = (),
 ) -> tuple[Injection, ...]:
     """The injections, if each has a name of its own, targets that exist and triggers that can hold in a conversation of
     so many turns. `models`: the targets whose requests have messages, which faults of the context need. `functions`:
     the targets that return no stream, which faults of streams need. `objects`: the models whose calls have objects as
-    arguments, where no text can be cut.
+    arguments, where no text can be cut. `may_be`: the targets that are models if they are asked as such.
 
     Raises:
         LookupError: a target does not exist. ValueError: two of one name, or one that can never hit.
     """
-    names, there, has_messages, returns = set(), list(known), set(models), set(functions)
+    names, there, has_messages, returns, maybe = set(), list(known), set(models), set(functions), set(may_be)
     checked, no_texts = tuple(injections), tuple(objects)
     for injection in checked:
         if not isinstance(injection, Injection):
@@ -184,7 +185,7 @@ def check(
             if injection.layer != "context" and not trait(load(choice.fault), "of_model"):
                 continue
             for name in filter(injection.covers, there):
-                if name not in has_messages:
+                if name not in has_messages and name not in maybe:
                     fit = ", ".join(each for each in there if each in has_messages) or "a service that is one"
                     raise ValueError(f"{choice.fault} works on {what}, and {name} is no model: aim it at {fit}")
         if all(trait(load(choice.fault), "of_tools") for choice in injection.choices):

@@ -10,23 +10,20 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
-from chaoslab.analysis.verdict.judge import judge
-from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
-from chaoslab.base.commandline import PROVES_NOTHING
-from chaoslab.base.files import Unreadable, json_in
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import inherited
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
-from chaoslab.execution.gateway import addresses, answered, check_command, over, ruled, without_proxy
+from chaoslab.execution.gateway import addresses, answered, check_command, judged, over, trial_of, without_proxy
 from chaoslab.execution.gateway import gateway as at_gateway
-from chaoslab.reports.folder import read
 from chaoslab.reports.gate import BY_ITSELF, Gate
+from chaoslab.seams.gateway.controls import Bounds
 from chaoslab.seams.gateway.routes import Route
 
 ANSWER_MAX = 1024 * 1024
@@ -71,24 +68,6 @@ def variables(texts: Sequence[str], routes: Mapping[str, Route]) -> dict[str, st
     return found
 
 
-def stated(text: str | None) -> list[dict[str, Any]] | None:
-    """The effects that were stated as JSON.
-
-    Raises:
-        ValueError: it is no list of effects.
-    """
-    if text is None:
-        return None
-    try:
-        value = json_in(text)
-    except Unreadable as error:
-        raise ValueError(f"--effects {error}") from None
-    like = '[{"effect": "POST /refunds", "order": 17}]'
-    if not isinstance(value, list) or not all(isinstance(each, dict) and "effect" in each for each in value):
-        raise ValueError(f"--effects should be a list, as in {like}")
-    return value
-
-
 def run(
     command: Command,
     routes: Mapping[str, Route],
@@ -100,33 +79,33 @@ def run(
     timeout_s: float,
     settle_s: float,
     gate: Gate = BY_ITSELF,
+    bounds: Bounds | None = None,
+    levers: bool = False,
+    proxy: tuple[int, str] | None = None,
 ) -> int:
     """Runs the command and prints the verdict to standard error. Returns the exit code that the gate asks for, else the
-    command's, which is 128 and the number of the signal that ended it, if one did. `port`, `ports`: as in `gateway`;
-    `settle_s`: as in `Running.end`.
+    command's, which is 128 and the number of the signal that ended it, if one did. `port`, `ports`, `bounds` and
+    `proxy`: as in `gateway`; `levers`: they are there, and told; `settle_s`: as in `Running.end`.
 
     Raises:
         LookupError: there is no such command. OSError: the port is taken, or the logs cannot be written.
     """
     check_command(command.words)
-    started = events.PromptStarted(
-        prompt_index=1,
-        prompt=command.shown,
-        facts=[[fact] for fact in command.facts],
-        effects=None if command.effects is None else [dict(each) for each in command.effects],
-        stated=bool(command.facts) or command.effects is not None,
-    )
+    started = trial_of(command.shown, command.facts, command.effects)
     environment = inherited()
     secrets = [value for name, value in environment.items() if name.upper().endswith(KEYS) and len(value) > 7]
     with (
         closing(_Guard()) as guard,  # before there are threads, which a fork leaves behind
         at_gateway(
-            routes, plan, logs=logs, started=started, port=port, ports=ports, timeout_s=timeout_s, secrets=secrets
+            routes, plan, logs=logs, started=started, port=port, ports=ports, timeout_s=timeout_s, secrets=secrets,
+            stop=partial(os.kill, os.getpid(), signal.SIGTERM) if levers else None, bounds=bounds, proxy=proxy,
         ) as running,
-    ):
+    ):  # fmt: skip
+        if levers:
+            print(f"levers: {running.levers}/status", file=sys.stderr, flush=True)
         own = {name: running.url(route) for name, route in command.variables.items()}
         began_s = system.monotonic()
-        told = environment | without_proxy(environment) | addresses(routes, running.url) | own
+        told = environment | without_proxy(environment) | addresses(routes, running.url) | own | dict(running.told)
         answer, code, error = _ran(command, guard, told)
         seconds = system.monotonic() - began_s
 
@@ -140,13 +119,7 @@ def run(
 
         running.end(finish, settle_s=settle_s)
         over(running.book, ok=not error)
-    run = running.book.run
-    history = read(run.name, logs=logs)
-    verdict = judge(history, running.book.key)
-    remedy = "" if started.stated or verdict.outcome is not Outcome.UNKNOWN else ": --effects and --fact state it"
-    print(f"chaoslab: {verdict.outcome} – {verdict.why}{remedy} ({run.folder})", file=sys.stderr, flush=True)
-    ruling = ruled(history, gate, {running.book.key: verdict}, judgeable=started.stated)
-    return code if ruling == PROVES_NOTHING and code else ruling or code
+    return judged(running.book, started, gate, code, logs=logs)
 
 
 def _ran(command: Command, guard: _Guard, environment: Mapping[str, str]) -> tuple[str, int, str]:

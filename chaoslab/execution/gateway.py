@@ -7,20 +7,23 @@ import re
 import shutil
 import socket
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any
-from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # documented all the same
+from urllib.parse import urlsplit
 
 from chaoslab.analysis.measures.idle import not_met
-from chaoslab.analysis.verdict.table import Verdict
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base import extras, files
 from chaoslab.base.clock import iso, system
+from chaoslab.base.commandline import PROVES_NOTHING
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import line as shortened
 from chaoslab.base.registry import did_you_mean
@@ -37,23 +40,15 @@ from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
 from chaoslab.record.trial_log import Later, TrialLog
+from chaoslab.reports.folder import read
 from chaoslab.reports.gate import Gate, rule
-from chaoslab.seams.gateway.controls import Controls
-from chaoslab.seams.gateway.routes import Route, check_reached
+from chaoslab.seams.gateway.controls import PATH, Bounds, Controls
+from chaoslab.seams.gateway.routes import Route, check_reached, is_host, of_host
 from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.services.model import ModelHost
 from chaoslab.seams.services.refusals import refuses
 from chaoslab.seams.services.seam import ServiceSeam
 
-MODELS = ("model", "openai", "anthropic", "groq", "gemini")
-"""The names of routes whose services speak a model's API."""
-PROVIDERS = {
-    "openai": ("OPENAI_BASE_URL", "/v1"),
-    "anthropic": ("ANTHROPIC_BASE_URL", ""),
-    "groq": ("GROQ_BASE_URL", ""),
-    "gemini": ("GOOGLE_GEMINI_BASE_URL", ""),
-}
-"""The variables in which the providers' SDKs look for an address, and the path that they expect in it."""
 UPSTREAM_S = 120.0
 """The longest silence of a service, by default, in seconds."""
 HANG_S = 600.0
@@ -97,6 +92,8 @@ class Running:
     address: str
     book: LiveLog
     shared: Gateway
+    told: Mapping[str, str]
+    """The variables that lead programs to the proxy, if there is one."""
 
     def end(
         self,
@@ -124,6 +121,12 @@ class Running:
             said = f"still under way after the answer, so what it does is not known: {_listed(acting)}"
             self.book.note(events.LabWarning(message=said))
             print(f"warning: {said}", file=sys.stderr, flush=True)
+
+    @property
+    def levers(self) -> str:
+        """The address of the levers, which holds their token."""
+        assert self.shared.controls is not None
+        return f"{self.address}{PATH}{self.shared.controls.token}"
 
     def url(self, route: str) -> str:
         """The address under which a program asks for a route's service."""
@@ -168,10 +171,13 @@ _PLAN = ("seed", "faults")
 """The keys of a plan's file."""
 
 
-def plan_of(faults: Sequence[str], file: Path | None, seed: int | None, routes: Mapping[str, Route] | None) -> Plan:
+def plan_of(
+    faults: Sequence[str], file: Path | None, seed: int | None, routes: dict[str, Route] | None, *, hosts: bool = False
+) -> Plan:
     """The plan from `--fault` options, a file, or both. A fault is "name:route", or JSON as in
     {"fault": "latency", "target": "crm", "delay_s": 2}; a file holds a list of such objects, or {"seed": …, "faults":
-    […]}. `routes` of None: the targets are not known yet, so any name is one.
+    […]}. `routes` of None: the targets are not known yet, so any name is one. `hosts`: hosts that faults name become
+    routes too.
 
     Raises:
         ValueError, LookupError, TypeError: one of them is wrong; OSError: the file cannot be read.
@@ -194,12 +200,19 @@ def plan_of(faults: Sequence[str], file: Path | None, seed: int | None, routes: 
     if routes is None:
         names = [target for injection in injections for target in injection.targets]
         return Plan(1 if seed is None else seed, check(injections, names))
+    for injection in injections:
+        for target in filter(is_host, set(injection.targets).difference(routes)):
+            if not hosts:
+                how = "exec --proxy, gateway --proxy-port"
+                raise LookupError(f"'{injection.name}' is for a host, and only a proxy knows those: {how}")
+            routes[target] = of_host(target)
     models = [name for name in routes if of_model(routes[name])]
     checked = check(
         injections,
         list(routes),
         models=models,
-        objects=[name for name in models if formats.with_objects(routes[name].host)],
+        may_be=routes,
+        objects=[name for name in models if formats.with_objects(routes[name].host) or formats.with_objects(name)],
     )
     check_refusing(checked, routes)
     return Plan(1 if seed is None else seed, checked)
@@ -279,24 +292,23 @@ def _injection(where: str, given: Any) -> Injection:
         raise type(error)(f"{where}: {error.args[0] if error.args else error}") from None
 
 
-ADDED = {"anthropic": "/v1", "groq": "/openai/v1", "gemini": "/v1beta"}
-"""The beginning of the path that a provider's SDK puts after its address by itself."""
-
-
 def check_bases(routes: Mapping[str, Route]) -> None:
     """Checks that no provider's path would stand twice in an address.
 
     Raises:
         ValueError: a route has it already.
     """
-    for name, path in ADDED.items():
-        if name in routes and routes[name].base.endswith(path):
+    for each in formats.PROVIDERS:
+        name, path = each.name, each.added
+        if path and name in routes and routes[name].base.endswith(path):
             url = routes[name].url.removesuffix(path)
             raise ValueError(f"the route {name} goes to {url}{path}, and its SDK adds {path} itself: give {url}")
 
 
 def of_model(route: Route) -> bool:
-    return route.name in MODELS or formats.known_host(route.host)
+    """True for a route that is known for a model's before it is asked."""
+    named = route.name == "model" or any(route.name == each.name for each in formats.PROVIDERS)
+    return named or formats.provider_of(route.host) is not None or formats.provider_of(route.name) is not None
 
 
 @contextmanager
@@ -311,30 +323,35 @@ def gateway(
     timeout_s: float = UPSTREAM_S,
     secrets: Sequence[str] = (),
     stop: Callable[[], object] | None = None,
-    faults_max: int | None = None,
-    until_s: float | None = None,
+    bounds: Bounds | None = None,
+    proxy: tuple[int, str] | None = None,
 ) -> Iterator[Running]:
     """A context with a gateway that answers on loopback. `port`: of all routes, which are told apart by their paths;
-    `ports`: the further ones of single routes. 0 takes any free one. `stop` ends it: given, it has levers, and makes at
-    most `faults_max` faults, and none after `until_s` seconds.
+    `ports`: the further ones of single routes. 0 takes any free one. `stop` ends it: given, it has levers. `bounds` end
+    its faults. `proxy`: the port of a proxy, and what it does with hosts that are no routes (pass or refuse).
 
     Raises:
         OSError: the port is taken, or the logs cannot be written.
     """
-    models = {name: ModelHost(formats.format_of, formats.errors_of) for name in routes if of_model(routes[name])}
+    host = ModelHost(formats.format_of, formats.errors_of)
+    models = {name: host for name in routes if of_model(routes[name])}
     seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=cost_usd, in_order=False)
+    seam.told_model = lambda request: host if formats.asks_model(request.path, request.body) else None
     settings = {f"ROUTE_{name.upper()}": route.url for name, route in routes.items()}
     with (
-        listening(routes, seam, port=port, ports=ports, timeout_s=timeout_s) as (address, shared),
+        listening(routes, seam, port=port, ports=ports, timeout_s=timeout_s, proxy=proxy) as (address, shared),
+        tempfile.TemporaryDirectory(prefix="chaoslab-") if proxy is not None else nullcontext("") as folder,
         live(plan, logs=logs, settings=settings, prompt=started, secrets=secrets) as book,
     ):
-        shared.tell, shared.proxies = book.tell, proxies(routes, inherited())
+        shared.tell, shared.environment, shared.warn = book.tell, inherited(), partial(_warned, book)
         seam.begin(book, TrialMemory(plan, book.key))
-        if stop is not None:
-            end_s = None if until_s is None else system.monotonic() + until_s
-            tell = partial(_warned, book)
-            shared.controls = Controls(seam, tell, stop, faults_max, end_s)
-        yield Running(address, book, shared)
+        shared.controls = Controls(seam, shared.warn, stop, bounds or Bounds())
+        told = {}
+        if shared.trust is not None:
+            bundle = Path(folder, "certificates.pem")
+            bundle.write_text(shared.trust.bundle(inherited()), encoding="utf-8")
+            told = proxied(routes, shared.proxy, str(bundle))
+        yield Running(address, book, shared, told)
 
 
 def _warned(book: LiveLog, words: str) -> None:
@@ -382,9 +399,10 @@ def listening(
     port: int = 0,
     ports: Mapping[str, int] | None = None,
     timeout_s: float = UPSTREAM_S,
+    proxy: tuple[int, str] | None = None,
 ) -> Iterator[tuple[str, Gateway]]:
-    """A context with listeners on loopback, one for all routes and one for each of `ports`; gives the first one's
-    address. Those of the others are the gateway's `addresses`.
+    """A context with listeners on loopback, one for all routes, one for each of `ports`, and that of the `proxy`; gives
+    the first one's address. Those of the others are the gateway's `addresses`.
 
     Raises:
         OSError: a port is taken.
@@ -400,7 +418,13 @@ def listening(
         found = {name: "http://{}:{}".format(*listener.getsockname()[:2]) for name, listener in own.items()}
         shared.address = found.pop("")
         shared.addresses.update(found)
-        stack.enter_context(running(shared, own))
+        beside = None
+        if proxy is not None:
+            from chaoslab.seams.gateway.forward import Proxy
+
+            number, elsewhere = proxy
+            beside = Proxy(shared, stack.enter_context(_listening(number, "another --proxy-port")), elsewhere).serve
+        stack.enter_context(running(shared, own, beside))
         yield shared.address, shared
 
 
@@ -408,10 +432,11 @@ def addresses(routes: Mapping[str, Route], url: Callable[[str], str]) -> dict[st
     """The variables in which the SDKs of models' providers look for an address, with those of the gateway. `url`: the
     address of a route."""
     found = {}
-    for provider, (name, path) in PROVIDERS.items():
-        route = next((each for each in (provider, "model") if each in routes), None)
-        if route is not None:
-            found[name] = url(route) + ("" if path and routes[route].base.endswith(path) else path)
+    for each in formats.PROVIDERS:
+        route = next((name for name in (each.name, "model") if name in routes), None)
+        if each.variable and route is not None:
+            known = each.path and routes[route].base.endswith(each.path)
+            found[each.variable] = url(route) + ("" if known else each.path)
     return found
 
 
@@ -421,16 +446,33 @@ def without_proxy(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: ",".join(filter(None, (said, "127.0.0.1,localhost"))) for name, said in known.items()}
 
 
-def proxies(routes: Mapping[str, Route], environment: Mapping[str, str]) -> dict[str, str]:
-    """The addresses of the proxies over which the routes' services are asked, by route, as the environment has it."""
-    own = {name.lower(): value for name, value in environment.items() if value}
-    found = {}
-    for name, route in routes.items():
-        proxy = own.get(f"{route.scheme}_proxy") or own.get("all_proxy")
-        passes = proxy_bypass_environment(route.host, {"no": own.get("no_proxy", "")})
-        if proxy and not passes and not route.near:
-            found[name] = proxy if "://" in proxy else f"http://{proxy}"
-    return found
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+"""The variables in which programs look for a proxy; some read the small ones alone."""
+
+
+def proxied(routes: Mapping[str, Route], proxy: str, bundle: str) -> dict[str, str]:
+    """The variables by which programs ask over the proxy and believe in its authority. `bundle`: the file of
+    certificates. This machine is asked past the proxy, unless one of the routes is a host of it."""
+    from chaoslab.seams.gateway.trust import VARIABLES
+
+    past = "" if any(of_host(name).near for name in routes) else "127.0.0.1,localhost,::1"
+    return {
+        **dict.fromkeys(PROXIES, proxy), **dict.fromkeys(("NO_PROXY", "no_proxy"), past),
+        **dict.fromkeys(VARIABLES, bundle), "NODE_USE_ENV_PROXY": "1",
+    }  # fmt: skip
+
+
+def check_loop(environment: Mapping[str, str], *ports: int | None) -> None:
+    """Checks that no proxy in the environment is the gateway itself, at one of these ports.
+
+    Raises:
+        ValueError: one is.
+    """
+    for name in PROXIES:
+        value = environment.get(name, "")
+        parts = urlsplit(value if "://" in value else f"http://{value}")
+        if value and parts.hostname in ("127.0.0.1", "localhost", "::1") and parts.port and parts.port in ports:
+            raise ValueError(f"{name} leads to port {parts.port}, the gateway's own: a loop; unset it for the gateway")
 
 
 def _listening(port: int, instead: str) -> socket.socket:
@@ -479,6 +521,46 @@ def ruled(history: History, gate: Gate, judged: Mapping[str, Verdict], *, judgea
     if gate.given or unmet:
         print(f"chaoslab: {ruling.line}", file=sys.stderr, flush=True)
     return ruling.code
+
+
+def stated(text: str | None) -> list[dict[str, Any]] | None:
+    """The effects that were stated as JSON.
+
+    Raises:
+        ValueError: it is no list of effects.
+    """
+    if text is None:
+        return None
+    try:
+        value = files.json_in(text)
+    except files.Unreadable as error:
+        raise ValueError(f"--effects {error}") from None
+    like = '[{"effect": "POST /refunds", "order": 17}]'
+    if not isinstance(value, list) or not all(isinstance(each, dict) and "effect" in each for each in value):
+        raise ValueError(f"--effects should be a list, as in {like}")
+    return value
+
+
+def trial_of(prompt: str, facts: Sequence[str], effects: Sequence[Mapping[str, Any]] | None) -> events.PromptStarted:
+    """The first event of a trial about which these facts and effects are stated; effects of None state nothing."""
+    return events.PromptStarted(
+        prompt_index=1,
+        prompt=prompt,
+        facts=[[fact] for fact in facts],
+        effects=None if effects is None else [dict(each) for each in effects],
+        stated=bool(facts) or effects is not None,
+    )
+
+
+def judged(book: LiveLog, started: events.PromptStarted, gate: Gate, code: int, *, logs: Path) -> int:
+    """Prints the verdict of a run of one trial to standard error. Returns the exit code that the gate asks for, else
+    the command's own."""
+    history = read(book.run.name, logs=logs)
+    verdict = judge(history, book.key)
+    remedy = "" if started.stated or verdict.outcome is not Outcome.UNKNOWN else ": --effects and --fact state it"
+    print(f"chaoslab: {verdict.outcome} – {verdict.why}{remedy} ({book.run.folder})", file=sys.stderr, flush=True)
+    ruling = ruled(history, gate, {book.key: verdict}, judgeable=started.stated)
+    return code if ruling == PROVES_NOTHING and code else ruling or code
 
 
 def over(book: LiveLog, *, ok: bool) -> None:

@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -23,7 +23,8 @@ from typing import IO, Any
 from chaoslab.base.boundary import Through
 from chaoslab.base.clock import SystemClock, system
 from chaoslab.core.plan import Plan
-from chaoslab.execution.gateway import GRACE_S, finished, live
+from chaoslab.execution.gateway import GRACE_S, finished, judged, live, trial_of
+from chaoslab.reports.gate import BY_ITSELF
 from chaoslab.seams.adapters.mcp import CLOSED, HIDDEN
 from chaoslab.seams.functions.mcp_result import ResultForm, ToolResult
 from chaoslab.seams.functions.native_errors import NativeErrors
@@ -35,6 +36,8 @@ WAIT_S = 60.0
 """The longest time for which a fault holds a call back, in seconds; clients of MCP give up about then."""
 PROMPT = "all calls of tools"
 Message = dict[str, Any]
+Ask = Callable[[bytes], None]
+"""Writes a message to the server."""
 
 
 class Silence(Exception):
@@ -118,12 +121,13 @@ class Errors(NativeErrors):
 
 class Proxy:
     """The messages between a client and a server. `patience` is the clock of `seam`. `tell` writes a message to the
-    client, `ask` one to the server."""
+    client, `ask` one to the server. `said`: the arguments of all calls, as JSON."""
 
     def __init__(
         self, seam: FunctionSeam, patience: Patience, tell: Callable[[bytes], None], ask: Callable[[bytes], None]
     ) -> None:
         self._seam, self._patience, self._tell, self._ask = seam, patience, tell, ask
+        self.said: list[str] = []
         self._calls: dict[str, tuple[threading.Thread, Asked]] = {}
         self._waiting: dict[str, Asked] = {}
         self._tools: dict[str, Callable[..., Any]] = {}
@@ -135,6 +139,8 @@ class Proxy:
         line = Line.of(text)
         method, params = line.message.get("method"), line.message.get("params")
         is_call = method == mcp.CALL and isinstance(params, dict)
+        if method == mcp.CALL and isinstance(params, dict):
+            self.said.append(json.dumps(params.get("arguments"), ensure_ascii=False))
         if "id" in line.message and (is_call or (method == mcp.LIST and self._lists)):
             asked = Asked(line)
             thread = threading.Thread(target=self._call, args=(asked,), daemon=True)
@@ -263,30 +269,62 @@ def _key(identity: Any) -> str:
     return json.dumps(identity)
 
 
-def run(command: Sequence[str], plan: Plan, *, logs: Path) -> int:
-    """Runs the server's command behind the proxy until one of them closes its end. Returns the server's exit code.
+@dataclass(frozen=True)
+class Session:
+    """A session of a client with the server. `logs`: the folder of runs; `facts`, `effects`: the stated ones, as in
+    `trial_of`. Without an answer of the client's, a fact is looked for in the arguments of its calls."""
+
+    plan: Plan
+    logs: Path
+    facts: Sequence[str] = ()
+    effects: Sequence[Mapping[str, Any]] | None = None
+
+    def run(self, server: str, serve: Callable[[Callable[[Ask], Proxy]], int], *, secrets: Sequence[str] = ()) -> int:
+        """Runs the session. `server`: in words; `serve` is given a function that makes the proxy, and returns the exit
+        code once one of both has closed its end. Prints a verdict if anything was stated.
+
+        Raises:
+            OSError: the command cannot be run, or the logs cannot be written.
+        """
+        started, patience = trial_of(PROMPT, self.facts, self.effects), Patience()
+        seam = FunctionSeam(self.plan, timeout_s=WAIT_S, clock=patience)
+        made: list[Proxy] = []
+
+        def proxy(ask: Ask) -> Proxy:
+            made.append(Proxy(seam, patience, writer(sys.stdout.buffer), ask))
+            return made[0]
+
+        settings = {"SERVER": server}
+        with live(self.plan, logs=self.logs, settings=settings, prompt=started, secrets=secrets) as book:
+            seam.begin(book)
+            code = serve(proxy)
+            made[0].closed()
+            seam.book = None
+            answer = "\n".join(made[0].said) if self.facts else "the connection was closed"
+            finished(book, prompt=PROMPT, answer=answer, seconds=system.monotonic() - book.origin)
+        return judged(book, started, BY_ITSELF, code, logs=self.logs) if started.stated else code
+
+
+def run(command: Sequence[str], session: Session) -> int:
+    """Runs the server's command behind the proxy until one of them closes its end. Returns the exit code: the server's,
+    unless the verdict asks for another.
 
     Raises:
         OSError: the command cannot be run, or the logs cannot be written.
     """
-    with (
-        live(plan, logs=logs, settings={"SERVER": " ".join(command)}, prompt=PROMPT) as book,
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server,
-    ):
-        assert server.stdin is not None
-        assert server.stdout is not None
-        patience = Patience()
-        seam = FunctionSeam(plan, timeout_s=WAIT_S, clock=patience)
-        seam.begin(book)
-        proxy = Proxy(seam, patience, writer(sys.stdout.buffer), writer(server.stdin))
-        threading.Thread(target=_client, args=(proxy, server.stdin), daemon=True).start()
-        _lines(server.stdout, proxy.from_server)
-        proxy.closed()
-        code = server.wait()
-        seam.book = None
-        seconds = system.monotonic() - book.origin
-        finished(book, prompt=PROMPT, answer="the connection was closed", seconds=seconds)
-    return code if code >= 0 else 128 - code
+
+    def serve(proxied: Callable[[Ask], Proxy]) -> int:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            proxy = proxied(writer(server.stdin))
+            threading.Thread(target=_client, args=(proxy, server.stdin), daemon=True).start()
+            _lines(server.stdout, proxy.from_server)
+            proxy.closed()
+            code = server.wait()
+        return code if code >= 0 else 128 - code
+
+    return session.run(" ".join(command), serve)
 
 
 def client_lines(proxy: Proxy) -> None:

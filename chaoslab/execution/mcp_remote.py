@@ -7,24 +7,20 @@ comes in a stream of its own, if it offers one.
 from __future__ import annotations
 
 import json
-import sys
+import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import httpx
 
-from chaoslab.base.clock import system
-from chaoslab.core.plan import Plan
 from chaoslab.core.stream import EVENT_STREAM, Events, data_of
-from chaoslab.execution.gateway import finished, live
-from chaoslab.execution.mcp_proxy import PROMPT, WAIT_S, Line, Patience, Proxy, client_lines, writer
-from chaoslab.seams.functions.seam import FunctionSeam
+from chaoslab.execution.mcp_proxy import WAIT_S, Line, Proxy, Session, client_lines
 from chaoslab.seams.gateway.routes import CONNECT_S, check_reached, route
 
 _SESSION, _VERSION = "mcp-session-id", "mcp-protocol-version"
+_FIELD = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _FAILED = -32000
 """The protocol's code for an error that a server did not word itself."""
 
@@ -32,10 +28,11 @@ _FAILED = -32000
 class Remote:
     """The server. `take` is given each message of its as a line."""
 
-    def __init__(self, url: str, take: Callable[[bytes], None], *, near: bool) -> None:
-        """`near`: it is on this machine, so no proxy of the environment is asked."""
+    def __init__(self, url: str, fields: Mapping[str, str], take: Callable[[bytes], None], *, near: bool) -> None:
+        """`fields`: further ones of each request. `near`: it is on this machine, so no proxy of the environment is
+        asked."""
         self._url, self._take = url, take
-        self._client = httpx.Client(timeout=httpx.Timeout(CONNECT_S, read=None), trust_env=not near)
+        self._client = httpx.Client(headers=fields, timeout=httpx.Timeout(CONNECT_S, read=None), trust_env=not near)
         self._own: dict[str, str] = {}
         """The fields of the session, once the server has begun one."""
         self._under_way: list[threading.Thread] = []
@@ -112,24 +109,38 @@ def _messages(reply: httpx.Response) -> Any:
                 yield data.replace(b"\n", b" ")
 
 
-def run(url: str, plan: Plan, *, logs: Path) -> int:
-    """Stands between the client on standard input and output and the server, until the client closes its end.
+def fields_of(texts: Sequence[str]) -> dict[str, str]:
+    """Header fields from texts such as "Authorization: Bearer …".
+
+    Raises:
+        ValueError: one is none; its value is not shown.
+    """
+    found = {}
+    for text in texts:
+        name, colon, value = (part.strip() for part in text.partition(":"))
+        if not colon or not _FIELD.fullmatch(name) or not value.isprintable() or not value.isascii():
+            shown = name[:40] if colon else "…"
+            raise ValueError(f"--header {shown!r} should be a name and a value, as in 'Authorization: Bearer …'")
+        found[name] = value
+    return found
+
+
+def run(url: str, fields: Mapping[str, str], session: Session) -> int:
+    """Stands between the client on standard input and output and the server, until the client closes its end. `fields`:
+    those of each request, beside the protocol's own; their values are never written down.
 
     Raises:
         ValueError: it is no address. LookupError: nothing answers there. OSError: the logs cannot be written.
     """
     where = route(f"url={url}")
     check_reached(where)
-    with live(plan, logs=logs, settings={"SERVER": url}, prompt=PROMPT) as book:
-        patience = Patience()
-        seam = FunctionSeam(plan, timeout_s=WAIT_S, clock=patience)
-        seam.begin(book)
-        remote = Remote(url, lambda text: proxy.from_server(text), near=where.near)
-        proxy = Proxy(seam, patience, writer(sys.stdout.buffer), remote.ask)
+
+    def serve(proxied: Callable[[Callable[[bytes], None]], Proxy]) -> int:
+        remote = Remote(url, fields, lambda text: proxy.from_server(text), near=where.near)
+        proxy = proxied(remote.ask)
         client_lines(proxy)
         remote.end()
-        proxy.closed()
-        seam.book = None
-        seconds = system.monotonic() - book.origin
-        finished(book, prompt=PROMPT, answer="the connection was closed", seconds=seconds)
-    return 0
+        return 0
+
+    values = fields.values()
+    return session.run(url, serve, secrets=[*values, *(value.rpartition(" ")[2] for value in values)])

@@ -15,7 +15,8 @@ from chaoslab.base.clock import system
 from chaoslab.base.phrases import phrase
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.chat import Reply
-from chaoslab.model.formats import TELLING, format_of, shape_of
+from chaoslab.model.embeddings import VECTORS, embedded
+from chaoslab.model.formats import TELLING, format_at, format_of, shape_of
 from chaoslab.model.formats.common import Answer, Chat, Format, Heard, Refused, spelt
 from chaoslab.model.prices import OTHERS, PRICES
 
@@ -110,7 +111,9 @@ class LiveModel(ModelApp):
             return _json(200, self._page(shape, path))
         counted = next((path.removesuffix(end) for end in COUNTING if path.endswith(end)), None)
         asked = counted if counted is None or "/models/" not in counted else f"{counted}:generateContent"
-        format_ = format_of(asked or path)
+        format_ = format_at(self.host, asked or path)
+        if method == "POST" and path.endswith(VECTORS):
+            return _json(200, embedded(path, _read(body)))
         if method != "POST" or format_ is None:
             raise _unknown(method, path)
         given = _read(body)
@@ -131,7 +134,7 @@ class LiveModel(ModelApp):
             parts = list(format_.stream(answer))
         except UnicodeEncodeError:
             raise Refused(400, "The request body has text that UTF-8 cannot encode.") from None
-        kind = "text/event-stream" if chat.sse else "application/json"
+        kind = format_.stream_type if chat.sse else "application/json"
         fields = {**format_.headers(answer), "Content-Type": kind, "Cache-Control": "no-cache"}
         return 200, list(fields.items()), self._paced(parts)
 

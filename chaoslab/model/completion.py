@@ -147,18 +147,18 @@ class Completion:
         about = {"object": "chat.completion", "choices": [choice], "usage": self.usage, **self._extra}
         return {**self._head, "created": created, **about}
 
-    def stream(self, created: int) -> Iterator[bytes]:
-        """The answer word by word, or call by call, as server-sent events. Usage comes in the last chunk, as Groq sends
-        it, and in a chunk of its own if it was asked for, as OpenAI does."""
+    def stream(self, created: int, *, whole: bool = False) -> Iterator[bytes]:
+        """The answer word by word, or call by call, as server-sent events. `whole`: a call comes in one event. Usage
+        comes in the last chunk, as Groq sends it, and in a chunk of its own if it was asked for, as OpenAI does."""
         chunk = {**self._head, "created": created, "object": "chat.completion.chunk"}
         if self.include_usage and not self._of_groq:
             chunk["usage"] = None
         yield _event(chunk, {"role": "assistant", "content": ""}, **self._extra)
         for index, call in enumerate(self.calls):
             made = call["function"]
-            named = {"index": index, **call, "function": {**made, "arguments": ""}}
+            named = {"index": index, **call, "function": made if whole else {**made, "arguments": ""}}
             yield _event(chunk, {"tool_calls": [named]})
-            for piece in halves(made["arguments"]):
+            for piece in () if whole else halves(made["arguments"]):
                 yield _event(chunk, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
         for word in pieces(self.reply.content):
             yield _event(chunk, {"content": word})

@@ -1,4 +1,4 @@
-"""The offline model behind a Groq-compatible HTTP endpoint: chat completions, streams, the model list and refusals.
+"""The offline model behind an HTTP endpoint: Groq's chat completions, model list and refusals, and all other formats.
 
 It accepts any model name, so that an agent set up for a paid model needs only another address.
 """
@@ -15,9 +15,11 @@ from chaoslab.base.json_text import speller
 from chaoslab.base.phrases import phrase
 from chaoslab.base.web_pages import refused
 from chaoslab.core.service_spec import ErrorReply
+from chaoslab.model.app import BODY_BYTES_MAX, LiveModel
 from chaoslab.model.chat import load
 from chaoslab.model.completion import Completion, completed
 from chaoslab.model.errors import ERRORS, INSUFFICIENT_QUOTA, refusal
+from chaoslab.model.offline import OfflineModel
 from chaoslab.model.prices import PRICES
 
 __all__ = ["ERRORS", "INSUFFICIENT_QUOTA", "create_app", "serve"]
@@ -28,7 +30,6 @@ Read = Callable[[], bytes]
 Response = tuple[int, dict[str, str], Iterable[bytes]]
 """Status, headers and the body in parts."""
 BASES = ("/openai/v1", "/v1")
-BODY_BYTES_MAX = 4 * 1024 * 1024
 _spelt = speller()
 _LIMITS = {
     "x-ratelimit-limit-requests": "14400",
@@ -39,9 +40,13 @@ _LIMITS = {
 }
 
 
-def create_app(*, api_key: str | None = None, clock: Clock = system, token_s: float = 0.0) -> Wsgi:
+def create_app(
+    *, api_key: str | None = None, clock: Clock = system, token_s: float = 0.0, model: LiveModel | None = None
+) -> Wsgi:
     """The endpoint as a WSGI application; with `api_key` it refuses every other key. `token_s`: the time before each
-    event of a streamed answer but the first.
+    event of a streamed answer but the first. `model`: answers in the offline model's place.
+
+    What is no chat completion goes to the application that speaks all formats.
 
     It uses no framework, which saves time in virtual trials: a trial asks a model about four times.
     """
@@ -49,6 +54,7 @@ def create_app(*, api_key: str | None = None, clock: Clock = system, token_s: fl
     from werkzeug.wrappers import Request
 
     load()
+    others = OfflineModel(token_s=token_s) if model is None else model
 
     class Bounded(Request):
         max_content_length = BODY_BYTES_MAX
@@ -103,6 +109,9 @@ def create_app(*, api_key: str | None = None, clock: Clock = system, token_s: fl
         try:
             if why := refused(environ.get("HTTP_HOST"), environ.get("HTTP_ORIGIN")):
                 raise Forbidden(why)
+            known = path in pages and "HTTP_ANTHROPIC_VERSION" not in environ
+            if api_key is None and (not (known or _names_a_model(path)) or (model is not None and path != "/health")):
+                return others(environ, start_response)
             if method == "POST" and path in pages and _is_whole(environ):
                 read = environ["wsgi.input"].read
             else:
@@ -167,13 +176,14 @@ def serve(
     ready: Callable[[int, Callable[[], None]], None] | None = None,
     api_key: str | None = None,
     token_s: float = 0.0,
+    model: LiveModel | None = None,
 ) -> None:
     """Serves until stopped. `ready` is called with the port in use (for `port=0`) and a function to stop, once
     connections are accepted."""
     from waitress.server import create_server
 
     channels: dict[int, Any] = {}
-    app = create_app(api_key=api_key, token_s=token_s)
+    app = create_app(api_key=api_key, token_s=token_s, model=model)
     # The server's limit is above the application's, so that the application refuses, in Groq's format.
     server: Any = create_server(
         app, map=channels, host=host, port=port, threads=8, ident=None, max_request_body_size=2 * BODY_BYTES_MAX

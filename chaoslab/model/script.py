@@ -15,6 +15,7 @@ from chaoslab.model.formats.common import Chat, Heard, Refused
 from chaoslab.model.offline import seconds
 
 LIKE = 'lab.call("refund", order=17), a text, a list of calls, or {"error": 429}'
+IN_JSON = LIKE.replace('lab.call("refund", order=17)', '{"call": "refund", "arguments": {"order": 17}}')
 SHOWN = 60
 AGAIN_MAX = 20
 """The most times that a script says calls again in one trial."""
@@ -73,6 +74,29 @@ def scripted(steps: Sequence[Any], *, token_s: float = 0.0) -> Scripted:
     if not steps:
         raise ValueError(f"the script is empty: it should have at least one step, each {LIKE}")
     return Scripted([_step(number, step) for number, step in enumerate(steps, 1)], token_s=seconds(token_s))
+
+
+def of_json(value: Any) -> Scripted:
+    """The model of a script in JSON: a list of steps as in `scripted`, with {"call": "refund", "arguments": {"order":
+    17}} for a call.
+
+    Raises:
+        ValueError, TypeError: as `scripted`.
+    """
+    if not isinstance(value, list):
+        raise TypeError(f"the script is {value!r:.60}: it should be a list of steps, each {IN_JSON}")
+    return scripted([_of_json(number, step) for number, step in enumerate(value, 1)])
+
+
+def _of_json(number: int, step: Any) -> Any:
+    if isinstance(step, list):
+        return [_of_json(number, part) for part in step]
+    if not isinstance(step, Mapping) or "call" not in step:
+        return step
+    given = step.get("arguments", {})
+    if set(step) - {"call", "arguments"} or not isinstance(step["call"], str) or not isinstance(given, Mapping):
+        raise TypeError(f"step {number} of the script is {step!r:.60}: it should be {IN_JSON}")
+    return ScriptedCall(step["call"], given)
 
 
 @dataclass

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,11 +83,9 @@ class Log:
         """
         with self._lock:
             ts, t = iso(self._clock.utc()), round(self._clock.monotonic() - self._origin, 6)
-            envelope = json.dumps({"ts": ts, "t": t, "run": self._run, "trial": trial, "writer": self._writer})[:-1]
             numbered = enumerate(map(self._without_secrets, texts), self._seq + 1)
-            lines = [f'{envelope}, "seq": {seq}, {text}\n' for seq, text in numbered]
-            self._write("".join(lines).encode("utf-8", "surrogatepass"))
-            self._seq += len(lines)
+            self._write(b"".join(spell(ts, t, self._run, trial, self._writer, seq, text) for seq, text in numbered))
+            self._seq += len(texts)
 
     @property
     def lines(self) -> int:
@@ -278,8 +277,13 @@ _DECODER = json.JSONDecoder()
 
 def spell(ts: str, t: float, run: str, trial: str | None, writer: str, seq: int, text: str) -> bytes:
     """A whole line: the envelope and the text of `encode_event`."""
-    envelope = {"ts": ts, "t": t, "run": run, "trial": trial, "writer": writer, "seq": seq}
-    return f"{json.dumps(envelope)[:-1]}, {text}\n".encode("utf-8", "surrogatepass")
+    line = f'{{"ts": "{ts}", "t": {_spelt(t)}, {_named(run, trial, writer)}, "seq": {seq}, {text}\n'
+    return line.encode("utf-8", "surrogatepass")
+
+
+@lru_cache(256)
+def _named(run: str, trial: str | None, writer: str) -> str:
+    return json.dumps({"run": run, "trial": trial, "writer": writer})[1:-1]
 
 
 def lines_of(

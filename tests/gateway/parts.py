@@ -39,6 +39,8 @@ class Shop(BaseHTTPRequestHandler):
             self._stream()
         elif self.path == "/dies":
             self.close_connection = True
+        elif self.path == "/big":
+            self._reply(200, "x" * 3_000_000)
         elif self.path == "/once":
             self.server.asked += 1
             self._reply(200, {"asked": self.server.asked})
@@ -106,12 +108,18 @@ def standing(
     *faults: dict[str, Any],
     ports: Mapping[str, int] | None = None,
     timeout_s: float = 20.0,
+    elsewhere: str = "",
+    proxy_port: int = 0,
+    **more: Any,
 ) -> Iterator[Running]:
-    """A gateway with these routes and faults."""
-    known = routes(route)
-    plan = plan_of([json.dumps(fault) for fault in faults], None, 1, known)
+    """A gateway with these routes and faults; with a proxy, if it is told what to do with hosts elsewhere."""
+    known = routes(route, hosts=bool(elsewhere))
+    plan = plan_of([json.dumps(fault) for fault in faults], None, 1, known, hosts=bool(elsewhere))
     started = PromptStarted(prompt_index=1, prompt="test", effects=None)
-    with gateway(known, plan, logs=logs, started=started, ports=ports, timeout_s=timeout_s) as running:
+    proxy = (proxy_port, elsewhere) if elsewhere else None
+    with gateway(
+        known, plan, logs=logs, started=started, ports=ports, timeout_s=timeout_s, proxy=proxy, **more
+    ) as running:
         yield running
         running.end()
         finished(running.book, prompt="test", answer="done", seconds=1.0)

@@ -219,6 +219,15 @@ def test_nothing_is_left_when_the_lab_is_killed_or_the_command_leaves_children(c
         (["--effects", "[3]"], "--effects should be a list, as in "),
         (["--plan", "no-such-file.json"], "no-such-file.json cannot be read: No such file or directory"),
         (["--port", "1"], "port 1: "),
+        (["--route", "api.test"], "the route 'api.test' has no URL: as in crm=http://127.0.0.1:9000; a host alone"),
+        (["--route", "api.test=http://x"], "the route 'api.test=http://x' has a wrong name: small letters"),
+        (["--fault", "stale:api.test"], "'stale on api.test' is for a host, and only a proxy knows those: exec"),
+        (["--proxy", "--route", "a.test:99999"], "the host a.test:99999 should have a port from 1 to 65535"),
+        (["--elsewhere", "refuse"], "--elsewhere is about the proxy: it needs --proxy"),
+        (["--stop-if", "harm > 0"], "--stop-if knows error_rate alone, and not harm: as in 'error_rate > 0.2"),
+        (["--stop-if", "error_rate > 2 over 9s"], "--stop-if 'error_rate > 2 over 9s' can never hold: a share below 1"),
+        (["--stop-if", "error_rate > 20% over 9"], "--stop-if 'error_rate > 20% over 9' should have a duration, as in"),
+        (["--stop-if", "error_rate"], "--stop-if 'error_rate' should be a measure, a bound and a time, as in"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_and_nothing_is_started(
@@ -230,6 +239,24 @@ def test_a_mistake_is_one_line_and_nothing_is_started(
     assert exec_(tmp_path / "logs", crm, [sys.executable, "-c", "print('ran')"], *options) == 2
     out, err = capfd.readouterr()
     assert (out, err.startswith(line), err.count("\n")) == ("", True, 1), err
+
+
+def test_a_program_needs_no_address_for_a_proxy(tmp_path: Path, capfd: Any) -> None:
+    with shop() as server:
+        where = server.url.removeprefix("http://")
+        agent = PYTHON_AGENT.replace('os.environ["CRM_URL"]', f'"{server.url}"')
+        lost = json.dumps({"fault": "lost_reply", "target": where, "calls": [1]})
+        given = ["--proxy", "--fault", lost, "--effects", EFFECTS, "--logs", str(tmp_path)]
+        assert main(["exec", *given, "--", sys.executable, "-c", agent]) == 1
+    out, err = capfd.readouterr()
+    assert (out, err.startswith("chaoslab: harm – POST /refunds twice (")) == ("Refunded 30.\n", True)
+
+
+def test_a_proxy_that_is_the_gateway_itself_is_a_loop(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setenv("https_proxy", "http://localhost:8899")
+    assert main(["gateway", "--proxy-port", "8899", "--route", "api.test"]) == 2
+    said = "https_proxy leads to port 8899, the gateway's own: a loop; unset it for the gateway\n"
+    assert capsys.readouterr().err == said
 
 
 def test_a_command_that_does_not_exist_is_said(crm: str, tmp_path: Path, capfd: Any) -> None:

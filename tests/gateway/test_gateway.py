@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import resource
 import socket
@@ -21,6 +22,7 @@ import trustme
 import chaoslab as lab
 from chaoslab.analysis.measures.calls import calls
 from chaoslab.analysis.measures.faults import uninjected
+from chaoslab.base.jsonable import TEXT_MAX
 from chaoslab.core.events import CallFinished, CallStarted, Effect, FaultWitnessed, Usage
 from chaoslab.execution.gateway import plan_of
 from chaoslab.seams.gateway.routes import routes
@@ -270,6 +272,21 @@ def test_a_model_behind_the_gateway_is_made_to_stream_another_answer(
     assert met(tmp_path) == [fault]
 
 
+def test_a_route_is_a_model_by_what_is_asked(model: str, crm: list[str], tmp_path: Path) -> None:
+    """The same request twice is no harm at a model, and is at any other service, whatever the routes are called."""
+    asked = {"model": "m", "messages": [{"role": "user", "content": text} for text in ("one", "two", "three", "four")]}
+    known = [model.replace("openai=", "llm="), *crm]
+    fault = {"fault": "truncate_context", "target": "llm", "calls": [1]}
+    with standing(tmp_path, known, fault) as running:
+        for _ in range(2):
+            httpx.post(running.url("llm") + "/v1/chat/completions", json=asked)
+            httpx.post(running.url("crm") + "/channels/7/messages", json={"text": "hello"})
+        httpx.post(running.url("llm") + "/v1/embeddings", json={"model": "m", "input": "x"})
+    assert met(tmp_path) == ["truncate_context"]
+    assert {event.effect for _, event in history(tmp_path).of(Effect)} == {"POST /channels/7/messages"}
+    assert len(list(history(tmp_path).of(Usage))) == 2
+
+
 def test_a_fault_that_a_models_format_cannot_say_is_refused() -> None:
     known = routes(["gemini=https://generativelanguage.googleapis.com"])
     with pytest.raises(ValueError, match="and those of gemini are objects: inject malformed_arguments"):
@@ -283,6 +300,23 @@ def test_bodies_over_the_bound_pass_whole(crm: list[str], tmp_path: Path) -> Non
         assert client.post("/big", content=b"x" * size).json()["size"] == size
         assert client.post("/parts", content=iter([b"y" * 1_000_000] * 6)).json()["size"] == 6_000_000
         assert client.get("/after").status_code == 200
+
+
+def test_the_log_keeps_the_beginning_of_a_long_text_and_no_half_of_a_secret(crm: list[str], tmp_path: Path) -> None:
+    token = "ghp_" + "a1B2" * 9
+    words = "word " * (TEXT_MAX // 5 - 3)
+    text = words + token + "!" * 50_000
+    with standing(tmp_path, crm) as running, httpx.Client(base_url=running.url("crm")) as client:
+        assert client.post("/notes", content=text).json()["size"] == len(text)
+        client.post("/orders", json={"order": 17, "scan": text})
+    log = (tmp_path / "latest" / "info.log").read_text()
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    shown = f"{words}… ({len(text)} characters, SHA-256 {digest})"
+    contents = [event.content for _, event in history(tmp_path).of(Effect)]
+    assert contents == [{"body": shown}, {"order": 17, "scan": shown}]
+    assert log.count(digest) == 4  # the call and the effect of each
+    assert token[:8] not in log
+    assert len(log) < 100_000
 
 
 def test_a_kept_connection_that_the_service_closed_is_made_anew(server: Any, crm: list[str], tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.cli import main
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
 from chaoslab.execution.gateway import live, plan_of
-from chaoslab.execution.mcp_proxy import Patience, Proxy
+from chaoslab.execution.mcp_proxy import Ask, Patience, Proxy, Session
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.protocols import mcp
 from tests.gateway.parts import history
@@ -95,6 +95,27 @@ def test_a_lost_reply_is_met_by_a_client_that_waits_no_longer(tmp_path: Path) ->
 
 ASKED = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 17}}}
 CANCELS = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+
+
+@pytest.mark.parametrize(
+    ("refunds", "fact", "verdict", "code"),
+    [(1, "17", "correct", 0), (2, "17", "harm", 1), (1, "18", "unknown", 0)],
+)
+def test_what_was_stated_is_judged_at_the_end(
+    refunds: int, fact: str, verdict: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def serve(proxied: Callable[[Ask], Proxy]) -> int:
+        def answered(line: bytes) -> None:
+            answer = {"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": mcp.said("done")}
+            proxy.from_server(json.dumps(answer).encode() + b"\n")
+
+        proxy = proxied(answered)
+        for number in range(refunds):
+            proxy.from_client(json.dumps({**ASKED, "id": number}).encode())
+        return 0
+
+    session = Session(plan_of([], None, 1, None), tmp_path, [fact], [{"effect": "refund", "order": 17}])
+    assert (session.run("a shop", serve), capsys.readouterr().err.partition(" – ")[0]) == (code, f"chaoslab: {verdict}")
 
 
 @dataclass

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -84,6 +89,9 @@ def test_an_error_of_the_way_is_the_calls_error(url: str, tmp_path: Path) -> Non
         ([], "chaoslab mcp needs a server: --url http://127.0.0.1:3000/mcp, or -- and its command"),
         (["--url", "http://127.0.0.1:1/mcp", "--", "true"], "chaoslab mcp needs a server"),
         (["--url", "127.0.0.1:1"], "the route url goes to '127.0.0.1:1': it should begin with http:// or https://"),
+        (["--header", "A: b", "--", "true"], "--header goes with --url: a command has no headers"),
+        (["--url", "http://127.0.0.1:1/mcp", "--header", "sk-1"], "--header '…' should be a name and a value, as in"),
+        (["--url", "http://127.0.0.1:1/mcp", "--effects", "{}"], "--effects should be a list, as in"),
         (["--url", "http://127.0.0.1:1/mcp"], "the upstream url (http://127.0.0.1:1/mcp) cannot be reached"),
     ],
 )
@@ -91,3 +99,52 @@ def test_a_mistake_is_one_line(options: list[str], line: str, capsys: Any) -> No
     assert main(["mcp", *options]) == 2
     told = capsys.readouterr().err
     assert (told.startswith(line), told.count("\n")) == (True, 1)
+
+
+class Echo(BaseHTTPRequestHandler):
+    """A server that answers each call with the fields of its request."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        said = {
+            "content": [{"type": "text", "text": f"refunded for {self.headers['X-Shop']} {self.headers['Accept']}"}]
+        }
+        body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": said}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None: ...
+
+
+@contextmanager
+def lines_of(*messages: dict[str, Any]) -> Iterator[None]:
+    """A context with these as this process's standard input."""
+    with tempfile.TemporaryFile() as given:
+        given.write(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+        given.seek(0)
+        before = os.dup(0)
+        os.dup2(given.fileno(), 0)
+        try:
+            yield
+        finally:
+            os.dup2(before, 0)
+            os.close(before)
+
+
+def test_a_header_goes_with_each_request_and_is_never_written_down(tmp_path: Path, capsysbinary: Any) -> None:
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 1}}}
+    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/mcp"
+        given = ["--header", "X-Shop: Shop of-a-user-17", "--header", "accept: never", "--url", url]
+        with lines_of(asked):
+            assert main(["mcp", "--logs", str(tmp_path), *given, "--effects", '[{"effect": "refund"}]']) == 0
+        server.shutdown()
+    told = capsysbinary.readouterr()
+    assert b"refunded for Shop of-a-user-17 application/json, text/event-stream" in told.out
+    assert told.err.startswith(b"chaoslab: correct")
+    log = (tmp_path / "latest" / "info.log").read_text()
+    assert ("refunded for" in log, "of-a-user" in log) == (True, False)

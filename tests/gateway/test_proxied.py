@@ -15,10 +15,11 @@ import httpx
 import pytest
 import trustme
 
-from chaoslab.execution.gateway import proxies, without_proxy
+from chaoslab.core.events import CallFinished
+from chaoslab.execution.gateway import without_proxy
 from chaoslab.seams.gateway import upstream
-from chaoslab.seams.gateway.routes import routes
-from tests.gateway.parts import shop, standing
+from chaoslab.seams.gateway.routes import proxy_for, routes
+from tests.gateway.parts import history, shop, standing
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -76,11 +77,25 @@ def test_both_schemes_go_over_it_and_its_password_is_not_written_down(proxy: Any
     assert "pass-of-a-user" not in (tmp_path / "latest" / "info.log").read_text()
 
 
+@pytest.mark.parametrize("route", ["api.test", "b.test"])  # it is a route, or passes unread
+def test_the_proxy_of_programs_asks_over_it_too(route: str, proxy: Any, tmp_path: Path) -> None:
+    with standing(tmp_path, [route], elsewhere="pass") as running:
+        believed = upstream._context()
+        believed.load_verify_locations(running.told["SSL_CERT_FILE"])
+        with httpx.Client(proxy=running.told["HTTPS_PROXY"], verify=believed, trust_env=False) as client:
+            assert client.get("https://api.test/x").text == "ok"
+            proxy.says = b"403 Forbidden"
+            with suppress(httpx.ProxyError):  # the answer to its CONNECT
+                assert client.get("https://api.test:444/x").status_code == 502
+    assert proxy.asked[0].startswith(b"CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\nProxy-Authorization: ")
+    assert [event.target for _, event in history(tmp_path).of(CallFinished)] == [route] * 2 * (route == "api.test")
+
+
 def test_what_is_near_needs_none() -> None:
     known = routes(["a=https://api.test", "b=http://127.0.0.1:1", "c=http://c.test", "d=https://d.inner.test"])
     given = {"https_proxy": "http://p:1", "HTTP_PROXY": "p:2", "NO_PROXY": "inner.test"}
-    assert proxies(known, given) == {"a": "http://p:1", "c": "http://p:2"}
-    assert proxies(known, {"ALL_PROXY": "http://p:3", "no_proxy": "*"}) == {}
+    assert [proxy_for(each, given) for each in known.values()] == ["http://p:1", "", "http://p:2", ""]
+    assert {proxy_for(each, {"ALL_PROXY": "http://p:3", "no_proxy": "*"}) for each in known.values()} == {""}
     assert without_proxy({"NO_PROXY": "inner.test"}) == {
         "NO_PROXY": "inner.test,127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"
     }  # fmt: skip

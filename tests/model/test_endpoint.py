@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from threading import Event, Thread
 from typing import Any, ClassVar, cast
 
@@ -17,8 +18,10 @@ from pydantic import SecretStr
 from werkzeug.test import Client
 
 from chaoslab.base.clock import Clock
+from chaoslab.cli import main
 from chaoslab.core.service_spec import CONTEXT_LENGTH
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA, create_app, serve
+from chaoslab.model.script import of_json
 from tests.model.seven_tools import SYSTEM
 from tests.model.seven_tools import TOOLS as OFFERED
 
@@ -251,3 +254,68 @@ def test_the_words_for_the_injectors_are_groqs() -> None:
     assert ERRORS[429].headers == {"Retry-After": "1"}
     assert ERRORS[429].body["error"]["code"] == "rate_limit_exceeded"
     assert INSUFFICIENT_QUOTA.headers == {"x-should-retry": "false"}
+
+
+def asked_in_all_formats(client: Client) -> list[Any]:
+    tool = {"type": "object", "properties": {"order": {"type": "integer"}}}
+    said = "Refund order 17"
+    responses = client.post("/v1/responses", json={
+        "model": "m", "input": said, "tools": [{"type": "function", "name": "refund", "parameters": tool}],
+    })  # fmt: skip
+    messages = client.post("/v1/messages", headers={"anthropic-version": "2023-06-01"}, json={
+        "model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": said}],
+        "tools": [{"name": "refund", "input_schema": tool}],
+    })  # fmt: skip
+    gemini = client.post("/v1beta/models/gemini-2.5-flash:generateContent", json={
+        "contents": [{"role": "user", "parts": [{"text": said}]}],
+        "tools": [{"functionDeclarations": [{"name": "refund", "parameters": tool}]}],
+    })  # fmt: skip
+    chat = client.post("/v1/chat/completions", json={
+        "model": "m", "messages": [{"role": "user", "content": said}],
+        "tools": [{"type": "function", "function": {"name": "refund", "parameters": tool}}],
+    })  # fmt: skip
+    calls = gemini.get_json()["candidates"][0]["content"]["parts"]
+    return [
+        *(item["name"] for item in responses.get_json()["output"] if item["type"] == "function_call"),
+        *(block["name"] for block in messages.get_json()["content"] if block["type"] == "tool_use"),
+        *(part["functionCall"]["name"] for part in calls if "functionCall" in part),
+        *(call["function"]["name"] for call in chat.get_json()["choices"][0]["message"].get("tool_calls") or ()),
+    ]
+
+
+def test_it_speaks_all_formats_at_one_address() -> None:
+    client = Client(create_app())
+    assert asked_in_all_formats(client) == ["refund"] * 4
+    models = client.get("/v1/models", headers={"anthropic-version": "2023-06-01"}).get_json()
+    assert models["data"][0]["type"] == "model"
+
+
+def test_a_script_is_followed_in_any_format_and_an_equal_request_gets_its_step_again() -> None:
+    steps = [
+        {"call": "refund", "arguments": {"order": 17}},
+        [{"call": "refund"}],
+        {"call": "refund"},
+        {"call": "refund"},
+    ]
+    client = Client(create_app(model=of_json(steps)))
+    assert [asked_in_all_formats(client) for _ in range(2)] == [["refund"] * 4] * 2
+    ended = client.post("/v1/chat/completions", json={"model": "m", "messages": [{"role": "user", "content": "more"}]})
+    assert ended.status_code == 400
+    assert "ran out after 4 steps" in ended.get_json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("script", "line"),
+    [
+        ("{}", 'the script is {}: it should be a list of steps, each {"call"'),
+        ('[{"call": 1}]', "step 1 of the script is {'call': 1}: it should be {\"call\""),
+        ('["a", {"error": 99}]', "step 2 of the script is {'error': 99}: an error should be a status"),
+        ("[", "script.json is not JSON"),
+    ],
+)
+def test_a_wrong_script_is_one_line(script: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "script.json"
+    path.write_text(script)
+    assert main(["model", "--script", str(path)]) == 2
+    told = capsys.readouterr().err
+    assert (line in told, told.count("\n")) == (True, 1)

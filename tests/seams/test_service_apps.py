@@ -360,6 +360,13 @@ def test_an_unknown_host_ends_the_trial_and_the_nearest_service_is_named() -> No
     with pytest.raises(BaseException, match=r"^the host raw\.githubusercontent\.com"):
         lab.run(telemetry, "go")
 
+    def moved(_: str) -> str:
+        return httpx.get("https://api.together.ai/v1").text
+
+    hint = r"it is together's, as 'api.together.xyz' is: name that service 'api.together.ai'. Else give"
+    with pytest.raises(BaseException, match=hint):
+        lab.run(moved, "go", services={"api.together.xyz": function})
+
 
 def test_the_telemetry_of_an_sdk_ends_no_trial() -> None:
     """The SDK is told by its module's name."""

@@ -12,7 +12,7 @@ import pytest
 from chaoslab.base.dice import Dice
 from chaoslab.wire.server.attached import Attached
 from chaoslab.wire.server.end import End
-from chaoslab.wire.server.turns import Alarm, Turns, Worker
+from chaoslab.wire.server.turns import SOON_S, Alarm, Turns, Worker
 from chaoslab.wire.toxics.slicer import Slicer
 
 PAUSE_S = 0.0002
@@ -21,8 +21,8 @@ PAUSE_S = 0.0002
 class HandTurns(Turns):
     """Calls nobody: notes when a worker asked to be called. The time is the hand's."""
 
-    def __init__(self, *, slack_s: float) -> None:
-        super().__init__(lambda: self.time_s, slack_s=slack_s)
+    def __init__(self) -> None:
+        super().__init__(lambda: self.time_s, soon_s=0.0)
         self.time_s = 1.0
         self.asked_s: float | None = None
 
@@ -79,7 +79,7 @@ def sliced(turns: Turns, pieces: int) -> tuple[End, list[bytes]]:
 
 def test_late_pieces_leave_one_by_one_with_half_a_pause_between_them() -> None:
     """All eight are due when the end is called at last, and it is called again and again from then on."""
-    turns = HandTurns(slack_s=0.0)
+    turns = HandTurns()
     end, written = sliced(turns, 8)
     turns.time_s += 1.0
     moments: list[float] = []
@@ -96,7 +96,7 @@ def test_late_pieces_leave_one_by_one_with_half_a_pause_between_them() -> None:
 
 
 def test_an_end_asks_to_be_called_for_the_next_piece_and_not_before_it_may_leave() -> None:
-    turns = HandTurns(slack_s=0.0)
+    turns = HandTurns()
     end, written = sliced(turns, 3)
     end.work(turns.now_s(), 32)
     assert len(written) == 1
@@ -111,7 +111,7 @@ def test_an_end_asks_to_be_called_for_the_next_piece_and_not_before_it_may_leave
 
 @pytest.mark.parametrize(("pause_s", "hurried"), [(0.0002, True), (0.0019, True), (0.002, False), (0.1, False)])
 def test_only_pauses_too_short_for_a_timer_are_kept_turn_by_turn(pause_s: float, hurried: bool) -> None:
-    turns = HandTurns(slack_s=0.0)
+    turns = HandTurns()
     link = Link(turns)
     end, peer = End(link, "downstream"), End(link, "upstream")
     end.peer, peer.peer = peer, end
@@ -122,16 +122,15 @@ def test_only_pauses_too_short_for_a_timer_are_kept_turn_by_turn(pause_s: float,
     assert end.hurried is hurried
 
 
-def test_a_hurried_end_does_not_let_a_piece_leave_early_for_the_slack_of_a_timer() -> None:
-    """A timer is set half a millisecond early, which is more than the pause."""
-    turns = HandTurns(slack_s=0.0005)
+def test_a_hurried_end_does_not_let_a_piece_leave_early() -> None:
+    turns = HandTurns()
     end, written = sliced(turns, 3)
-    end.work(turns.now_s() + turns.slack_s, 32)
+    end.work(turns.now_s(), 32)
     turns.time_s += PAUSE_S * 0.6
-    end.work(turns.now_s() + turns.slack_s, 32)
+    end.work(turns.now_s(), 32)
     assert len(written) == 1
     turns.time_s += PAUSE_S * 0.6
-    end.work(turns.now_s() + turns.slack_s, 32)
+    end.work(turns.now_s(), 32)
     assert len(written) == 2
 
 
@@ -147,7 +146,7 @@ def test_the_turns_call_a_hurried_worker_turn_by_turn_within_a_millisecond() -> 
             return 0
 
     async def story() -> None:
-        turns = Turns(lambda: 1.0, slack_s=0.0005)
+        turns = Turns(lambda: 1.0, soon_s=SOON_S)
         hurried, patient = Called(hurried=True), Called(hurried=False)
         turns.call(hurried, 1.0009)
         turns.call(patient, 1.0009)

@@ -7,7 +7,7 @@ import gc
 import weakref
 from collections.abc import Awaitable, Callable
 
-from chaoslab.wire.server.turns import SHARE_PIECES, STALE_MAX, TURN_PIECES, Alarm, Turns
+from chaoslab.wire.server.turns import SHARE_PIECES, SOON_S, STALE_MAX, TURN_PIECES, Alarm, Turns
 
 
 class Digger:
@@ -28,13 +28,30 @@ class Digger:
 
 def run(story: Callable[[Turns], Awaitable[None]]) -> None:
     async def main() -> None:
-        await story(Turns(asyncio.get_running_loop().time, slack_s=0.0005))
+        await story(Turns(asyncio.get_running_loop().time, soon_s=SOON_S))
 
     asyncio.run(main())
 
 
 async def turn() -> None:
     await asyncio.sleep(0)
+
+
+def test_a_timer_that_fires_early_does_nothing_before_it_is_due() -> None:
+    async def story() -> None:
+        now_s, diary = [1.0], list[tuple[str, int]]()
+        turns = Turns(lambda: now_s[0], soon_s=SOON_S)
+        turns.call(Digger(turns, 1, diary), 1.001)  # for the loop, whose time is another, this is past
+        for now_s[0] in (1.0005, 1.0006, 1.0009):
+            await turn()
+            await turn()
+            assert diary == []
+        now_s[0] = 1.001
+        await turn()
+        await turn()
+        assert diary == [("", 1)]
+
+    asyncio.run(story())
 
 
 def test_a_turn_moves_no_more_than_its_pieces_however_many_are_due() -> None:

@@ -118,13 +118,13 @@ class AgentSpec(AgentCase):
             yield
             return
         from chaoslab.config.settings import inherited, with_variables
-        from chaoslab.execution.gateway import GRACE_S, addresses, listening, proxies, without_proxy
+        from chaoslab.execution.gateway import GRACE_S, addresses, listening, without_proxy
 
         with listening(self.upstreams, services) as (address, shared):
             services.settle, services.acting = partial(shared.settle, GRACE_S), shared.acting
             urls = {name: f"{address}/{name}" for name in self.upstreams}
             own = {f"{name.upper().replace('-', '_')}_URL": url for name, url in urls.items()}
-            shared.proxies = proxies(self.upstreams, inherited())
+            shared.environment = inherited()
             found = {**without_proxy(inherited()), **own, **addresses(self.upstreams, urls.__getitem__)}
             with with_variables(found):
                 yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -19,6 +18,7 @@ from pydantic import (
     create_model,
 )
 
+from chaoslab.base import parsers
 from chaoslab.core.levels import LEVEL_MAX, is_level
 from chaoslab.execution.options import RunOptions, key_of, keys
 from chaoslab.execution.scenarios.drawn_spec import ChoicesSpec, RangeSpec, Strict, form, one_or_choices
@@ -26,18 +26,13 @@ from chaoslab.execution.spec import INVALID_RATE, REAL_LIMIT_S
 
 VERSION = 1
 DOTTED = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
-UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_TIME = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s|min|m|h|d)")
 
 
 def _seconds(value: Any) -> Any:
     """The seconds of a duration such as "90s" or "1.5h"; numbers are seconds."""
     if not isinstance(value, str):
         return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    match = _TIME.fullmatch(value.strip())
-    if match is None:
-        raise ValueError("a duration, as in 90s, 5min or 2h")
-    return float(match[1]) * UNITS[match[2]]
+    return parsers.duration(value)
 
 
 def _listed(value: Any) -> Any:

@@ -9,13 +9,13 @@ from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation
 from chaoslab.core.fault import Fault
 
-STATUSES = (500, 502, 503, 529)
+STATUSES = (500, 502, 503)
 
 
 @dataclass(frozen=True)
 class ServerError(Fault):
-    """Answers `status` with the target's own error reply. 0 draws one of 500, 502, 503 and 529, with which Anthropic
-    says that it is overloaded. The service is not asked."""
+    """Answers `status` with the target's own error reply. 0 draws one of 500, 502 and 503; 529 is that of Anthropic
+    when it is overloaded. The service is not asked."""
 
     status: int = 0
     layer = "tool"

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
+from chaoslab.base.identity import parsed
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.formats.anthropic_messages import AnthropicMessages
-from chaoslab.model.formats.common import Format
+from chaoslab.model.formats.bedrock import Bedrock
+from chaoslab.model.formats.cohere import Cohere
+from chaoslab.model.formats.common import UNREAD, Format, Refused
 from chaoslab.model.formats.gemini import Gemini
-from chaoslab.model.formats.openai_chat import GroqChat, OpenaiChat
+from chaoslab.model.formats.openai_chat import GroqChat, MistralChat, OpenaiChat
 from chaoslab.model.formats.openai_responses import OpenaiResponses
 
 _GEMINI, _ANTHROPIC, _OPENAI, _GROQ = Gemini(), AnthropicMessages(), OpenaiChat(), GroqChat()
-FORMATS: tuple[Format, ...] = (_GROQ, _OPENAI, OpenaiResponses(), _ANTHROPIC, _GEMINI)
+_COHERE, _MISTRAL = Cohere(), MistralChat()
+FORMATS: tuple[Format, ...] = (_GROQ, _OPENAI, OpenaiResponses(), _ANTHROPIC, _GEMINI, Bedrock(), _COHERE)
 
 
 def format_of(path: str) -> Format | None:
@@ -33,6 +39,8 @@ def shape_of(path: str, headers: Container[str]) -> Format:
         return _ANTHROPIC
     if path.startswith(("/v1beta", "/v1alpha")) or TELLING[1] in headers:
         return _GEMINI
+    if path.startswith("/v2/"):
+        return _COHERE
     return _GROQ if path.startswith("/openai/v1/") else _OPENAI
 
 
@@ -41,18 +49,75 @@ def errors_of(path: str, headers: Container[str]) -> Mapping[int, ErrorReply]:
     return shape_of(path, headers).errors
 
 
-HOSTS = (
-    "api.openai.com", "api.anthropic.com", "api.groq.com", "generativelanguage.googleapis.com", "api.mistral.ai",
-    "openrouter.ai", "api.together.xyz", "api.deepseek.com",
+@dataclass(frozen=True)
+class Provider:
+    """A provider of models. `name`: that of a route which is its; `hosts`: patterns of its addresses, the newest first;
+    `variable`: the one in which its SDK looks for an address, with `path` in it; `added`: the path that the SDK adds by
+    itself; `objects`: the arguments of calls are objects in each of its answers."""
+
+    name: str
+    hosts: tuple[str, ...]
+    variable: str = ""
+    path: str = ""
+    added: str = ""
+    objects: bool = False
+
+
+PROVIDERS = (
+    Provider("openai", ("api.openai.com", "*.openai.azure.com"), "OPENAI_BASE_URL", path="/v1"),
+    Provider("anthropic", ("api.anthropic.com",), "ANTHROPIC_BASE_URL", added="/v1"),
+    Provider("groq", ("api.groq.com",), "GROQ_BASE_URL", added="/openai/v1"),
+    Provider(
+        "gemini", ("generativelanguage.googleapis.com", "*aiplatform.googleapis.com"), "GOOGLE_GEMINI_BASE_URL",
+        added="/v1beta", objects=True,
+    ),
+    Provider("bedrock", ("bedrock-runtime.*.amazonaws.com",), "AWS_ENDPOINT_URL_BEDROCK_RUNTIME", objects=True),
+    Provider("cohere", ("api.cohere.com", "api.cohere.ai"), "CO_API_URL", added="/v2"),
+    Provider("together", ("api.together.ai", "api.together.xyz"), "TOGETHER_BASE_URL", path="/v1"),
+    Provider("mistral", ("api.mistral.ai",)),
+    Provider("fireworks", ("api.fireworks.ai",)),
+    Provider("openrouter", ("openrouter.ai",)),
+    Provider("deepseek", ("api.deepseek.com",)),
+    Provider("xai", ("api.x.ai",)),
 )  # fmt: skip
-"""Addresses of providers of models."""
+
+
+def provider_of(host: str) -> Provider | None:
+    """The provider that has this address, be it an old one."""
+    bare = host.partition(":")[0]
+    return next((each for each in PROVIDERS if any(fnmatchcase(bare, known) for known in each.hosts)), None)
+
+
+def format_at(host: str, path: str) -> Format | None:
+    """The format of a request to the path at a provider's address."""
+    found, provider = format_of(path), provider_of(host)
+    return _MISTRAL if found is _OPENAI and provider is not None and provider.name == "mistral" else found
 
 
 def with_objects(host: str) -> bool:
     """Tells if the calls of the models at this address have objects as arguments in each of its answers."""
-    return host.partition(":")[0] == "generativelanguage.googleapis.com"
+    found = provider_of(host)
+    return found is not None and found.objects
 
 
-def known_host(host: str) -> bool:
-    """Tells if a model's provider has this address."""
-    return host in HOSTS
+ASIDE = (
+    "/embeddings", "/completions", "/embed", "/rerank", "/moderations", ":embedContent", ":batchEmbedContents",
+    "/count_tokens", ":countTokens", "/invoke", "/invoke-with-response-stream",
+)  # fmt: skip
+"""The ends of the paths of requests to models that are no chats."""
+
+
+def asks_model(path: str, body: bytes) -> bool:
+    """True if a POST asks a model by what it says: it is a chat in one of the formats, or something else that models
+    are asked for and names one."""
+    format_ = format_of(path)
+    if format_ is None and not path.endswith(ASIDE):
+        return False
+    try:
+        given = parsed(body)
+        if format_ is None:
+            return isinstance(given.get("model"), str) or ":" in path or path.startswith("/model/")
+        format_.chat(path, "", given, body)
+    except (Refused, RecursionError, *UNREAD):
+        return False
+    return True

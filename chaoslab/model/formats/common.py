@@ -16,7 +16,7 @@ from chaoslab.base.json_text import value_of
 from chaoslab.base.phrases import phrase
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.core.stream import Events, data_of
+from chaoslab.core.stream import EVENT_STREAM, Events, data_of
 from chaoslab.model.chat import Reply, text_of
 from chaoslab.model.completion import tokens
 
@@ -127,6 +127,7 @@ class Format(ABC):
 
     name: ClassVar[str]
     dialog: ClassVar[Dialog] = CHAT
+    stream_type: ClassVar[str] = EVENT_STREAM
 
     @abstractmethod
     def serves(self, path: str) -> bool:

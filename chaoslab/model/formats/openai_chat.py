@@ -164,3 +164,12 @@ class GroqChat(OpenaiChat):
 
     def known_errors(self) -> Mapping[int, ErrorReply]:
         return groq.ERRORS | {QUOTA: groq.INSUFFICIENT_QUOTA}
+
+
+class MistralChat(OpenaiChat):
+    """Mistral's `POST /v1/chat/completions`, whose streams have whole calls."""
+
+    name = "Mistral chat completions"
+
+    def stream(self, answer: Answer) -> Iterator[bytes]:
+        return self._completion(answer).stream(answer.created, whole=True)

@@ -13,12 +13,14 @@ from aiohttp.web_protocol import RequestHandler
 from chaoslab.core.stream import Parts
 from chaoslab.seams.gateway.rewriting import Rewriting
 from chaoslab.seams.services.line import Seen
-from chaoslab.seams.services.messages import Fields, is_stream
+from chaoslab.seams.services.messages import Fields, cutter, is_stream
 from chaoslab.seams.services.seam import ServiceAttempt
 from chaoslab.seams.services.stream_view import StreamView
-from chaoslab.seams.services.web_socket import UPGRADED, Messages
-from chaoslab.wire.body import BODY_MAX
+from chaoslab.seams.services.web_socket import UPGRADED
 from chaoslab.wire.http1 import BODILESS, HOP_BY_HOP, chunk, spelt
+
+AT_ONCE = struct.pack("ii", 1, 0)
+"""The value of SO_LINGER with which a connection ends in a reset."""
 
 
 class Client:
@@ -61,7 +63,7 @@ class Client:
         head = spelt(f"HTTP/1.1 {status} {reason}", self._rewriting.answered(fields))
         self._answer = status, given, []
         if upgraded or is_stream(given):
-            self._stream = StreamView(self._attempt.began_s, Messages() if upgraded else None)
+            self._stream = StreamView(self._attempt.began_s, cutter(status, given))
         if bodiless:
             await self._sent(head, b"")
             while await parts.take() is not None:
@@ -92,7 +94,7 @@ class Client:
             raise
         self._size += len(data)
         assert self._answer is not None
-        if self._kept < BODY_MAX and self._answer[0] != UPGRADED:
+        if self._kept < self._attempt.reads and self._answer[0] != UPGRADED:
             self._kept += len(part)
             self._answer[2].append(part)
         if self._stream is not None and part:
@@ -115,5 +117,5 @@ def reset(line: RequestHandler) -> None:
     """Ends a connection without a word, as a process that dies does: its client reads a reset."""
     transport = line.transport
     if transport is not None:
-        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
         transport.abort()

@@ -1,45 +1,117 @@
-"""The levers of a gateway that stands: what goes on, and the end of all faults or of one.
+"""The levers of a gateway that stands, and the bounds after which it makes no more faults.
 
-They are asked for below the path `/.chaoslab/TOKEN/`, which is printed at the start. Each takes effect with the next
-request, and is written down.
+The levers are asked for below the path `/.chaoslab/TOKEN/`, which is printed at the start. Each takes effect with the
+next request, and is written down.
 """
 
 from __future__ import annotations
 
 import os
+import re
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hmac import compare_digest
 from typing import Any
 from urllib.parse import unquote
 
+from chaoslab.base import parsers
 from chaoslab.core.plan import Candidates, Injection
+from chaoslab.seams.services.line import Seen
 from chaoslab.seams.services.seam import ServiceSeam
 
 PATH = "/.chaoslab/"
-LEVERS = "status, faults, pause, resume, stop, faults/NAME/off and faults/NAME/on"
+LEVERS = "status, faults, pause, resume, stop, renew, faults/NAME/off, faults/NAME/on and faults/NAME/chance/0.5"
+RATED_MIN = 10
+"""The fewest requests that have a rate of errors."""
 _NONE = Candidates(())
+_STOP_IF = re.compile(r"\s*(\w+)\s*>\s*(\d+(?:\.\d+)?)\s*(%?)\s+over\s+(.+)")
+_LIKE = "as in 'error_rate > 0.2 over 60s'"
 Answer = tuple[int, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class StopIf:
+    """A share of failed requests (0–1) above which no more faults are made, and the time over which it is taken, in
+    seconds."""
+
+    share: float
+    over_s: float
+
+    @classmethod
+    def of(cls, text: str) -> StopIf:
+        """The bound in a text such as "error_rate > 0.2 over 60s".
+
+        Raises:
+            ValueError: it is none; the message says what it should be.
+        """
+        found = _STOP_IF.fullmatch(text)
+        measure = re.match(r"\s*(\w+)", text)
+        if measure is not None and measure[1] != "error_rate":
+            raise ValueError(f"--stop-if knows error_rate alone, and not {measure[1][:40]}: {_LIKE}")
+        if found is None:
+            raise ValueError(f"--stop-if {text[:60]!r} should be a measure, a bound and a time, {_LIKE}")
+        try:
+            share, over_s = float(found[2]) / (100 if found[3] else 1), parsers.duration(found[4])
+        except ValueError as error:
+            raise ValueError(f"--stop-if {text[:60]!r} should have {error}, {_LIKE}") from None
+        if share >= 1 or not over_s:
+            raise ValueError(f"--stop-if {text[:60]!r} can never hold: a share below 1 and a time above 0, {_LIKE}")
+        return cls(share, over_s)
+
+    def __str__(self) -> str:
+        return f"error_rate > {self.share:g} over {self.over_s:g} s"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The ends of all faults: their number, a time in seconds, a share of failed requests, and the longest time between
+    two renewals of whoever answers for them."""
+
+    faults_max: int | None = None
+    until_s: float | None = None
+    stop_if: StopIf | None = None
+    lease_s: float | None = None
+
+
+class Rate:
+    """The share of failed requests over a time that moves on, in twenty steps."""
+
+    def __init__(self, over_s: float) -> None:
+        self._over_s, self._steps = over_s, deque[list[float]]()
+
+    def add(self, now_s: float, *, failed: bool) -> float:
+        """The share with one request more; 0 for too few."""
+        if not self._steps or now_s - self._steps[-1][0] > self._over_s / 20:
+            self._steps.append([now_s, 0, 0])
+        self._steps[-1][1] += 1
+        self._steps[-1][2] += failed
+        while now_s - self._steps[0][0] > self._over_s:
+            self._steps.popleft()
+        made = sum(each[1] for each in self._steps)
+        return sum(each[2] for each in self._steps) / made if made >= RATED_MIN else 0.0
 
 
 @dataclass
 class Controls:
-    """The levers. `tell` writes a line down; `stop` ends the gateway. `faults_max`: the most faults that are made;
-    `until_s`: the moment on the seam's clock after which none is, or None."""
+    """The levers. `tell` writes a line down; `stop` ends what the gateway is for; without it, there are no levers."""
 
     seam: ServiceSeam
     tell: Callable[[str], object]
-    stop: Callable[[], object]
-    faults_max: int | None = None
-    until_s: float | None = None
+    stop: Callable[[], object] | None
+    bounds: Bounds
     paused: bool = False
     off: set[str] = field(default_factory=set)
+    chances: dict[str, float] = field(default_factory=dict)
     token: str = field(default_factory=lambda: os.urandom(16).hex(), repr=False)
 
     def __post_init__(self) -> None:
         self.seam.limit = self.limited
-        self._told = ""
-        self._left: dict[tuple[Injection, ...], Candidates] = {}
+        self._told = self._over = ""
+        self._left: dict[int, Candidates] = {}
+        self.now: Callable[[], float] = self.seam.clock.monotonic
+        self._began_s = self.renewed_s = self.now()
+        self._rate = Rate(self.bounds.stop_if.over_s) if self.bounds.stop_if is not None else None
 
     def limited(self, reach: Candidates) -> Candidates:
         """Those of the injections that may hit now."""
@@ -49,17 +121,38 @@ class Controls:
             self.tell(f"no more faults: {why}")
         if why or self.paused:
             return _NONE
-        if not self.off:
+        if not self.off and not self.chances:
             return reach
-        kept = tuple(each for each in reach if each.name not in self.off)
-        return self._left.setdefault(kept, Candidates(kept))  # the memory of a trial knows them by their identity
+        if id(reach) not in self._left:  # the memory of a trial knows them by their identity, and keeps them
+            self._left[id(reach)] = Candidates(self._now(each) for each in reach if each.name not in self.off)
+        return self._left[id(reach)]
+
+    def saw(self, seen: Seen) -> None:
+        """Takes the end of a request on its client's side."""
+        if self._rate is None:
+            return
+        failed = seen.answer is None or seen.answer[0] >= 400 or seen.error is not None
+        share = self._rate.add(self.now(), failed=failed)
+        assert self.bounds.stop_if is not None
+        if share > self.bounds.stop_if.share and not self._over:
+            self._over = f"{share:.0%} of the requests failed (--stop-if {self.bounds.stop_if})"
+
+    def _now(self, injection: Injection) -> Injection:
+        chance = self.chances.get(injection.name)
+        return injection if chance is None else replace(injection, chance=chance)
 
     def _ended(self) -> str:
-        """The reason for which no faults are made any more; empty if there is none."""
-        if self.faults_max is not None and self._made() >= self.faults_max:
-            return f"--max-faults {self.faults_max} is reached"
-        over = self.until_s is not None and self.seam.clock.monotonic() >= self.until_s
-        return "the time of --until is over" if over else ""
+        """The reason for which no faults are made any more; empty if there is none. It stays."""
+        now_s, bounds = self.now(), self.bounds
+        if self._over:
+            return self._over
+        if bounds.faults_max is not None and self._made() >= bounds.faults_max:
+            return f"--max-faults {bounds.faults_max} is reached"
+        if bounds.until_s is not None and now_s - self._began_s >= bounds.until_s:
+            return "the time of --until is over"
+        if bounds.lease_s is not None and now_s - self.renewed_s >= bounds.lease_s:
+            self._over = f"nobody renewed the lease of {bounds.lease_s:g} s"
+        return self._over
 
     def _made(self) -> int:
         return sum(met.times for met in self.seam.memory.met.values())
@@ -73,25 +166,52 @@ class Controls:
             case "GET", ["status"]:
                 pass
             case "GET", ["faults"]:
-                return 200, {"faults": [self._fault(each.name) for each in self.seam.plan.injections]}
+                return 200, {"faults": [self._fault(each) for each in self.seam.plan.injections]}
             case "POST", ["pause" | "resume" as way]:
                 self.paused = way == "pause"
                 self.tell(f"control: {way}d")
-            case "POST", ["stop"]:
+            case "POST", ["stop"] if self.stop is not None:
                 self.tell("control: stopped")
                 self.stop()
-            case "POST", ["faults", name, "off" | "on" as way] if self._known(name):
-                self.off = self.off - {name} if way == "on" else self.off | {name}
-                self.tell(f"control: '{name}' is {way}")
-                return 200, self._fault(name)
+            case "POST", ["renew"]:
+                if not self._ended():
+                    self.renewed_s = self.now()
+            case "POST", ["faults", name, *change] if (found := self._named(name)) is not None:
+                if (refused := self._changed(found, change)) is not None:
+                    return refused
+                return 200, self._fault(found)
             case _:
                 return 404, {"error": f"{method} {'/'.join(lever)[:80]} is no lever: {LEVERS}"}
         ended = self._ended()
         return 200, {"paused": self.paused, "ended": ended, "faults": self._made(), "under_way": len(self.seam.open)}
 
-    def _known(self, name: str) -> bool:
-        return any(each.name == name for each in self.seam.plan.injections)
+    def _changed(self, injection: Injection, change: list[str]) -> Answer | None:
+        """Changes one injection; an answer if that cannot be."""
+        name = injection.name
+        match change:
+            case ["off" | "on" as way]:
+                self.off = self.off - {name} if way == "on" else self.off | {name}
+                self.tell(f"control: '{name}' is {way}")
+            case ["chance", text]:
+                try:
+                    chance = parsers.bounded(text, 0.0, 1.0, "a chance from 0 to 1")
+                except ValueError as error:
+                    return 400, {"error": f"{text[:60]!r} should be {error}"}
+                if not injection.may_hit:
+                    return 400, {"error": f"'{name}' has the chance 0 in the plan: begin above it, and pause"}
+                self.tell(f"control: '{name}' has the chance {chance:g}, after {self._now(injection).chance:g}")
+                self.chances[name] = chance
+            case _:
+                return 404, {"error": f"POST {'/'.join(change)[:80]} is no lever of a fault: {LEVERS}"}
+        self._left.clear()
+        return None
 
-    def _fault(self, name: str) -> dict[str, Any]:
-        met = self.seam.memory.met.get(name)
-        return {"name": name, "on": name not in self.off, "hits": met.times if met is not None else 0}
+    def _named(self, name: str) -> Injection | None:
+        return next((each for each in self.seam.plan.injections if each.name == name), None)
+
+    def _fault(self, injection: Injection) -> dict[str, Any]:
+        name, met = injection.name, self.seam.memory.met.get(injection.name)
+        return {
+            "name": name, "on": name not in self.off, "chance": self._now(injection).chance,
+            "hits": met.times if met is not None else 0,
+        }  # fmt: skip

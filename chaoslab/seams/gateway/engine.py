@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from threading import Event, Thread
 from typing import Any
@@ -25,7 +25,7 @@ from chaoslab.seams.gateway.client import Client, reset
 from chaoslab.seams.gateway.controls import PATH
 from chaoslab.seams.gateway.requests import refusal, split
 from chaoslab.seams.gateway.rewriting import Rewriting
-from chaoslab.seams.gateway.routes import unknown
+from chaoslab.seams.gateway.routes import Route, proxy_for, unknown
 from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.gateway.upstream import FIELDS_MAX, Answered, Broken, Said, Switched, Take, Upstream
 from chaoslab.seams.services.messages import Fields, HttpRequest
@@ -33,16 +33,17 @@ from chaoslab.seams.services.seam import ServiceAttempt
 from chaoslab.seams.services.seam import Take as Taking
 from chaoslab.seams.services.web_socket import UPGRADED
 from chaoslab.wire.body import BODY_MAX
-from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, PART_MAX, spelt
+from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, PART_MAX
 
 LEFT_S = 0.25
 """The time from the end of a client's own direction until it has left, in seconds: some end theirs with the request,
 and still take the answer."""
+Beside = Callable[[], Coroutine[None, None, None]]
 _CLOSES = 0x8
 """The first half byte of the frame that ends a WebSocket."""
 
 
-class _Sent:
+class Sent:
     """The end of an exchange whose answer was sent already, in the form of an answer of aiohttp's."""
 
     def __init__(self, *, keep_alive: bool) -> None:
@@ -53,25 +54,28 @@ class _Sent:
     async def write_eof(self) -> None: ...
 
 
-class _Connection(RequestHandler):
+class Connection(RequestHandler):
     """A client's connection, and those to the services that it asks. `left`: it has ended its own direction."""
 
     __slots__ = ("exchange", "left", "upstreams")
 
-    def __init__(self, server: _Server) -> None:
+    def __init__(self, server: Server) -> None:
         super().__init__(
             server, loop=asyncio.get_running_loop(), auto_decompress=False, read_bufsize=PART_MAX,
             max_line_size=HEAD_MAX, max_field_size=HEAD_MAX, max_headers=FIELDS_MAX,
             access_log=None,  # type: ignore[arg-type]  # which means none
         )  # fmt: skip
-        self.upstreams: dict[str, Upstream] = {}
+        self.upstreams: dict[Route, Upstream] = {}
         self.exchange: Exchange | None = None
         self.left = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         assert isinstance(transport, asyncio.WriteTransport)
-        transport.set_write_buffer_limits(0)  # what was sent is with the system, so what a client took is known
+        secure = self.ssl_context is not None  # whose transport takes a limit of 0 for one that is always reached
+        transport.set_write_buffer_limits(
+            int(secure), 0
+        )  # what was sent is with the system, so what was taken is known
 
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
@@ -96,6 +100,8 @@ class _Connection(RequestHandler):
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """Keeps the connection for the answers to what was asked."""
+        if self.transport is None or self.ssl_context is not None:  # TLS knows no half of a connection
+            return None
         request, waiter = self._current_request, self._waiter
         idle = not self._request_count if waiter is None else not waiter.done()
         if idle or self._payload_parser is not None or (request is not None and not request.content.is_eof()):
@@ -114,15 +120,13 @@ class _Connection(RequestHandler):
             self.force_close()
         else:
             self.say(status, f"this is no HTTP/1.1: {message.strip().splitlines()[0].rstrip(':')}")
-        return _Sent(keep_alive=False)  # type: ignore[return-value]  # it has all that is asked of one
+        return Sent(keep_alive=False)  # type: ignore[return-value]  # it has all that is asked of one
 
-    def say(self, status: int, words: str | dict[str, Any]) -> _Sent:
+    def say(self, status: int, words: str | dict[str, Any]) -> Sent:
         """Answers with the gateway's own words, or JSON, and nothing comes after."""
-        said = Said(status, words)
-        head = spelt(f"HTTP/1.1 {status} {phrase(status, '')}", [*said.fields, ("Connection", "close")])
         if self.transport is not None:
-            self.transport.write(head + said.ready())
-        return _Sent(keep_alive=False)
+            self.transport.write(Said(status, words).spelt())
+        return Sent(keep_alive=False)
 
     @property
     def asked_more(self) -> bool:
@@ -130,7 +134,7 @@ class _Connection(RequestHandler):
         return bool(self._messages)
 
 
-class _Server(web.Server):
+class Server(web.Server):
     """The server of one port. `only`: the route whose port it is; empty for that of all."""
 
     def __init__(self, gateway: Gateway, only: str) -> None:
@@ -138,11 +142,11 @@ class _Server(web.Server):
         self._gateway, self._only = gateway, only
 
     def __call__(self) -> RequestHandler:
-        return _Connection(self)
+        return Connection(self)
 
-    async def _answer(self, request: web.BaseRequest) -> _Sent:
+    async def _answer(self, request: web.BaseRequest) -> Sent:
         line = request.protocol
-        assert isinstance(line, _Connection)
+        assert isinstance(line, Connection)
         try:
             return await self._answered(request, line)
         except (OSError, RequestPayloadError) as error:
@@ -151,23 +155,40 @@ class _Server(web.Server):
         except Through:  # the log is lost: whoever reads it is told
             pass
         line.force_close()
-        return _Sent(keep_alive=False)
+        return Sent(keep_alive=False)
 
-    async def _answered(self, request: web.BaseRequest, line: _Connection) -> _Sent:
-        fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.raw_headers]
-        said = {name.lower(): value for name, value in fields}
-        host, old = said.get("host", ""), request.version < (1, 1)
+    def led(
+        self, line: Connection, method: str, target: str, said: Mapping[str, str], *, old: bool
+    ) -> tuple[Route, str, Rewriting] | Sent:
+        """The route of a request, its path there and the rewriting of the answer; or the gateway's own answer. `said`:
+        the request's fields, by their names in lower case; `old`: it is in HTTP/1.0."""
+        host, gateway = said.get("host", ""), self._gateway
         if (host or not old) and (refused := refusal(said.get("origin", ""), host.lower())) is not None:
             return line.say(403, refused)
-        target = request.raw_path.encode("utf-8", "surrogateescape").decode("latin-1")
-        controls = self._gateway.controls
-        if controls is not None and not self._only and target.startswith(PATH):
-            with self._gateway.lock:
-                status, answer = controls.asked(request.method, target)
+        if (
+            not self._only
+            and (controls := gateway.controls) is not None
+            and controls.stop is not None
+            and target.startswith(PATH)
+        ):
+            with gateway.lock:
+                status, answer = controls.asked(method, target)
             return line.say(status, answer)
         name, path = split(target, self._only)
-        if name not in self._gateway.routes:
-            return line.say(404, unknown(name, self._gateway.routes))
+        if name not in gateway.routes:
+            return line.say(404, unknown(name, gateway.routes))
+        own = f"http://{host}" if host else gateway.addresses.get(self._only, gateway.address)
+        own = own if self._only else f"{own}/{name}"
+        return gateway.routes[name], path, Rewriting(gateway.routes[name], own, gateway.routes, gateway.prefixes)
+
+    async def _answered(self, request: web.BaseRequest, line: Connection) -> Sent:
+        said = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in request.raw_headers}
+        old = request.version < (1, 1)
+        target = request.raw_path.encode("utf-8", "surrogateescape").decode("latin-1")
+        led = self.led(line, request.method, target, said, old=old)
+        if isinstance(led, Sent):
+            return led
+        route, path, rewriting = led
         if said.get("expect", "").lower() == "100-continue" and line.transport is not None:
             line.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         if line.left and not request.content.is_eof():
@@ -175,18 +196,11 @@ class _Server(web.Server):
         body, rest = await _read(request.content)
         length = CHUNKED if "transfer-encoding" in said else int(said.get("content-length", 0))
         asked = HttpRequest(request.method, path, list(request.raw_headers), b"" if rest else body)
-        exchange = Exchange(self._gateway, line, name, body, rest, length)
-        attempt = self._gateway.asked(name, asked, exchange)
+        exchange = Exchange(self._gateway, line, route, body, rest, length)
+        attempt = self._gateway.asked(route.name, asked, exchange)
         if attempt is None:
             line.force_close()
-            return _Sent(keep_alive=False)
-        own = f"http://{host}" if host else self._gateway.addresses.get(self._only, self._gateway.address)
-        rewriting = Rewriting(
-            self._gateway.routes[name],
-            own if self._only else f"{own}/{name}",
-            self._gateway.routes,
-            self._gateway.prefixes,
-        )
+            return Sent(keep_alive=False)
         client = Client(line, attempt, rewriting, old=old, closes=not request.keep_alive)
         self._gateway.under_way[id(attempt)] = attempt
         try:
@@ -196,22 +210,23 @@ class _Server(web.Server):
             line.exchange = None
             if line.transport is None:
                 line.close_upstreams()
-        return _Sent(keep_alive=goes_on and (not line.left or line.asked_more))
+        return Sent(keep_alive=goes_on and (not line.left or line.asked_more))
 
 
 async def _read(content: StreamReader) -> tuple[bytes, Take | None]:
     """The body, or its beginning and what gives the rest if it is larger than what is kept."""
-    kept = bytearray()
-    while len(kept) <= BODY_MAX:
+    kept, size = list[bytes](), 0
+    while size <= BODY_MAX:
         part = await content.readany()
         if not part:
-            return bytes(kept), None
-        kept += part
+            return b"".join(kept), None
+        kept.append(part)
+        size += len(part)
 
     async def rest() -> bytes | None:
         return await content.readany() or None
 
-    return bytes(kept), rest
+    return b"".join(kept), rest
 
 
 class Exchange:
@@ -221,7 +236,7 @@ class Exchange:
     trip_s = 0.0
 
     def __init__(
-        self, gateway: Gateway, line: _Connection, route: str, body: bytes, rest: Take | None, length: int
+        self, gateway: Gateway, line: Connection, route: Route, body: bytes, rest: Take | None, length: int
     ) -> None:
         self._gateway, self._line, self._route = gateway, line, route
         self._body, self._rest, self._length = body, rest, length
@@ -250,8 +265,7 @@ class Exchange:
             how = "left"
         if how == "timed_out" and not self._lapsed and not client.gone:
             await self.wait(self._gateway.seam.timeout_s)
-        with self._gateway.lock:
-            attempt.ended(client.seen("left" if how == "timed_out" else how))
+        self._gateway.ended(attempt, client.seen("left" if how == "timed_out" else how))
         if self._leaving is not None:
             self._leaving.cancel()
         if self._upstream is not None:
@@ -327,8 +341,7 @@ class Exchange:
     def _gave_up(self) -> None:
         """Ends the attempt, since its client has left. Its service may do its work all the same."""
         if self._attempt is not None and self._client is not None and not self._attempt.over:
-            with self._gateway.lock:
-                self._attempt.ended(self._client.seen("left"))
+            self._gateway.ended(self._attempt, self._client.seen("left"))
         self._left.set()
 
     # The line of an attempt.
@@ -343,9 +356,8 @@ class Exchange:
         assert attempt is not None
         shared = self._gateway
         if self._route not in line.upstreams:
-            line.upstreams[self._route] = Upstream(
-                shared.routes[self._route], shared.timeout_s, shared.hasty, shared.proxies.get(self._route, "")
-            )
+            proxy = proxy_for(self._route, shared.environment)
+            line.upstreams[self._route] = Upstream(self._route, shared.timeout_s, shared.hasty, proxy)
         self._upstream = upstream = line.upstreams[self._route]
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers]
         if attempt.hit or attempt.of_model or attempt.message is not None:  # whoever reads the answer wants it unpacked
@@ -407,14 +419,17 @@ class _Taken:
 
 
 @asynccontextmanager
-async def _serving(gateway: Gateway, listeners: Mapping[str, socket.socket]) -> AsyncIterator[None]:
-    """A context in which the listeners answer. Afterwards all connections are closed."""
+async def _serving(
+    gateway: Gateway, listeners: Mapping[str, socket.socket], beside: Beside | None
+) -> AsyncIterator[None]:
+    """A context in which the listeners answer, and `beside` runs. Afterwards all connections are closed."""
     loop = asyncio.get_running_loop()
-    servers = [_Server(gateway, only) for only in listeners]
+    servers = [Server(gateway, only) for only in listeners]
     open_ = [
         await loop.create_server(server, sock=listener, backlog=1024)
         for server, listener in zip(servers, listeners.values(), strict=True)
     ]
+    task = loop.create_task(beside()) if beside is not None else None
     try:
         yield
     finally:
@@ -423,6 +438,8 @@ async def _serving(gateway: Gateway, listeners: Mapping[str, socket.socket]) -> 
         for server in servers:
             for line in server.connections:
                 line.force_close()
+        if task is not None:
+            task.cancel()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
@@ -430,13 +447,14 @@ async def _serving(gateway: Gateway, listeners: Mapping[str, socket.socket]) -> 
 
 
 @contextmanager
-def running(gateway: Gateway, listeners: Mapping[str, socket.socket]) -> Iterator[None]:
-    """A context with a thread in which the gateway answers at these listeners, by the route whose port each is."""
+def running(gateway: Gateway, listeners: Mapping[str, socket.socket], beside: Beside | None = None) -> Iterator[None]:
+    """A context with a thread in which the gateway answers at these listeners, by the route whose port each is.
+    `beside` runs in its loop."""
     ready, over = Event(), Event()
     loop = asyncio.new_event_loop()
 
     async def serve() -> None:
-        async with _serving(gateway, listeners):
+        async with _serving(gateway, listeners, beside):
             ready.set()
             await stop.wait()
 

@@ -25,7 +25,7 @@ class Rewriting:
 
     def answered(self, fields: Fields) -> Fields:
         """The fields of an answer as the client gets them."""
-        if not any(name.lower() in _REWRITTEN for name, _ in fields):
+        if self._own == self._route.url or not any(name.lower() in _REWRITTEN for name, _ in fields):
             return fields
         return [(name, self._field(name.lower(), value)) for name, value in fields]
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
+from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # documented all the same
 
 from chaoslab.base.registry import did_you_mean
 from chaoslab.base.secrets import printed
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_HOST = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?(?::[0-9]{1,5})?")
 PORTS = {"http": 80, "https": 443}
 CONNECT_S = 10.0
 """The longest time that a connection to a service takes, in seconds."""
@@ -43,20 +45,44 @@ class Route:
         return f"{self.scheme}://{self.authority}{self.base}"
 
 
-def route(text: str) -> Route:
-    """The route in a text such as "crm=http://127.0.0.1:9000".
+def is_host(name: str) -> bool:
+    """True if the name is a host's, as in api.openai.com or crm:8080, and not one that a route was given."""
+    return _HOST.fullmatch(name) is not None and (name == "localhost" or "." in name or ":" in name)
+
+
+def of_host(name: str) -> Route:
+    """The route of a host that is asked at its own address.
+
+    Raises:
+        ValueError: its port is none.
+    """
+    host, _, number = name.partition(":")
+    port = int(number or PORTS["https"])
+    if not 0 < port < 65536:
+        raise ValueError(f"the host {name} should have a port from 1 to 65535")
+    return Route(name, "https" if port == PORTS["https"] else "http", host, port)
+
+
+def route(text: str, *, hosts: bool = False) -> Route:
+    """The route in a text such as "crm=http://127.0.0.1:9000". `hosts`: a host may be one, as in api.openai.com, with
+    another address in its place or without.
 
     Raises:
         ValueError: it is none; the message says what it should be.
     """
+    if hosts and _HOST.fullmatch(text):
+        return of_host(text)
     text = printed.mask(text) if "@" in text else text
     name, equals, url = text.partition("=")
     like = "as in crm=http://127.0.0.1:9000"
     if not equals:
         lacks = "name" if "://" in text else "URL"
-        raise ValueError(f"the route {text[:80]!r} has no {lacks}: {like}")
-    if not _NAME.fullmatch(name):
-        raise ValueError(f"the route {text[:80]!r} has a wrong name: small letters, digits, - and _, {like}")
+        hint = "; a host alone needs the proxy" if is_host(text) else ""
+        raise ValueError(f"the route {text[:80]!r} has no {lacks}: {like}{hint}")
+    if not (_HOST if hosts else _NAME).fullmatch(name):
+        hint = "; a host needs the proxy" if is_host(name) else ""
+        raise ValueError(f"the route {text[:80]!r} has a wrong name: small letters, digits, - and _, {like}{hint}")
+    of_host(name)
     parts = urlsplit(url)
     if parts.scheme not in PORTS:
         raise ValueError(f"the route {name} goes to {url[:80]!r}: it should begin with http:// or https://, {like}")
@@ -69,19 +95,19 @@ def route(text: str) -> Route:
     return Route(name, parts.scheme, parts.hostname, port or PORTS[parts.scheme], parts.path.rstrip("/"))
 
 
-def routes(texts: Iterable[str]) -> dict[str, Route]:
-    """The routes by name.
+def routes(texts: Iterable[str], *, hosts: bool = False) -> dict[str, Route]:
+    """The routes by name. `hosts`: as in `route`; there may be none then.
 
     Raises:
         ValueError: one is wrong, two have one name, or there is none.
     """
     found: dict[str, Route] = {}
     for text in texts:
-        each = route(text)
+        each = route(text, hosts=hosts)
         if each.name in found:
             raise ValueError(f"two routes are called {each.name}: each needs a name of its own")
         found[each.name] = each
-    if not found:
+    if not found and not hosts:
         raise ValueError("no route is given: --route NAME=URL, as in --route crm=http://127.0.0.1:9000")
     return found
 
@@ -92,6 +118,16 @@ def unknown(name: str, known: Iterable[str]) -> str:
     return f"no route is called '{name[:60]}': {did_you_mean(name, names)}" if name else (
         f"the path names no route: it should begin with {' or '.join(f'/{each}/' for each in names)}"
     )  # fmt: skip
+
+
+def proxy_for(route: Route, environment: Mapping[str, str]) -> str:
+    """The address of the proxy over which the route's service is asked, as the environment has it; empty if there is
+    none."""
+    own = {name.lower(): value for name, value in environment.items() if value}
+    proxy = own.get(f"{route.scheme}_proxy") or own.get("all_proxy") or ""
+    if route.near or not proxy or proxy_bypass_environment(route.host, {"no": own.get("no_proxy", "")}):
+        return ""
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 def check_reached(route: Route, *, only_here: bool = False) -> None:

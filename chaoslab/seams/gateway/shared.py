@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Condition, Lock
+from typing import TYPE_CHECKING
 
 from chaoslab.seams.gateway.controls import Controls
 from chaoslab.seams.gateway.routes import Route
-from chaoslab.seams.services.line import Line
+from chaoslab.seams.services.line import Line, Seen
 from chaoslab.seams.services.messages import HttpRequest
-from chaoslab.seams.services.passed import Tell, asked
+from chaoslab.seams.services.passed import Tell, asked, unread
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
+
+if TYPE_CHECKING:
+    from chaoslab.seams.gateway.trust import Trust
 
 
 @dataclass
@@ -32,9 +36,15 @@ class Gateway:
     tell: Tell | None = None
     under_way: dict[int, ServiceAttempt] = field(default_factory=dict)
     """The exchanges that are not over, by the attempt's id."""
-    proxies: Mapping[str, str] = field(default_factory=dict)
-    """The addresses of the proxies over which routes' services are asked."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """The variables that name the proxies over which services are asked."""
+    warn: Callable[[str], object] = lambda _: None
+    """Writes a warning down."""
     controls: Controls | None = None
+    proxy: str = ""
+    """The address of the proxy for programs, if there is one."""
+    trust: Trust | None = None
+    """The proxy's authority."""
     hasty: set[str] = field(default_factory=set)
     """The routes whose services close their connections without saying so."""
     calm: Condition = field(default_factory=Condition)
@@ -67,6 +77,16 @@ class Gateway:
             self.calm.notify_all()
 
     def asked(self, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
-        """The attempt that a request is; None outside of a trial."""
+        """The attempt that a request is; None outside of a trial. One to a service that is no route is not noted."""
         with self.lock:
+            if name not in self.routes:
+                return unread(self.seam, name, request)
             return asked(self.seam, name, request, line, self.tell)
+
+    def ended(self, attempt: ServiceAttempt, seen: Seen) -> None:
+        """Takes the end of an exchange on its client's side."""
+        with self.lock:
+            if not attempt.over:
+                attempt.ended(seen)
+                if self.controls is not None and attempt.name in self.routes:
+                    self.controls.saw(seen)

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cache
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from aiohttp import ClientError, ClientOSError, ServerDisconnectedError, http_exceptions
 from aiohttp.client_proto import ResponseHandler
@@ -111,7 +111,7 @@ class Upstream:
         if self._proxy.hostname and self.route.scheme == "http":
             first, others = head.split(b"\r\n", 1)
             absolute = first.replace(b" ", b" http://" + self.route.authority.encode(), 1)
-            head = absolute + b"\r\n" + spelt("", self._pass())[2:-2] + others
+            head = absolute + b"\r\n" + spelt("", credentials(self._proxy))[2:-2] + others
         try:
             kept = await self._connected()
         except _ERRORS as error:
@@ -161,7 +161,7 @@ class Upstream:
         """TLS with the service through a proxy."""
         loop, where = asyncio.get_running_loop(), f"{self.route.host}:{self.route.port}"
         protocol.set_response_params(read_until_eof=True)
-        _write(protocol, spelt(f"CONNECT {where} HTTP/1.1", [("Host", where), *self._pass()]))
+        _write(protocol, spelt(f"CONNECT {where} HTTP/1.1", [("Host", where), *credentials(self._proxy)]))
         message, _ = await protocol.read()
         if message.code != 200:
             where = f"the upstream {self.route.name} ({self.route.url})"
@@ -172,13 +172,6 @@ class Upstream:
         assert inner is not None
         secure.connection_made(inner)
         return secure
-
-    def _pass(self) -> Fields:
-        """The proxy's name and password, as a field."""
-        if not self._proxy.username:
-            return []
-        name, word = unquote(self._proxy.username), unquote(self._proxy.password or "")
-        return [("Proxy-Authorization", "Basic " + b64encode(f"{name}:{word}".encode()).decode())]
 
     def _closed_by_service(self) -> None:
         """Notes a service that did not keep its connection, though it had not said so. Its next one is not kept either:
@@ -194,7 +187,11 @@ class Upstream:
             read_bufsize=PART_MAX, max_line_size=HEAD_MAX, max_field_size=HEAD_MAX, max_headers=FIELDS_MAX,
         )  # fmt: skip
         last = b"0\r\n\r\n" if chunked and rest is None else b""
-        _write(protocol, head + (chunk(body) if chunked and body else body) + last)
+        sent = chunk(body) if chunked and body else body
+        if len(sent) > PART_MAX:  # which costs less than one copy more of it
+            _write(protocol, head)
+            head = b""
+        _write(protocol, head + sent + last)
         if rest is None:
             protocol.start_timeout()
         else:
@@ -252,7 +249,7 @@ class Upstream:
             return Broken(502, f"{said} does not speak HTTP/1.1: {error.message.splitlines()[0]}")
         if isinstance(error, socket.gaierror):
             return Broken(502, f"{said} is not found: {error.strerror}")
-        return Broken(502, f"{said} gave no answer: {_why(error)}")
+        return Broken(502, f"{said} gave no answer: {why(error)}")
 
     def close(self) -> None:
         protocol, self._protocol = self._protocol, None
@@ -263,12 +260,14 @@ class Upstream:
             self._pump = None
 
 
-def _why(error: BaseException) -> str:
+def why(error: BaseException) -> str:
     """The reason that the system gives, in words."""
     if isinstance(error, OSError):
         number = error.errno or next(iter(re.findall(r"\[Errno (\d+)\]", str(error))), None)
-        if number is not None:  # asyncio lists the errors of all addresses
-            return os.strerror(int(number))
+        if number:  # asyncio lists the errors of all addresses
+            return os.strerror(int(number)) if not isinstance(error, socket.gaierror) else str(error.strerror)
+        if error.strerror:
+            return error.strerror
     return "it closed the connection"
 
 
@@ -306,6 +305,14 @@ def head_for(route: Route, method: str, target: str, fields: Fields, length: int
     elif length or method in ("POST", "PUT", "PATCH"):
         sent.append(("Content-Length", str(length)))
     return spelt(f"{method} {route.base}{target} HTTP/1.1", sent)
+
+
+def credentials(proxy: SplitResult) -> Fields:
+    """The name and the password in a proxy's address, as a field."""
+    if not proxy.username:
+        return []
+    name, word = unquote(proxy.username), unquote(proxy.password or "")
+    return [("Proxy-Authorization", "Basic " + b64encode(f"{name}:{word}".encode()).decode())]
 
 
 class Answered:
@@ -384,6 +391,10 @@ class Said:
         self._left = self._body = json.dumps({"error": words} if isinstance(words, str) else words).encode()
         self.status, self.reason = status, phrase(status, "")
         self.fields: Fields = [("Content-Type", "application/json"), ("Content-Length", str(len(self._body)))]
+
+    def spelt(self) -> bytes:
+        """The answer as the last one on its connection."""
+        return spelt(f"HTTP/1.1 {self.status} {self.reason}", [*self.fields, ("Connection", "close")]) + self.ready()
 
     def ready(self) -> bytes:
         left, self._left = self._left, b""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b
+from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -13,7 +13,9 @@ from chaoslab.base.json_text import encoded, value_of
 from chaoslab.base.secrets import MASK, is_secret, of_headers, of_query
 from chaoslab.base.values import fixed
 from chaoslab.core.exchange import Failure, Reply
-from chaoslab.core.stream import EVENT_STREAM
+from chaoslab.core.frames import FRAMES, Frames
+from chaoslab.core.stream import EVENT_STREAM, Cutter, Events
+from chaoslab.seams.services.web_socket import UPGRADED, Messages
 from chaoslab.wire.body import unpacked
 from chaoslab.wire.http1 import BODILESS
 
@@ -77,7 +79,8 @@ class HttpRequest:
         """The meaning as text, to tell if another request wants the same. Of a body that is very large, or nested very
         deeply, it is a digest."""
         query, body = self.query, self.body
-        known = _intents.get((query, body))
+        short = len(query) + len(body) <= KEPT_MAX
+        known = _intents.get((query, body)) if short else None
         if known is not None and known[0] == meaning:
             return known[1]
         if len(body) <= COMPARED_MAX:
@@ -86,12 +89,12 @@ class HttpRequest:
             except RecursionError:
                 pass
             else:
-                if len(query) + len(body) <= KEPT_MAX:
+                if short:
                     if len(_intents) >= INTENTS_MAX:
                         _intents.clear()
                     _intents[query, body] = meaning, found
                 return found
-        return canonical([self.query, blake2b(self.body).hexdigest()])
+        return canonical([self.query, sha256(self.body).hexdigest()])
 
     def with_meaning(self, value: Mapping[str, Any]) -> HttpRequest:
         """The request with other arguments."""
@@ -167,4 +170,12 @@ def measured(fields: Fields, body: bytes) -> list[tuple[str, str]]:
 
 def is_stream(fields: Iterable[tuple[str, str]]) -> bool:
     """True if the headers say that the body is a stream of events."""
-    return any(name.lower() == "content-type" and value.startswith(EVENT_STREAM) for name, value in fields)
+    return any(name.lower() == "content-type" and value.startswith((EVENT_STREAM, FRAMES)) for name, value in fields)
+
+
+def cutter(status: int, fields: Iterable[tuple[str, str]]) -> Cutter:
+    """The cutter of a streamed body: into messages of a WebSocket, frames, or server-sent events."""
+    if status == UPGRADED:
+        return Messages()
+    framed = any(name.lower() == "content-type" and value.startswith(FRAMES) for name, value in fields)
+    return Frames() if framed else Events()

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from chaoslab.core import events
 from chaoslab.core.dialog import Dialog
 from chaoslab.core.exchange import Call, Reply
+from chaoslab.core.frames import FRAMES
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import EVENT_STREAM
 from chaoslab.seams.replied import replied
@@ -134,7 +135,7 @@ class ModelRequest:
 
     def read(self, reply: Reply) -> Heard:
         kind = next((text for name, text in reply.headers.items() if name.lower() == "content-type"), "")
-        streamed = kind.startswith(EVENT_STREAM)
+        streamed = kind.startswith((EVENT_STREAM, FRAMES))
         return self.format.read_stream(reply.body) if streamed else self.format.read_whole(reply.value)
 
     def estimated(self, heard: Heard) -> tuple[int, int]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from chaoslab.base.jsonable import line_of
+from chaoslab.base.jsonable import LOOKED_AT, WIDEST, line_of
 from chaoslab.base.secrets import plain
 from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Call, Observation
@@ -18,6 +18,7 @@ from chaoslab.seams.services.line import Line, Seen, Started
 from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam, Take
 from chaoslab.seams.services.wanted import Wanted
+from chaoslab.wire.body import BODY_MAX
 
 Tell = Callable[[Sequence[str]], object]
 """Writes events down, each as the text of `encode_event`."""
@@ -33,6 +34,7 @@ class PassedAttempt(ServiceAttempt):
     via, sent, reply, waited_s, acted = "service", None, None, None, False
     _stopped, _broken_by, _packed = False, None, True
     _reads_all = False
+    reads = WIDEST * (LOOKED_AT * REPLY_MAX + 1)  # as much as `line_of` does
 
     def __init__(
         self,
@@ -46,7 +48,7 @@ class PassedAttempt(ServiceAttempt):
         self.seam, self.book, self.name, self.request, self.tell = seam, book, name, request, tell
         self.clock, self.deadline_s, self.rolled = seam.clock, seam.timeout_s, []
         self.began_s = self.clock.monotonic()
-        self.tool, self.value, self.message = wanted.tool, wanted.value, wanted.message
+        self.wanted, self.tool, self.value, self.message = wanted, wanted.tool, wanted.value, wanted.message
         safe = request.method in SAFE
         self.asked = asked = seam.request(name, wanted.tool, wanted.intent, safe=safe, now_s=self.began_s)
         self._attempt, self._turn = asked.begin(self.began_s), book.requests.turn
@@ -70,6 +72,8 @@ class PassedAttempt(ServiceAttempt):
 
     def _began(self, started: Started, part: bytes) -> None:
         self._packed = not started or any(name.lower() == "content-encoding" for name, _ in started[0][1])
+        if self._packed or self.message is not None or int(started[0][0][:3]) >= 400:
+            self.reads = BODY_MAX
         super()._began(started, part)
 
     def ended(self, seen: Seen) -> None:
@@ -113,6 +117,10 @@ class AsideAttempt(PassedAttempt):
         seam.asked_of.add(name)
         seam.open[id(self)] = self
 
+    @property
+    def may_act(self) -> bool:
+        return False
+
     def taking(self, started: Started) -> Take:
         keep = self._keeping(started)
 
@@ -144,13 +152,22 @@ def asked(
     one that no fault can hit is as all others."""
     if seam.book is None:
         return None
-    wanted = Wanted(request, of_model=name in seam.models)
+    wanted = Wanted(request, seam.model(name, request))
     seam.book.hide(request.secrets)
-    if tell is not None and seam.never_hits(name):
+    if tell is not None and wanted.host is None and seam.never_hits(name):
         return passed(seam, seam.book, name, request, tell, wanted)
     if seam.aside(name, wanted):
         return AsideAttempt(seam, seam.book, name, request, wanted)
     return ServiceAttempt(seam, seam.book, name, request, line, wanted)
+
+
+def unread(seam: ServiceSeam, name: str, request: HttpRequest) -> ServiceAttempt | None:
+    """The attempt that a request is to a host which is no service of the trial; None outside of one."""
+    if seam.book is None:
+        return None
+    attempt = AsideAttempt(seam, seam.book, name, request, Wanted(request))
+    attempt.message = None  # whatever protocol it is in, nothing of it is read
+    return attempt
 
 
 def passed(

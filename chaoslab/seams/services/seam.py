@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import Request
-from chaoslab.base.jsonable import line, line_of, to_jsonable
+from chaoslab.base.jsonable import line, line_of
 from chaoslab.base.secrets import of_headers
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt
@@ -37,12 +37,12 @@ from chaoslab.seams.protocols.message import Effects
 from chaoslab.seams.services.effects import EFFECT, SAFE, shared_id, stated
 from chaoslab.seams.services.enveloped import enveloped, made
 from chaoslab.seams.services.line import Iterated, Line, Seen, Started
-from chaoslab.seams.services.messages import LENGTHS, Fields, HttpRequest, Served, is_stream
+from chaoslab.seams.services.messages import LENGTHS, Fields, HttpRequest, Served, cutter, is_stream
 from chaoslab.seams.services.model import Heard, ModelHost, ModelRequest, Spent, free
 from chaoslab.seams.services.outages import Current, Outages
 from chaoslab.seams.services.refusals import Refusals, refuses
 from chaoslab.seams.services.wanted import Wanted
-from chaoslab.seams.services.web_socket import UPGRADED, Messages
+from chaoslab.seams.services.web_socket import UPGRADED
 from chaoslab.wire.body import BODY_MAX
 
 MODELS_MAX = 100
@@ -78,6 +78,8 @@ class ServiceSeam:
         self.models, self.price, self.in_order = models or {}, price, in_order
         self._mcp_reads, self._mcp_listed = frozenset(mcp_reads), dict[str, set[str]]()
         self._schemas: dict[tuple[str, str], Any] = {}
+        self.told_model: Callable[[HttpRequest], ModelHost | None] = lambda _: None
+        """Tells if a POST to any other service is one to a model, by what it says."""
         self.spent = Spent(price=price)
         self.book: TrialLog | None = None
         self.memory = TrialMemory(plan, "")
@@ -149,6 +151,10 @@ class ServiceSeam:
         if self.models_asked > self.models_max:
             self.runaway(f"{name} is asked again and again ({self.models_max} requests to models in one trial)")
 
+    def model(self, name: str, request: HttpRequest) -> ModelHost | None:
+        """The model that a request is for; None if it is for another service."""
+        return self.models.get(name) or (self.told_model(request) if request.method == "POST" else None)
+
     def never_hits(self, name: str) -> bool:
         """True if nothing in the plan can hit a request to the service, and nothing else is noted of one than that it
         was made and what came of it."""
@@ -196,15 +202,18 @@ class ServiceSeam:
 
 
 class ServiceAttempt(Attempt):
-    """One request to a service, from its arrival until its client has the reply."""
+    """One request to a service, from its arrival until its client has the reply. `reads`: the bytes of the reply that
+    its end is told."""
+
+    reads = BODY_MAX
 
     def __init__(
         self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, line: Line, wanted: Wanted
     ) -> None:
         self.seam, self.book, self.name, self.request, self.line = seam, book, name, request, line
         began_s = seam.clock.monotonic() - line.trip_s
-        self.tool, self.value, self.message = wanted.tool, wanted.value, wanted.message
-        host = seam.models.get(name)
+        self.wanted, self.tool, self.value, self.message = wanted, wanted.tool, wanted.value, wanted.message
+        host = wanted.host
         self.of_model, self.chat = host is not None, ModelRequest.of(host, request)
         self.over = self.acted = False
         self.waited_s: float | None = None
@@ -245,7 +254,7 @@ class ServiceAttempt(Attempt):
             answered_with=json_reply if self.message is None else self._made, turn=book.requests.turn,
             failed_with=None if self.message is None else self._failed,
         )  # fmt: skip
-        shown = to_jsonable(self.value) if self.chat is None else self.chat.shown(self.value)
+        shown = wanted.arguments if self.chat is None else self.chat.shown(self.value)
         again = client_retry.stated(request.header(client_retry.HEADER.encode())) if attempt > 1 else None
         book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=shown, client_retry=again))
         super().__init__(
@@ -319,7 +328,7 @@ class ServiceAttempt(Attempt):
         if reply.stream is not None:
             unchanged = self._fields if reply.headers == dict(self._fields) else reply.headers.items()
             fields = [(name, value) for name, value in unchanged if name.lower() not in LENGTHS]
-            events = Messages() if reply.status == UPGRADED else Events()
+            events = cutter(reply.status, fields)
             return [(str(reply.status), [*fields, *last])], _Through(self, reply.stream, reply.pipes, events)
         self.reply = Served.of(reply)
         return [(str(reply.status), [*self.reply.fields, *last])], Iterated(iter((self.reply.raw,)))
@@ -490,7 +499,7 @@ class ServiceAttempt(Attempt):
                     tool=self.tool,
                     request_id=f"{named} {nth}" if nth and named else named,
                     effect=effect,
-                    content=to_jsonable(content),
+                    content=self.wanted.arguments if content is self.value else self.wanted.noted(content),
                     reply={},
                     fingerprint="",
                 )

@@ -6,12 +6,13 @@ import json
 from typing import Any
 
 from chaoslab.base.identity import canonical
-from chaoslab.base.jsonable import to_jsonable
+from chaoslab.base.jsonable import TEXT_MAX, kept, to_jsonable
 from chaoslab.base.secrets import plain
 from chaoslab.base.values import once
 from chaoslab.seams.protocols import message_of
 from chaoslab.seams.protocols.message import Message
 from chaoslab.seams.services.messages import HttpRequest
+from chaoslab.seams.services.model import ModelHost
 
 _NOTHING: dict[str, Any] = {}
 _NOTHING_WANTED = canonical(["", _NOTHING])
@@ -23,12 +24,13 @@ class Wanted:
     """A request's tool and arguments, in the forms in which attempts at it are noted. `intent`: as text, to tell if
     another request wants the same. `message`: what the request is in its protocol; None for plain HTTP."""
 
-    def __init__(self, request: HttpRequest, *, of_model: bool = False) -> None:
-        """`of_model`: it is in no protocol that the lab reads here, as one to a model is."""
+    def __init__(self, request: HttpRequest, host: ModelHost | None = None) -> None:
+        """`host`: the model that it is for; such a request is in no protocol that the lab reads here."""
+        self.host = host
         self.tool = f"{request.method} {request.path}"
         empty = not request.body and "?" not in request.target
         self.value: Any = _NOTHING if empty else request.meaning()
-        found = None if of_model else message_of(self.value, request.headers, body=bool(request.body))
+        found = None if host is not None else message_of(self.value, request.headers, body=bool(request.body))
         self.message: Message | None = found
         if found is not None:
             self.tool, self.value = found.tool, found.arguments
@@ -39,14 +41,24 @@ class Wanted:
             )  # fmt: skip
         except RecursionError:
             self.intent = request.intent({})
+        self._long = len(request.body) > TEXT_MAX
+
+    def noted(self, value: Any) -> Any:
+        """Arguments, or the content of an effect, as a log keeps them."""
+        return kept(to_jsonable(value)) if self._long else to_jsonable(value)
+
+    @once
+    def arguments(self) -> Any:
+        """The arguments as a log keeps them."""
+        return self.noted(self.value)
 
     @once
     def unmasked(self) -> bool:
         """True if nothing in the tool and the arguments looks like a credential."""
-        return plain((self.tool, self.value))
+        return plain((self.tool, self.arguments))
 
     @once
     def shown(self) -> str:
         """The tool and the arguments as the end of an event's text."""
-        shown = "{}" if self.value is _NOTHING else _spelt(to_jsonable(self.value))
+        shown = "{}" if self.value is _NOTHING else _spelt(self.arguments)
         return f'"tool": {_quoted(self.tool)}, "arguments": {shown}}}'

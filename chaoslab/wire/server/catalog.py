@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 from chaoslab.base.dice import Dice
+from chaoslab.base.jsonable import shown
 from chaoslab.wire import toxics
 from chaoslab.wire.server import metrics
 from chaoslab.wire.server.address import is_old_spelling, same_place, split_address
@@ -37,6 +39,7 @@ PROXY = {
     "upstream": Field("Proxy.upstream", text),
     "enabled": Field("Proxy.enabled", flag),
     "logger": Field("Proxy.Logger", LOGGER),
+    "toxics": Field("Proxy.Toxics", lambda value: value),  # which Toxiproxy does not take either
 }
 LISTED = {name: Field(f".{field.path}", field.read) for name, field in PROXY.items()} | {
     "enabled": Field(".enabled", lambda value: flag(value) is not False)  # here null is a value: the default
@@ -208,10 +211,19 @@ class Catalog:
         existing = self._proxies.get(wish["name"])
         if existing is not None:
             if await _in_place(existing, wish):
+                if wish["enabled"] != existing.enabled:
+                    now = "enabled" if existing.enabled else "disabled"
+                    _warn(f"the proxy {shown(existing.name)} is there and stays {now}: PATCH it to change that")
                 return existing
             existing.stop()
             del self._proxies[existing.name]
         return await self._make(wish)
+
+
+def _warn(words: str) -> None:
+    """Says what is ignored here, as Toxiproxy ignores it without a word."""
+    with contextlib.suppress(OSError, ValueError):  # stderr may be closed
+        print(f"toxiproxy: {words}", file=sys.stderr, flush=True)
 
 
 async def _in_place(proxy: Proxy, wish: Mapping[str, Any]) -> bool:
@@ -232,14 +244,21 @@ def _require(wish: Mapping[str, Any], *, at: str = "") -> None:
         if not wish[name]:
             raise ApiError(400, f"missing required field: {name}{at}")
     _refuse_unreachable(wish["upstream"], at=at)
+    if wish.get("toxics"):
+        path = f"/proxies/{wish['name']}/toxics"
+        _warn(f"the toxics of the proxy {shown(wish['name'])} are ignored: add them with POST {shown(path)}")
 
 
 def _refuse_unreachable(upstream: str, *, at: str = "") -> None:
     """Refuses an upstream that looks like an address and is none. A failed connection would not show the reason."""
-    with contextlib.suppress(ValueError):
-        host, _ = split_address(upstream)
-        if is_old_spelling(host):
-            raise ApiError(400, f"upstream {upstream}{at}: no such host; an IPv4 address has four decimal parts")
+    try:
+        host, port = split_address(upstream)
+    except ValueError:
+        host, port = "", 0
+    if is_old_spelling(host):
+        raise ApiError(400, f"upstream {upstream}{at}: no such host; an IPv4 address has four decimal parts")
+    if not port or "/" in host:
+        _warn(f"the upstream {shown(upstream)}{at} is no host:port, so that every connection to it just ends")
 
 
 def _wrapper() -> dict[str, Field]:

@@ -290,8 +290,6 @@ class End(asyncio.Protocol):
 
         Otherwise late pieces would leave together and arrive as one.
         """
-        if self.hurried:
-            limit -= self._turns.slack_s
         out = chain.poll(limit, 1) if limit >= self._apart_until else []
         wake = chain.wake()
         if out:

@@ -15,15 +15,13 @@ from chaoslab.wire.server.end import End
 from chaoslab.wire.server.link import Link
 from chaoslab.wire.server.listener import Dials, Listener
 from chaoslab.wire.server.metrics import Meters
-from chaoslab.wire.server.turns import Turns
+from chaoslab.wire.server.turns import SOON_S, Turns
 from chaoslab.wire.toxics import Toxic
-
-SELECTOR_SLACK_S = 0.0005  # half of the time by which a real selector may be late
 
 
 def real_turns() -> Turns:
     """Turns in the machine's own time. The time of uvloop's loop is only exact to a millisecond."""
-    return Turns(system.monotonic, slack_s=SELECTOR_SLACK_S)
+    return Turns(system.monotonic, soon_s=SOON_S)
 
 
 class Junction:

@@ -16,7 +16,7 @@ network."""
 SHARE_PIECES = 32
 """Pieces of one connection before the next one gets its share."""
 SOON_S = 0.001
-"""Seconds within which precise work is too near for a timer of milliseconds."""
+"""The `soon_s` of a real loop, whose timers are of milliseconds."""
 STALE_MAX = 64
 """The most cancelled alarms that are kept, if fewer still stand."""
 
@@ -52,13 +52,13 @@ class Alarm:
 class Turns:
     """One timer for many workers, and a queue of those that have work. All calls come from the loop's own thread.
 
-    `now_s` gives the time, on the loop's axis. `slack_s`: seconds by which the timer fires early; work due within it is
-    done too. A real selector wakes up to 1 ms late, and waking half of that early centres the error.
+    `now_s` gives the time, on the loop's axis. Nothing is done before it is due, though a timer may fire before that.
+    `soon_s`: seconds within which precise work is too near for a timer, and is waited for turn by turn.
     """
 
-    def __init__(self, now_s: Callable[[], float], *, slack_s: float) -> None:
+    def __init__(self, now_s: Callable[[], float], *, soon_s: float) -> None:
         self.now_s = now_s
-        self.slack_s = slack_s
+        self._soon_s = soon_s
         self._alarms: list[Alarm] = []
         self._stale = 0
         self._numbers = itertools.count()
@@ -77,8 +77,7 @@ class Turns:
             self._forget_one()
         if when is None:
             return
-        soon_s = SOON_S if worker.hurried and self.slack_s else self.slack_s
-        if when <= self.now_s() + soon_s:
+        if when <= self.now_s() + (self._soon_s if worker.hurried else 0.0):
             self._queue(worker)  # turn by turn until it is time, if it is not
             return
         worker.alarm = alarm = Alarm(when, next(self._numbers), worker)
@@ -93,7 +92,7 @@ class Turns:
         if self._ready:
             self._queue(worker)
         else:
-            worker.work(self.now_s() + self.slack_s, SHARE_PIECES)
+            worker.work(self.now_s(), SHARE_PIECES)
 
     def _queue(self, worker: Worker) -> None:
         if worker.ready:
@@ -120,11 +119,11 @@ class Turns:
                 return
             self._timer.cancel()
         self._timer_when = first
-        self._timer = asyncio.get_running_loop().call_at(first - self.slack_s, self._ring)
+        self._timer = asyncio.get_running_loop().call_at(first, self._ring)
 
     def _ring(self) -> None:
         self._timer = None
-        limit = self.now_s() + self.slack_s
+        limit = self.now_s()
         alarms = self._alarms
         while alarms and (alarms[0].when <= limit or alarms[0].worker is None):
             worker = heappop(alarms).worker
@@ -144,7 +143,7 @@ class Turns:
         """Does a bounded amount of work, one worker after the other; the rest in the next turn of the loop."""
         self._called = True  # workers queued meanwhile wait for the next turn
         left = TURN_PIECES
-        limit = self.now_s() + self.slack_s
+        limit = self.now_s()
         while self._ready and left > 0:
             worker = self._ready.popleft()
             worker.ready = False

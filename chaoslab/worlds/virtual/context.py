@@ -48,8 +48,8 @@ class Unsupported(Through):
     The world remembers the first one raised in it, since an agent may swallow it.
     """
 
-    def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(f"{what}{caller()} is not covered by virtual time: {remedy}, or run in the local world")
+    def __init__(self, what: str, remedy: str, otherwise: str = "run in the local world") -> None:
+        super().__init__(f"{what}{caller()} is not covered by virtual time: {remedy}, or {otherwise}")
         _remember(self)
 
     def __reduce__(self) -> tuple[Any, ...]:

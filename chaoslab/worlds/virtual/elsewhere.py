@@ -81,8 +81,12 @@ class Elsewhere:
             Unsupported: such hosts are refused.
         """
         if not self._spared(host):
-            near = get_close_matches(host, self._services, n=1)
+            from chaoslab.model.formats import provider_of  # which most trials never need here
+
+            near, provider = get_close_matches(host, self._services, n=1), provider_of(host)
             hint = f"did you mean the service '{near[0]}'? Else " if near else ""
+            if provider is not None and (same := [name for name in self._services if provider_of(name) is provider]):
+                hint = f"it is {provider.name}'s, as '{same[0]}' is: name that service '{host}'. Else "
             raise Unsupported(f"the host {host}", f"{hint}give its stand-in with services={{…}}")
         return _unknown(CACHES.get(host, ""))
 

@@ -37,7 +37,7 @@ class Lane(Junction):
     """An address on the virtual network whose connections run to one upstream, on the given loop."""
 
     def __init__(self, network: Network, loop: VirtualLoop, *, upstream: Address, dice: Dice) -> None:
-        super().__init__(dice, Turns(loop.time, slack_s=0.0))  # timers are never late here
+        super().__init__(dice, Turns(loop.time, soon_s=0.0))  # timers are never late here
         self._network, self._loop, self._upstream = network, loop, upstream
         self._accepts = self._accepting()
         self.address = network.listen(LOOPBACK, 0, self._knocked)

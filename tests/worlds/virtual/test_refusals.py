@@ -97,7 +97,9 @@ def test_each_is_refused_in_one_line_that_names_the_caller(
     said = str(refused[name])
     assert said.startswith(f"{what} (in test_refusals.py, line ")
     assert ", <lambda>) is not covered by virtual time: " in said
-    assert said.endswith(", or run in the local world")
+    process = what.startswith(("a subprocess", "a program", "a process of", "a pool of processes"))
+    otherwise = "run the agent as a command of `chaoslab exec`, in real time" if process else "run in the local world"
+    assert said.endswith(f", or {otherwise}")
     assert "\n" not in said
 
 

@@ -32,8 +32,14 @@ class Refusal:
     what: str
     remedy: str
 
+    @property
+    def otherwise(self) -> tuple[str, ...]:
+        """The last resort, where it is not the local world, which knows no applications as services."""
+        return (_BY_EXEC,) if self.remedy in (_AS_FUNCTION, _IN_THREADS) else ()
+
 
 _AS_FUNCTION = "call what it does as a function"
+_BY_EXEC = "run the agent as a command of `chaoslab exec`, in real time"
 _IN_THREADS = "do it in this process, in threads"
 _ASK = "ask time.monotonic()"
 _AWAIT = "wait with time.sleep or asyncio"
@@ -99,7 +105,7 @@ def _refused(module: Any, refusal: Refusal) -> Iterator[Patch]:
         holder = getattr(module, inner, None) if inner else module
         real = getattr(holder, name, None)
         if real is not None:
-            refuse = functools.partial(_refuse, refusal.what.format(name), refusal.remedy)
+            refuse = functools.partial(_refuse, refusal.what.format(name), refusal.remedy, *refusal.otherwise)
             stand_in = _class(real, refuse) if isinstance(real, type) else _function(real, refuse)
             yield Patch(holder, name, stand_in, everywhere=not inner)
 
@@ -145,9 +151,9 @@ def _of_the_lab(handler: Any) -> bool:
     return str(getattr(handler, "__module__", "")).startswith("chaoslab.")
 
 
-def _refuse(what: str, remedy: str) -> None:
+def _refuse(*words: str) -> None:
     if here.world is not None:
-        raise Unsupported(what, remedy)
+        raise Unsupported(*words)
 
 
 def _function(real: Callable[..., Any], refuse: Callable[[], None]) -> Callable[..., Any]:

@@ -1,0 +1,271 @@
+"""Amazon Bedrock's converse, and the binary frames of its streams."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from chaoslab.base.identity import digest, parsed
+from chaoslab.base.json_text import value_of
+from chaoslab.core.answers import Answers, FunctionCall, Said, halves, new_id, pieces, text_of
+from chaoslab.core.dialog import TOOL, Dialog
+from chaoslab.core.frames import FRAMES, Frames, frame, payload_of
+from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
+from chaoslab.model.formats.common import (
+    QUOTA,
+    UNREAD,
+    Answer,
+    Chat,
+    Format,
+    Heard,
+    Refused,
+    function,
+    objects,
+    offered,
+    spelt,
+    text_in,
+    with_headers,
+)
+
+PATH = re.compile(r"/model/([^/]+)/(converse|converse-stream)$")
+KINDS = {
+    400: "ValidationException", 402: "ServiceQuotaExceededException", 403: "AccessDeniedException",
+    404: "ResourceNotFoundException", 408: "ModelTimeoutException", 424: "ModelErrorException",
+    429: "ThrottlingException", 503: "ServiceUnavailableException",
+}  # fmt: skip
+"""The types of errors by status, as the reference of converse lists them."""
+
+
+def _error(status: int, message: str, kind: str = "") -> ErrorReply:
+    kind = kind or KINDS.get(status) or ("InternalServerException" if status >= 500 else "ValidationException")
+    return with_headers(ErrorReply(status, {"message": message}), x_amzn_ErrorType=kind)
+
+
+KNOWN = {
+    401: _error(403, "The security token included in the request is invalid.", "UnrecognizedClientException"),
+    QUOTA: _error(400, "You have exceeded a service quota.", "ServiceQuotaExceededException"),
+    429: _error(429, "Too many requests, please wait before trying again."),
+    500: _error(500, "The system encountered an unexpected error during processing. Try your request again."),
+    503: _error(503, "Bedrock is unable to process your request."),
+    CONTEXT_LENGTH: _error(400, "Input is too long for requested model."),
+}
+
+
+def _role(message: Mapping[str, Any]) -> str:
+    blocks = message.get("content")
+    results = isinstance(blocks, list) and any(isinstance(each, Mapping) and "toolResult" in each for each in blocks)
+    return TOOL if results else str(message.get("role"))
+
+
+def _from_user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": [{"text": text}]}
+
+
+class BedrockAnswers(Answers):
+    """Answers that are a list of blocks, with objects as arguments. A streamed one passes as it is: its events are
+    binary."""
+
+    def said(self, value: Any) -> Said | None:
+        blocks = self._blocks(value)
+        if blocks is None:
+            return None
+        calls = [block["toolUse"] for block in blocks if isinstance(block.get("toolUse"), Mapping)]
+        made = (FunctionCall(str(call.get("name")), spelt(call.get("input")), call) for call in calls)
+        return Said("".join(text_of(block.get("text")) for block in blocks), tuple(made), objects=True)
+
+    def with_said(self, value: Any, said: Said) -> dict[str, Any]:
+        blocks: list[dict[str, Any]] = [{"text": said.text}] if said.text else []
+        for number, call in enumerate(said.calls):
+            use = {**(call.native or {}), "toolUseId": new_id(call, said.calls, number, "toolUseId")}
+            blocks.append({"toolUse": {**use, "name": call.name, "input": call.values or {}}})
+        stops = {"length": "max_tokens", "content_filter": "content_filtered"}
+        stop = stops.get(said.finish) or ("tool_use" if said.calls else "end_turn")
+        message = {**value["output"]["message"], "content": blocks}
+        return {**value, "output": {**value["output"], "message": message}, "stopReason": stop}
+
+    def heard(self, events: Sequence[Any]) -> Said | None:  # noqa: ARG002
+        return None
+
+    def retold(self, events: Sequence[Any], said: Said) -> Iterator[dict[str, Any]]:
+        raise NotImplementedError  # none is heard
+
+    def closing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
+        return frame("messageStop", {"stopReason": "end_turn"})
+
+    def closes(self, event: bytes) -> bool:
+        return b":event-type" in event and b"messageStop" in event
+
+    def failing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
+        said = {"message": "The model has encountered an error while streaming."}
+        return frame("modelStreamErrorException", said, exception=True)
+
+    ping = frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": ""}})
+
+    @staticmethod
+    def _blocks(value: Any) -> list[Mapping[str, Any]] | None:
+        try:
+            blocks = value["output"]["message"]["content"]
+        except (LookupError, TypeError):
+            return None
+        return [block for block in blocks if isinstance(block, Mapping)] if isinstance(blocks, list) else None
+
+
+class Bedrock(Format):
+    """`POST /model/<model>/converse` and `/converse-stream`."""
+
+    name = "Bedrock converse"
+    dialog = Dialog("messages", _role, _from_user, answers=BedrockAnswers())
+    stream_type = FRAMES
+
+    def serves(self, path: str) -> bool:
+        return PATH.search(path) is not None
+
+    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:  # noqa: ARG002
+        found = PATH.search(path)
+        assert found is not None
+        given = objects("messages", body.get("messages"))
+        if not given:
+            raise Refused(400, "The messages field is empty: a conversation must start with a user message.")
+        told = text_in(body.get("system"))
+        messages: list[dict[str, Any]] = [{"role": "system", "content": told}] if told else []
+        for message in given:
+            messages += _messages(message)
+        config = body.get("toolConfig") or {}
+        specs = [tool.get("toolSpec") or {} for tool in objects("toolConfig.tools", config.get("tools"))]
+        tools = [
+            offered(str(each.get("name")), each.get("description"), (each.get("inputSchema") or {}).get("json"))
+            for each in specs
+            if each
+        ]
+        streams = found[2] == "converse-stream"
+        return Chat(unquote(found[1]), messages, tools, body, path.encode() + asked, events=streams)
+
+    def check(self, body: Mapping[str, Any]) -> None:
+        made: set[str] = set()
+        for number, message in enumerate([*body["messages"], {"role": "user", "content": []}]):
+            blocks = objects("messages.content", message.get("content"))
+            results = {str(each["toolResult"].get("toolUseId")) for each in blocks if "toolResult" in each}
+            if results - made:
+                said = (
+                    f"The number of toolResult blocks at messages.{number}.content exceeds the number of toolUse blocks"
+                )
+                raise Refused(400, f"{said} of previous turn.")
+            if made - results:
+                ids = ", ".join(sorted(made - results))
+                raise Refused(
+                    400, f"Expected toolResult blocks at messages.{number}.content for the following Ids: {ids}"
+                )
+            made = {str(each["toolUse"].get("toolUseId")) for each in blocks if "toolUse" in each}
+
+    def asked(self, path: str, body: bytes) -> str:
+        found = PATH.search(path)
+        return digest([found and found.groups(), parsed(body or b"null")])
+
+    def whole(self, answer: Answer) -> Any:
+        return {
+            "metrics": {"latencyMs": 1},
+            "output": {"message": {"content": _content(answer), "role": "assistant"}},
+            "stopReason": _stop(answer),
+            "usage": _usage(answer),
+        }
+
+    def stream(self, answer: Answer) -> Iterator[bytes]:
+        yield frame("messageStart", {"role": "assistant"})
+        for index, block in enumerate(_content(answer)):
+            at = {"contentBlockIndex": index}
+            use = block.get("toolUse")
+            if use is not None:
+                started = {"toolUseId": use["toolUseId"], "name": use["name"]}
+                yield frame("contentBlockStart", {**at, "start": {"toolUse": started}})
+                for piece in halves(spelt(use["input"])):
+                    yield frame("contentBlockDelta", {**at, "delta": {"toolUse": {"input": piece}}})
+            else:
+                for piece in pieces(block["text"]):
+                    yield frame("contentBlockDelta", {**at, "delta": {"text": piece}})
+            yield frame("contentBlockStop", at)
+        yield frame("messageStop", {"stopReason": _stop(answer)})
+        yield frame("metadata", {"metrics": {"latencyMs": 1}, "usage": _usage(answer)})
+
+    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:  # noqa: ARG002
+        return _error(status, message)
+
+    def known_errors(self) -> Mapping[int, ErrorReply]:
+        return KNOWN
+
+    def headers(self, answer: Answer) -> Mapping[str, str]:
+        return {"x-amzn-RequestId": answer.chat.id}
+
+    def models(self, names: Sequence[str]) -> Any:
+        return {"modelSummaries": [self.model(name) for name in names]}
+
+    def model(self, name: str) -> Any:
+        return {"modelId": name, "modelName": name, "providerName": "chaoslab"}
+
+    def hear(self, heard: Heard, value: Any) -> None:
+        usage = value.get("usage") or {}
+        heard.counted(usage.get("inputTokens"), usage.get("outputTokens"))
+        for number, block in enumerate(value["output"]["message"]["content"]):
+            heard.text += block.get("text") or ""
+            if use := block.get("toolUse"):
+                heard.called(number, use["name"], spelt(use["input"]))
+        heard.ended(value.get("stopReason"))
+
+    def hear_event(self, heard: Heard, value: Any) -> None:
+        index, start, delta = value.get("contentBlockIndex"), value.get("start") or {}, value.get("delta") or {}
+        if use := start.get("toolUse"):
+            heard.called(index, use["name"], "")
+        heard.text += delta.get("text") or ""
+        if use := delta.get("toolUse"):
+            heard.called(index, "", use["input"])
+        usage = value.get("usage") or {}
+        heard.counted(usage.get("inputTokens"), usage.get("outputTokens"))
+        heard.ended(value.get("stopReason"))
+
+    def read_stream(self, body: bytes) -> Heard:
+        heard = Heard()
+        for event in Frames().feed(body):
+            try:
+                self.hear_event(heard, value_of(payload_of(event)))
+            except UNREAD:
+                continue
+        return heard
+
+
+def _content(answer: Answer) -> list[dict[str, Any]]:
+    said = [{"text": answer.reply.content}] if answer.reply.content or not answer.reply.tool_calls else []
+    calls = [
+        {"toolUse": {"input": dict(each.arguments), "name": each.name, "toolUseId": f"tooluse_{each.id}"}}
+        for each in answer.reply.tool_calls
+    ]
+    return [*said, *calls]
+
+
+def _stop(answer: Answer) -> str:
+    return "tool_use" if answer.reply.tool_calls else "end_turn"
+
+
+def _usage(answer: Answer) -> dict[str, int]:
+    total = answer.chat.tokens + answer.tokens
+    return {"inputTokens": answer.chat.tokens, "outputTokens": answer.tokens, "totalTokens": total}
+
+
+def _messages(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A message in the common form: results of tools become messages of their own, before the user's text."""
+    text, calls, results = "", [], []
+    for block in objects("messages.content", message.get("content")):
+        use, result = block.get("toolUse"), block.get("toolResult")
+        if isinstance(use, Mapping):
+            calls.append(function(str(use.get("name")), use.get("input") or {}, str(use.get("toolUseId"))))
+        elif isinstance(result, Mapping):
+            parts = objects("toolResult.content", result.get("content"))
+            said = "".join(json.dumps(part["json"]) if "json" in part else str(part.get("text", "")) for part in parts)
+            failed = {"status": "error"} if result.get("status") == "error" else {}
+            results.append({"role": "tool", "tool_call_id": str(result.get("toolUseId")), "content": said, **failed})
+        else:
+            text += str(block.get("text") or "")
+    if message.get("role") == "assistant":
+        return [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}]
+    return [*results, *([{"role": "user", "content": text}] if text or not results else [])]

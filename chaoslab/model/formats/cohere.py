@@ -1,0 +1,210 @@
+"""Cohere's chat, version 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from chaoslab.core.answers import Answers, FunctionCall, Said, halves, new_id, pieces
+from chaoslab.core.dialog import Dialog
+from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
+from chaoslab.core.stream import json_of, spelt_event
+from chaoslab.model.completion import wrong
+from chaoslab.model.formats.common import QUOTA, Answer, Chat, Format, Heard, Refused, text_in, with_headers
+
+
+def _error(status: int, message: str) -> ErrorReply:
+    return ErrorReply(status, {"id": "0f0e0d0c-0000-0000-0000-000000000000", "message": message})
+
+
+KNOWN = {
+    401: _error(401, "invalid api token"),
+    QUOTA: _error(402, "Please add or update your payment method at https://dashboard.cohere.com/billing to continue"),
+    404: _error(404, "model not found, make sure the correct model ID was used and that you have access to the model."),
+    429: with_headers(
+        _error(429, "You are past the per minute request limit, please wait and try again later."), retry_after="1"
+    ),
+    500: _error(500, "internal server error, this has been reported to our developers."),
+    CONTEXT_LENGTH: _error(400, "too many tokens: total number of tokens in the prompt exceeds the limit of 128000."),
+}  # fmt: skip
+_FINISHES = {"length": "MAX_TOKENS", "content_filter": "ERROR"}
+
+
+class CohereAnswers(Answers):
+    """Answers with a list of parts of text, and calls as OpenAI has them."""
+
+    def said(self, value: Any) -> Said | None:
+        message = value.get("message") if isinstance(value, Mapping) else None
+        if not isinstance(message, Mapping):
+            return None
+        calls = [each for each in message.get("tool_calls") or () if isinstance(each, Mapping)]
+        named = [(call, call.get("function") or {}) for call in calls]
+        made = tuple(FunctionCall(str(f.get("name")), str(f.get("arguments")), call) for call, f in named)
+        return Said(text_in(message.get("content")), made)
+
+    def with_said(self, value: Any, said: Said) -> dict[str, Any]:
+        message = {key: each for key, each in value["message"].items() if key not in ("content", "tool_calls")}
+        if said.text or not said.calls:
+            message["content"] = [{"type": "text", "text": said.text}]
+        if said.calls:
+            message["tool_calls"] = [_call(call, said.calls, number) for number, call in enumerate(said.calls)]
+        return {**value, "message": message, "finish_reason": _finish(said.finish, called=bool(said.calls))}
+
+    def heard(self, events: Sequence[Any]) -> Said | None:
+        text, finished = "", False
+        calls: dict[Any, tuple[Mapping[str, Any], list[str]]] = {}
+        for event in events:
+            message = (event.get("delta") or {}).get("message") or {}
+            if event["type"] == "content-delta":
+                text += message["content"].get("text") or ""
+            elif event["type"] == "tool-call-start":
+                native = message["tool_calls"]
+                calls[event["index"]] = native, [native["function"].get("arguments") or ""]
+            elif event["type"] == "tool-call-delta":
+                calls[event["index"]][1].append(message["tool_calls"]["function"]["arguments"])
+            finished = finished or event["type"] == "message-end"
+        made = (FunctionCall(str(call["function"]["name"]), "".join(said), call) for call, said in calls.values())
+        return Said(text, tuple(made)) if finished else None
+
+    def retold(self, events: Sequence[Any], said: Said) -> Iterator[dict[str, Any]]:
+        yield from (event for event in events if event["type"] == "message-start")
+        calls = [_call(call, said.calls, number) for number, call in enumerate(said.calls)]
+        yield from _events(said.text, calls)
+        for event in events:
+            if event["type"] == "message-end":
+                reason = _finish(said.finish, called=bool(calls))
+                yield {**event, "delta": {**event["delta"], "finish_reason": reason}}
+
+    def closing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
+        return spelt_event({"type": "message-end", "delta": {"finish_reason": "COMPLETE"}})
+
+    def closes(self, event: bytes) -> bool:
+        said = json_of(event)
+        return isinstance(said, Mapping) and said.get("type") == "message-end"
+
+    def failing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
+        said = {"error": "internal server error", "finish_reason": "ERROR"}
+        return spelt_event({"type": "message-end", "delta": said})
+
+
+class Cohere(Format):
+    """`POST …/v2/chat`."""
+
+    name = "Cohere chat"
+    dialog: ClassVar[Dialog] = Dialog(answers=CohereAnswers())
+
+    def serves(self, path: str) -> bool:
+        return path.endswith("/v2/chat")
+
+    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:  # noqa: ARG002
+        if why := wrong(body):
+            raise Refused(400, f"invalid request: {why}")
+        messages = [{**each, "content": _text(each.get("content"))} for each in body["messages"]]
+        tools = [] if body.get("tool_choice") == "NONE" else body.get("tools") or []
+        return Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
+
+    def whole(self, answer: Answer) -> Any:
+        calls = _calls(answer)
+        message: dict[str, Any] = {"role": "assistant"}
+        if answer.reply.content or not calls:
+            message["content"] = [{"type": "text", "text": answer.reply.content}]
+        if calls:
+            message["tool_calls"] = calls
+        reason = _finish("", called=bool(calls))
+        return {"id": _id(answer), "finish_reason": reason, "message": message, "usage": _usage(answer)}
+
+    def stream(self, answer: Answer) -> Iterator[bytes]:
+        begun = {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
+        yield spelt_event({"type": "message-start", "id": _id(answer), "delta": {"message": begun}})
+        calls = _calls(answer)
+        yield from map(spelt_event, _events(answer.reply.content, calls))
+        ending = {"finish_reason": _finish("", called=bool(calls)), "usage": _usage(answer)}
+        yield spelt_event({"type": "message-end", "delta": ending})
+
+    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:  # noqa: ARG002
+        return _error(status, message)
+
+    def known_errors(self) -> Mapping[int, ErrorReply]:
+        return KNOWN
+
+    def models(self, names: Sequence[str]) -> Any:
+        return {"models": [self.model(name) for name in names]}
+
+    def model(self, name: str) -> Any:
+        return {"name": name, "endpoints": ["chat"], "context_length": 131072}
+
+    def hear(self, heard: Heard, value: Any) -> None:
+        self._counted(heard, value)
+        message = value["message"]
+        heard.text = text_in(message.get("content"))
+        for number, call in enumerate(message.get("tool_calls") or ()):
+            heard.called(number, call["function"]["name"], call["function"]["arguments"])
+        heard.ended(value.get("finish_reason"))
+
+    def hear_event(self, heard: Heard, value: Any) -> None:
+        delta = value.get("delta") or {}
+        message = delta.get("message") or {}
+        kind = value["type"]
+        if kind == "content-delta":
+            heard.text += message["content"].get("text") or ""
+        elif kind in ("tool-call-start", "tool-call-delta"):
+            said = message["tool_calls"]["function"]
+            heard.called(value["index"], said.get("name"), said.get("arguments"))
+        elif kind == "message-end":
+            self._counted(heard, delta)
+            heard.ended(delta.get("finish_reason"))
+
+    @staticmethod
+    def _counted(heard: Heard, value: Mapping[str, Any]) -> None:
+        used = (value.get("usage") or {}).get("tokens") or {}
+        heard.counted(used.get("input_tokens"), used.get("output_tokens"))
+
+
+def _text(content: Any) -> Any:
+    """The text of a message; of a result in documents, their data."""
+    documents = [part.get("document") for part in content if isinstance(part, Mapping)] if type(content) is list else []
+    if any(documents):
+        return "\n".join(text_in((each or {}).get("data")) for each in documents)
+    return text_in(content) if content is not None else None
+
+
+def _finish(finish: str, *, called: bool) -> str:
+    return _FINISHES.get(finish) or ("TOOL_CALL" if called else "COMPLETE")
+
+
+def _call(call: FunctionCall, calls: Sequence[FunctionCall], number: int) -> dict[str, Any]:
+    said = {"name": call.name, "arguments": call.arguments}
+    return {**(call.native or {"type": "function"}), "id": new_id(call, calls, number), "function": said}
+
+
+def _calls(answer: Answer) -> list[dict[str, Any]]:
+    made = [
+        FunctionCall(each.name, "{}", {"id": each.id}).with_values(each.arguments) for each in answer.reply.tool_calls
+    ]
+    return [{"type": "function", **_call(call, made, number)} for number, call in enumerate(made)]
+
+
+def _events(text: str, calls: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The events of a text and of calls."""
+    for index, call in enumerate(calls):
+        named = {**call, "function": {**call["function"], "arguments": ""}}
+        yield {"type": "tool-call-start", "index": index, "delta": {"message": {"tool_calls": named}}}
+        for piece in halves(call["function"]["arguments"]):
+            said = {"tool_calls": {"function": {"arguments": piece}}}
+            yield {"type": "tool-call-delta", "index": index, "delta": {"message": said}}
+        yield {"type": "tool-call-end", "index": index}
+    if text or not calls:
+        yield {"type": "content-start", "index": 0, "delta": {"message": {"content": {"type": "text", "text": ""}}}}
+        for piece in pieces(text):
+            yield {"type": "content-delta", "index": 0, "delta": {"message": {"content": {"text": piece}}}}
+        yield {"type": "content-end", "index": 0}
+
+
+def _usage(answer: Answer) -> dict[str, Any]:
+    used = {"input_tokens": answer.chat.tokens, "output_tokens": answer.tokens}
+    return {"billed_units": used, "tokens": used}
+
+
+def _id(answer: Answer) -> str:
+    head = answer.chat.id
+    return "-".join((head[:8], head[8:12], head[12:16], head[16:20], head[20:32]))

@@ -1,0 +1,296 @@
+"""A forward proxy before the gateway's engine, for programs that ask for their usual hosts: absolute addresses, and
+CONNECT, with TLS that ends here.
+
+A host that is a route joins the path of all other requests. Any other passes unread, or is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from chaoslab.base.boundary import Through
+from chaoslab.base.terminal import clean
+from chaoslab.seams.gateway.client import AT_ONCE
+from chaoslab.seams.gateway.engine import Connection, Sent, Server
+from chaoslab.seams.gateway.requests import split
+from chaoslab.seams.gateway.rewriting import Rewriting
+from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route, of_host, proxy_for
+from chaoslab.seams.gateway.shared import Gateway
+from chaoslab.seams.gateway.trust import VARIABLES, Trust
+from chaoslab.seams.gateway.upstream import Said, credentials, why
+from chaoslab.wire.http1 import HEAD_MAX, PART_MAX, spelt
+
+SAID_MAX = 200
+"""The most lines about hosts in one run."""
+_MADE = b"HTTP/1.1 200 Connection established\r\n\r\n"
+_HANDSHAKE = b"\x16"
+"""The first byte of TLS."""
+_DISTRUST = ("UNKNOWN_CA", "BAD_CERTIFICATE", "CERTIFICATE_UNKNOWN", "UNSUPPORTED_CERTIFICATE")
+"""The alerts of TLS with which programs turn a certificate down."""
+
+
+class Proxy:
+    """The proxy at a listener. `elsewhere`: pass or refuse, for hosts that are no routes."""
+
+    def __init__(self, gateway: Gateway, listener: socket.socket, elsewhere: str) -> None:
+        self._gateway, self._listener, self._passes = gateway, listener, elsewhere == "pass"
+        self._told: set[str] = set()
+        self._trust = gateway.trust = Trust()
+        gateway.proxy = "http://{}:{}".format(*listener.getsockname()[:2])
+
+    async def serve(self) -> None:
+        """Takes connections until it is cancelled."""
+        loop, tasks, server = asyncio.get_running_loop(), set[asyncio.Task[None]](), _Server(self._gateway, self)
+        self._listener.setblocking(False)
+        while True:
+            try:
+                line, _ = await loop.sock_accept(self._listener)
+            except OSError:  # there are too many
+                await asyncio.sleep(1.0)
+                continue
+            tasks.add(task := loop.create_task(self._met(line, server)))
+            task.add_done_callback(tasks.discard)
+
+    async def _met(self, line: socket.socket, server: _Server) -> None:
+        """One connection of a program's."""
+        with line, suppress(OSError, Through):  # the latter: the log is lost, and whoever reads it is told
+            await _readable(line)
+            if b"CONNECT ".startswith(line.recv(8, socket.MSG_PEEK)):
+                await self._connected(line, server)
+            else:
+                await self._handed(line, server, None)
+
+    async def _connected(self, line: socket.socket, server: _Server) -> None:
+        """Answers a CONNECT, and what comes after it."""
+        loop = asyncio.get_running_loop()
+        try:
+            _, target, _ = (await _head(line)).split(b"\r\n", 1)[0].decode("latin-1").split(" ")
+            parts = urlsplit(f"//{target}")
+            asked = _asked("https", parts.hostname or "", parts.port)
+        except ValueError:
+            await loop.sock_sendall(line, Said(400, "CONNECT should name a host, as in api.openai.com:443").spelt())
+            return
+        route = self.route(asked)
+        if isinstance(route, tuple):
+            await loop.sock_sendall(line, Said(*route).spelt())
+            return
+        if route is None:
+            await self._tunnel(line, asked, _MADE)
+            return
+        await loop.sock_sendall(line, _MADE)
+        first = b"\0"
+        with suppress(TimeoutError):  # in many protocols, the service speaks first
+            async with asyncio.timeout(CONNECT_S):
+                await _readable(line)
+                first = line.recv(1, socket.MSG_PEEK)
+        if first == _HANDSHAKE:
+            await self._handed(line, server, asked, secure=True)
+        elif first.isalpha():
+            await self._handed(line, server, _asked("http", asked.host, asked.port))
+        elif first:
+            how = "passes unread, so no fault can hit it" if self._passes else "is refused: --elsewhere pass lets it by"
+            self._tell(f"what goes to {asked.name} is neither TLS nor HTTP: it {how}", aloud=True)
+            if self._passes:
+                await self._tunnel(line, asked, b"")
+
+    async def _handed(self, line: socket.socket, server: _Server, asked: Route | None, *, secure: bool = False) -> None:
+        """Has the engine answer on the connection, until it is over. `asked`: the host at its other end, if it was told
+        by a CONNECT."""
+        loop, transport = asyncio.get_running_loop(), None
+        made = _Led(server, asked)
+        try:
+            context = self._trust.context(asked.host) if secure and asked is not None else None
+            times = {"ssl_handshake_timeout": CONNECT_S, "ssl_shutdown_timeout": 1.0} if context is not None else {}
+            transport, _ = await loop.connect_accepted_socket(lambda: made, line, ssl=context, **times)
+            await made.over.wait()
+        except (ssl.SSLError, ConnectionError, ValueError) as error:
+            if asked is not None:
+                self._tell(f"the program does not speak TLS for {asked.host}: {_turned_down(error)}", aloud=True)
+        finally:
+            if transport is not None:
+                transport.abort()
+
+    async def _tunnel(self, line: socket.socket, asked: Route, first: bytes) -> None:
+        """Passes all on in both directions, unread. `first`: the bytes that the program gets before."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                reader, writer = await self._reached(asked)
+        except (OSError, EOFError) as error:
+            reason = "it did not answer" if isinstance(error, TimeoutError) else why(error)
+            if first:
+                await loop.sock_sendall(line, Said(502, f"{asked.name} cannot be reached: {reason}").spelt())
+            return
+
+        async def up() -> None:
+            while part := await loop.sock_recv(line, PART_MAX):
+                writer.write(part)
+                await writer.drain()
+            writer.write_eof()
+
+        async def down() -> None:
+            await loop.sock_sendall(line, first)
+            while part := await reader.read(PART_MAX):
+                await loop.sock_sendall(line, part)
+            line.shutdown(socket.SHUT_WR)
+
+        try:
+            async with asyncio.TaskGroup() as both:
+                both.create_task(up())
+                both.create_task(down())
+        except* OSError:  # a reset on one side is one on the other
+            for each in (line, writer.get_extra_info("socket")):
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+        finally:
+            writer.transport.abort()
+
+    async def _reached(self, asked: Route) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to the host, over the environment's proxy if it names one.
+
+        Raises:
+            OSError, EOFError: there is none.
+        """
+        proxy = urlsplit(proxy_for(asked, self._gateway.environment))
+        if not proxy.hostname:
+            return await asyncio.open_connection(asked.host, asked.port)
+        reader, writer = await asyncio.open_connection(proxy.hostname, proxy.port or PORTS["http"])
+        try:
+            writer.write(spelt(f"CONNECT {asked.name} HTTP/1.1", [("Host", asked.name), *credentials(proxy)]))
+            status = (await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1].decode("latin-1")
+            if status != "200":
+                raise OSError(0, f"the proxy {proxy.hostname} says {status[:20]}")
+        except BaseException:
+            writer.transport.abort()
+            raise
+        return reader, writer
+
+    def route(self, asked: Route) -> Route | tuple[int, str] | None:
+        """The route of what is asked for; the proxy's own status and words; or None if it passes unread."""
+        known = self._gateway.routes
+        for name in (asked.name, asked.host):
+            if (found := known.get(name)) is not None:
+                return replace(asked, name=name) if found == of_host(name) else found
+        for found in known.values():
+            if asked == replace(found, name=asked.name):
+                return found
+        own = {
+            urlsplit(each).port
+            for each in (self._gateway.proxy, self._gateway.address, *self._gateway.addresses.values())
+        }
+        if asked.near and asked.port in own:
+            return 508, f"{asked.name} is this gateway itself: a loop"
+        if self._passes:
+            self._tell(f"{asked.name} is no route: what goes there passes unread")
+            return None
+        words = f"the host {asked.host} is no route: name it with --route {asked.host}, or let it by: --elsewhere pass"
+        self._tell(words)
+        return 403, words
+
+    def _tell(self, words: str, *, aloud: bool = False) -> None:
+        """Writes a warning down, once."""
+        with self._gateway.lock:
+            if words in self._told or len(self._told) == SAID_MAX or self._gateway.seam.book is None:
+                return
+            self._told.add(words)
+            self._gateway.warn(words)
+        if aloud:
+            print(f"warning: {clean(words)}", file=sys.stderr, flush=True)
+
+
+class _Server(Server):
+    """The engine's server of what comes over the proxy."""
+
+    def __init__(self, gateway: Gateway, proxy: Proxy) -> None:
+        super().__init__(gateway, "")
+        self._proxy = proxy
+
+    def led(
+        self, line: Connection, method: str, target: str, said: Mapping[str, str], *, old: bool
+    ) -> tuple[Route, str, Rewriting] | Sent:
+        assert isinstance(line, _Led)
+        asked = line.asked
+        if asked is None:
+            try:
+                parts = urlsplit(target)
+                asked = _asked(parts.scheme, parts.hostname or "", parts.port)
+            except ValueError:
+                return line.say(400, f"this is the port of a proxy: HTTP_PROXY should be {self._gateway.proxy}")
+            if f"http://{asked.host}:{asked.port}" == self._gateway.address:
+                return super().led(line, method, target, said, old=old)
+        route = self._proxy.route(asked)
+        if isinstance(route, tuple):
+            return line.say(*route)
+        route = route or asked
+        return route, split(target, "host")[1], Rewriting(route, asked.url, {}, {})
+
+
+class _Led(Connection):
+    """A program's connection at the proxy. `asked`: the host at its other end, if a CONNECT has told it."""
+
+    def __init__(self, server: _Server, asked: Route | None) -> None:
+        super().__init__(server)
+        self.asked = asked
+        self.over = asyncio.Event()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        super().connection_lost(exc)
+        self.over.set()
+
+
+def _asked(scheme: str, host: str, port: int | None) -> Route:
+    """The route of a host and port at its own address.
+
+    Raises:
+        ValueError: there is no such address.
+    """
+    if not host or scheme not in PORTS:
+        raise ValueError("it names no host")
+    port = port or PORTS[scheme]
+    return Route(f"[{host}]:{port}" if ":" in host else f"{host}:{port}", scheme, host, port)
+
+
+def _turned_down(error: Exception) -> str:
+    """The reason for which a program ended its handshake, and what helps."""
+    said = getattr(error, "reason", None) or ""
+    turned = any(alert in said for alert in _DISTRUST)
+    if not turned and not isinstance(error, ConnectionError | ssl.SSLEOFError):
+        return (said or str(error)).lower().replace("_", " ")
+    how = "it does not believe" if turned else "it closed the connection in the handshake, as if it did not believe"
+    return (
+        f"{how} in the authority made for this run. It should read one of {', '.join(VARIABLES)}; one that pins its "
+        "certificates cannot be read: leave the host out"
+    )
+
+
+async def _readable(line: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(line, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(line)
+
+
+async def _head(line: socket.socket) -> bytes:
+    """The head that comes on a connection, and no byte of what follows it.
+
+    Raises:
+        OSError: there is none.
+    """
+    head, end = b"", -1
+    while end < 0:
+        await _readable(line)
+        coming, before = line.recv(HEAD_MAX, socket.MSG_PEEK), head[-3:]
+        end = (before + coming).find(b"\r\n\r\n")
+        head += line.recv(len(coming) if end < 0 else end + 4 - len(before))
+        if not coming or len(head) > HEAD_MAX:
+            raise ConnectionResetError
+    return head

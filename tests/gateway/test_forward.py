@@ -1,0 +1,252 @@
+"""Programs that know of no gateway are led over its proxy: they ask for their usual hosts, and verify TLS."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import openai
+import pytest
+import requests
+import trustme
+
+from chaoslab.core.events import CallFinished, FaultWitnessed, LabWarning
+from tests.gateway.parts import history, shop, standing
+from tests.seams.lab_parts import eventually
+
+NODE = """
+const ask = async () => (await fetch("https://api.openai.com/v1/a")).status;
+console.log(await ask(), await ask());
+"""
+GO = """package main
+import ("fmt"; "net/http")
+func main() {
+	for range 2 {
+		reply, err := http.Get("https://api.openai.com/v1/a")
+		if err != nil { panic(err) }
+		reply.Body.Close()
+		fmt.Print(reply.StatusCode, " ")
+	}
+}
+"""
+CURL = ["-sS", "-w", "%{http_code} ", *["-o", os.devnull, "https://api.openai.com/v1/a"] * 2]
+LIMITED = {"fault": "rate_limit", "target": "api.openai.com", "calls": [1]}
+
+
+def runs(program: str) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    if program == "node":
+        known = subprocess.run(["node", "--help"], capture_output=True, text=True, check=True).stdout
+        if "--use-env-proxy" not in known:
+            pytest.skip("this node's fetch knows no proxy: it needs 22.21 or 24.5")
+
+
+@pytest.mark.parametrize(("program", "source"), [("curl", ""), ("node", NODE), ("go", GO)])
+def test_a_program_is_broken_as_it_is(program: str, source: str, tmp_path: Path) -> None:
+    runs(program)
+    path = tmp_path / ("a.go" if program == "go" else "a.mjs")
+    path.write_text(source)
+    words = CURL if program == "curl" else ["run", str(path)] if program == "go" else [str(path)]
+    with (
+        shop() as server,
+        standing(tmp_path / "logs", [f"api.openai.com={server.url}"], LIMITED, elsewhere="pass") as running,
+    ):
+        done = subprocess.run(
+            [program, *words], env=os.environ | dict(running.told), capture_output=True, text=True, check=False
+        )
+    assert (done.stdout.split(), done.stderr) == (["429", "200"], "")
+    told = history(tmp_path / "logs")
+    assert [event.fault for _, event in told.of(FaultWitnessed)] == ["rate_limit"]
+    assert [event.target for _, event in told.of(CallFinished)] == ["api.openai.com"] * 2
+
+
+def test_sdks_are_broken_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with shop() as server, standing(tmp_path, [f"api.openai.com={server.url}"], LIMITED, elsewhere="pass") as running:
+        for name, value in running.told.items():
+            monkeypatch.setenv(name, value)
+        hello: Any = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
+        with openai.OpenAI(api_key="sk-of-nobody", max_retries=0) as client:
+            with pytest.raises(openai.RateLimitError, match="Rate limit reached"):
+                client.chat.completions.create(**hello)
+            client.chat.completions.create(**hello)
+        assert httpx.get("https://api.openai.com/v1/models").status_code == 200
+        assert requests.get("https://api.openai.com/v1/models").status_code == 200
+    assert [event.ok for _, event in history(tmp_path).of(CallFinished)] == [False, True, True, True]
+
+
+@contextmanager
+def program(told: Any, verify: Any = None) -> Iterator[httpx.Client]:
+    """A program that reads its proxy and its certificates from the environment."""
+    believed = verify or ssl.create_default_context(cafile=told["SSL_CERT_FILE"])
+    with httpx.Client(proxy=told["HTTPS_PROXY"], verify=believed, trust_env=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def elsewhere(authority: trustme.CA) -> Iterator[str]:
+    """A service with TLS of its own at a host that is no route: its host and port."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                line, _ = listener.accept()
+                with suppress(OSError), context.wrap_socket(line, server_side=True) as inner:
+                    inner.recv(65536)
+                    inner.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nunread")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def warnings(logs: Path) -> list[str]:
+    return [event.message for _, event in history(logs).of(LabWarning)]
+
+
+def test_other_hosts_pass_unread(elsewhere: str, authority: trustme.CA, tmp_path: Path) -> None:
+    theirs = ssl.create_default_context()
+    authority.configure_trust(theirs)
+    with (
+        shop() as server,
+        standing(tmp_path, ["api.test"], elsewhere="pass") as running,
+        program(running.told, theirs) as client,  # which believes in the service's own authority alone
+    ):
+        assert client.get(f"https://{elsewhere}/x").text == "unread"
+        assert client.get(f"{server.url}/price").json()["path"] == "/price"
+        down = client.post("http://127.0.0.1:1/x")
+        assert (down.status_code, down.json()["error"].endswith("Connection refused")) == (502, True)
+        with pytest.raises(httpx.ProxyError, match="502 Bad Gateway"):
+            client.get("https://127.0.0.1:1/x")
+    told = warnings(tmp_path)
+    assert told[0] == f"{elsewhere} is no route: what goes there passes unread"
+    assert len(told) == 3
+    assert not [*history(tmp_path).of(CallFinished)]
+
+
+def test_other_hosts_are_refused(elsewhere: str, tmp_path: Path) -> None:
+    words = "the host 127.0.0.1 is no route: name it with --route 127.0.0.1, or let it by: --elsewhere pass"
+    with standing(tmp_path, ["api.test"], elsewhere="refuse") as running, program(running.told) as client:
+        with pytest.raises(httpx.ProxyError, match="403 Forbidden"):
+            client.get(f"https://{elsewhere}/x")
+        assert client.get(f"http://{elsewhere}/x").json() == {"error": words}
+    assert warnings(tmp_path) == [words]
+
+
+def test_a_program_that_does_not_believe_is_told_what_to_set(tmp_path: Path, capsys: Any) -> None:
+    with (
+        standing(tmp_path, ["api.test=http://127.0.0.1:1"], elsewhere="pass") as running,
+        program(running.told, ssl.create_default_context()) as client,
+    ):
+        with pytest.raises(httpx.ConnectError, match="certificate verify failed"):
+            client.get("https://api.test/x")
+        eventually(lambda: bool(warnings(tmp_path)))
+    (told,) = warnings(tmp_path)
+    assert told.startswith("the program does not speak TLS for api.test: it does not believe in the authority made for")
+    assert "should read one of SSL_CERT_FILE, REQUESTS_CA_BUNDLE, " in told
+    assert capsys.readouterr().err == f"warning: {told}\n"
+
+
+def asked(address: str, *parts: bytes) -> bytes:
+    """The whole answer to these bytes, each part after an answer to the one before it."""
+    host, port = address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as line:
+        found = b""
+        with suppress(ConnectionResetError):
+            for part in parts:
+                line.sendall(part)
+                found = line.recv(65536) if part is not parts[-1] else b""
+            while more := line.recv(65536):
+                found += more
+        return found
+
+
+@pytest.mark.parametrize(
+    ("bytes_", "status", "words"),
+    [
+        (
+            b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+            400,
+            b"this is the port of a proxy: HTTP_PROXY should be http://",
+        ),
+        (b"GET ftp://a.test:21/ HTTP/1.1\r\nHost: a.test\r\n\r\n", 400, b"this is the port of a proxy"),
+        (b"CONNECT :443 HTTP/1.1\r\n\r\n", 400, b"CONNECT should name a host, as in api.openai.com:443"),
+        (b"CONNECT a.test:x HTTP/1.1\r\n\r\n", 400, b"CONNECT should name a host"),
+        (b"CONNECT OWN HTTP/1.1\r\n\r\n", 508, b"OWN is this gateway itself: a loop"),
+        (b"GET http://OWN/ HTTP/1.1\r\nHost: OWN\r\n\r\n", 508, b"OWN is this gateway itself: a loop"),
+    ],
+)
+def test_what_no_program_means_is_told_in_one_line(bytes_: bytes, status: int, words: bytes, tmp_path: Path) -> None:
+    with standing(tmp_path, ["api.test"], elsewhere="pass") as running:
+        own = running.told["HTTP_PROXY"].removeprefix("http://").encode()
+        found = asked(running.told["HTTP_PROXY"], bytes_.replace(b"OWN", own))
+    assert found.startswith(b"HTTP/1.1 %d " % status)
+    assert words.replace(b"OWN", own) in found
+
+
+@pytest.mark.parametrize(("elsewhere", "passed"), [("pass", True), ("refuse", False)])
+def test_what_is_neither_tls_nor_http_is_said(elsewhere: str, passed: bool, tmp_path: Path, capsys: Any) -> None:
+    def echo() -> None:
+        with suppress(OSError):
+            line, _ = listener.accept()
+            with line:
+                line.sendall(line.recv(100).upper())
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        where = f"127.0.0.1:{listener.getsockname()[1]}"
+        thread = threading.Thread(target=echo, daemon=True)
+        thread.start()
+        with standing(tmp_path, [where], elsewhere=elsewhere) as running:
+            found = asked(running.told["HTTP_PROXY"], f"CONNECT {where} HTTP/1.1\r\n\r\n".encode(), b"*1 ping\r\n")
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    assert found == (b"*1 PING\r\n" if passed else b"")
+    what = "passes unread, so no fault can hit it" if passed else "is refused: --elsewhere pass lets it by"
+    assert warnings(tmp_path) == [f"what goes to {where} is neither TLS nor HTTP: it {what}"]
+    assert capsys.readouterr().err.startswith("warning: what goes to ")
+
+
+def test_a_port_in_use_is_said_and_nothing_is_started(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(OSError, match="Address already in use: choose another --proxy-port"),
+            standing(tmp_path, ["api.test"], elsewhere="pass", proxy_port=port),
+        ):
+            pass
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_key_is_never_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    (tmp_path / "temporary").mkdir()
+    with (
+        shop() as server,
+        standing(tmp_path / "logs", [f"api.test={server.url}"], elsewhere="pass") as running,
+        program(running.told) as client,
+    ):
+        assert len(client.get("https://api.test/big").content) == 3_000_002  # more than a connection holds
+        written = [path for path in tmp_path.rglob("*") if path.is_file()]
+        assert Path(running.told["SSL_CERT_FILE"]) in written
+        assert not [path for path in written if b"PRIVATE KEY" in path.read_bytes()]
+    assert not [*(tmp_path / "temporary").iterdir()]

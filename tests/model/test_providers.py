@@ -1,0 +1,174 @@
+"""The formats of Bedrock, Cohere and Mistral, by the providers' SDKs where they are installed."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+import pytest
+from werkzeug.test import Client
+
+import chaoslab as lab
+from chaoslab.core.events import CallFinished, Effect, FaultWitnessed, Usage
+from chaoslab.core.frames import FRAMES, Frames, payload_of
+from chaoslab.model.app import LiveModel
+from chaoslab.model.formats import FORMATS, format_at
+from tests.gateway.parts import history, standing
+
+STEPS: list[Any] = [["I look.", lab.call("refund", order=17)], "Order 17 is refunded."]
+SCHEMA = {"type": "object", "properties": {"order": {"type": "integer"}}, "required": ["order"]}
+
+
+def ask(path: str, body: Any, model: LiveModel | None = None) -> Any:
+    return Client(model or lab.scripted(STEPS)).post(path, json=body)
+
+
+BEDROCK = {
+    "messages": [{"role": "user", "content": [{"text": "Refund order 17"}]}],
+    "system": [{"text": "Be brief."}],
+    "toolConfig": {"tools": [{"toolSpec": {"name": "refund", "inputSchema": {"json": SCHEMA}}}]},
+}
+COHERE = {
+    "model": "command-a",
+    "messages": [{"role": "user", "content": "Refund order 17"}],
+    "tools": [{"type": "function", "function": {"name": "refund", "parameters": SCHEMA}}],
+}
+
+
+def test_bedrock_answers_whole_and_in_frames_whose_checksums_hold() -> None:
+    from zlib import crc32
+
+    said = ask("/model/anthropic.claude%3A0/converse", BEDROCK).get_json()
+    use = {"toolUse": {"input": {"order": 17}, "name": "refund", "toolUseId": "tooluse_call_1_1"}}
+    assert (said["stopReason"], said["output"]["message"]["content"]) == ("tool_use", [{"text": "I look."}, use])
+    reply = ask("/model/anthropic.claude%3A0/converse-stream", BEDROCK)
+    assert reply.content_type == FRAMES
+    cutter = Frames()
+    frames = [frame for byte in reply.data for frame in cutter.feed(bytes([byte]))]
+    assert (b"".join(frames), cutter.rest) == (reply.data, b"")
+    assert all(crc32(frame[:-4]) == int.from_bytes(frame[-4:], "big") for frame in frames)
+    assert json.loads(payload_of(frames[-2])) == {"stopReason": "tool_use"}
+    heard = next(each for each in FORMATS if each.name == "Bedrock converse").read_stream(reply.data)
+    assert (heard.said, heard.reason) == ('I look. calls refund({"order": 17})', "tool_use")
+    assert heard.tokens_in == said["usage"]["inputTokens"]
+
+
+def test_bedrock_has_error_codes_of_its_own_and_refuses_results_without_calls() -> None:
+    throttled = ask("/model/m/converse", BEDROCK, lab.scripted([{"error": 429}]))
+    assert (throttled.status_code, throttled.headers["x-amzn-ErrorType"]) == (429, "ThrottlingException")
+    orphan = {"toolUseId": "t", "content": [{"text": "x"}]}
+    wrong = {"messages": [{"role": "user", "content": [{"toolResult": orphan}]}]}
+    assert "exceeds the number of toolUse blocks" in ask("/model/m/converse", wrong).get_json()["message"]
+
+
+def test_cohere_answers_whole_and_streamed() -> None:
+    said = ask("/v2/chat", COHERE).get_json()
+    assert said["finish_reason"] == "TOOL_CALL"
+    assert said["message"]["content"] == [{"type": "text", "text": "I look."}]
+    assert said["message"]["tool_calls"][0]["function"] == {"name": "refund", "arguments": '{"order": 17}'}
+    reply = ask("/v2/chat", {**COHERE, "stream": True})
+    heard = next(each for each in FORMATS if each.name == "Cohere chat").read_stream(reply.data)
+    assert (heard.said, heard.reason) == ('I look. calls refund({"order": 17})', "TOOL_CALL")
+    assert heard.tokens_in == said["usage"]["tokens"]["input_tokens"]
+
+
+def test_mistrals_stream_has_whole_calls_and_a_fault_leaves_them_whole() -> None:
+    from chaoslab.core.answers import CHAT_ANSWERS
+
+    model = lab.scripted(STEPS)
+    model.begin("api.mistral.ai", "p1", lambda _: None)
+    reply = ask("/v1/chat/completions", {**COHERE, "stream": True}, model)
+    events = [json.loads(line[6:]) for line in reply.text.split("\n\n") if line.startswith("data: {")]
+
+    def calls(told: list[Any]) -> list[Any]:
+        deltas = [each["choices"][0]["delta"] for each in told if each["choices"]]
+        return [call["function"] for delta in deltas for call in delta.get("tool_calls") or ()]
+
+    assert calls(events) == [{"name": "refund", "arguments": '{"order": 17}'}]
+    said = CHAT_ANSWERS.heard(events)
+    assert said is not None
+    assert calls([*CHAT_ANSWERS.retold(events, said)]) == calls(events)
+    format_ = format_at("api.mistral.ai", "/v1/chat/completions")
+    assert format_ is not None
+    assert format_.read_stream(reply.data).said == 'I look. calls refund({"order": 17})'
+
+
+def test_embeddings_of_like_texts_are_near() -> None:
+    texts = ["the refund of order 17", "a refund for order 17", "weather in Oslo"]
+    told = ask("/v1/embeddings", {"model": "text-embedding-3-small", "input": texts}).get_json()
+    vectors = [each["embedding"] for each in told["data"]]
+    near, far = (sum(a * b for a, b in zip(vectors[0], other, strict=True)) for other in vectors[1:])
+    assert (len(vectors[0]), near > 0.5 > far) == (1536, True)
+    cohere = ask("/v2/embed", {"model": "embed-v4.0", "texts": texts, "output_dimension": 256}).get_json()
+    assert [len(vector) for vector in cohere["embeddings"]["float"]] == [256] * 3
+    assert ask("/v1/embeddings", {"model": "m"}).status_code == 400
+
+
+@pytest.fixture
+def upstream() -> Iterator[str]:
+    """The address of a scripted model on loopback, which is Mistral's for who asks for chat completions."""
+    model = lab.scripted(STEPS * 3)
+    model.begin("api.mistral.ai", "p1", lambda _: None)
+
+    class Silent(WSGIRequestHandler):
+        def log_message(self, *_: Any) -> None: ...
+
+    with make_server("127.0.0.1", 0, model, handler_class=Silent) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_the_sdk_of_bedrock_meets_faults_at_the_gateway(upstream: str, tmp_path: Path) -> None:
+    boto3, exceptions = pytest.importorskip("boto3"), pytest.importorskip("botocore.exceptions")
+    fault = {"fault": "rate_limit", "target": "llm", "calls": [1], "attempts": [1]}
+    with standing(tmp_path, [f"llm={upstream}"], fault) as running:
+        client = boto3.client(
+            "bedrock-runtime", region_name="us-east-1", endpoint_url=running.url("llm"),
+            aws_access_key_id="AKIA" + "A" * 16, aws_secret_access_key="of-a-user",
+            config=boto3.session.Config(retries={"max_attempts": 0}),
+        )  # fmt: skip
+        asked = {"modelId": "anthropic.claude:0", **BEDROCK}
+        with pytest.raises(exceptions.ClientError) as throttled:
+            client.converse(**asked)
+        assert throttled.value.response["Error"]["Code"] == "ThrottlingException"
+        said = client.converse(**asked)
+        assert said["stopReason"] == "tool_use"
+        streamed = list(client.converse_stream(**asked)["stream"])
+        assert {"messageStop": {"stopReason": "end_turn"}} in streamed
+        client.close()
+    told = history(tmp_path)
+    assert [event.fault for _, event in told.of(FaultWitnessed)] == ["rate_limit"]
+    assert [event.ok for _, event in told.of(CallFinished)] == [False, True, True]
+    assert len([*told.of(Usage)]) == 2
+    assert [*told.of(Effect)] == []
+    assert "AKIAAAAA" not in (tmp_path / "latest" / "info.log").read_text()
+
+
+def test_the_sdk_of_cohere_reads_the_answers(upstream: str) -> None:
+    cohere = pytest.importorskip("cohere")
+    client = cohere.ClientV2("any", base_url=upstream)
+    chat = {key: COHERE[key] for key in ("model", "messages", "tools")}
+    told = [event.type for event in client.chat_stream(**chat)]
+    assert (told[0], told[-1], "tool-call-delta" in told) == ("message-start", "message-end", True)
+    said = client.chat(**{**chat, "messages": [{"role": "user", "content": "And now?"}]})
+    assert said.message.content[0].text == "Order 17 is refunded."
+    vectors = client.embed(model="embed-v4.0", texts=["a"], input_type="search_query", embedding_types=["float"])
+    assert len(vectors.embeddings.float_[0]) == 1024
+
+
+def test_the_sdk_of_mistral_meets_a_fault_in_a_stream(upstream: str, tmp_path: Path) -> None:
+    sdk = pytest.importorskip("mistralai.client")
+    fault = {"fault": "duplicate_calls", "target": "llm"}
+    with standing(tmp_path, [f"llm={upstream}"], fault) as running:
+        client = sdk.Mistral(api_key="any", server_url=running.url("llm"))
+        streamed = client.chat.stream(**{key: COHERE[key] for key in ("model", "messages", "tools")})
+        calls = [call for event in streamed for call in event.data.choices[0].delta.tool_calls or ()]
+    assert "refund" in {call.function.name for call in calls}
+    assert [event.fault for _, event in history(tmp_path).of(FaultWitnessed)] == ["duplicate_calls"]

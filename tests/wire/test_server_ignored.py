@@ -1,0 +1,47 @@
+"""What Toxiproxy ignores without a word is ignored here too, and said in one line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from chaoslab.base.dice import Dice
+from chaoslab.wire.server.catalog import Catalog
+
+UPSTREAM = {"name": "crm", "upstream": "127.0.0.1:9", "enabled": False}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (UPSTREAM, None, ""),
+        (UPSTREAM, UPSTREAM, ""),
+        (UPSTREAM | {"toxics": []}, None, ""),
+        (
+            UPSTREAM | {"Toxics": [{"type": "latency"}]}, None,
+            "toxiproxy: the toxics of the proxy 'crm' are ignored: add them with POST '/proxies/crm/toxics'\n",
+        ),
+        (
+            UPSTREAM | {"upstream": "http://127.0.0.1:9"}, None,
+            "toxiproxy: the upstream 'http://127.0.0.1:9' at proxy 1 is no host:port, so that every connection to it "
+            "just ends\n",
+        ),
+        (
+            UPSTREAM | {"listen": "127.0.0.1:1"}, UPSTREAM | {"listen": "127.0.0.1:1"} | {"enabled": True},
+            "toxiproxy: the proxy 'crm' is there and stays disabled: PATCH it to change that\n",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_ignored_is_said(
+    first: dict[str, Any], second: dict[str, Any] | None, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def story() -> list[bool]:
+        catalog = Catalog(Dice(1))
+        made = [await catalog.populate(json.dumps([each]).encode()) for each in (first, second) if each is not None]
+        return [proxy.enabled for proxies in made for proxy in proxies]
+
+    assert not any(asyncio.run(story()))
+    assert capsys.readouterr().err == said
