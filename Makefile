@@ -1,5 +1,6 @@
 # make lab [NAME=value …]   the whole lab on loopback: no Docker, no key
 # make compose [NAME=value …]   the same in containers, on the real Toxiproxy: needs Docker, no Python
+# make sweep NAME=value,value …   the lab at each of these values, and charts over them: WORLD=virtual is quick
 # make test                 everything that can run here
 # make docs                 the documents as a site, in site/
 # make frameworks           what seventeen frameworks make of faults, as docs/frameworks.md
@@ -12,7 +13,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 GIVEN = $(foreach name,$(sort $(.VARIABLES)),$(if $(filter command-line,$(subst $() ,-,$(origin $(name)))),$(name)))
 SETTINGS = $(foreach name,$(filter-out PYTHON,$(GIVEN)),'$(name)=$(subst ','\'',$(value $(name)))')
 
-.PHONY: lab compose charts test test-here test-live check bench docs frameworks clean
+.PHONY: lab compose sweep charts test test-here test-live check bench docs frameworks clean
 .DEFAULT_GOAL := lab
 
 .venv/lab: pyproject.toml
@@ -50,6 +51,9 @@ compose:
 	  ended=$$(docker compose ps --all --format '{{if eq .State "exited"}}{{.ExitCode}}{{end}}' agent); \
 	  case $$ended in 0|3|130|137|143) docker compose run --rm --no-deps --build charts ;; esac; \
 	  docker compose down; exit $${ended:-$$code}
+
+sweep: .venv/lab
+	@$(BIN)/chaoslab sweep $(SETTINGS)
 
 charts: .venv/lab
 	@$(BIN)/python charts.py

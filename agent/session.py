@@ -149,7 +149,7 @@ class Session:
     async def _tries(self, asked: dict[str, Any], trial: TrialId, episode: TrialState) -> _Outcome:
         """Asks the agent, again if it fails, up to the limit."""
         outcome = _Outcome("", "none")
-        for attempt in range(1, self.settings.prompt_limit + 2):
+        for attempt in range(1, self.settings.resilience["prompt_limit"] + 2):
             self._attempts = attempt
             outcome = await self._attempt(asked, trial, episode)
             if outcome.error_type == "none":

@@ -113,17 +113,17 @@ class Toolbox:
                 request_id=request.id,
             )
 
-        outcome = _Outcome("")
-        for left in range(self.settings.tool_limit, -1, -1):
+        outcome, resilience = _Outcome(""), self.settings.resilience
+        for left in range(resilience["tool_limit"], -1, -1):
             attempt = request.next_attempt()
             outcome = await self._attempt(service, tool, arguments, request, attempt, trial)
             if outcome.ok or not outcome.again or not left:
                 break
-            tries = self.settings.tool_limit - left
+            tries = resilience["tool_limit"] - left
             wait_s = min(max(outcome.wait_s, self.config.retry_wait_s * 2**tries), self.config.retry_after_max_s)
             self._write(trial, events.Retry(at=at(attempt), tool=tool.name, wait_s=wait_s, reason=outcome.text))
             await self.clock.asleep(wait_s)
-        if not outcome.ok and outcome.again and self.settings.fallback == "direct":
+        if not outcome.ok and outcome.again and resilience["fallback"] == "direct":
             attempt = request.next_attempt()
             address = self.targets[service.name].url
             self._write(trial, events.Fallback(at=at(attempt), tool=tool.name, address=address))

@@ -23,6 +23,7 @@ from chaoslab.core.plan import Plan
 from chaoslab.proxy_manager.arming import Arming, Places
 from chaoslab.proxy_manager.clean_proxies import Outage, Standing
 from chaoslab.proxy_manager.experiment import Experiment, Lane
+from chaoslab.proxy_manager.figures import Figures
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.wire import fault_lifecycle
@@ -43,8 +44,8 @@ TRIES = 3
 
 
 class Manager:
-    """The server of every run that an agent opens, until stopped. Only `serve` uses Toxiproxy and the state; `health`
-    and `status` may be called from any thread."""
+    """The server of every run that an agent opens, until stopped. Only `serve` uses Toxiproxy and the state; `health`,
+    `status` and `metrics` may be called from any thread."""
 
     def __init__(
         self, *, state: Path, logs: Path, toxiproxy: ToxiproxyClient, places: Places, clock: Clock, name: str = ""
@@ -54,6 +55,7 @@ class Manager:
         self._runs: dict[str, Experiment] = {}
         self._counts: Counter[tuple[str, str]] = Counter()
         self._asked = 0
+        self._figures = Figures(logs)
         self._lock = threading.Lock()
         self.paused = threading.Event()
         self.stopping = Flag()
@@ -114,6 +116,12 @@ class Manager:
                 ],
             }
 
+    def metrics(self) -> str:
+        """All figures in Prometheus's text format."""
+        with self._lock:
+            runs, lanes = [*self._runs], sum(len(e.lanes) for e in self._runs.values())
+        return self._figures.text(runs, lanes=lanes)
+
     # The loop.
 
     def serve(self) -> None:
@@ -146,6 +154,7 @@ class Manager:
         finally:
             for run in tuple(self._runs):
                 self._close(run)
+            self._figures.close()
             control.close()
 
     @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""The manager's HTTP interface: GET /health, GET /status, POST /pause, POST /resume."""
+"""The manager's HTTP interface: GET /health, GET /status, GET /metrics, POST /pause, POST /resume."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from chaoslab.proxy_manager.manager import Manager
+from chaoslab.wire.server.metrics import CONTENT_TYPE
 
 
 def server(manager: Manager, *, host: str, port: int) -> ThreadingHTTPServer:
@@ -25,6 +26,8 @@ def server(manager: Manager, *, host: str, port: int) -> ThreadingHTTPServer:
                 self._say(200 if status == "ok" else 503, {"status": status, **vars(health)})
             elif self.path == "/status":
                 self._say(200, manager.status())
+            elif self.path == "/metrics":
+                self._send(200, CONTENT_TYPE, manager.metrics().encode())
             else:
                 self._lost()
 
@@ -38,15 +41,17 @@ def server(manager: Manager, *, host: str, port: int) -> ThreadingHTTPServer:
             return self._say(200, {"paused": manager.paused.is_set()})
 
         def _lost(self) -> None:
-            known = {"GET": ("/health", "/status"), "POST": ("/pause", "/resume")}
+            known = {"GET": ("/health", "/status", "/metrics"), "POST": ("/pause", "/resume")}
             other = any(self.path in paths for paths in known.values())
             offered = ", ".join(f"{method} {path}" for method, paths in known.items() for path in paths)
             self._say(405 if other else 404, {"error": f"there is {offered}"})
 
         def _say(self, status: int, body: dict[str, Any]) -> None:
-            data = json.dumps(body, indent=2).encode() + b"\n"
+            self._send(status, "application/json", json.dumps(body, indent=2).encode() + b"\n")
+
+        def _send(self, status: int, kind: str, data: bytes) -> None:
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)

@@ -17,13 +17,14 @@ from packaging.utils import canonicalize_name
 
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import MODEL, SERVICES, Ports
+from chaoslab.proxy_manager.figures import ABOUT, PREFIX, Figures
 from chaoslab.wire.lanes import LOST_S
 
 ROOT = Path(__file__).parent.parent
 SERVICE_PARTS: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())["services"]
 LOCK = (ROOT / "containers" / "lock.txt").read_text()
 INSTALL = runpy.run_path(str(ROOT / "containers" / "install.py"))
-PLACES = {"TOXIPROXY_URL", "BASE_PORT"}
+PLACES = {"TOXIPROXY_URL", "TOXIPROXY_METRICS", "BASE_PORT"}
 """Settings of places, which the compose file sets by itself."""
 OF_VIRTUAL_TIME = {"JOBS", "DEADLINE_S"}
 TRANSLATORS = {"TRANSLATOR", "TRANSLATOR_URL", "TRANSLATOR_KEY"}
@@ -68,7 +69,11 @@ def test_each_part_is_shut_in(name: str) -> None:
 
 
 def test_nothing_sleeps_to_be_in_time() -> None:
-    texts = [(ROOT / "docker-compose.yaml"), ROOT / "Dockerfile", *sorted((ROOT / "containers").iterdir())]
+    texts = [
+        (ROOT / "docker-compose.yaml"),
+        ROOT / "Dockerfile",
+        *filter(Path.is_file, sorted((ROOT / "containers").rglob("*"))),
+    ]
     assert [path.name for path in texts if "sleep" in path.read_text()] == []
 
 
@@ -116,3 +121,30 @@ def test_what_the_lock_lacks_is_not_installed_in_silence(monkeypatch: pytest.Mon
     with pytest.raises(SystemExit, match=r"lock\.txt lacks soup-sieve==3\.1\.3: write it anew"):
         program["main"](["tools"])
     assert given[0][given[0].index("--constraint") + 1] == str(tmp_path / "lock.txt")
+
+
+def test_the_dashboard_shows_metrics_that_there_are(tmp_path: Path) -> None:
+    there = {f"{PREFIX}{name}" for name in ABOUT} | {
+        f"toxiproxy_proxy_{way}_bytes_total" for way in ("received", "sent")
+    }
+    dashboard = json.loads((ROOT / "containers/metrics/dashboard.json").read_text())
+    asked = {
+        name
+        for panel in dashboard["panels"]
+        for target in panel["targets"]
+        for name in re.findall(r"[a-z]+_[a-z_]+", re.sub(r"\{[^}]*\}", "", target["expr"]))
+    }
+    assert asked <= there
+    assert len(asked) >= 8
+    told = Figures(tmp_path).text([], lanes=0)
+    assert {line.split()[2] for line in told.splitlines() if line.startswith("# TYPE")} == {
+        f"{PREFIX}{n}" for n in ABOUT
+    }
+
+
+def test_prometheus_asks_the_parts_at_their_ports() -> None:
+    config = yaml.safe_load((ROOT / "containers/metrics/prometheus.yml").read_text())
+    asked = {
+        target for job in config["scrape_configs"] for group in job["static_configs"] for target in group["targets"]
+    }
+    assert asked == {f"proxy_manager:{Ports().manager}", f"toxiproxy:{Ports().toxiproxy}"}

@@ -22,6 +22,8 @@ from tests.test_readme import PAGES, ROOT, TEXT
 DOCS = ROOT / "docs"
 ALL = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
 USERS = {
+    "flask_tools/dice.py",
+    "data/dice.json",
     "mine.json",
     "faults.json",
     "/data/mine.json",

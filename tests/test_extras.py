@@ -25,7 +25,7 @@ ALL = [
     module
     for extra, modules in MODULES.items()
     for module in modules
-    if extra not in ("scenarios", "frames", "parquet", "gateway")
+    if extra not in ("scenarios", "frames", "parquet", "gateway", "compose")
 ]
 LAB = "'chaoslab[lab]'"
 HIDDEN = 'import sys, runpy; sys.modules.update(dict.fromkeys(sys.argv.pop(1).split(","))); sys.argv.pop(0); '

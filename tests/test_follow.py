@@ -52,6 +52,25 @@ def kinds(records: Sequence[Record]) -> list[tuple[str, str]]:
     return [(record.writer, record.event.kind) for record in records]
 
 
+def test_a_reader_that_is_behind_sees_what_other_parts_wrote_before_a_trial_ended(tmp_path: Path) -> None:
+    run = Run.create(tmp_path, now=NOW)
+    with run.log("info") as info, run.log("manager") as manager, run.log("calendar") as calendar:
+        info.write(BEGUN)
+        for number in (1, 2):
+            info.write(asked(number), trial=f"p{number}.r1")
+            manager.write(ARMED, trial=f"p{number}.r1")
+            manager.write(MET, trial=f"p{number}.r1")
+            calendar.write(MET, trial=f"p{number}.r1")
+            manager.write(HEALED, trial=f"p{number}.r1")
+            info.write(answered(number), trial=f"p{number}.r1")
+        info.write(ENDED)
+    watched, lines = Watched(), list[str]()
+    for record in History.follow(run.folder):
+        watched.take([record])
+        lines += watched.ended()
+    assert [line.split(":")[0].split(", ")[1] for line in lines] == ["met 2 × latency"] * 2
+
+
 def test_each_event_comes_once_and_a_line_without_its_end_waits_for_it(tmp_path: Path) -> None:
     run = Run.create(tmp_path, now=NOW)
     with Follower(run.folder) as follower, run.log("info") as info:

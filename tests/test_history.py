@@ -65,7 +65,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[bytes]]:
     folder = tmp_path_factory.mktemp("run")
     (folder / "mine.json").write_text(json.dumps(ASKED))
     chosen = settings.load((*FAULTS, f"PROMPTS={folder / 'mine.json'}"), environment={}, env_file=folder / ".env")
-    asked = launch._check(chosen)
+    asked = launch.check(chosen)
     spec = launch.spec_of(chosen, asked)
     run = Run.create(folder / "logs", now=spec.now, name=spec.name)
     assert launch.carry_out(spec, run.folder) == 0

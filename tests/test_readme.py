@@ -141,7 +141,7 @@ def test_two_runs_are_laid_over_each_other(lab: Path) -> None:
     runs = sorted(path.name for path in (lab / "logs").glob("2*"))
     ended = chaoslab(lab, "charts", *runs)
     assert ended.returncode == 0, ended.stderr
-    drawn = {"success_vs_toxic_prob", "mttr_vs_toxic_prob", "pass_rate_vs_level"}
+    drawn = {"success_vs_toxic_prob", "mttr_vs_toxic_prob", "time_vs_toxic_prob", "pass_rate_vs_level"}
     assert {Path(name).stem for name in ended.stdout.split()} == drawn
 
 

@@ -340,9 +340,10 @@ any_settings = st.builds(
     call_limit=st.none() | above_0,
     time_limit_s=st.none() | seconds,
     budget=st.sampled_from(["hard", "soft"]),
-    tool_limit=st.integers(0, 20),
-    prompt_limit=st.integers(0, 20),
-    fallback=st.sampled_from(["direct", "none"]),
+    agent=st.sampled_from(["naive", "default", "careful"]),
+    tool_limit=st.none() | st.integers(0, 20),
+    prompt_limit=st.none() | st.integers(0, 20),
+    fallback=st.sampled_from(["", "direct", "none"]),
     tool_timeout_s=seconds,
     model_timeout_s=seconds,
     translator=st.sampled_from(["phrasebook", "online"]),
@@ -375,7 +376,7 @@ def test_what_is_shown_is_json_and_never_a_secret(chosen: Settings) -> None:
 @given(any_settings)
 def test_what_was_shown_is_read_back_but_for_the_secrets(chosen: Settings) -> None:
     back = Settings.from_shown(json.loads(json.dumps(chosen.shown())), where="info.log")
-    assert back == replace(chosen, groq_api_key="", translator_key="", jobs=None)
+    assert back == replace(chosen, groq_api_key="", translator_key="", jobs=None, **chosen.resilience)
 
 
 def test_what_no_version_of_ours_has_shown_is_said_with_its_place() -> None:

@@ -13,6 +13,7 @@ MODULES = {
     "frames": ("pandas",),
     "parquet": ("pandas", "pyarrow"),
     "gateway": ("aiohttp",),
+    "compose": ("docker",),
 }
 """By extra, the modules of it that the lab itself imports."""
 

@@ -41,7 +41,7 @@ def run(given: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> in
         return start(given, gate=ruled)
     latest = LOGS / "latest"
     before = latest.resolve()
-    with _aside(silent=options.quiet):
+    with aside(silent=options.quiet):
         code = start(given, gate=ruled)
     if latest.resolve() != before:
         from chaoslab.cli import summary
@@ -51,7 +51,7 @@ def run(given: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> in
 
 
 @contextmanager
-def _aside(*, silent: bool) -> Iterator[None]:
+def aside(*, silent: bool) -> Iterator[None]:
     """A context in which what this process and its children print goes to standard error, or nowhere."""
     sys.stdout.flush()
     kept = os.dup(1)

@@ -43,6 +43,7 @@ def in_force(
     derived = {
         "MODEL": (chosen.model, chosen.model_name, "default"),
         "COST_LIMIT_USD": (chosen.cost_limit_usd, chosen.cost_limit_in_force_usd, "default with a key"),
+        **{name.upper(): (getattr(chosen, name), value, "AGENT") for name, value in chosen.resilience.items()},
     }
     rows = []
     for f in fields(Settings):

@@ -21,9 +21,24 @@ COST_LIMIT_WITH_KEY_USD = 0.5
 GROQ_URL = "https://api.groq.com"
 GROQ_MODEL = "llama-3.3-70b-versatile"
 OFFLINE_MODEL = "chaoslab-offline"
-COMPOSES_OWN = ("COMPOSE_", "DOCKER_", "STATUS_PORT", "TOXIPROXY_PORT", "PYTHON_IMAGE", "TOXIPROXY_IMAGE")
+COMPOSES_OWN = (
+    "COMPOSE_",
+    "DOCKER_",
+    "STATUS_PORT",
+    "TOXIPROXY_PORT",
+    "PYTHON_IMAGE",
+    "TOXIPROXY_IMAGE",
+    "PROMETHEUS_IMAGE",
+    "GRAFANA_",
+)
 """The starts of other names that `.env` may hold, since `docker compose` reads it too."""
 TOOLS_KEYS = ("TRANSLATOR_KEY",)
+AGENTS: dict[str, dict[str, Any]] = {
+    "naive": {"tool_limit": 0, "prompt_limit": 0, "fallback": "none"},
+    "default": {"tool_limit": 1, "prompt_limit": 1, "fallback": "direct"},
+    "careful": {"tool_limit": 3, "prompt_limit": 3, "fallback": "direct"},
+}
+"""The settings that each value of AGENT stands for."""
 
 
 class SettingError(ValueError):
@@ -32,6 +47,10 @@ class SettingError(ValueError):
 
 def _setting(default: Any, parse: Callable[[str], Any], doc: str, *, group: str = "", secret: bool = False) -> Any:
     return field(default=default, metadata={"parse": parse, "doc": doc, "group": group, "secret": secret})
+
+
+def _by_agent(name: str) -> str:
+    return f"Empty: {', '.join(f'{of[name]} ({agent})' for agent, of in AGENTS.items())}."
 
 
 @dataclass(frozen=True)
@@ -191,17 +210,27 @@ class Settings:
         "hard", parsers.one_of("hard", "soft"), "hard: a call over the limit is refused; soft: it is only logged."
     )
 
-    tool_limit: int = _setting(
-        1,
-        parsers.whole(0, 20),
-        "Retries of one tool request: 1 means two attempts, with one request id.",
+    agent: str = _setting(
+        "default",
+        parsers.one_of(*AGENTS),
+        "How well the agent helps itself, in one word: naive never tries again and has no fallback, careful tries more "
+        "often. It decides the next three where they are empty.",
         group="The agent's resilience",
     )
-    prompt_limit: int = _setting(
-        1, parsers.whole(0, 20), "Retries of a prompt after a model error, an empty answer or the loop bound."
+    tool_limit: int | None = _setting(
+        None,
+        parsers.whole(0, 20),
+        f"Retries of one tool request: 1 means two attempts, with one request id. {_by_agent('tool_limit')}",
+    )
+    prompt_limit: int | None = _setting(
+        None,
+        parsers.whole(0, 20),
+        f"Retries of a prompt after a model error, an empty answer or the loop bound. {_by_agent('prompt_limit')}",
     )
     fallback: str = _setting(
-        "direct", parsers.one_of("direct", "none"), "After the last retry: one call around the proxy (direct), or none."
+        "",
+        parsers.one_of("direct", "none"),
+        f"After the last retry: one call around the proxy (direct), or none. {_by_agent('fallback')}",
     )
     tool_timeout_s: float = _setting(2.0, parsers.seconds, "Deadline of one attempt at a tool, in seconds.")
     model_timeout_s: float = _setting(
@@ -229,6 +258,11 @@ class Settings:
 
     toxiproxy_url: str = _setting(
         "", parsers.url, "A Toxiproxy server to use. Empty: the embedded one.", group="Where things are"
+    )
+    toxiproxy_metrics: str = _setting(
+        "false",
+        parsers.one_of("false", "true"),
+        "true: the lab's Toxiproxy tells its own figures at its /metrics: bytes by proxy, and its process.",
     )
     base_port: int | None = _setting(
         None,
@@ -265,13 +299,20 @@ class Settings:
         return self.trials or prompts * self.repeats
 
     def shown(self) -> dict[str, Any]:
-        """All settings by environment name, as JSON, with secrets masked. JOBS is left out, since no result depends on
-        it."""
-        return {
+        """All settings by environment name, as JSON, with secrets masked, and with what AGENT stands for. JOBS is left
+        out, since no result depends on it."""
+        found = {
             f.name.upper(): ("***" if getattr(self, f.name) else "") if f.metadata["secret"] else getattr(self, f.name)
             for f in fields(self)
             if f.name != "jobs"
         }
+        return found | {name.upper(): value for name, value in self.resilience.items()}
+
+    @property
+    def resilience(self) -> dict[str, Any]:
+        """`tool_limit`, `prompt_limit` and `fallback` in force: as set, else as AGENT says."""
+        own = {name: getattr(self, name) for name in AGENTS[self.agent]}
+        return AGENTS[self.agent] | {name: value for name, value in own.items() if value not in (None, "")}
 
     @classmethod
     def from_shown(cls, shown: Mapping[str, Any], *, where: str) -> Settings:

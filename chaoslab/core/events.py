@@ -330,7 +330,7 @@ class ServiceStopped(FaultEvent):
     """The supervisor has stopped the process of a service for a fault (supervisor.log)."""
 
     how: str
-    """killed or paused."""
+    """killed or paused, or what a container's engine did: partitioned, throttled or out of memory."""
     took_s: Seconds = 0.0
     """Seconds from the request for it until the process had stopped."""
 

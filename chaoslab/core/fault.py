@@ -56,6 +56,7 @@ class Fault:
     - `of_text`: it acts on the text of a tool call's arguments, which some models have none of: theirs are objects.
     - `of_bytes`: it acts on the bytes of an answer, which a function's has none of.
     - `of_process`: it acts on the process of a service, for all clients of the service (see `outage`).
+    - `of_container`: it is done by a container's engine alone, so it exists in the compose world alone.
     - `of_clock`: it moves the wall clock of its target, which there is one of only in virtual time.
     - `refuses`: its connection is refused. It needs no lane of its own, and no toxics.
     - `closes`: it closes the connection. The client sees it closed, or reset if some of its request was still unread.
@@ -86,6 +87,7 @@ class Fault:
     of_text: ClassVar[bool] = False
     of_bytes: ClassVar[bool] = False
     of_process: ClassVar[bool] = False
+    of_container: ClassVar[bool] = False
     of_clock: ClassVar[bool] = False
     refuses: ClassVar[bool] = False
     closes: ClassVar[bool] = False
@@ -209,10 +211,18 @@ class Outage:
     `for_s`: its length in seconds. `lost`: the process begins without the state that it had. `held`: gives
     the fault of a call that comes when so many seconds are left, for a process that is paused; None for one that is
     down, whose connections are refused. `after_effect`: it begins when the work is done, before the caller has
-    the answer.
+    the answer. `deed`: what a container's engine does in place of that: "partitioned", "throttled" (to `share` of a
+    CPU) or "out of memory".
     """
 
     for_s: float
     lost: bool = False
     after_effect: bool = False
     held: Callable[[float], Fault] | None = None
+    deed: str = ""
+    share: float = 1.0
+
+    @property
+    def how(self) -> str:
+        """The deed in a word: killed, paused, or what the engine does."""
+        return self.deed or ("paused" if self.held else "killed")

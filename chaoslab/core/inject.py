@@ -31,6 +31,10 @@ SURELY = 0.85
 Parameter = bool | int | float | str
 
 
+ENGINE_ALONE = "is done by a container's engine: use `chaoslab lab WORLD=compose`, with FAULTS"
+"""The refusal of a fault of containers in a world without any."""
+
+
 def inject(
     fault: str,
     target: str | Sequence[str],
@@ -203,6 +207,9 @@ def check(
                         f"{injection.choices[0].fault} works on an MCP server's list of tools, and {name} is a {what}: "
                         f"aim it at the server, or at mcp_tool('{LISTING}')"
                     )
+        for choice in injection.choices:
+            if trait(load(choice.fault), "of_container"):
+                raise ValueError(f"{choice.fault} {ENGINE_ALONE}")
         for choice in injection.choices:
             for name in filter(injection.covers, returns if trait(load(choice.fault), "of_process") else ()):
                 raise ValueError(f"{choice.fault} stops a process, and {name} is a function: aim it at a service")

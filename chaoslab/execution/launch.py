@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -29,9 +30,9 @@ FEW = 100
 """The most trials that run in one process: for these, starting more would take longer."""
 
 
-def start(given: Sequence[str], *, gate: Gate | None = None) -> int:
+def start(given: Sequence[str], *, gate: Gate | None = None, drawn: bool = True) -> int:
     """Runs the lab with these settings and returns the exit code. Invalid input is reported in one line. `gate`: the
-    requirements on the result.
+    requirements on the result. `drawn`: draw its charts too, but those of containers, which always are.
 
     Raises:
         extras.Incomplete: a package that this needs is not installed.
@@ -43,9 +44,9 @@ def start(given: Sequence[str], *, gate: Gate | None = None) -> int:
     except settings.SettingError as error:
         return refuse(error)
     worlds: dict[str, Callable[[Settings, Sequence[str], Gate | None], int]] = {
-        "local": _local,
+        "local": partial(_local, drawn=drawn),
         "compose": _compose,
-        "virtual": _virtual,
+        "virtual": partial(_virtual, drawn=drawn),
     }
     return worlds[chosen.world](chosen, given, gate)
 
@@ -53,7 +54,7 @@ def start(given: Sequence[str], *, gate: Gate | None = None) -> int:
 # In processes on loopback.
 
 
-def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
+def _local(chosen: Settings, given: Sequence[str], gate: Gate | None, *, drawn: bool) -> int:
     from chaoslab.agent import model
     from chaoslab.base.clock import system
     from chaoslab.base.interrupts import Interrupts
@@ -65,7 +66,7 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
 
     try:
         check_installed("local")
-        _check(chosen)
+        check(chosen)
         alone = _stopped(chosen)
         model.check(chosen, given)
         _check_toxiproxy(chosen.toxiproxy_url)
@@ -111,7 +112,7 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
         return refuse(error, code=LAB_DOWN)
     except KeyboardInterrupt:
         code = interrupted()
-    return leave(run.folder, code, gate=gate)
+    return leave(run.folder, code, gate=gate, drawn=drawn)
 
 
 # In containers.
@@ -129,8 +130,10 @@ def _compose(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int: 
 
     try:
         check_installed("compose")
-        _check(chosen)
+        check(chosen)
         stops = stopper if _stopped(chosen) else None
+        if stops:
+            extras.check("a fault of processes with WORLD=compose", "compose")
         before = _latest()
         code = compose.run(settings.child_environment(chosen), stopper=stops)
     except (settings.SettingError, compose.WorldError, OSError) as error:
@@ -145,7 +148,7 @@ def _latest() -> Path:
 # In one process, on a clock that jumps.
 
 
-def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:  # noqa: ARG001
+def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None, *, drawn: bool) -> int:  # noqa: ARG001
     from chaoslab.config import settings
     from chaoslab.config.topology import WRITERS
     from chaoslab.record.runs import Run
@@ -155,14 +158,14 @@ def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int: 
             check_installed("virtual")
             from chaoslab.execution.virtual_lab import check_stated
 
-            asked = _check(chosen)
+            asked = check(chosen)
             check_stated(chosen, asked, _prompts(chosen))
             spec = spec_of(chosen, asked)
         run = Run.create(LOGS, now=spec.now, name=spec.name, writers=WRITERS)
     except (settings.SettingError, OSError) as error:
         return refuse(error)
     run.make_latest()
-    return leave(run.folder, carry_out(spec, run.folder), gate=gate)
+    return leave(run.folder, carry_out(spec, run.folder), gate=gate, drawn=drawn)
 
 
 def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
@@ -274,7 +277,7 @@ def check_installed(world: str) -> None:
         extras.check(f"WORLD={world}", "virtual", "tools", "agent", "charts", install="lab")
 
 
-def _check(chosen: Settings) -> list[Any]:
+def check(chosen: Settings) -> list[Any]:
     """Reads all inputs of the parts, so that a mistake is found before anything starts; returns the prompts.
 
     Raises:
@@ -372,16 +375,18 @@ def leave(
     gate: Gate | None = None,
     history: History | None = None,
     summarized: bool = True,
+    drawn: bool = True,
 ) -> int:
     """Prints the gate's ruling and the paths of logs and charts, if `summarized` between the run's summary and the next
-    command; returns the exit code. `history`: the run's, if it was read."""
+    command; returns the exit code. `history`: the run's, if it was read. `drawn`: draws the charts."""
     with heard_outside_imports():
-        return _leave(folder, code, program, gate, history, summarized=summarized)
+        return _leave(folder, code, program, gate, history, summarized=summarized, drawn=drawn)
 
 
 def _leave(
-    folder: Path, code: int, program: str | None, gate: Gate | None, history: History | None, *, summarized: bool
-) -> int:
+    folder: Path, code: int, program: str | None, gate: Gate | None, history: History | None, *, summarized: bool,
+    drawn: bool,
+) -> int:  # fmt: skip
     try:
         history = history or _history(folder)
     except OSError as error:
@@ -403,7 +408,7 @@ def _leave(
     latest = folder.resolve() == _latest()
     print(f"logs    {folder}/{f'  (also {LOGS}/latest)' if latest else ''}")
     unwritten = _written(history, report, folder, code)
-    if failed := max(unwritten, _drawn(report, folder)):
+    if failed := max(unwritten, _drawn(report, folder) if drawn else 0):
         return code or failed
     if not summarized:
         return code

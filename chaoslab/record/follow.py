@@ -9,7 +9,7 @@ from typing import BinaryIO
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.files import opened
 from chaoslab.core.events import RunFinished
-from chaoslab.record.held import can_tell, is_written
+from chaoslab.record.held import MAIN, can_tell, is_written
 from chaoslab.record.lines import LINE_MAX, Record, log_files, parse_line
 
 POLL_S, SILENCE_S = 0.1, 5.0
@@ -27,19 +27,21 @@ class Follower:
         self.ended = False
 
     def new(self) -> list[Record]:
-        """The events written since the last call. Unreadable lines are left out; an unfinished line waits for its end.
+        """The events written since the last call, in the order of their time. The main log is read first, so what other
+        parts wrote before one of its events comes with it. Unreadable lines are left out; an unfinished line waits for
+        its end.
 
         Raises:
             OSError: a log cannot be read.
         """
         found = []
-        for path in log_files(self._folder):
+        for path in sorted(log_files(self._folder), key=lambda path: path.stem != MAIN):
             for line in self._lines(path):
                 record = parse_line(line)
                 if record is not None:
                     found.append(record)
                     self.ended = self.ended or isinstance(record.event, RunFinished)
-        return found
+        return sorted(found, key=lambda record: record.t)
 
     def _lines(self, path: Path) -> list[bytes]:
         file = self._files.get(path.name)

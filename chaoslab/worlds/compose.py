@@ -15,14 +15,20 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from chaoslab.base.clock import system
 from chaoslab.base.commandline import INTERRUPTED
 from chaoslab.base.interrupts import Interrupts
 from chaoslab.config.topology import Ports
 from chaoslab.worlds.local import WorldError as WorldError
 from chaoslab.worlds.stopping import Stopper
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.containers import Container
 
 FILE = Path("docker-compose.yaml")
 REPORTED = (0, 3, 130, 137, 143)
@@ -35,46 +41,139 @@ LOOK_S = 0.05
 """Seconds between two looks at the shared state: a command to the engine takes some tenths."""
 ANSWER_S = 20.0
 """Seconds in which the engine carries out a command on one container."""
+LOOKS = 100
+"""The looks for a container that the kernel kills."""
+PERIOD_US, LEAST_US = 100_000, 1000
+"""The kernel's period for shares of a CPU, and the least share of it, in microseconds."""
+SPARE = 8 * 2**20
+"""The bytes of memory beyond what is in use that a container gets which runs out of it."""
+FILL = "/tmp/fill"
+"""A file in a file system of the container's memory, which ends with its process."""
 HEALTHY = """exec 3<>/dev/tcp/127.0.0.1/$0 && printf 'GET /health HTTP/1.0\\r\\n\\r\\n' >&3 &&
 read -t 5 -r status <&3 && [[ $status == *" 200 "* ]]"""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Containers:
-    """The containers of the services, which the engine kills, pauses and starts as this host asks (see `Processes`).
-    No container has a way to the engine."""
+    """The containers of the services, which the engine kills, pauses, starts and disturbs as this host asks it by its
+    SDK (see `Processes`). No container has a way to the engine."""
 
     environment: Mapping[str, str]
+    _client: DockerClient | None = None
+    _before: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By service, the networks that its container was taken off."""
 
     def kill(self, service: str) -> None:
-        self._do("kill", service)
+        with _told(service, "killed"):
+            self._of(service).kill()
 
     def start_again(self, service: str) -> None:
-        self._do("start", service)
+        with _told(service, "started"):
+            self._of(service).start()
 
     def pause(self, service: str) -> None:
-        self._do("pause", service)
+        with _told(service, "paused"):
+            self._of(service).pause()
 
     def resume(self, service: str) -> None:
-        self._do("unpause", service)
+        with _told(service, "resumed"):
+            self._of(service).unpause()
 
     def is_up(self, service: str) -> bool:
         """True once the service answers in its container."""
+        from docker.errors import DockerException
+
         port = str(Ports().service(service))
-        return not self._ended("exec", "-T", service, "bash", "-c", HEALTHY, port).returncode
+        try:
+            return self._of(service).exec_run(["bash", "-c", HEALTHY, port]).exit_code == 0
+        except DockerException:  # it does not run
+            return False
 
-    def _do(self, *command: str) -> None:
-        ended = self._ended(*command)
-        if ended.returncode:
-            said = ended.stderr.strip().splitlines() or [f"exit code {ended.returncode}"]
-            raise OSError(f"docker compose {' '.join(command)}: {said[-1]}")
+    def disturb(self, service: str, how: str, share: float) -> None:
+        with _told(service, how):
+            container = self._of(service)
+            if how == "partitioned":
+                self._before[service] = dict(container.attrs["NetworkSettings"]["Networks"])
+                for name in self._before[service]:
+                    self._docker.networks.get(name).disconnect(container, force=True)
+            elif how == "throttled":
+                container.update(cpu_period=PERIOD_US, cpu_quota=max(LEAST_US, round(PERIOD_US * share)))
+            else:
+                self._fill(container)
 
-    def _ended(self, *command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ("docker", "compose", *command),
-            env=dict(self.environment), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            start_new_session=True, check=False, timeout=ANSWER_S,
-        )  # fmt: skip
+    def heal(self, service: str, how: str) -> None:
+        with _told(service, f"brought back after it was {how}"):
+            container = self._of(service)
+            if how == "partitioned":
+                for name, there in self._before.pop(service, {}).items():
+                    self._docker.networks.get(name).connect(container, aliases=[*(there["Aliases"] or ()), service])
+            elif how == "throttled":
+                container.update(cpu_period=PERIOD_US, cpu_quota=-1)
+            else:
+                whole = self._docker.info()["MemTotal"]
+                container.update(mem_limit=whole, memswap_limit=whole)
+                container.start()
+
+    def _fill(self, container: Container) -> None:
+        """Lowers the limit of memory to little more than what is in use, and fills a file in memory until the kernel
+        kills the process of the service, which is the largest.
+
+        Raises:
+            OSError: it did not.
+        """
+        figures: Any = container.stats(stream=False, one_shot=True)
+        limit = figures["memory_stats"]["usage"] + SPARE
+        container.update(mem_limit=limit, memswap_limit=limit)
+        container.exec_run(["dd", "if=/dev/zero", f"of={FILL}", "bs=1M", f"count={2 * SPARE >> 20}"], detach=True)
+        for _ in range(LOOKS):
+            container.reload()
+            if container.status != "running":
+                return
+            system.sleep(LOOK_S)
+        self.heal(container.labels["com.docker.compose.service"], "out of memory")
+        raise OSError(f"{container.name} was not killed for want of memory at {limit >> 20} MiB")
+
+    def _of(self, service: str) -> Container:
+        """The service's container, running or not.
+
+        Raises:
+            LookupError: there is none.
+        """
+        wanted = {"service": service, "oneoff": "False", "project.working_dir": str(Path.cwd())}
+        if project := self.environment.get("COMPOSE_PROJECT_NAME"):
+            wanted["project"] = project
+        labels = [f"com.docker.compose.{name}={value}" for name, value in wanted.items()]
+        found: list[Container] = self._docker.containers.list(all=True, filters={"label": labels})
+        if not found:
+            raise LookupError(f"there is no container of {service}")
+        return found[0]
+
+    @property
+    def _docker(self) -> DockerClient:
+        """The engine that the command `docker` asks too."""
+        if self._client is None:
+            from docker import DockerClient
+            from docker.context import ContextAPI
+
+            host = self.environment.get("DOCKER_HOST") or ContextAPI.get_current_context().Host
+            self._client = DockerClient(base_url=host, timeout=int(ANSWER_S))
+        return self._client
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+
+
+@contextmanager
+def _told(service: str, what: str) -> Iterator[None]:
+    """A context in which the SDK's errors are an OSError of one line."""
+    from docker.errors import APIError, DockerException
+
+    try:
+        yield
+    except (APIError, DockerException) as error:
+        why = getattr(error, "explanation", None) or error
+        raise OSError(f"{service} could not be {what}: {why}") from error
 
 
 @contextmanager
@@ -86,8 +185,9 @@ def _stopping(make: Callable[[Containers], Stopper] | None, environment: Mapping
     ended = threading.Event()
 
     def look() -> None:
+        containers = Containers(environment)
         try:
-            stopper = make(Containers(environment))
+            stopper = make(containers)
         except sqlite3.Error as error:
             print(f"no service is stopped: the shared state cannot be used ({error})", file=sys.stderr)
             return
@@ -98,6 +198,7 @@ def _stopping(make: Callable[[Containers], Stopper] | None, environment: Mapping
                     return
         finally:
             stopper.close()
+            containers.close()
 
     thread = threading.Thread(target=look, name="stopper")
     thread.start()

@@ -90,7 +90,9 @@ class Local:
         """
         chaoslab = (*_python(), "chaoslab")
         if toxiproxy:
-            self._spawn("toxiproxy", (*chaoslab, "toxiproxy", "--port", str(self.ports.toxiproxy)))
+            told = self.environment.get("TOXIPROXY_METRICS") == "true"
+            metrics = ("--proxy-metrics", "--runtime-metrics") if told else ()
+            self._spawn("toxiproxy", (*chaoslab, "toxiproxy", "--port", str(self.ports.toxiproxy), *metrics))
         if model:
             self._spawn("model", (*chaoslab, "model", "--port", str(self.ports.service(MODEL))))
         base = ("--base-port", str(self.ports.base), "--logs", str(self.logs), "--now", now)
@@ -182,6 +184,12 @@ class Local:
         )  # fmt: skip
         os.kill(pid, signal.SIGSTOP)
         os.waitpid(pid, os.WUNTRACED)
+
+    def disturb(self, service: str, how: str, share: float) -> None:
+        raise OSError(f"{service} is a process on loopback, and only a container can be {how} (to {share:g})")
+
+    def heal(self, service: str, how: str) -> None:
+        """Does nothing: nothing was disturbed."""
 
     def resume(self, service: str) -> None:
         """Lets a paused process go on."""

@@ -36,6 +36,12 @@ class Processes(Protocol):
     def is_up(self, service: str) -> bool:
         """True once it answers."""
 
+    def disturb(self, service: str, how: str, share: float) -> None:
+        """Does what only a container's engine can: see `Outage.deed`."""
+
+    def heal(self, service: str, how: str) -> None:
+        """Undoes that, or begins to."""
+
 
 @dataclass
 class _Stopped:
@@ -47,7 +53,8 @@ class _Stopped:
 
 
 class Stopper:
-    """Carries out the outages of a world's runs; for one thread. `close` leaves no process paused."""
+    """Carries out the outages of a world's runs; for one thread. `close` leaves no process paused and no container
+    disturbed."""
 
     def __init__(self, processes: Processes, *, state: Path, logs: Path, clock: Clock, manager: str) -> None:
         self._processes, self._state, self._logs, self._clock = processes, state, logs, clock
@@ -78,7 +85,10 @@ class Stopper:
 
     def _begin(self, row: OutageRow) -> None:
         began_s = self._clock.monotonic()
-        (self._processes.pause if row.how == "paused" else self._processes.kill)(row.service)
+        if row.how in ("paused", "killed"):
+            (self._processes.pause if row.how == "paused" else self._processes.kill)(row.service)
+        else:
+            self._processes.disturb(row.service, row.how, row.fault.get("share", 1.0))
         now_s = self._clock.monotonic()
         self._stopped[row.id] = _Stopped(row, now_s)
         fault = row.fault
@@ -98,8 +108,8 @@ class Stopper:
             if not row.ended and self._clock.monotonic() - found.since_s < row.for_s:
                 return
             found.started = True
-            (self._processes.resume if row.how == "paused" else self._processes.start_again)(row.service)
-        if row.how == "killed" and not self._processes.is_up(row.service):
+            self._bring_back(row)
+        if row.how != "paused" and not self._processes.is_up(row.service):
             return
         lasted_s = round(self._clock.monotonic() - found.since_s, 6)
         event = ServiceResumed(target=row.service, how=row.how, lasted_s=lasted_s)
@@ -107,17 +117,23 @@ class Stopper:
         del self._stopped[row.id]
         self._control.set_outage(row.id, "over")
 
+    def _bring_back(self, row: OutageRow) -> None:
+        if row.how in ("paused", "killed"):
+            (self._processes.resume if row.how == "paused" else self._processes.start_again)(row.service)
+        else:
+            self._processes.heal(row.service, row.how)
+
     def _book(self, run: str) -> Log:
         if run not in self._books:
             self._books[run] = Run.open(self._logs, run).log("supervisor", clock=self._clock)
         return self._books[run]
 
     def close(self) -> None:
-        """Lets every paused process go on."""
+        """Lets every paused process go on, and undoes what an engine did."""
         for found in self._stopped.values():
-            if found.row.how == "paused" and not found.started:
+            if found.row.how != "killed" and not found.started:
                 with contextlib.suppress(OSError, subprocess.SubprocessError):
-                    self._processes.resume(found.row.service)
+                    self._bring_back(found.row)
         self._stopped.clear()
         for book in self._books.values():
             book.close()

@@ -39,6 +39,9 @@ def test_health_status_pause_and_resume(tmp_path: Path) -> None:
                 assert client.get("/health").json() == {"status": "ok", "trouble": "", "epoch": 0, "recovering": False}
                 shown = {"paused": False, "runs": [lab.run.name], "calls": 0, "faults": {}, "lanes": []}
                 assert client.get("/status").json() == shown
+                figures = client.get("/metrics")
+                assert figures.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+                assert "\nchaoslab_runs 1\n" in figures.text
                 assert client.post("/pause").json() == {"paused": True}
                 assert lab.manager.paused.is_set()
                 assert client.get("/status").json()["paused"] is True

@@ -499,7 +499,7 @@ def further(report):
 def test_runs_are_laid_over_each_other_against_toxic_prob(tmp_path: Path) -> None:
     runs = [stated(history(tmp_path / str(chance), chance=chance, prompts=25)) for chance in (0.0, 0.1, 0.4)]
     figures = overlay([RunReport.of(run) for run in runs])
-    assert list(figures) == ["success_vs_toxic_prob", "mttr_vs_toxic_prob"]
+    assert list(figures) == ["success_vs_toxic_prob", "mttr_vs_toxic_prob", "time_vs_toxic_prob"]
     for figure in figures.values():
         check_legible(figure)
         assert "TOXIC_PROB" in figure.axes[0].get_xlabel()
@@ -522,7 +522,9 @@ def test_the_door_draws_the_latest_run_and_names_what_it_wrote(
     assert main(out=out, logs=logs) == 0
     assert capsys.readouterr().out.splitlines() == [str(out / f"{name}.png") for name in NAMES]
     assert main(["20260601-090000", str(logs / "latest")], out=out, logs=logs) == 0
-    assert capsys.readouterr().out.splitlines() == [str(out / f"{n}_vs_toxic_prob.png") for n in ("success", "mttr")]
+    assert capsys.readouterr().out.splitlines() == [
+        str(out / f"{n}_vs_toxic_prob.png") for n in ("success", "mttr", "time")
+    ]
 
 
 def test_the_pictures_of_a_run_lie_with_it_and_the_latest_ones_in_charts_too(

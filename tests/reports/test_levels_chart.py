@@ -76,8 +76,9 @@ def test_runs_at_several_levels_are_one_line_and_another_plan_makes_another() ->
 
 def test_runs_of_one_level_have_no_such_chart() -> None:
     prob: dict[str, Any] = {"TOXIC_PROB": 0.1}
-    assert list(overlay([at(1, "correct", **prob)] * 2)) == ["success_vs_toxic_prob", "mttr_vs_toxic_prob"]
-    assert list(overlay([at(1, "correct", **prob), at(2, "correct", **prob)]))[2:] == ["pass_rate_vs_level"]
+    of_prob = [f"{what}_vs_toxic_prob" for what in ("success", "mttr", "time")]
+    assert list(overlay([at(1, "correct", **prob)] * 2)) == of_prob
+    assert list(overlay([at(1, "correct", **prob), at(2, "correct", **prob)])) == [*of_prob, "pass_rate_vs_level"]
 
 
 def test_two_runs_at_two_levels_are_compared_with_a_picture_of_them() -> None:

@@ -104,7 +104,10 @@ def test_lines_are_drawn_apart_and_the_picture_says_why(plain: History, shown: d
         stated(plain, **shown | {"TOXIC_PROB": toxic,
                                  "MODEL_TOXIC_PROB": model}) for model in (0, 0.1) for toxic in (0.1, 0.3)
     ]  # fmt: skip
-    for figure in overlay(runs).values():
+    figures = overlay(runs)
+    assert list(figures)[3:] == ["heat_map"]
+    check_legible(figures.pop("heat_map"))
+    for figure in figures.values():
         check_legible(figure)
         assert "the runs differ in more than TOXIC_PROB: 2 lines, moved a little aside" in said(figure)
         assert "MODEL_TOXIC_PROB=0, n = " in said(figure)
@@ -119,7 +122,40 @@ def test_many_lines_are_legible(plain: History, shown: dict[str, object]) -> Non
         [stated(plain, **shown | {"TOOL_LIMIT": n, "TOXIC_PROB": 0.1 * n}) for n in range(9)]
     ).values():
         check_legible(figure)
-        assert "TOOL_LIMIT=8" in said(figure)
+        assert "TOOL_LIMIT=8" in said(figure) or "TOOL_LIMIT" in figure.get_suptitle()
+
+
+@pytest.mark.parametrize(
+    ("changes", "axis", "ticks"),
+    [
+        ([{"ERROR_PROB": 0.0}, {"ERROR_PROB": 0.2}, {"ERROR_PROB": 0.4}], "ERROR_PROB", None),
+        ([{"LATENCY_MS": 3000}, {"LATENCY_MS": 10}, {"LATENCY_MS": 300}], "LATENCY_MS", ["10", "300", "3000"]),
+        ([{"FALLBACK": "none"}, {"FALLBACK": "direct"}], "FALLBACK", ["none", "direct"]),
+        ([{"AGENT": "naive", "TOOL_LIMIT": 0}, {"AGENT": "careful", "TOOL_LIMIT": 3}], "AGENT", ["naive", "careful"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_axis_is_the_setting_that_differs(
+    plain: History, shown: dict[str, object], changes: list[dict[str, object]], axis: str, ticks: list[str] | None
+) -> None:
+    figures = overlay([stated(plain, **shown | change) for change in changes])
+    assert list(figures) == [f"{what}_vs_{axis.lower()}" for what in ("success", "mttr", "time")]
+    for figure in figures.values():
+        check_legible(figure)
+        if figure.axes[0].axison:
+            assert figure.axes[0].get_xlabel().startswith(f"{axis}: ")
+    axes = figures[f"success_vs_{axis.lower()}"].axes[0]
+    assert ticks is None or [label.get_text() for label in axes.get_xticklabels()] == ticks
+    assert "lines" not in said(figures[f"time_vs_{axis.lower()}"])
+
+
+def test_a_setting_as_a_second_knob_names_its_lines(plain: History, shown: dict[str, object]) -> None:
+    naive = {"AGENT": "naive", "TOOL_LIMIT": 0, "FALLBACK": "none"}
+    runs = [stated(plain, **shown | {"ERROR_PROB": p} | more) for p in (0.0, 0.3, 0.6) for more in ({}, naive)]
+    figures = overlay(runs)
+    assert list(figures)[3:] == ["heat_map"]
+    assert "AGENT=naive, n = " in said(figures["success_vs_error_prob"])
+    assert [label.get_text() for label in figures["heat_map"].axes[0].get_yticklabels()] == ["default", "naive"]
 
 
 def test_the_door_says_in_a_line_that_runs_are_drawn_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

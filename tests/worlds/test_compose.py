@@ -6,12 +6,17 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -128,7 +133,72 @@ def test_the_settings_in_force_reach_it(docker: Path) -> None:
     assert set((docker / "trials").read_text().split()) == {"7"}
 
 
-def test_a_service_is_stopped_by_the_engine_while_the_agent_is_followed_and_none_stays_paused(docker: Path) -> None:
+class Engine(BaseHTTPRequestHandler):
+    """An engine with a container of each service that it is asked for, as its API tells of them. It writes down what it
+    is asked to do; `refuses` is its error for all of that."""
+
+    done: ClassVar[list[str]] = []
+    refuses: ClassVar[str] = ""
+
+    def do_GET(self) -> None:
+        path = urlsplit(self.path)
+        if path.path.endswith("/version"):
+            self._say(200, {"ApiVersion": "1.41"})
+        elif path.path.endswith("/containers/json"):
+            (labels,) = (json.loads(text)["label"] for text in parse_qs(path.query)["filters"])
+            (service,) = (label.rpartition("=")[2] for label in labels if ".service=" in label)
+            self._say(200, [] if service == "nobody" else [{"Id": service}])
+        elif "/exec/" in path.path:
+            self._say(200, {"ExitCode": 0})
+        elif path.path.endswith("/networks/lab_default"):
+            self._say(200, {"Id": "lab_default", "Name": "lab_default"})
+        elif path.path.endswith("/info"):
+            self._say(200, {"MemTotal": 2**34})
+        else:
+            there = {"lab_default": {"Aliases": ["weather", "lab-weather-1"]}}
+            self._say(200, {"Id": path.path.split("/")[-2], "NetworkSettings": {"Networks": there}})
+
+    def do_POST(self) -> None:
+        said = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "{}")
+        what, of = self.path.split("?")[0].split("/")[-1], self.path.split("/")[-2]
+        if "/exec" in self.path:
+            self._say(201 if what == "exec" else 200, {"Id": "look"})
+        elif self.refuses:
+            self._say(409, {"message": self.refuses})
+        else:
+            told = {key: value for key, value in said.items() if value and key != "Container"}
+            self.done.append(f"{what} {of} {told}" if told else f"{what} {of}")
+            self._say(200 if what in ("update", "connect", "disconnect") else 204, {})
+
+    def _say(self, status: int, body: object) -> None:
+        data = b"" if status == 204 else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Engine]]:
+    """An engine at DOCKER_HOST."""
+    kind = type("ThisEngine", (Engine,), {"done": []})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{server.server_port}")
+    yield kind
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_service_is_stopped_by_the_engine_while_the_agent_is_followed_and_none_stays_paused(
+    docker: Path, engine: type[Engine]
+) -> None:
     (docker / "ended").write_text("0")
     os.mkfifo(docker / "follow")
     state, fault = docker / "state.db", {
@@ -152,17 +222,34 @@ def test_a_service_is_stopped_by_the_engine_while_the_agent_is_followed_and_none
     thread.start()
     assert compose.run(os.environ, stopper=stopper) == 0
     thread.join()
-    done = [line.removeprefix("compose ") for line in (docker / "asked").read_text().splitlines()]
-    stops = [line for line in done if line.partition(" ")[0] in ("kill", "start", "pause", "unpause")]
-    assert stops == ["kill search", "start search", "pause weather", "unpause weather"]
+    assert engine.done == ["kill search", "start search", "pause weather", "unpause weather"]
     assert asked(docker)[-len([*AFTER, CHARTS, DOWN]) :] == [*AFTER, CHARTS, DOWN]
 
 
-def test_an_engine_that_stops_nothing_is_quoted(docker: Path) -> None:
-    (docker / "bin" / "docker").write_text("#!/bin/sh\necho one >&2; echo no such service: weather >&2; exit 1\n")
-    with pytest.raises(OSError, match=r"^docker compose pause weather: no such service: weather$"):
-        compose.Containers(os.environ).pause("weather")
-    assert not compose.Containers(os.environ).is_up("weather")
+def test_an_engine_that_stops_nothing_is_quoted(engine: type[Engine]) -> None:
+    containers = compose.Containers(os.environ)
+    engine.refuses = "the container is not running"
+    with pytest.raises(OSError, match=r"^weather could not be paused: the container is not running$"):
+        containers.pause("weather")
+    with pytest.raises(LookupError, match=r"^there is no container of nobody$"):
+        containers.kill("nobody")
+    containers.close()
+
+
+def test_what_only_an_engine_does_is_undone(engine: type[Engine]) -> None:
+    containers = compose.Containers(os.environ)
+    for how, share in (("partitioned", 1.0), ("throttled", 0.05), ("throttled", 0.001)):
+        containers.disturb("weather", how, share)
+        containers.heal("weather", how)
+    containers.heal("weather", "out of memory")
+    containers.close()
+    quota = "update weather {'CpuPeriod': 100000, 'CpuQuota': %d}"
+    assert engine.done == [
+        "disconnect lab_default {'Force': True}",
+        "connect lab_default {'EndpointConfig': {'Aliases': ['weather', 'lab-weather-1', 'weather']}}",
+        quota % 5000, quota % -1, quota % 1000, quota % -1,
+        f"update weather {{'Memory': {2**34}, 'MemorySwap': {2**34}}}", "start weather",
+    ]  # fmt: skip
 
 
 def test_without_an_engine_nothing_is_begun(docker: Path) -> None:

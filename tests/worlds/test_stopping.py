@@ -142,6 +142,12 @@ class Written:
     def is_up(self, service: str) -> bool:  # noqa: ARG002
         return self.up
 
+    def disturb(self, service: str, how: str, share: float) -> None:
+        self._does(f"{service} {how} to {share:g}")
+
+    def heal(self, service: str, how: str) -> None:
+        self._does(f"heal {service} {how}")
+
 
 @dataclass
 class Scene:
@@ -228,3 +234,15 @@ def test_a_shared_state_that_is_gone_is_a_reason_and_no_traceback(scene: Scene, 
     assert scene.stopper.looked() == ""
     (tmp_path / "state.db").write_bytes(b"something else" * 1000)
     assert scene.stopper.looked().startswith(f"the shared state {tmp_path / 'state.db'} cannot be used: ")
+
+
+def test_what_an_engine_does_ends_after_its_time_or_with_the_supervisor(scene: Scene) -> None:
+    first = scene.stop("weather", "partitioned")
+    assert scene.at(0) == ["weather partitioned to 1"]
+    scene.processes.up = True
+    assert scene.at(3) == ["weather partitioned to 1", "heal weather partitioned"]
+    assert scene.agent.outage_state(first)[0] == "over"
+    scene.stop("search", "throttled")
+    scene.at(4)
+    scene.stopper.close()
+    assert scene.processes.done[-1] == "heal search throttled"

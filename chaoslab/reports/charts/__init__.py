@@ -23,7 +23,7 @@ from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.base.commandline import code_for
 from chaoslab.base.files import replacing
 from chaoslab.base.interrupts import heard_outside_imports
-from chaoslab.reports.charts.series import lines, said, toxic_prob
+from chaoslab.reports.charts.series import AXIS, Axis, axis_of, knobs, lines, said, states
 from chaoslab.reports.folder import LATEST, LOGS, charts_of, read
 from chaoslab.reports.levels import level_of, pooled
 
@@ -51,25 +51,25 @@ def _charts() -> Iterator[tuple[str, Callable[[RunReport], Figure]]]:
 
 
 def overlay(reports: Sequence[RunReport]) -> dict[str, Figure]:
-    """The charts of several runs: against their TOXIC_PROB if all state it, and over their level of chaos if that is
-    not the same in all. Runs that differ in nothing else share a line."""
+    """The charts of several runs: against the setting in which they differ, or the one of most values (TOXIC_PROB if
+    they differ in none); over two if they differ in just two; and over their level of chaos if that is not the same in
+    all. Runs that differ in nothing else share a line."""
     _load()
     from chaoslab.reports.charts.over_level import pass_rate
-    from chaoslab.reports.charts.sweep import mttr_vs_toxic_prob, success_vs_toxic_prob
+    from chaoslab.reports.charts.sweep import heat_map, mttr_against, success_against, time_against
 
     pictures: dict[str, Callable[[], Figure]] = {}
-    if _state_toxic_prob(reports):
-        found = lines(reports)
-        pictures["success_vs_toxic_prob"] = lambda: success_vs_toxic_prob(found)
-        pictures["mttr_vs_toxic_prob"] = lambda: mttr_vs_toxic_prob(found)
+    if axis := axis_of(reports):
+        found = lines(reports, axis.name)
+        for name, chart in (("success", success_against), ("mttr", mttr_against), ("time", time_against)):
+            pictures[f"{name}_vs_{axis.name.lower()}"] = partial(chart, found, axis)
+        both = knobs(reports)
+        if len(both) == 2 and len(lines(reports, *both)) == 1:
+            pictures["heat_map"] = partial(heat_map, reports, axis, Axis.of(both[1], reports))
     if _of_levels(reports):
         of_levels = [pooled(line.label, line.runs) for line in lines(reports, of_levels=True)]
         pictures["pass_rate_vs_level"] = lambda: pass_rate(of_levels, passed="correct trials")
     return _guarded(pictures)
-
-
-def _state_toxic_prob(reports: Sequence[RunReport]) -> bool:
-    return all(toxic_prob(report) is not None for report in reports)
 
 
 def _of_levels(reports: Sequence[RunReport]) -> bool:
@@ -187,8 +187,8 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
         runs = [(name, RunReport.of(read(name, logs=logs))) for name in names]
         reports = [report for _, report in runs]
         for name, report in runs:
-            if len(runs) > 1 and toxic_prob(report) is None and not _of_levels(reports):
-                raise LookupError(f"the logs of '{name}' do not state its TOXIC_PROB: it cannot be laid over others")
+            if len(runs) > 1 and not states(report, AXIS) and not axis_of(reports) and not _of_levels(reports):
+                raise LookupError(f"the logs of '{name}' do not state its {AXIS}: it cannot be laid over others")
         with heard_outside_imports():
             pictures = rendered(draw(runs[0][1]) if len(runs) == 1 else overlay(reports))
     except LookupError as error:
@@ -203,7 +203,7 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
     for name, note in ((name, note) for name, report in runs for note in report.notes):
         print(f"note: {f'{name}: ' if len(runs) > 1 else ''}{note}", file=sys.stderr)
     for line in [
-        *filter(None, [said(lines(reports)) if _state_toxic_prob(reports) else ""]),
+        *filter(None, [said(lines(reports, axis.name), axis.name) if (axis := axis_of(reports)) else ""]),
         *(f"{complaint}; --out should name a folder" for complaint in complaints),
     ]:
         print(line, file=sys.stderr)

@@ -21,6 +21,8 @@ T_ = TypeVar("T_")
 
 NOTE_WIDTH = 80
 """The most characters in a line under the title: more do not fit beside long labels on the left."""
+LEGEND_WIDTH = 100
+"""The most characters in a line of the legend."""
 WIDE = 30
 """The factor between positive values above which an axis is logarithmic."""
 DECADES = 6
@@ -70,9 +72,10 @@ def legend(figure: Figure, axes: Axes) -> None:
     """Draws the legend below the chart, so that it hides no data; a long one makes the figure higher."""
     handles, labels = axes.get_legend_handles_labels()
     if handles:
+        labels = [textwrap.fill(label, LEGEND_WIDTH) for label in labels]
         longest = max(map(len, labels))
         columns = min(4 if longest < 28 else 2 if longest < 60 else 1, len(handles))
-        rows = math.ceil(len(handles) / columns)
+        rows = math.ceil(len(handles) / columns) + sum(label.count("\n") for label in labels)
         keys(figure, handles, labels, columns=columns, higher_in=0.2 * max(0, rows - 2))
 
 

@@ -1,19 +1,21 @@
-"""Charts of several runs against TOXIC_PROB. Runs that differ in more than that have a line each."""
+"""Charts of several runs against a setting in which they differ. Runs that differ in more than that have a line
+each."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.intervals import Estimate
+from chaoslab.analysis.measures.intervals import Estimate, bootstrap_mean
 from chaoslab.analysis.measures.mttr import Incident, Recovery, recovery
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.success import success
 from chaoslab.analysis.verdict.table import UNJUDGED
 from chaoslab.reports.charts.palette import SLATE, series
-from chaoslab.reports.charts.series import AXIS, Series, toxic_prob
-from chaoslab.reports.charts.style import canvas, counted, legend, nothing
+from chaoslab.reports.charts.series import Axis, Series, level_in
+from chaoslab.reports.charts.style import canvas, counted, legend, nothing, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,38 +27,40 @@ NEAR = 0.04
 """Points nearer than this share of the axis have one common note."""
 
 
-def success_vs_toxic_prob(found: Sequence[Series]) -> Figure:
-    """The share of correct trials: an open point per run, and the runs of one line and one TOXIC_PROB together with
-    their Wilson interval."""
+def success_against(found: Sequence[Series], axis: Axis) -> Figure:
+    """The share of correct trials: an open point per run, and the runs of one line and one level together with their
+    Wilson interval."""
     ended = {id(run): list(run.outcomes.values()) if run.judgeable else [] for run in _all(found)}
     judged = sum(outcome not in UNJUDGED for outcomes in ended.values() for outcome in outcomes)
     note = f"{counted(len(ended), 'run')}, {counted(judged, 'judged trial')}; bars: 95 % Wilson interval"
-    figure, axes = canvas("Success against TOXIC_PROB", note + _apart(found), height_in=4.6)
+    figure, axes = canvas(f"Success against {axis.name}", note + _apart(found, axis), height_in=4.6)
     if not judged:
         nothing(axes, "no trial could be judged in these runs")
         return figure
-    shift = _shifts(found)
+    shift = _shifts(found, axis)
     for number, line in enumerate(found):
-        _success(axes, line, ended, number=number, aside=shift(number))
-    if any(len(line.runs) > len(_probs([line])) for line in found):
+        _success(axes, line, axis, ended, number=number, aside=shift(number))
+    if any(len(line.runs) > len(_places([line], axis)) for line in found):
         axes.scatter([], [], s=90, facecolors="none", edgecolors=SLATE, marker="o", label="one run")
     axes.set_ylim(-0.03, 1.03)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value * 100:.0f}")
     axes.set_ylabel("correct, of the judged trials (%)")
-    _along(figure, axes, found)
+    _along(figure, axes, axis)
     return figure
 
 
-def _success(axes: Axes, line: Series, ended: Mapping[int, list[str]], *, number: int, aside: float) -> None:
-    """Draws one line, and each of its runs if there are several at one TOXIC_PROB."""
+def _success(
+    axes: Axes, line: Series, axis: Axis, ended: Mapping[int, list[str]], *, number: int, aside: float
+) -> None:
+    """Draws one line, and each of its runs if there are several at one level."""
     (color, marker), style = series(number)
     label = line.label or "all runs together"
-    alone = [(_prob(h), one.value) for h in line.runs if (one := success(ended[id(h)]).correct)]
+    alone = [(axis.place(h), one.value) for h in line.runs if (one := success(ended[id(h)]).correct)]
     pooled = {}
-    for prob in _probs([line]):
-        rate = success([o for h in line.runs if _prob(h) == prob for o in ended[id(h)]]).correct
+    for place in _places([line], axis):
+        rate = success([o for h in line.runs if axis.place(h) == place for o in ended[id(h)]]).correct
         if rate:
-            pooled[prob] = rate
+            pooled[place] = rate
     rates = list(pooled.values())
     axes.errorbar(
         [prob + aside for prob in pooled],
@@ -73,7 +77,7 @@ def _success(axes: Axes, line: Series, ended: Mapping[int, list[str]], *, number
         axes.scatter(xs, ys, s=90, facecolors="none", edgecolors=color, marker="o", zorder=2)
 
 
-def mttr_vs_toxic_prob(found: Sequence[Series]) -> Figure:
+def mttr_against(found: Sequence[Series], axis: Axis) -> Figure:
     """Kaplan–Meier's median and the mean of the recovered, with intervals, if there are enough incidents."""
     met = {id(run): list(run.recovery.value.incidents) for run in _all(found)}
     every = recovery([incident for each in met.values() for incident in each])
@@ -82,38 +86,38 @@ def mttr_vs_toxic_prob(found: Sequence[Series]) -> Figure:
     note += "; filled: Kaplan–Meier median, open: mean of the recovered; bars: 95 % intervals"
     inferred = sum(not run.knows_faults for run in _all(found))
     note += f"; inferred in {inferred} of the runs, whose logs tell of no faults" if inferred else ""
-    figure, axes = canvas("Time to recovery against TOXIC_PROB", note + _apart(found), height_in=4.8)
+    figure, axes = canvas(f"Time to recovery against {axis.name}", note + _apart(found, axis), height_in=4.8)
     if not every.n:
         nothing(axes, "no data: no fault was met in these runs from which an agent could recover")
         return figure
-    shift = _shifts(found)
-    top = max(_recovery(axes, line, met, number=n, aside=shift(n), span=_span(found)) for n, line in enumerate(found))
+    shift = _shifts(found, axis)
+    top = max(_recovery(axes, line, axis, met, number=n, aside=shift(n)) for n, line in enumerate(found))
     axes.set_ylim(-0.03 * (top or 1.0), top * 1.08 or 1.0)
     if len(found) == 1:
-        _tell_few(axes, _known(found[0], met), _span(found))
+        _tell_few(axes, _known(found[0], axis, met), axis.span)
     axes.set_ylabel("time to recovery (s)")
-    _along(figure, axes, found)
+    _along(figure, axes, axis)
     return figure
 
 
-def _known(line: Series, met: Mapping[int, list[Incident]]) -> dict[float, Recovery]:
-    """The recovery at each TOXIC_PROB of a line."""
+def _known(line: Series, axis: Axis, met: Mapping[int, list[Incident]]) -> dict[float, Recovery]:
+    """The recovery at each level of a line."""
     pooled: dict[float, list[Incident]] = {}
     for run in line.runs:
-        pooled.setdefault(_prob(run), []).extend(met[id(run)])
+        pooled.setdefault(axis.place(run), []).extend(met[id(run)])
     return {prob: recovery(mine) for prob, mine in sorted(pooled.items())}
 
 
 def _recovery(
-    axes: Axes, line: Series, met: Mapping[int, list[Incident]], *, number: int, aside: float, span: float
+    axes: Axes, line: Series, axis: Axis, met: Mapping[int, list[Incident]], *, number: int, aside: float
 ) -> float:
     """Draws one line; returns its highest point."""
     (color, marker), style = series(number)
-    known = _known(line, met)
+    known = _known(line, axis, met)
     enough = {prob: one for prob, one in known.items() if one.enough}
     said = f"{line.label or 'all runs together'}, n = {_each([one.n for one in enough.values()])}"
     if line.label and len(enough) < len(known):
-        few = ", ".join(f"{prob:g}" for prob, one in known.items() if not one.enough)
+        few = ", ".join(axis.level(prob) for prob, one in known.items() if not one.enough)
         said = f"{said}; too few at {few}" if enough else f"{line.label}: too few faults"
     top = 0.0
     for of, side, face in ((_median, -0.004, color), (_mean, 0.004, "white")):
@@ -122,7 +126,7 @@ def _recovery(
         top = max([top, *highs])
         values = [estimate.value for _, estimate, _ in drawn]
         axes.errorbar(
-            [prob + aside + side * span for prob, _, _ in drawn],
+            [prob + aside + side * axis.span for prob, _, _ in drawn],
             values,
             yerr=[
                 [max(0.0, estimate.value - estimate.interval.low) for _, estimate, _ in drawn],
@@ -184,38 +188,99 @@ def _each(numbers: Sequence[int]) -> str:
     return f"{min(numbers):,} to {max(numbers):,}"
 
 
-def _apart(found: Sequence[Series]) -> str:
-    return f"; the runs differ in more than {AXIS}: {len(found)} lines, moved a little aside" if len(found) > 1 else ""
+def _apart(found: Sequence[Series], axis: Axis) -> str:
+    lines = f"{len(found)} lines, moved a little aside"
+    return f"; the runs differ in more than {axis.name}: {lines}" if len(found) > 1 else ""
 
 
 def _all(found: Sequence[Series]) -> list[RunReport]:
     return [run for line in found for run in line.runs]
 
 
-def _probs(found: Sequence[Series]) -> list[float]:
-    return sorted({_prob(run) for run in _all(found)})
+def _places(found: Sequence[Series], axis: Axis) -> list[float]:
+    return sorted({axis.place(run) for run in _all(found)})
 
 
-def _span(found: Sequence[Series]) -> float:
-    probs = _probs(found)
-    return (probs[-1] - probs[0]) or 0.5
-
-
-def _shifts(found: Sequence[Series]) -> Callable[[int], float]:
-    """The sideways shift of each line, so that points of several lines at one TOXIC_PROB do not overlap."""
-    step = _span(found) * min(0.02, 0.08 / len(found))
+def _shifts(found: Sequence[Series], axis: Axis) -> Callable[[int], float]:
+    """The sideways shift of each line, so that points of several lines at one level do not overlap."""
+    step = axis.span * min(0.02, 0.08 / len(found))
     return lambda number: (number - (len(found) - 1) / 2) * step
 
 
-def _along(figure: Figure, axes: Axes, found: Sequence[Series]) -> None:
-    probs, margin = _probs(found), _span(found) * 0.09
-    axes.set_xlim(probs[0] - margin, probs[-1] + margin)
-    axes.set_xlabel("TOXIC_PROB: chance that an attempt goes over a poisoned connection (0 to 1)")
+def _along(figure: Figure, axes: Axes, axis: Axis) -> None:
+    margin = axis.span * 0.09
+    axes.set_xlim(axis.places[0] - margin, axis.places[-1] + margin)
+    if axis.even:
+        _tick(axes, axis)
+    axes.set_xlabel(short(axis.meaning, 100))
     legend(figure, axes)
 
 
-def _prob(run: RunReport) -> float:
-    prob = toxic_prob(run)
-    if prob is None:
-        raise LookupError("a run does not state its TOXIC_PROB")
-    return prob
+def _tick(axes: Axes, axis: Axis) -> None:
+    axes.set_xticks(axis.places, [short(level, max(6, 70 // len(axis.levels))) for level in axis.levels])
+
+
+def time_against(found: Sequence[Series], axis: Axis) -> Figure:
+    """The mean duration of a trial, with its bootstrap interval."""
+    ended = {id(run): [one.duration_s for one in run.responses.value if one.duration_s >= 0] for run in _all(found)}
+    trials = sum(map(len, ended.values()))
+    note = f"{counted(len(ended), 'run')}, {counted(trials, 'trial')} that ended; mean; bars: 95 % bootstrap interval"
+    figure, axes = canvas(f"Time per trial against {axis.name}", note + _apart(found, axis), height_in=4.6)
+    if not trials:
+        nothing(axes, "no trial ended in these runs")
+        return figure
+    shift, top = _shifts(found, axis), 0.0
+    for number, line in enumerate(found):
+        (color, marker), style = series(number)
+        places = {
+            at: [s for run in line.runs if axis.place(run) == at for s in ended[id(run)]]
+            for at in _places([line], axis)
+        }
+        drawn = [(at, fmean(times), bootstrap_mean(times)) for at, times in places.items() if times]
+        axes.errorbar(
+            [at + shift(number) for at, _, _ in drawn],
+            [mean for _, mean, _ in drawn],
+            yerr=[
+                [mean - sure.low if sure else 0.0 for _, mean, sure in drawn],
+                [sure.high - mean if sure else 0.0 for _, mean, sure in drawn],
+            ],
+            color=color,
+            marker=marker,
+            linestyle=style,
+            capsize=4,
+            label=f"{line.label or 'all runs together'}, n = {_each([len(times) for times in places.values()])}",
+        )
+        top = max([top, *(sure.high if sure else mean for _, mean, sure in drawn)])
+    axes.set_ylim(-0.03 * top, top * 1.08 or 1.0)
+    axes.set_ylabel("from question to answer (s)")
+    _along(figure, axes, axis)
+    return figure
+
+
+def heat_map(runs: Sequence[RunReport], across: Axis, up: Axis) -> Figure:
+    """The share of correct trials at each pair of levels, and the number of judged trials."""
+    from matplotlib import colormaps
+
+    note = "the share of correct trials, and the number of judged ones; empty: none was judged"
+    height_in = 1.9 + 0.62 * len(up.levels)
+    figure, axes = canvas(f"Success by {across.name} and {up.name}", note, height_in=height_in)
+    colors = colormaps["cividis"]
+    for x, level in enumerate(across.levels):
+        for y, other in enumerate(up.levels):
+            here = [run for run in runs if (level_in(run, across.name), level_in(run, up.name)) == (level, other)]
+            rate = success([o for run in here if run.judgeable for o in run.outcomes.values()]).correct
+            if rate is None:
+                continue
+            axes.fill_between([x - 0.5, x + 0.5], y - 0.5, y + 0.5, color=colors(rate.value), linewidth=0)
+            ink = "black" if rate.value > 0.55 else "white"
+            said = f"{rate.value:.0%}\nof {rate.total:,}"
+            axes.text(x, y, said, ha="center", va="center", fontsize=9, color=ink)
+    axes.grid(visible=False)
+    axes.set_xlim(-0.5, len(across.levels) - 0.5)
+    axes.set_ylim(-0.5, len(up.levels) - 0.5)
+    width = max(6, 70 // len(across.levels))
+    axes.set_xticks(range(len(across.levels)), [short(level, width) for level in across.levels])
+    axes.set_yticks(range(len(up.levels)), [short(level) for level in up.levels])
+    axes.set_xlabel(short(across.meaning, 100))
+    axes.set_ylabel(up.name)
+    return figure

@@ -40,6 +40,8 @@ class Stopped:
             cut = Cut("refused" if error == "refused" else "reset")
             return ActiveFault(injection, name, cut) if error in CUT else None
         left_s = self.until_s - began_s
+        if left_s > 0 and error is not None and self.outage.how == "partitioned":
+            return ActiveFault(injection, name, self.outage.held(left_s))
         if left_s <= 0 or (error != "timed_out" and ended_s < self.until_s):
             return None
         return ActiveFault(injection, name, self.outage.held(left_s))
@@ -65,11 +67,11 @@ class ProcessFaults:
         at = call.at
         row = await self._requests.stop(
             call.target,
-            "paused" if outage.held else "killed",
+            outage.how,
             for_s=outage.for_s,
             fault={
                 "fault": active.fault_name, "injection": active.injection, "trial": call.trial, "turn": at.turn,
-                "request": at.request, "attempt": at.attempt, "request_id": at.request_id,
+                "request": at.request, "attempt": at.attempt, "request_id": at.request_id, "share": outage.share,
             },
         )  # fmt: skip
         found = self._stopped[call.target] = Stopped(row, active, outage, asked_s + outage.for_s)

@@ -1,0 +1,115 @@
+"""The result of a sweep: a line for each place of its grid, a table, and a page with its charts."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Protocol
+
+from chaoslab.analysis.measures.intervals import Rate
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.base.durations import duration, span
+from chaoslab.reports import charts
+from chaoslab.reports.formats import put
+from chaoslab.reports.page import percent, percents
+
+PAGE = "sweep.html"
+HEADER = ("correct", "interval", "faults", "recovered", "MTTR", "a trial")
+NOTES = [
+    "correct: of the judged trials, with its 95 % Wilson interval; faults: witnessed;",
+    "recovered: of the incidents; MTTR: the mean of the recovered; a trial: the mean",
+]
+TITLES = {"success": "Success", "mttr": "Time to recovery", "time": "Time per trial", "heat": "Success at each pair"}
+
+
+class Place(Protocol):
+    """One place of the grid, with its run (see `execution/sweep.py`)."""
+
+    @property
+    def cell(self) -> Any: ...
+    @property
+    def folder(self) -> Path: ...
+    @property
+    def kept(self) -> bool: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def left_s(self) -> float | None: ...
+    @property
+    def report(self) -> RunReport: ...
+
+
+def line(done: Place, cells: int) -> str:
+    """The progress: the place, its result, and the time left."""
+    correct = _correct(done.report)
+    what = "none judged" if correct is None else f"{correct.count} of {correct.total} correct"
+    kept = f", kept from {done.folder}" if done.kept else ""
+    left = f"; {span(done.left_s)} to go" if done.left_s else ""
+    return f"{done.number}/{cells} {done.cell}: {what}{kept}{left}"
+
+
+def table_of(done: Sequence[Place]) -> list[str]:
+    """The lines of the table."""
+    names = [name for name, _ in done[0].cell.levels]
+    rows = [[*names, *HEADER], *([*(level for _, level in one.cell.levels), *_figures(one.report)] for one in done)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.rjust, row, widths)) for row in rows] + NOTES
+
+
+def plain(done: Place) -> dict[str, Any]:
+    """The place as JSON values; null is not known. Times in seconds."""
+    correct, recovery = _correct(done.report), done.report.recovery.value.overall
+    times = _times_s(done.report)
+    return {
+        "levels": dict(done.cell.levels), "run": str(done.folder), "trials": len(done.report.trials),
+        "correct": None if correct is None else correct.count, "judged": None if correct is None else correct.total,
+        "interval": None if correct is None else [correct.interval.low, correct.interval.high],
+        "incidents": recovery.n, "never_recovered": recovery.censored, "mttr_mean_s": recovery.mean_s,
+        "trial_mean_s": fmean(times) if times else None,
+    }  # fmt: skip
+
+
+def _figures(report: RunReport) -> list[str]:
+    correct, recovery, times = _correct(report), report.recovery.value.overall, _times_s(report)
+    met = sum(row.witnessed for row in report.delivered.value.by_fault)
+    return [
+        "–" if correct is None else percent(correct.value),
+        "–" if correct is None else percents(correct.interval),
+        f"{met:,}",
+        f"{recovery.recovered} of {recovery.n}" if recovery.n else "–",
+        "–" if recovery.mean_s is None else duration(recovery.mean_s, 2),
+        duration(fmean(times), 2) if times else "–",
+    ]
+
+
+def _correct(report: RunReport) -> Rate | None:
+    return report.success.value.correct if report.judgeable else None
+
+
+def _times_s(report: RunReport) -> list[float]:
+    return [one.duration_s for one in report.responses.value if one.duration_s >= 0]
+
+
+def write(done: Sequence[Place], pictures: Mapping[str, bytes], folder: Path) -> Path:
+    """Writes the charts and the page into the folder; returns the page's path.
+
+    Raises:
+        OSError: one cannot be written.
+    """
+    from chaoslab.reports.formats.html import page
+
+    charts.write(pictures, folder)
+    shown = [
+        {"title": TITLES.get(name.partition("_")[0], name), "data": b64encode(data).decode()}
+        for name, data in pictures.items()
+    ]
+    knobs = [name for name, _ in done[0].cell.levels]
+    rows = [
+        {"levels": [level for _, level in one.cell.levels], "figures": _figures(one.report), "run": str(one.folder)}
+        for one in done
+    ]
+    alone = [word for word in done[0].cell.given if word.partition("=")[0] not in knobs]
+    text = page("sweep.html", knobs=knobs, alone=alone, header=HEADER, notes=" ".join(NOTES), rows=rows, pictures=shown)
+    return put(text, folder / PAGE)

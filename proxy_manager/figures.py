@@ -1,0 +1,158 @@
+"""The figures at the manager's /metrics, in Prometheus's text format: of all runs that it has served.
+
+They are read from the runs' logs, which tell of all parts. A scrape reads what was written since the one before it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chaoslab.core.events import (
+    CallFinished,
+    Event,
+    FaultArmed,
+    FaultHealed,
+    FaultInjected,
+    FaultScheduled,
+    FaultWitnessed,
+    PromptFinished,
+    RunFinished,
+    RunStarted,
+)
+from chaoslab.record.follow import Follower
+from chaoslab.record.held import is_written
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
+from chaoslab.wire.server.metrics import Family, Labels, render
+
+STAGES: dict[type[Event], str] = {FaultScheduled: "scheduled", FaultInjected: "injected", FaultWitnessed: "witnessed"}
+ABOUT = {
+    "calls_total": ("counter", "Attempts at services and the model that ended."),
+    "faults_total": ("counter", "Faults that were scheduled, injected and witnessed."),
+    "trials_total": ("counter", "Trials that ended, by outcome."),
+    "incidents_total": (
+        "counter",
+        "Requests that met a fault, by how it ended: retry, fallback, late, harm, censored.",
+    ),
+    "recovery_seconds_total": ("counter", "Seconds from faults to right answers; by recoveries_total it is the MTTR."),
+    "recoveries_total": ("counter", "Incidents that ended in a right answer without harm."),
+    "mttr_seconds": ("gauge", "The mean time to recovery so far, from the beginning of the call that met the fault."),
+    "lanes": ("gauge", "Poisoned connections in force."),
+    "runs": ("gauge", "Runs that are served."),
+    "agent_up": ("gauge", "1 while the agent of a run lives, else 0."),
+}
+"""The metrics, without their prefix."""
+PREFIX = "chaoslab_"
+
+
+@dataclass
+class _Run:
+    """A run that is read. `open`: the records of trials that have not ended. `armed`: the lanes of each."""
+
+    folder: Path
+    follower: Follower
+    began: Record | None = None
+    ended: bool = False
+    open: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
+    armed: Counter[str] = field(default_factory=Counter)
+    finished: set[str] = field(default_factory=set)
+
+
+class Figures:
+    """The counts of all runs; for any thread."""
+
+    def __init__(self, logs: Path) -> None:
+        self._logs = logs
+        self._runs: dict[str, _Run] = {}
+        self._lock = threading.Lock()
+        self._counts: dict[str, dict[Labels, float]] = {
+            name: defaultdict(float) for name, (kind, _) in ABOUT.items() if kind == "counter"
+        }
+
+    def text(self, serving: Iterable[str], *, lanes: int) -> str:
+        """All metrics, with what the logs tell by now. `serving`: the names of the runs that are served."""
+        with self._lock:
+            names = set(serving)
+            for name in names - self._runs.keys():
+                folder = self._logs / name
+                self._runs[name] = _Run(folder, Follower(folder))
+            for name, run in self._runs.items():
+                if not run.ended:
+                    self._read(run)
+                    if name not in names:
+                        run.ended = True
+                        run.follower.close()
+            up = any(is_written(self._logs / name) for name in names)
+            gauges: dict[str, float] = {"lanes": lanes, "runs": len(names), "agent_up": up}
+            if recovered := sum(self._counts["recoveries_total"].values()):
+                gauges["mttr_seconds"] = sum(self._counts["recovery_seconds_total"].values()) / recovered
+            return render(self._families(gauges))
+
+    def close(self) -> None:
+        """Reads no log any more; the counts stay."""
+        with self._lock:
+            for run in self._runs.values():
+                run.ended = True
+                run.follower.close()
+
+    def _families(self, gauges: Mapping[str, float]) -> Iterator[Family]:
+        for name, (kind, about) in ABOUT.items():
+            samples = self._counts.get(name, {})
+            if name in gauges:
+                samples = {(): float(gauges[name])}
+            yield Family(PREFIX + name, about, kind, samples)
+
+    def _add(self, name: str, value: float = 1.0, **labels: str) -> None:
+        self._counts[name][tuple(labels.items())] += value
+
+    def _read(self, run: _Run) -> None:
+        records: list[Record] = []
+        with suppress(OSError):  # a folder that was deleted; the run itself says so
+            records = run.follower.new()
+        for record in records:
+            self._take(run, record)
+        for trial in [*run.finished]:
+            if not run.armed[trial]:
+                self._judge(run, trial)
+        if run.follower.ended:
+            for trial in [*run.finished]:
+                self._judge(run, trial)
+
+    def _take(self, run: _Run, record: Record) -> None:
+        event, trial = record.event, record.trial
+        match event:
+            case RunStarted():
+                run.began = record
+            case CallFinished():
+                self._add("calls_total", target=event.target, ok="true" if event.ok else "false")
+            case FaultScheduled() | FaultInjected() | FaultWitnessed():
+                self._add("faults_total", fault=event.fault, target=event.target, stage=STAGES[type(event)])
+            case FaultArmed() if trial is not None:
+                run.armed[trial] += 1
+            case FaultHealed() if trial is not None:
+                run.armed[trial] -= 1
+            case PromptFinished() if trial is not None:
+                run.finished.add(trial)
+        if trial is not None and not isinstance(event, RunFinished):
+            run.open[trial].append(record)
+
+    def _judge(self, run: _Run, trial: str) -> None:
+        """Counts a trial that has ended, as the summary will."""
+        from chaoslab.analysis.measures.incidents import incidents
+        from chaoslab.analysis.verdict.judge import verdicts
+
+        run.finished.discard(trial)
+        records = run.open.pop(trial, [])
+        history = History([*([run.began] if run.began else []), *records])
+        for verdict in verdicts(history).values():
+            self._add("trials_total", outcome=str(verdict.outcome))
+        for one in incidents(history):
+            self._add("incidents_total", fault=one.fault, target=one.target, ending=str(one.ending))
+            if one.recovered:
+                self._add("recoveries_total", fault=one.fault, target=one.target)
+                self._add("recovery_seconds_total", one.duration_s, fault=one.fault, target=one.target)
