@@ -11,7 +11,7 @@ from chaoslab.base import extras
 from chaoslab.base.commandline import host, path, port, refuse
 from chaoslab.config import settings
 
-HELP = "serve the offline model in the formats of OpenAI, Groq, Anthropic and Gemini, or a scripted one"
+HELP = "serve the offline model, or one that follows a script, in all formats of models' APIs"
 EXAMPLE = "chaoslab model --port 5007"
 
 

@@ -54,6 +54,8 @@ UPSTREAM_S = 120.0
 HANG_S = 600.0
 """The longest time for which a client that does not give up waits for an answer that never comes, in seconds."""
 
+MODEL = ModelHost(formats.format_of, formats.errors_of)
+"""A service that speaks a model's API, in any format."""
 SETTLE_S = 30.0
 """The time for requests that may have an effect yet to go on after the answer, by default, in seconds."""
 LOOK_S = 0.02
@@ -333,10 +335,8 @@ def gateway(
     Raises:
         OSError: the port is taken, or the logs cannot be written.
     """
-    host = ModelHost(formats.format_of, formats.errors_of)
-    models = {name: host for name in routes if of_model(routes[name])}
+    models = {name: MODEL for name in routes if of_model(routes[name])}
     seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=cost_usd, in_order=False)
-    seam.told_model = lambda request: host if formats.asks_model(request.path, request.body) else None
     settings = {f"ROUTE_{name.upper()}": route.url for name, route in routes.items()}
     with (
         listening(routes, seam, port=port, ports=ports, timeout_s=timeout_s, proxy=proxy) as (address, shared),
@@ -410,6 +410,7 @@ def listening(
     extras.check("the gateway", "gateway")
     from chaoslab.seams.gateway.engine import running
 
+    seam.told_model = lambda request: MODEL if formats.asks_model(request.path, request.body) else None
     shared = Gateway(routes, seam, threading.Lock(), timeout_s)
     with ExitStack() as stack:
         own = {"": stack.enter_context(_listening(port, "another --port"))}

@@ -296,7 +296,7 @@ def test_every_status_has_an_error_of_every_format() -> None:
         assert set(format_.errors) == {*range(400, 600), CONTEXT_LENGTH}
         for status, error in format_.errors.items():
             assert error.status == {CONTEXT_LENGTH: 400}.get(status, status) or status == 402  # no credit
-            assert error.body["error"]["message"]
+            assert error.body.get("error", error.body)["message"]
 
 
 def test_a_request_that_is_too_large_is_refused() -> None:
@@ -308,7 +308,7 @@ def test_a_request_that_is_too_large_is_refused() -> None:
 
 def test_an_address_at_which_nothing_answers_is_said_in_the_providers_shape() -> None:
     model = lab.offline_model()
-    status, _, text = asked(model, "/v1/embeddings", {})
+    status, _, text = asked(model, "/v1/files", {})
     assert (status, json.loads(text)["error"]["code"]) == (404, "unknown_url")
     status, _, text = asked(model, "/v1/batches", {}, anthropic_version="2023-06-01")
     assert (status, json.loads(text)["type"]) == (404, "error")
@@ -342,7 +342,8 @@ def test_tokens_are_counted_as_they_are_used() -> None:
 
 
 def test_a_path_tells_the_format() -> None:
-    assert [format_of(path) for path in (CHAT, RESPONSES, MESSAGES, GEMINI)] == [*FORMATS[1:]]
+    others = ("/model/anthropic.claude%3A0/converse-stream", "/v2/chat")
+    assert [format_of(path) for path in (CHAT, RESPONSES, MESSAGES, GEMINI, *others)] == [*FORMATS[1:]]
     assert format_of("/openai/v1/chat/completions") is FORMATS[0]
     assert format_of("/v1/projects/p/locations/l/publishers/google/models/g:streamGenerateContent") is FORMATS[4]
     assert format_of("/openai/deployments/mine/chat/completions") is FORMATS[1]

@@ -1,4 +1,4 @@
-"""What Toxiproxy ignores without a word is ignored here too, and said in one line."""
+"""The embedded server says in one line what Toxiproxy ignores without a word, and ignores it too."""
 
 from __future__ import annotations
 

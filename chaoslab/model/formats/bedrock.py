@@ -45,7 +45,7 @@ def _error(status: int, message: str, kind: str = "") -> ErrorReply:
 
 
 KNOWN = {
-    401: _error(403, "The security token included in the request is invalid.", "UnrecognizedClientException"),
+    401: _error(401, "The security token included in the request is invalid.", "UnrecognizedClientException"),
     QUOTA: _error(400, "You have exceeded a service quota.", "ServiceQuotaExceededException"),
     429: _error(429, "Too many requests, please wait before trying again."),
     500: _error(500, "The system encountered an unexpected error during processing. Try your request again."),
