@@ -27,14 +27,17 @@ def start_logs(logs: Path | None) -> None:
     (logs / ".gitignore").write_text("*\n")
 
 
-def say_report(folder: Path | None, *, quiet: bool = False) -> None:
-    """Writes the HTML of a run into its folder, and says where, or why there is none. `quiet`: only writes it."""
+def say_report(folder: Path | None, *, quiet: bool = False, failed: bool = False) -> None:
+    """Writes the HTML of a run into its folder, and says where, or why there is none. `quiet`: only writes it.
+    `failed`: says what to change first, too, if the run shows that."""
     from chaoslab.reports import formats
 
     if folder is None:
         return
     try:
-        said = f"report {formats.html_beside(folder)}"
+        file, contents = formats.html_beside(folder)
+        remedies = [one.do for one in contents.advice if failed and not one.of_run]
+        said = "\n".join([*(f"change first: {remedy}" for remedy in remedies[:1]), f"report {file}"])
     except (formats.Missing, OSError) as error:
         said, quiet = f"report none: {error}", quiet and isinstance(error, formats.Missing)
     if not quiet:

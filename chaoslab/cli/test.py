@@ -120,7 +120,8 @@ def _try(result: Result, options: argparse.Namespace) -> None:
         if text and not (options.quiet and result.state is State.PASSED):
             print(text, flush=True)
     if result.rulings:
-        say_report(result.rulings[0].trial.folder, quiet=options.quiet and result.state is State.PASSED)
+        well = result.state is State.PASSED
+        say_report(result.rulings[0].trial.folder, quiet=options.quiet and well, failed=not well)
 
 
 def _told(result: Result, options: argparse.Namespace) -> str:

@@ -179,12 +179,15 @@ class Chaos:
 
     def _fail(self, worst: Ruling, seed: int, head: str = "") -> NoReturn:
         from chaoslab.analysis.verdict.ledger import events_of
-        from chaoslab.execution.scenarios.tell import story
+        from chaoslab.execution.scenarios.tell import met_by_all, story
+        from chaoslab.reports.contents import Contents
 
         lines = [head] if head else []
         lines += [f"trial {worst.number} {worst.state}: {reason}" for reason in worst.reasons]
         evidence, history = worst.trial.verdict.evidence, worst.trial.history
         lines += [f"    {each.text} ({events_of(history, each.lines)})" for each in evidence if each.lines]
+        lines += met_by_all([history])
+        lines += [f"change first: {one.do}" for one in Contents.of(history, where="").advice if not one.of_run][:1]
         lines += ["", *story(worst), ""]
         lines.append(_again(self._node, seed, worst))
         _refuse("\n".join(lines))

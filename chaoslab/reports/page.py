@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate
 from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.analysis.verdict.ledger import anywhere
 from chaoslab.base.durations import between, duration
 from chaoslab.reports.text import apart
 
@@ -111,11 +112,12 @@ def count(number: int, one: str, many: str = "") -> str:
 
 
 def alike(told: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
-    """The texts, each with its trials, most frequent first."""
-    trials: dict[str, list[str]] = {}
+    """The texts, each with its trials, most frequent first. Those that differ only in the places of the evidence are
+    one, told as of its first trial."""
+    found: dict[str, tuple[str, list[str]]] = {}
     for what, trial in told:
-        trials.setdefault(what, []).append(trial)
-    return sorted(trials.items(), key=lambda item: -len(item[1]))
+        found.setdefault(anywhere(what), (what, []))[1].append(trial)
+    return sorted(found.values(), key=lambda item: -len(item[1]))
 
 
 def example(head: str, what: str, trials: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.reports.page import NAME_LEAST, WIDTH, Cut, percent, table
+from chaoslab.reports.page import NAME_LEAST, WIDTH, Cut, alike, percent, table
 
 COLUMNS = ["x" * 30, "y" * 30]
 ROOM = WIDTH - 64
@@ -60,3 +60,12 @@ def test_a_long_table_keeps_the_first_groups_and_then_the_first_of_their_parts(
     left = faults * (targets + 1) - len(kept)
     assert lines[len(kept) + 1 :] == ([f"  … and {left} more rows: chaoslab summary x --full"] if left else [])
     assert len(Cut().table(["name"], groups)) == faults * (targets + 1) + 1
+
+
+def test_trials_that_ended_alike_in_other_places_of_their_stories_are_one_group() -> None:
+    told = [("paid twice (events 7, 19 of the trial)", "p1.r1"), ("late", "p1.r2"), ("late", "p1.r4")]
+    told += [("paid twice (events 12, 24 … of the trial)", "p1.r3"), ("paid twice (event 3 of the trial)", "p1.r5")]
+    assert alike(told) == [
+        ("paid twice (events 7, 19 of the trial)", ["p1.r1", "p1.r3", "p1.r5"]),
+        ("late", ["p1.r2", "p1.r4"]),
+    ]

@@ -59,6 +59,8 @@ def test_a_failure_tells_the_story_and_how_to_see_it_again(pytester: pytest.Pyte
         [
             "trial * failed: harm: refund twice",
             "    refund twice (events 4, 9 of the trial)",
+            "it met lost_reply on refund",
+            "change first: Send the same Idempotency-Key*",
             "*lost_reply*witnessed",
             "*verdict  harm: refund twice",
             "again: pytest 'test_*.py::test_shop' --chaos-seed=1 --chaos-trial=*",

@@ -54,11 +54,13 @@ test.__test__ = False  # type: ignore[attr-defined]
 
 def test_a_naive_agent_fails_and_a_careful_one_passes(here: Path, capsys: Said) -> None:
     put(here)
-    code, said, _ = test(capsys)
+    code, said, err = test(capsys)
     assert code == 1
     lines = said.splitlines()
     assert lines[0] == "FAILED   refund: 2 of 8 trials passed, 95 % interval 7%–59%; 6 met a fault"
     assert "    harm: refund twice; the state's 17 is 2 instead of 1" in lines
+    assert "    each met lost_reply on refund" in lines
+    assert err.startswith("change first: Send the same Idempotency-Key")
     again = next(line for line in lines if line.startswith("    again: "))
     put(here, "careful")
     told = (0, "PASSED   refund: 8 of 8 trials passed, 95 % interval 68%–100%; 6 met a fault\n", "")
@@ -147,7 +149,7 @@ def test_logs_are_written_and_can_be_shown(here: Path, capsys: Said) -> None:
     put(here)
     _, _, said = test(capsys)
     (page,) = (here / "logs").glob("2*/report.html")
-    assert said == f"report {page.relative_to(here)}\n"
+    assert said.splitlines()[-1] == f"report {page.relative_to(here)}"
     assert (here / "logs" / ".gitignore").read_text() == "*\n"
     assert "8</b> of 8 trials could be judged" in page.read_text()
     assert main(["summary", "latest"]) == 0
@@ -201,7 +203,8 @@ def test_who_wants_quiet_hears_of_the_reports_of_failures_alone(here: Path, caps
     assert test(capsys, "-q") == (0, "", "")
     assert (here / "logs" / "latest" / "report.html").is_file()
     put(here)
-    assert test(capsys, "-q")[2].startswith("report logs")
+    remedy, report = test(capsys, "-q")[2].splitlines()
+    assert (remedy[:13], report[:11]) == ("change first:", "report logs")
 
 
 @pytest.mark.parametrize(
@@ -285,7 +288,7 @@ def test_the_line_that_runs_a_trial_again_has_all_that_it_depends_on(here: Path,
     assert code == 1
     told = said.splitlines()
     at = next(n for n, line in enumerate(told) if f"again: {again}" in line)
-    assert told[at - 1] in alone.splitlines(), number
+    assert told[at - 2] in alone.splitlines(), number
 
 
 @pytest.mark.parametrize(

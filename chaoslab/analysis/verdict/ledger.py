@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -62,6 +63,14 @@ def events_of(history: History, lines: Collection[tuple[str, int]]) -> str:
     wanted = frozenset(lines)  # a loop shows thousands
     found = [place for place, record in enumerate(history, 1) if (record.writer, record.seq) in wanted]
     return f"event{'s' if found[1:] else ''} {few(found)} of the trial" if found else ""
+
+
+_PLACES = re.compile(r" \(events? [\d, …]+ of the trial\)")
+
+
+def anywhere(text: str) -> str:
+    """The text without the places of `events_of`, which differ where trials end alike."""
+    return _PLACES.sub("", text)
 
 
 @dataclass(frozen=True)

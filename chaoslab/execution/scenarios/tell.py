@@ -10,12 +10,15 @@ from typing import Any
 
 from chaoslab.analysis.measures.idle import conditions
 from chaoslab.analysis.measures.intervals import rate
+from chaoslab.analysis.verdict.ledger import anywhere
 from chaoslab.base.identity import nth
+from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Decision, Injection, Plan
 from chaoslab.execution.scenarios import lab_agent
 from chaoslab.execution.scenarios.running import Result, Ruling
 from chaoslab.execution.scenarios.scenario import Scenario
+from chaoslab.record.history import History
 from chaoslab.record.rulings import State
 
 EXAMPLES = 3
@@ -49,17 +52,25 @@ def told(result: Result, *, trial: int | None = None, given: Sequence[str] = ())
     poor = poor or [ruling for ruling in result.rulings if ruling.state is State.INVALID]
     alike: dict[tuple[str, ...], list[Ruling]] = {}
     for ruling in poor:
-        alike.setdefault(tuple(ruling.reasons), []).append(ruling)
+        alike.setdefault(tuple(map(anywhere, ruling.reasons)), []).append(ruling)
     groups = sorted(alike.items(), key=lambda group: -len(group[1]))
-    for reasons, rulings in groups[:EXAMPLES]:
+    for _, rulings in groups[:EXAMPLES]:
         lines.append(f"  {_numbers(rulings)}:")
-        lines += [f"    {reason}" for reason in reasons]
+        lines += [f"    {reason}" for reason in rulings[0].reasons]
+        lines += [f"    {line}" for line in met_by_all([ruling.trial.history for ruling in rulings])]
         lines.append(f"    again: {again(scenario, rulings[0], given)}")
     if left := sum(len(rulings) for _, rulings in groups[EXAMPLES:]):
         lines.append(f"  … and {left} more trials, in other ways")
     if trial is not None and result.rulings:
         lines.append(result.rulings[0].trial.story().rstrip())
     return "\n".join(lines)
+
+
+def met_by_all(histories: Sequence[History]) -> list[str]:
+    """A line with the faults that each of these trials met; none if there is no such fault."""
+    met = [dict.fromkeys((event.fault, event.target) for _, event in each.of(FaultWitnessed)) for each in histories]
+    shared = [f"{fault} on {target}" for fault, target in met[0] if all((fault, target) in each for each in met)]
+    return [f"{'each' if histories[1:] else 'it'} met {', '.join(shared)}"] if shared else []
 
 
 def broken_off(results: Sequence[Result], scenarios: int, *, trials: int | None = None) -> str:

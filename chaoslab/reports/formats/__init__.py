@@ -39,8 +39,8 @@ def files(kind: str, contents: Contents) -> dict[str, str]:
     return made
 
 
-def html_beside(folder: Path) -> Path:
-    """Writes the HTML of the run in this folder into it.
+def html_beside(folder: Path) -> tuple[Path, Contents]:
+    """Writes the HTML of the run in this folder into it; returns its path, and what it holds.
 
     Raises:
         Missing: a package is not installed. LookupError: there is no run. OSError: it cannot be written.
@@ -48,8 +48,9 @@ def html_beside(folder: Path) -> Path:
     from chaoslab.reports.folder import read
 
     own = folder.resolve()
-    (path,) = write(files(HTML, Contents.of(read(str(own)), where=str(folder.parent / own.name))), own)
-    return folder.parent / own.name / path.name
+    contents = Contents.of(read(str(own)), where=str(folder.parent / own.name))
+    (path,) = write(files(HTML, contents), own)
+    return folder.parent / own.name / path.name, contents
 
 
 def write(texts: dict[str, str], folder: Path) -> list[Path]:
