@@ -399,13 +399,13 @@ def _leave(
         return _ruled(gate, None, code)
     from chaoslab.analysis.measures.idle import not_met
     from chaoslab.analysis.measures.run_report import RunReport
-    from chaoslab.reports import summary
+    from chaoslab.reports import brief
     from chaoslab.reports.trials import worst
 
     report = RunReport.of(history)
 
     if summarized:
-        print("\n" + summary.render(report, where=str(folder), program=program or _called()), flush=True)
+        print("\n" + brief.render(report, where=str(folder), program=program or _called()), flush=True)
     code = _ruled(gate, report, code, not_met(history))
     if summarized:
         print()

@@ -31,21 +31,22 @@ def render(report: RunReport, *, where: str = "", program: str = "", full: bool 
     cut = Cut("" if full else f"{program or settings.program()} summary {quote(where or report.name)} --full")
     parts = [
         section("verdict", lambda: wrapped(verdict(report)[0] + ".")),
-        section("harm", lambda: _harm(report, cut)),
+        section("harm", lambda: harmed(report, cut)),
         section("what hurt most", lambda: hurt_most(report, cut)),
         section("failures", lambda: failures(report, cut, where=where, program=program)),
-        section("run", lambda: _head(report)),
+        section("run", lambda: head(report)),
         section("trials", lambda: _trials(report, cut)),
         summary_faults.delivered(report, cut),
         section("what the faults led to", lambda: summary_faults.led_to(report, cut)),
         section("time to recovery", lambda: summary_recovery.lines(report, cut)),
         _took(report),
-        section("warnings", lambda: _strange(report, cut)),
+        section("warnings", lambda: warned(report, cut)),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
 
-def _head(report: RunReport) -> list[str]:
+def head(report: RunReport) -> list[str]:
+    """The run, and how it ended, with the notes of its log."""
     run, end = report.started, report.finished
     if run is None:
         return ["the logs do not say how this run was started"]
@@ -102,23 +103,24 @@ def _examples(outcome: Outcome, judged: Mapping[str, Verdict], cut: Cut) -> list
     return lines + cut.more(sum(len(trials) for _, trials in poor[FEW:]), str(outcome))
 
 
-def _harm(report: RunReport, cut: Cut) -> list[str]:
+def harmed(report: RunReport, cut: Cut, *, most: int = SOME) -> list[str]:
+    """The harm that the run did, as `harm` tells it."""
     if not report.knows_effects:
         return ["harm: not known from such a log"]
-    return harm(report.verdicts, cut, stated=report.judgeable)
+    return harm(report.verdicts, cut, stated=report.judgeable, most=most)
 
 
-def harm(judged: Mapping[str, Verdict], cut: Cut, *, stated: bool) -> list[str]:
+def harm(judged: Mapping[str, Verdict], cut: Cut, *, stated: bool, most: int = SOME) -> list[str]:
     """The harm on the ledgers, equal texts together, most frequent first. `stated`: something was stated about right
-    answers."""
+    answers. `most`: the most texts."""
     done = alike((what, trial) for trial, verdict in judged.items() for what in dict.fromkeys(verdict.harm))
     if not done:
         return ["harm: none was found on the ledgers"] if stated else []
     harmful = sum(bool(verdict.harm) for verdict in judged.values())
     lines = wrapped(f"harm: {harmful} of {count(len(judged), 'trial')} left the ledgers other than they should be")
-    for what, trials in cut.shown(done, SOME):
+    for what, trials in cut.shown(done, most):
         lines += example(f"{len(trials)} times" if trials[1:] else trials[0], what, trials)
-    return lines + cut.more(len(done) - SOME)
+    return lines + cut.more(len(done) - most)
 
 
 # Costs.
@@ -199,8 +201,9 @@ def _budget(report: RunReport) -> list[str]:
     return lines
 
 
-def _strange(report: RunReport, cut: Cut) -> list[str]:
+def warned(report: RunReport, cut: Cut, *, most: int = SOME) -> list[str]:
+    """The warnings of the run, each once."""
     warnings = Counter(f"warning ({who}): {message}" for who, message in report.warnings.value)
     told = [f"{text} ({number} times)" if number > 1 else text for text, number in warnings.items()]
-    lines = [line for warning in cut.shown(told, SOME) for line in wrapped(warning, longest=WHY)]
-    return [part for line in lines for part in wrapped(line)] + cut.more(len(told) - SOME)
+    lines = [line for warning in cut.shown(told, most) for line in wrapped(warning, longest=WHY)]
+    return [part for line in lines for part in wrapped(line)] + cut.more(len(told) - most)

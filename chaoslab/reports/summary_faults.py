@@ -147,7 +147,7 @@ def led_to(report: RunReport, cut: Cut) -> list[str]:
         f"bad: {bad}, of those that could be judged; without: the same of the trials that called the same targets "
         "and did not meet it"
     )
-    worst_first = dict(sorted(found.by_fault.items(), key=lambda named: _hurt(named[1])))
+    worst_first = dict(sorted(found.by_fault.items(), key=lambda named: hurt(named[1])))
     groups = [[_cost(*row) for row in _by_place(fault, of, found.by_target)] for fault, of in worst_first.items()]
     header = ["fault met", "trials", "attempts", "bad", "without", "seconds", "calls"]
     if not any(impact.lost_calls is not None for impact in found.by_fault.values()):
@@ -162,7 +162,7 @@ def led_to(report: RunReport, cut: Cut) -> list[str]:
     ]
 
 
-def _hurt(of: Impact) -> tuple[int, int, float]:
+def hurt(of: Impact) -> tuple[int, int, float]:
     """Sorts what a fault did: worst first."""
     return -of.outcomes.get(Outcome.HARM, 0), -of.bad.count if of.bad else 0, -(of.lost_s or 0.0)
 
@@ -185,7 +185,7 @@ def _endings(by_fault: Mapping[str, Impact], cut: Cut) -> list[str]:
 def _by_place(fault: str, of: Impact, by_target: Mapping[tuple[str, str], Impact]) -> list[tuple[str, Impact]]:
     """The fault's row, and one for each of its targets if there are several, worst first."""
     there = [(target, impact) for (name, target), impact in by_target.items() if name == fault]
-    there.sort(key=lambda named: _hurt(named[1]))
+    there.sort(key=lambda named: hurt(named[1]))
     if len(there) == 1:
         return [(f"{fault} on {there[0][0]}", there[0][1])]
     return [(fault, of), *((f"  on {target}", impact) for target, impact in there)]

@@ -21,7 +21,7 @@ def lines(report: RunReport, cut: Cut) -> list[str]:
     every = found.overall
     if not every.n:
         return [f"{head}: no data"]
-    said = wrapped(f"{head}: {_counts(every)}")
+    said = wrapped(f"{head}: {counted(every)}")
     for sentence in (_means(every, told=told), _censored(every)):
         said += wrapped(sentence)
     said += _medians(found.by_fault, cut)
@@ -35,7 +35,7 @@ def lines(report: RunReport, cut: Cut) -> list[str]:
     ]
 
 
-def _counts(found: Recovery) -> str:
+def counted(found: Recovery) -> str:
     """The number of incidents per ending."""
     ways = {"by retry": found.retry, "by fallback": found.fallback, "late": found.late}
     by = ", ".join(f"{number} {way}" for way, number in ways.items() if number)

@@ -75,13 +75,13 @@ class Act:
 
 
 LIVE = (
-    Act("a service is killed", lambda: compose("kill", "weather"), (0,), "nobody injected"),
-    Act("a service stands still for 5 s", lambda: back("pause", "unpause", after_s=5), (0,), "nobody injected"),
-    Act("a service is restarted", lambda: compose("restart", "weather"), (0,), "ended well"),
-    Act("Toxiproxy is restarted", lambda: compose("restart", "toxiproxy"), (0,), "ended well"),
+    Act("a service is killed", lambda: compose("kill", "weather"), (4,), "nobody injected"),
+    Act("a service stands still for 5 s", lambda: back("pause", "unpause", after_s=5), (4,), "nobody injected"),
+    Act("a service is restarted", lambda: compose("restart", "weather"), (0, 4), "ended well"),
+    Act("Toxiproxy is restarted", lambda: compose("restart", "toxiproxy"), (0, 4), "ended well"),
     Act("Toxiproxy is killed", lambda: compose("kill", "toxiproxy"), (3,), "the lab is down"),
-    Act("all proxies are deleted", all_proxies_deleted, (0,), "ended well"),
-    Act("a toxic of somebody else's on a clean proxy", foreign_toxic, (0,), "not from this lab: latency on weather"),
+    Act("all proxies are deleted", all_proxies_deleted, (0, 4), "ended well"),
+    Act("a toxic of somebody else's on a clean proxy", foreign_toxic, (4,), "not from this lab: latency on weather"),
     Act("the manager is killed", lambda: compose("kill", "proxy_manager"), (3,), "the lab is down"),
     Act("the manager is restarted", lambda: compose("restart", "proxy_manager"), (3,), "the lab is down"),
     Act("the database is deleted", lambda: Path("state/state.db").unlink(), (3,), "state.db"),

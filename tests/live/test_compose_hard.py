@@ -14,6 +14,8 @@ from tests.live.compose_parts import Stack, until
 ASKED = ["What is 6 times 7?", "What's the weather in Oslo right now?", "Tell Carla that the review is in room 204."]
 BROKEN = {"TOXIC_PROB": "0.3", "ERROR_PROB": "0", "TIMEOUT_MS": "50", "LATENCY_MS": "50", "JITTER_MS": "20"}
 LAB_DOWN = 3
+NOT_GREEN = 4
+"""Something hit the run that nobody injected."""
 
 
 def begun(stack: Stack, *, prompts: int) -> str:
@@ -54,7 +56,7 @@ def test_toxiproxy_restarts_under_load_and_the_run_goes_on(stack: Stack) -> None
     logged = texts(stack, run)
     assert stack.compose("restart", "--timeout", "0", "toxiproxy").returncode == 0
     code, said = ended(stack)
-    assert code == 0, said
+    assert code == (NOT_GREEN if "\nnot green: " in said else 0), said  # if a call was under way just then
     whole(stack, run, logged)
     history = stack.history(run)
     assert reason(history) == "done"
@@ -73,8 +75,10 @@ def test_a_part_that_is_gone_for_good_ends_the_run_in_one_line(stack: Stack, par
     code, said = ended(stack)
     assert code == LAB_DOWN, said
     lines = [line for line in said.splitlines() if not line.startswith("trial ")]
-    assert len(lines) == 1, lines
     assert lines[0].startswith("the lab is down: ")
+    assert lines[1:3] == ["", lines[2]], lines  # the report follows
+    assert lines[2].startswith("The run ended early")
+    assert "Traceback" not in said
     whole(stack, run, logged)
     assert reason(stack.history(run)) == "lab_down"
     _the_next_run_starts_clean(stack)
@@ -85,7 +89,8 @@ def test_a_tool_that_is_killed_fails_its_own_calls_and_no_others(stack: Stack) -
     logged = texts(stack, run)
     assert stack.compose("kill", "weather").returncode == 0
     code, said = ended(stack)
-    assert code == 0, said
+    assert code == NOT_GREEN, said
+    assert "\nnot green: " in said
     whole(stack, run, logged)
     history = stack.history(run)
     faulty = {(r.trial, e.target, e.request, e.attempt) for r, e in history.of(FaultWitnessed)}

@@ -100,6 +100,11 @@ def test_the_recipe_names_public_images_only() -> None:
 
     services = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())["services"]
     named = {service["image"] for service in services.values() if "image" in service}
-    assert named == {"${TOXIPROXY_IMAGE:-ghcr.io/shopify/toxiproxy:2.12.0}", "${COMPOSE_PROJECT_NAME}-agent"}
+    assert named == {
+        "${TOXIPROXY_IMAGE:-ghcr.io/shopify/toxiproxy:2.12.0}",
+        "${COMPOSE_PROJECT_NAME}-agent",
+        "${PROMETHEUS_IMAGE:-prom/prometheus:v3.5.0}",
+        "${GRAFANA_IMAGE:-grafana/grafana-oss:12.1.1}",
+    }
     assert all("build" in service for name, service in services.items() if name != "toxiproxy")
     assert "ARG PYTHON_IMAGE=python:3.13-slim\nFROM $PYTHON_IMAGE\n" in (ROOT / "Dockerfile").read_text()

@@ -66,7 +66,7 @@ PARTS = [
     (CallCount, "take", "calls: unknown"),
     (Bill, "take", "usage: unknown"),
     (Limits, "take", "budget: unknown"),
-    (summary, "_strange", "warnings: unknown"),
+    (summary, "warned", "warnings: unknown"),
 ]
 
 

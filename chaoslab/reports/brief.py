@@ -1,0 +1,67 @@
+"""A run on one screen: the verdict, harm and failures, and one table of the faults that were met."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.base.durations import duration
+from chaoslab.config import settings
+from chaoslab.reports import summary, summary_faults, summary_recovery
+from chaoslab.reports.contents.headline import verdict
+from chaoslab.reports.page import Cut, count, percent, section, wrapped
+from chaoslab.reports.summary_failures import failures, hurt_most
+
+MOST = 3
+"""The most examples of harm and of warnings."""
+ROWS = 5
+"""The most faults in the table."""
+
+
+def render(report: RunReport, *, where: str = "", program: str = "") -> str:
+    """The run as plain text of at most 40 lines of 80 columns, but for commands. `where`, `program`: as `failures`
+    takes them. All else is in `chaoslab summary`."""
+    whole = f"{program or settings.program()} summary {quote(where or report.name)}"
+    cut = Cut(whole)
+    parts = [
+        section("verdict", lambda: wrapped(verdict(report)[0] + ".")),
+        section("harm", lambda: summary.harmed(report, cut, most=MOST)),
+        section("what hurt most", lambda: hurt_most(report, cut)),
+        section("failures", lambda: failures(report, cut, where=where, program=program)),
+        section("faults met", lambda: _met(report, cut)),
+        section("warnings", lambda: summary.warned(report, cut, most=MOST)),
+        [
+            *section("run", lambda: summary.head(report)),
+            *section("grounds", lambda: wrapped(f"{said}.") if (said := report.grounds.value.said) else []),
+            f"all figures: {whole}",
+        ],
+    ]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
+
+
+def _met(report: RunReport, cut: Cut) -> list[str]:
+    """The faults that were met, worst first: the trials, how many of them ended badly, and the recovery."""
+    if not report.knows_faults:
+        return []
+    impacts, recovery = report.impacts.value, report.recovery.value
+    rows = []
+    for fault, impact in sorted(impacts.by_fault.items(), key=lambda named: summary_faults.hurt(named[1])):
+        by = recovery.by_fault.get(fault)
+        bad = "no data" if impact.bad is None else f"{impact.bad.count} of {impact.bad.total}"
+        without = "no data" if impact.without is None else percent(impact.without.value)
+        mean = "–" if by is None or by.mean_s is None else duration(by.mean_s, 2)
+        never = "–" if by is None else str(by.censored)
+        rows.append([fault, str(impact.trials), bad, without, never, mean])
+    met = f"{len(report.met)} of {count(len(report.trials), 'trial')} met a fault"
+    if not rows:
+        return [f"{met}."]
+    header = ["fault met", "trials", "bad", "without it", "never over", "time to recovery"]
+    every = recovery.overall
+    after = "" if every.mean_s is None else f", after {duration(every.mean_s, 2)} in the mean"
+    overall = f"{met}; {summary_recovery.counted(every)}{after}." if every.n else f"{met}."
+    return [
+        *cut.table(header, [[row] for row in rows[:ROWS]]),
+        *cut.more(len(rows) - ROWS),
+        *wrapped("bad, without it: did not end well, of those that met it and of those that did not."),
+        *wrapped(overall),
+    ]
