@@ -28,7 +28,10 @@ def render(report: RunReport, *, where: str = "", program: str = "") -> str:
         section("harm", lambda: summary.harmed(report, cut, most=MOST)),
         section("what hurt most", lambda: hurt_most(report, cut)),
         section("failures", lambda: failures(report, cut, where=where, program=program)),
-        section("faults met", lambda: _met(report, cut)),
+        [
+            *section("faults met", lambda: _met(report, cut)),
+            *section("failures that nobody injected", lambda: _lone(report, cut)),
+        ],
         section("warnings", lambda: summary.warned(report, cut, most=MOST)),
         [
             *section("run", lambda: summary.head(report)),
@@ -37,6 +40,10 @@ def render(report: RunReport, *, where: str = "", program: str = "") -> str:
         ],
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
+
+
+def _lone(report: RunReport, cut: Cut) -> list[str]:
+    return summary_faults.lone(report, cut, most=MOST) if report.knows_faults else []
 
 
 def _met(report: RunReport, cut: Cut) -> list[str]:

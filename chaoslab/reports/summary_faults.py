@@ -34,7 +34,7 @@ def delivered(report: RunReport, cut: Cut) -> list[str]:
         *section("faults", lambda: _delivered(report, cut)),
         *section("faults that were not witnessed", lambda: _unmet(report, cut)),
         *section("disturbances of the lab", lambda: _disturbed(report)),
-        *section("failures that nobody injected", lambda: _lone(report, cut)),
+        *section("failures that nobody injected", lambda: lone(report, cut)),
         *section("delays that nobody injected", lambda: _late(report)),
     ]
 
@@ -71,13 +71,14 @@ def _met(report: RunReport, found: Sequence[InjectionCount], cut: Cut) -> list[s
     return lines
 
 
-def _lone(report: RunReport, cut: Cut) -> list[str]:
-    lone = report.uninjected.value
-    lines = [f"failures that nobody injected: {sum(f.count for f in lone) if lone else 'none'}"]
-    for failure in cut.shown(lone, SOME):
+def lone(report: RunReport, cut: Cut, *, most: int = SOME) -> list[str]:
+    """The failures without a fault, most frequent first."""
+    found = report.uninjected.value
+    lines = [f"failures that nobody injected: {sum(f.count for f in found) if found else 'none'}"]
+    for failure in cut.shown(found, most):
         lines += wrapped(f"{failure.count} × {failure.target}: {failure.error}", indent="  ", longest=150)
         lines += wrapped(failure.before, indent="    ") if failure.before else []
-    return lines + cut.more(len(lone) - SOME)
+    return lines + cut.more(len(found) - most)
 
 
 def _late(report: RunReport) -> list[str]:

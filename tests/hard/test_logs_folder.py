@@ -514,4 +514,4 @@ def test_a_lab_whose_pictures_do_not_fit_has_its_figures_all_the_same(
         assert list((tmp_path / "charts").iterdir()) == []
     out, words = capsys.readouterr()
     assert words == "cannot draw into charts/response_time.png: No space left on device\n" * 2
-    assert out.count("trials: 1\n") == 2
+    assert out.count("all figures: ") == 2
