@@ -14,6 +14,7 @@ from chaoslab.core import events
 from chaoslab.execution import launch
 from chaoslab.record.runs import Run
 from tests.event_parts import fault_at
+from tests.reports.fake_run import FakeRun
 
 ROOT = Path(__file__).parent.parent
 
@@ -94,24 +95,13 @@ def test_a_picture_that_cannot_be_written_is_said_after_the_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run = Run.create(Path("logs"), now="2026-06-01T09:00:00Z")
-    with run.log("info") as info:
-        info.write(
-            events.RunStarted(
-                seed=1,
-                settings=Settings().shown(),
-                plan={"seed": 1, "injections": []},
-                prompts=1,
-                now=run.now,
-                model="mine",
-            )
-        )
-    run.make_latest()
-    Path("charts/throughput.png").mkdir(parents=True)
-    assert [launch.leave(run.folder, code) for code in (0, 130)] == [2, 130]
+    FakeRun(Path("logs/fake"), prompts=3).write()
+    Path("logs/latest").symlink_to("fake")
+    Path("charts/response_time.png").mkdir(parents=True)
+    assert [launch.leave(Path("logs/fake"), code) for code in (0, 130)] == [2, 130]
     said = capsys.readouterr()
-    assert said.err == "cannot draw into charts/throughput.png: Is a directory\n" * 2
-    assert said.out.count(f"run {run.name}") == 2
+    assert said.err == "cannot draw into charts/response_time.png: Is a directory\n" * 2
+    assert said.out.count("run fake") == 2
 
 
 @pytest.mark.parametrize(

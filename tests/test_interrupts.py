@@ -178,7 +178,7 @@ def test_what_else_can_be_raised_nowhere_is_told_as_ever() -> None:
         (("replay", "latest"), "chaoslab.cli.replay._replay"),
         (("charts",), "chaoslab.reports.charts.draw"),
         (("report",), "chaoslab.reports.charts.draw"),
-        (("report",), "chaoslab.reports.summary.render"),
+        (("report",), "chaoslab.reports.brief.render"),
         (("summary",), "chaoslab.reports.summary.render"),
         (("show",), "chaoslab.reports.show.render"),
     ],

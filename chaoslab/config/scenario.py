@@ -134,6 +134,10 @@ def _level(settings: Settings, params: Params) -> Iterator[Injection]:
                 yield replace(injection, name=name, choices=choices)
 
 
+OF_PROCESSES = ("local", "compose")
+"""The worlds in which each service is a process of its own."""
+
+
 def check_world(chosen: Settings, plan: Plan) -> None:
     """Checks that the world can do what the plan asks of it.
 
@@ -141,7 +145,7 @@ def check_world(chosen: Settings, plan: Plan) -> None:
         SettingError: a fault stops a process where nobody can.
     """
     alone = chosen.world == "compose" and read_variable("STOPPER") == "none"
-    if not plan.of_process or not (alone or chosen.world == "virtual"):
+    if not plan.of_process or (chosen.world in OF_PROCESSES and not alone):
         return
     name = next(each for each, _ in chosen.faults if trait(load(each.partition("@")[0]), "of_process"))
     if alone:

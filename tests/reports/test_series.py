@@ -162,11 +162,10 @@ def test_the_door_says_in_a_line_that_runs_are_drawn_apart(tmp_path: Path, capsy
     for name in ("one", "two"):
         FakeRun(tmp_path / name, prompts=3, targets={"search": "search_web", name: "call"}).write()
     assert main(["one", "two"], out=tmp_path / "out", logs=tmp_path) == 0
-    words = capsys.readouterr().err
-    assert words.count("\n") == 1
+    (words,) = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("no ")]
     assert words.startswith("the runs differ in more than TOXIC_PROB, so they are 2 lines: injection errors=")
     assert main(["one", "one"], out=tmp_path / "out", logs=tmp_path) == 0
-    assert capsys.readouterr().err == ""
+    assert [line for line in capsys.readouterr().err.splitlines() if not line.startswith("no ")] == []
 
 
 def test_what_the_first_lab_does_not_tell_keeps_its_runs_on_a_line_of_their_own(

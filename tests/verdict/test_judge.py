@@ -92,7 +92,7 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "the lab in the way",
         [started(FACT), CUT, finished("21.4 °C")],
         Outcome.INVALID,
-        "in the way of weather 1.2: cut",
+        "weather 1.2 was hit by what nobody injected: cut",
     ),
     ("cut and no more", [started(FACT), CUT], Outcome.UNFINISHED, "the run ended before it did"),
     ("nothing stated", [started(), finished("21.4")], Outcome.UNKNOWN, "nothing was stated"),

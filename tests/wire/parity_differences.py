@@ -73,6 +73,11 @@ DIFFERENCES = [
         "word.",
         [post("/proxies", f'{{"name":"old","upstream":"127.1:80",{PARKED}}}')],
     ),
+    Difference(
+        "The `toxics` of a proxy in a config file or a body are ignored without a word, as are an upstream that is no "
+        "host:port (`http://web:80`), and the `enabled` of a proxy that /populate finds there.",
+        shown_by="nothing: the line is on standard error alone",
+    ),
     Difference("With `-runtime-metrics` it shows Go's: `go_*`.", [get("/metrics")], metrics="runtime"),
     Difference(
         "A request that is 15 s on its way is refused, and a connection that idles for 60 s is closed.",
