@@ -14,7 +14,7 @@ from chaoslab.reports.summary_failures import failures, hurt_most
 
 MOST = 3
 """The most examples of harm and of warnings."""
-ROWS = 5
+ROWS = 4
 """The most faults in the table."""
 
 
@@ -35,6 +35,7 @@ def render(report: RunReport, *, where: str = "", program: str = "") -> str:
         section("warnings", lambda: summary.warned(report, cut, most=MOST)),
         [
             *section("run", lambda: summary.head(report)),
+            *section("trials", lambda: summary.right(report)),
             *section("grounds", lambda: wrapped(f"{said}.") if (said := report.grounds.value.said) else []),
             f"all figures: {whole}",
         ],

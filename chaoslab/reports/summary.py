@@ -74,9 +74,7 @@ def _trials(report: RunReport, cut: Cut) -> list[str]:
     ]
     lines = [f"trials: {found.total}", *table(["outcome", "trials", "share", "95 % interval"], rows)]
     if found.correct is not None:
-        right = found.correct
-        verb = "is" if 1 in (right.count, right.total) else "are"
-        lines.append(f"{right.count} of {count(right.total, 'judged trial')} {verb} correct ({share(right)}).")
+        lines += right(report)
     elif report.judgeable:
         lines.append("Of these none could be judged.")
     elif report.rulings is None:
@@ -90,6 +88,15 @@ def _trials(report: RunReport, cut: Cut) -> list[str]:
         for line in wrapped(f"{said}.")
     ]
     return lines + [line for outcome in SHORT for line in _examples(outcome, judged, cut)]
+
+
+def right(report: RunReport) -> list[str]:
+    """The share of the judged trials that are correct; empty if none was judged."""
+    found = report.success.value.correct
+    if found is None:
+        return []
+    verb = "is" if 1 in (found.count, found.total) else "are"
+    return [f"{found.count} of {count(found.total, 'judged trial')} {verb} correct ({share(found)})."]
 
 
 def _examples(outcome: Outcome, judged: Mapping[str, Verdict], cut: Cut) -> list[str]:
