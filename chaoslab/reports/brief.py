@@ -35,12 +35,18 @@ def render(report: RunReport, *, where: str = "", program: str = "") -> str:
         section("warnings", lambda: summary.warned(report, cut, most=MOST)),
         [
             *section("run", lambda: summary.head(report)),
-            *section("trials", lambda: summary.right(report)),
+            *section("trials", lambda: _ended(report)),
             *section("grounds", lambda: wrapped(f"{said}.") if (said := report.grounds.value.said) else []),
             f"all figures: {whole}",
         ],
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
+
+
+def _ended(report: RunReport) -> list[str]:
+    """The outcomes of the trials."""
+    outcomes = [f"{rate.count} {name}" for name, rate in report.success.value.by_outcome.items()]
+    return [*wrapped(f"trials: {', '.join(outcomes) or 'none was started'}"), *summary.right(report)]
 
 
 def _lone(report: RunReport, cut: Cut) -> list[str]:
@@ -70,6 +76,6 @@ def _met(report: RunReport, cut: Cut) -> list[str]:
     return [
         *cut.table(header, [[row] for row in rows[:ROWS]]),
         *cut.more(len(rows) - ROWS),
-        *wrapped("bad, without it: did not end well, of those that met it and of those that did not."),
+        "bad: did not end well; without it: the same of the trials that did not meet it.",
         *wrapped(overall),
     ]

@@ -81,7 +81,7 @@ def test_while_the_charts_are_drawn(tmp_path: Path) -> None:
         ):
             folder.mkdir()
             os.mkfifo(folder / part)
-        it.until("said.txt", "usage:")
+        it.until("said.txt", "all figures:")
         it.interrupt()
         assert it.ended() == 130
         assert "Traceback" not in it.said
