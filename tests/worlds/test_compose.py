@@ -127,7 +127,8 @@ def test_ctrl_c_ends_the_following_and_the_agent_is_then_stopped_and_reported(do
         words = begun.communicate(timeout=6 * DEADLINE_S)[0]  # a dozen programs are started one after the other
     follow = "compose logs --follow agent is interrupted"
     assert asked(docker) == [*BEFORE[door], UP, LOGS, follow, *AFTER, RUN_ONE, DOWN], words
-    assert begun.returncode == (130 if door == "run" else -signal.SIGINT), words
+    lost = door == "make" and "wait: No child processes" in words  # make may miss its child's end beside the signal
+    assert begun.returncode == (130 if door == "run" else 2 if lost else -signal.SIGINT), words
     assert "Traceback" not in words
 
 

@@ -311,11 +311,20 @@ def _most_first(counts: Counter[tuple[str, str]]) -> list[tuple[tuple[str, str],
 
 
 @dataclass(frozen=True)
-class Disturbance:
-    """The disturbances of a run's proxies: each with the time of its beginning in seconds since the run's start, and
-    the attempts that were hit, by trial."""
+class Span:
+    """A disturbance. `begin_s`: seconds since the run's start. `since`: the moment of its beginning, in ISO 8601."""
 
-    spans: Sequence[tuple[float, LabDisturbed]]
+    begin_s: float
+    lasted_s: float
+    what: str
+    since: str
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """The disturbances of a run's proxies, and the attempts that were hit, by trial."""
+
+    spans: Sequence[Span]
     hit: Mapping[str, int]
 
     @property
@@ -324,7 +333,7 @@ class Disturbance:
 
     @property
     def lasted_s(self) -> float:
-        return sum(event.lasted_s for _, event in self.spans)
+        return sum(span.lasted_s for span in self.spans)
 
     @property
     def attempts(self) -> int:
@@ -333,22 +342,25 @@ class Disturbance:
     @property
     def said(self) -> str:
         """The events with their times, as part of a line; empty if the log does not tell."""
-        return "; ".join(dict.fromkeys(f"{event.what} since {event.since[11:19]}" for _, event in self.spans))
+        return "; ".join(dict.fromkeys(f"{span.what} since {span.since[11:19]}" for span in self.spans))
 
 
 @dataclass
 class Disturbances:
     """Collects the disturbances of batches."""
 
-    spans: list[tuple[float, LabDisturbed]] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
     hit: Counter[str] = field(default_factory=Counter)
 
     def take(self, history: History) -> None:
-        self.spans += [(record.t - event.lasted_s, event) for record, event in history.of(LabDisturbed)]
+        self.spans += [
+            Span(record.t - event.lasted_s, event.lasted_s, event.what, event.since)
+            for record, event in history.of(LabDisturbed)
+        ]
         self.hit.update(at[0] or "" for at in _disturbed(history))
 
     def result(self) -> Disturbance | None:
-        return Disturbance(self.spans, self.hit) if self.spans or self.hit else None
+        return Disturbance(self.spans, dict(sorted(self.hit.items()))) if self.spans or self.hit else None
 
 
 def disturbance(history: History) -> Disturbance | None:

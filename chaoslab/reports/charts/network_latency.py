@@ -47,7 +47,7 @@ def network_latency(report: RunReport) -> Figure:
     deadlines(axes, report, axis="y")
     _bands(axes, report)
     if disturbed is not None:
-        spans = [(t - report.began_t, event.lasted_s) for t, event in disturbed.spans]
+        spans = [(span.begin_s - report.began_t, span.lasted_s) for span in disturbed.spans]
         said_so = f"the lab was disturbed ({disturbed.times:,})"
         _band(axes, spans, said_so, color=LAB, alpha=0.6)
     axes.set_xlim(low, high)
