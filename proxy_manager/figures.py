@@ -117,10 +117,7 @@ class Figures:
         for record in records:
             self._take(run, record)
         for trial in [*run.finished]:
-            if not run.armed[trial]:
-                self._judge(run, trial)
-        if run.follower.ended:
-            for trial in [*run.finished]:
+            if run.follower.ended or not run.armed[trial]:
                 self._judge(run, trial)
 
     def _take(self, run: _Run, record: Record) -> None:

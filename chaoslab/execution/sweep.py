@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,17 +12,17 @@ from typing import Any
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.files import opened
+from chaoslab.base.identity import canonical
 from chaoslab.config import settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.events import RunFinished, RunStarted
 from chaoslab.record import provenance, runs
+from chaoslab.record.gaps import last_of
 from chaoslab.record.lines import Record, parse_line
 from chaoslab.reports.charts.series import FREE
 
 KNOBS_MAX = 2
 CELLS_MAX = 400
-TAIL = 64 * 1024
-"""The bytes at the end of a log in which the run's end is looked for."""
 
 
 @dataclass(frozen=True)
@@ -138,14 +137,14 @@ def sweep(
 
 def _kept(cells: Sequence[Cell], prompts: Sequence[Any], logs: Path) -> dict[Cell, Path]:
     """The newest complete run of each cell: of its settings and prompts, and made by the code that is here."""
-    code, asked = provenance.code(), _json(list(prompts))
-    wanted = {_json(_of_result(cell.chosen.shown())): cell for cell in cells}
+    code, asked = provenance.code(), canonical(list(prompts))
+    wanted = {canonical(_of_result(cell.chosen.shown())): cell for cell in cells}
     found: dict[Cell, Path] = {}
     for folder in runs.newest_first(logs):
         started = _first(folder)
-        if started is None or _json(started.asked) != asked:
+        if started is None or canonical(started.asked) != asked:
             continue
-        cell = wanted.get(_json(_of_result(started.settings)))
+        cell = wanted.get(canonical(_of_result(started.settings)))
         same = all(started.code.get(name) in (code[name], provenance.ABSENT) for name in provenance.OWN)
         if cell is not None and cell not in found and same and _is_done(folder):
             found[cell] = folder
@@ -156,10 +155,6 @@ def _of_result(shown: dict[str, Any]) -> dict[str, Any]:
     """The settings on which the result depends. The virtual world uses no real model."""
     none = ("BASE_PORT", "TOXIPROXY_URL", *(("GROQ_API_KEY", "MODEL_URL") if shown.get("WORLD") == "virtual" else ()))
     return {name: value for name, value in shown.items() if name not in none}
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=str)
 
 
 def _first(folder: Path) -> RunStarted | None:
@@ -174,7 +169,5 @@ def _first(folder: Path) -> RunStarted | None:
 
 def _is_done(folder: Path) -> bool:
     """True if the run came to its end."""
-    with opened(folder / "info.log") as log:
-        log.seek(max(0, (folder / "info.log").stat().st_size - TAIL))
-        ends = [record.event for line in log.read().split(b"\n")[-9:] if (record := parse_line(line)) is not None]
-    return any(isinstance(end, RunFinished) and end.reason == "done" for end in ends)
+    end = last_of(folder / "info.log")
+    return end is not None and isinstance(end.event, RunFinished) and end.event.reason == "done"

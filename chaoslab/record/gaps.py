@@ -113,7 +113,7 @@ def ends_of(folder: Path) -> dict[str, int]:
     if isinstance(named, list):
         found = {f"{writer}.log": 0 for writer in named if isinstance(writer, str) and "/" not in writer}
     path = folder / f"{MAIN}.log"
-    end = _last_of(path) if path.is_file() else None
+    end = last_of(path) if path.is_file() else None
     if end is not None and isinstance(end.event, RunFinished):
         found |= {f"{writer}.log": lines for writer, lines in end.event.lines.items()}
     return found
@@ -125,11 +125,11 @@ def counted(folder: Path) -> dict[str, int]:
     Raises:
         OSError: a log cannot be read.
     """
-    last = {path.stem: _last_of(path) for path in log_files(folder) if path.stem != MAIN}
+    last = {path.stem: last_of(path) for path in log_files(folder) if path.stem != MAIN}
     return {writer: record.seq for writer, record in last.items() if record is not None}
 
 
-def _last_of(path: Path) -> Record | None:
+def last_of(path: Path) -> Record | None:
     """The last record of a log; None if its last line is none."""
     with files.opened(path) as log:
         log.seek(max(0, path.stat().st_size - TAIL))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from shlex import quote
 
 from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
 from chaoslab.config import settings
 from chaoslab.reports import summary, summary_faults, summary_recovery
 from chaoslab.reports.contents.headline import verdict
 from chaoslab.reports.page import Cut, count, percent, section, wrapped
 from chaoslab.reports.summary_failures import failures, hurt_most
+from chaoslab.reports.trials import counted
 
 MOST = 3
 """The most examples of harm and of warnings."""
@@ -45,8 +47,8 @@ def render(report: RunReport, *, where: str = "", program: str = "") -> str:
 
 def _ended(report: RunReport) -> list[str]:
     """The outcomes of the trials."""
-    outcomes = [f"{rate.count} {name}" for name, rate in report.success.value.by_outcome.items()]
-    return [*wrapped(f"trials: {', '.join(outcomes) or 'none was started'}"), *summary.right(report)]
+    outcomes = {Outcome(name): rate.count for name, rate in report.success.value.by_outcome.items()}
+    return [*wrapped(f"trials: {counted(outcomes) if outcomes else 'none was started'}"), *summary.right(report)]
 
 
 def _lone(report: RunReport, cut: Cut) -> list[str]:
