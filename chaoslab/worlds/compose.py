@@ -167,11 +167,11 @@ class Containers:
 @contextmanager
 def _told(service: str, what: str) -> Iterator[None]:
     """A context in which the SDK's errors are an OSError of one line."""
-    from docker.errors import APIError, DockerException
+    from docker.errors import DockerException
 
     try:
         yield
-    except (APIError, DockerException) as error:
+    except DockerException as error:
         why = getattr(error, "explanation", None) or error
         raise OSError(f"{service} could not be {what}: {why}") from error
 
