@@ -33,18 +33,20 @@ if TYPE_CHECKING:
 FILE = Path("docker-compose.yaml")
 UNSEEN = (130, 137, 143)
 """The exit codes of an agent whose report nobody saw: it was no longer followed, or was killed before it wrote one."""
-WINDING_UP_S = 60.0
+WINDING_UP_S = 240.0
 """A time that is enough to stop and take down; Ctrl-C does not interrupt that."""
 
 
 LOOK_S = 0.05
 """Seconds between two looks at the shared state: a command to the engine takes some tenths."""
-ANSWER_S = 20.0
+ANSWER_S = 30.0
 """Seconds in which the engine carries out a command on one container."""
-LOOKS = 100
+LOOKS = 400
 """The looks for a container that the kernel kills."""
 PERIOD_US, LEAST_US = 100_000, 1000
 """The kernel's period for shares of a CPU, and the least share of it, in microseconds."""
+NONE = -1
+"""The engine's word for no limit, where it tells of none as 0."""
 SPARE = 8 * 2**20
 """The bytes of memory beyond what is in use that a container gets which runs out of it."""
 FILL = "/tmp/fill"
@@ -60,8 +62,8 @@ class Containers:
 
     environment: Mapping[str, str]
     _client: DockerClient | None = None
-    _before: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By service, the networks that its container was taken off."""
+    _before: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
+    """By service and deed, the container as each fault found it. The last one to heal undoes the deed."""
 
     def kill(self, service: str) -> None:
         with _told(service, "killed"):
@@ -92,26 +94,33 @@ class Containers:
     def disturb(self, service: str, how: str, share: float) -> None:
         with _told(service, how):
             container = self._of(service)
-            if how == "partitioned":
-                self._before[service] = dict(container.attrs["NetworkSettings"]["Networks"])
-                for name in self._before[service]:
-                    self._docker.networks.get(name).disconnect(container, force=True)
-            elif how == "throttled":
+            before = self._before.setdefault((service, how), [])
+            before.append(container.attrs)
+            if how == "throttled":
                 container.update(cpu_period=PERIOD_US, cpu_quota=max(LEAST_US, round(PERIOD_US * share)))
-            else:
+            elif len(before) > 1:
+                return
+            elif how == "partitioned":
+                for name in before[0]["NetworkSettings"]["Networks"]:
+                    self._docker.networks.get(name).disconnect(container, force=True)
+            elif container.status == "running":
                 self._fill(container)
 
     def heal(self, service: str, how: str) -> None:
         with _told(service, f"brought back after it was {how}"):
             container = self._of(service)
+            before = self._before[service, how]
+            found = before.pop()
+            if before:
+                return
+            host = found["HostConfig"]
             if how == "partitioned":
-                for name, there in self._before.pop(service, {}).items():
+                for name, there in found["NetworkSettings"]["Networks"].items():
                     self._docker.networks.get(name).connect(container, aliases=[*(there["Aliases"] or ()), service])
             elif how == "throttled":
-                container.update(cpu_period=PERIOD_US, cpu_quota=-1)
+                container.update(cpu_period=host["CpuPeriod"] or PERIOD_US, cpu_quota=host["CpuQuota"] or NONE)
             else:
-                whole = self._docker.info()["MemTotal"]
-                container.update(mem_limit=whole, memswap_limit=whole)
+                container.update(mem_limit=host["Memory"] or NONE, memswap_limit=host["MemorySwap"] or NONE)
                 container.start()
 
     def _fill(self, container: Container) -> None:
@@ -123,6 +132,7 @@ class Containers:
         """
         figures: Any = container.stats(stream=False, one_shot=True)
         limit = figures["memory_stats"]["usage"] + SPARE
+        limit = min(limit, container.attrs["HostConfig"]["Memory"] or limit)
         container.update(mem_limit=limit, memswap_limit=limit)
         container.exec_run(["dd", "if=/dev/zero", f"of={FILL}", "bs=1M", f"count={2 * SPARE >> 20}"], detach=True)
         for _ in range(LOOKS):

@@ -90,15 +90,20 @@ def test_an_outage_ends_with_its_trial_and_one_that_does_not_ends_the_run(
     supervisor.open_run("r1", plan={}, targets={})
 
     async def begun() -> Stopped | None:
-        task = asyncio.create_task(faults.begin(ActiveFault("it", "service_down", ServiceDown()), CALL))
-        while not supervisor.outages() and not task.done():
+        tasks = [
+            asyncio.create_task(faults.begin(ActiveFault(name, "service_down", ServiceDown()), CALL)) for name in "ab"
+        ]
+        while not supervisor.outages() and not all(task.done() for task in tasks):
             await asyncio.sleep(0)
         for row in supervisor.outages():
             supervisor.set_outage(row.id, "stopped")
-        return await task
+        first, second = await asyncio.gather(*tasks)
+        assert second is None  # asked at once, while the first is not down yet
+        return first
 
     first = asyncio.run(begun())
     assert first is not None
+    assert len(supervisor.outages()) == 1
     assert faults.going_on("weather") == first
     assert faults.going_on("search") is None
     assert asyncio.run(begun()) is None  # it is down already

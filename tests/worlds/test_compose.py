@@ -12,8 +12,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import permutations
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import parse_qs, urlsplit
@@ -144,6 +145,9 @@ class Engine(BaseHTTPRequestHandler):
 
     done: ClassVar[list[str]] = []
     refuses: ClassVar[str] = ""
+    host: ClassVar[dict[str, int]] = {"Memory": 0, "MemorySwap": 0, "CpuPeriod": 0, "CpuQuota": 0}
+    state: ClassVar[list[str]] = ["running"]
+    """The last one is the container's: it is dead once its memory was filled."""
 
     def do_GET(self) -> None:
         path = urlsplit(self.path)
@@ -157,22 +161,25 @@ class Engine(BaseHTTPRequestHandler):
             self._say(200, {"ExitCode": 0})
         elif path.path.endswith("/networks/lab_default"):
             self._say(200, {"Id": "lab_default", "Name": "lab_default"})
-        elif path.path.endswith("/info"):
-            self._say(200, {"MemTotal": 2**34})
+        elif path.path.endswith("/stats"):
+            self._say(200, {"memory_stats": {"usage": 2**25}})
         else:
             there = {"lab_default": {"Aliases": ["weather", "lab-weather-1"]}}
-            self._say(200, {"Id": path.path.split("/")[-2], "NetworkSettings": {"Networks": there}})
+            now = {"HostConfig": self.host, "State": {"Status": self.state[-1]}}
+            self._say(200, {"Id": path.path.split("/")[-2], "NetworkSettings": {"Networks": there}, **now})
 
     def do_POST(self) -> None:
         said = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "{}")
         what, of = self.path.split("?")[0].split("/")[-1], self.path.split("/")[-2]
         if "/exec" in self.path:
+            self.state.extend(["exited"][: said.get("Cmd", [""])[0] == "dd"])
             self._say(201 if what == "exec" else 200, {"Id": "look"})
         elif self.refuses:
             self._say(409, {"message": self.refuses})
         else:
             told = {key: value for key, value in said.items() if value and key != "Container"}
             self.done.append(f"{what} {of} {told}" if told else f"{what} {of}")
+            self.host.update(told if what == "update" else {})
             self._say(200 if what in ("update", "connect", "disconnect") else 204, {})
 
     def _say(self, status: int, body: object) -> None:
@@ -189,7 +196,7 @@ class Engine(BaseHTTPRequestHandler):
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Engine]]:
     """An engine at DOCKER_HOST."""
-    kind = type("ThisEngine", (Engine,), {"done": []})
+    kind = type("ThisEngine", (Engine,), {"done": [], "state": ["running"]})
     server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -241,20 +248,43 @@ def test_an_engine_that_stops_nothing_is_quoted(engine: type[Engine]) -> None:
     containers.close()
 
 
-def test_what_only_an_engine_does_is_undone(engine: type[Engine]) -> None:
+DEEDS = ("partitioned", "throttled", "out of memory")
+LIMITS = {"Memory": 2**28, "MemorySwap": 2**29, "CpuPeriod": 50_000, "CpuQuota": 25_000}
+
+
+@pytest.mark.parametrize("order", [*permutations(DEEDS)])
+@pytest.mark.parametrize("host", [Engine.host, LIMITS], ids=["no limits", "limits"])
+def test_what_only_an_engine_does_is_undone_in_any_order_to_what_there_was(
+    engine: type[Engine], order: Sequence[str], host: dict[str, int]
+) -> None:
+    engine.host = dict(host)
     containers = compose.Containers(os.environ)
-    for how, share in (("partitioned", 1.0), ("throttled", 0.05), ("throttled", 0.001)):
-        containers.disturb("weather", how, share)
+    for how in DEEDS * 2:  # two faults at once of each kind: the container keeps it until both have healed
+        containers.disturb("weather", how, 0.05)
+    began = list(engine.done)
+    for how in order:
         containers.heal("weather", how)
-    containers.heal("weather", "out of memory")
+    assert engine.done == began
+    for how in order:
+        containers.heal("weather", how)
     containers.close()
-    quota = "update weather {'CpuPeriod': 100000, 'CpuQuota': %d}"
-    assert engine.done == [
-        "disconnect lab_default {'Force': True}",
-        "connect lab_default {'EndpointConfig': {'Aliases': ['weather', 'lab-weather-1', 'weather']}}",
-        quota % 5000, quota % -1, quota % 1000, quota % -1,
-        f"update weather {{'Memory': {2**34}, 'MemorySwap': {2**34}}}", "start weather",
+    throttled = "update weather {'CpuPeriod': 100000, 'CpuQuota': 5000}"
+    full = min(2**25 + compose.SPARE, host["Memory"] or 2**60)
+    assert began == [
+        "disconnect lab_default {'Force': True}", throttled,
+        f"update weather {{'Memory': {full}, 'MemorySwap': {full}}}", throttled,
     ]  # fmt: skip
+    undone = {
+        "partitioned": ["connect lab_default {'EndpointConfig': {'Aliases': ['weather', 'lab-weather-1', 'weather']}}"],
+        "throttled": [
+            f"update weather {{'CpuPeriod': {host['CpuPeriod'] or 100_000}, 'CpuQuota': {host['CpuQuota'] or -1}}}"
+        ],
+        "out of memory": [
+            f"update weather {{'Memory': {host['Memory'] or -1}, 'MemorySwap': {host['MemorySwap'] or -1}}}",
+            "start weather",
+        ],
+    }
+    assert engine.done[len(began) :] == [line for how in order for line in undone[how]]
 
 
 def test_without_an_engine_nothing_is_begun(docker: Path) -> None:

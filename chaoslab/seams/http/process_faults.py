@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -53,6 +55,7 @@ class ProcessFaults:
     def __init__(self, requests: Requests, clock: Clock) -> None:
         self._requests, self._clock = requests, clock
         self._stopped: dict[str, Stopped] = {}
+        self._asking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def begin(self, active: ActiveFault, call: Call) -> Stopped | None:
         """Stops the process of the call's service; None if an outage of it goes on.
@@ -61,8 +64,12 @@ class ProcessFaults:
             NotStopped: the supervisor could not.
         """
         outage = active.fault.outage()
-        if outage is None or self.going_on(call.target) is not None:
+        if outage is None:
             return None
+        async with self._asking[call.target]:  # of two calls at once, the second meets the outage of the first
+            return None if self.going_on(call.target) else await self._begin(active, outage, call)
+
+    async def _begin(self, active: ActiveFault, outage: Outage, call: Call) -> Stopped:
         asked_s = self._clock.monotonic()
         at = call.at
         row = await self._requests.stop(
@@ -98,3 +105,4 @@ class ProcessFaults:
         if self._stopped:
             await self._requests.end([found.row for found in self._stopped.values()])
             self._stopped.clear()
+        self._asking.clear()
