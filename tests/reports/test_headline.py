@@ -177,6 +177,13 @@ def test_what_fails_at_a_service_though_nobody_injected_it_stands_in_the_first_s
     dead = head("dead")
     assert dead.said == f"{well}; 2 failures at services that nobody injected, in 1 of 1 trial"
     assert dead.tone is Tone.OPEN
+    overdue = [
+        replace(r, event=replace(r.event, error="timed_out", status=None, duration_s=2.001))
+        if isinstance(r.event, CallFinished) and r.event.target == "shop.test" else r
+        for r in History.read(tmp_path / "dead" / "latest").records
+    ]  # fmt: skip
+    why = " (no answer from shop.test after 2.0 s in 2 of them: a standstill, or a slow machine)"
+    assert Contents.of(History(overdue), where="x").headline.said == dead.said + why
     refused = head("refused", status=404)
     assert (refused.said, refused.tone) == (well, Tone.GOOD), "a service's own no is no damage"
     later = head("later", lab.inject("latency", "shop.test", delay_s=0.1, calls=[1]))

@@ -253,14 +253,32 @@ def _faults(
 
 
 @dataclass
+class Damage:
+    """The calls that got no answer from their service, or a 5xx, though no fault had hit it in the trial.
+
+    `trials`: their number by trial. `overdue`: by target, the number of those that were not answered by their deadline;
+    `waited_s`: the longest wait of these.
+    """
+
+    trials: Counter[str] = field(default_factory=Counter)
+    overdue: Counter[str] = field(default_factory=Counter)
+    waited_s: float = 0.0
+
+    def take(self, trial: str, call: CallFinished) -> None:
+        self.trials[trial] += 1
+        if call.error == "timed_out":
+            self.overdue[call.target] += 1
+            self.waited_s = max(self.waited_s, call.duration_s)
+
+
+@dataclass
 class Uninjected:
     """Counts the failures of batches without an injected fault, by target and error."""
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     late: Counter[tuple[str, str]] = field(default_factory=Counter)
     before: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
-    damage: Counter[str] = field(default_factory=Counter)
-    """By trial, the calls that got no answer from their service, or a 5xx, though no fault had hit it in the trial."""
+    damage: Damage = field(default_factory=Damage)
 
     def __post_init__(self) -> None:
         self._may_fail = cache(traits.may_fail)
@@ -285,7 +303,7 @@ class Uninjected:
                 and (e.status or 500) >= 500
                 and not any(name.endswith(f" on {e.target}") for name in before)
             ):
-                self.damage[at[0]] += 1
+                self.damage.take(at[0], e)
             if before:
                 self.late[failure] += 1
                 self.before.setdefault(failure, Counter()).update(before)

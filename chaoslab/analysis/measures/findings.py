@@ -132,7 +132,7 @@ class Findings:
     @property
     def damaged(self) -> set[str]:
         """The trials that were hit by what nobody injected."""
-        return {*self.uninjected.measure.damage, *self.disturbances.measure.hit}
+        return {*self.uninjected.measure.damage.trials, *self.disturbances.measure.hit}
 
     @property
     def of_functions(self) -> bool:

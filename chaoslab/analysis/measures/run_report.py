@@ -16,7 +16,7 @@ from chaoslab.analysis.measures.consistency import Consistency, consistency
 from chaoslab.analysis.measures.cost import Costs, costs_of
 from chaoslab.analysis.measures.coverage import Coverage
 from chaoslab.analysis.measures.errors import Errors
-from chaoslab.analysis.measures.faults import Disturbance, Failure, FaultCount, InjectionCount, Unmet
+from chaoslab.analysis.measures.faults import Damage, Disturbance, Failure, FaultCount, InjectionCount, Unmet
 from chaoslab.analysis.measures.findings import Findings
 from chaoslab.analysis.measures.grounds import Grounds, grounds
 from chaoslab.analysis.measures.impact import Impacts, impacts_of
@@ -92,8 +92,7 @@ class RunReport:
     not_met: Section[NotMet]
     disturbance: Section[Disturbance | None]
     uninjected: Section[list[Failure]]
-    damage: Section[Mapping[str, int]]
-    """By trial, the calls that failed at their service without a fault, as `Uninjected.damage`."""
+    damage: Section[Damage]
     impacts: Section[Impacts]
     recovery: Section[Mttr]
     calls: Section[Calls]

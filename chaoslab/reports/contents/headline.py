@@ -13,6 +13,7 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.ledger import Kind
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.base.durations import duration
 from chaoslab.record.rulings import Rulings, State
 from chaoslab.reports.contents.rows import Row
 from chaoslab.reports.page import count
@@ -111,9 +112,13 @@ def damage(report: RunReport) -> str:
     """The damage to the trials that nobody injected, as part of a sentence; empty if there is none, or none is
     known."""
     of, parts = count(len(report.verdicts), "trial"), []
-    if report.knows_faults and not report.damage.unknown and (found := report.damage.value):
-        failures = count(sum(found.values()), "failure")
-        parts.append(f"{failures} at services that nobody injected, in {len(found)} of {of}")
+    if report.knows_faults and not report.damage.unknown and (found := report.damage.value).trials:
+        failures = count(found.trials.total(), "failure")
+        why = ""
+        if late := found.overdue.total():
+            waited = f"no answer from {', '.join(sorted(found.overdue))} after {duration(found.waited_s, 1)}"
+            why = f" ({waited} in {late} of them: a standstill, or a slow machine)"
+        parts.append(f"{failures} at services that nobody injected, in {len(found.trials)} of {of}{why}")
     if not report.disturbance.unknown and (hit := report.disturbance.value) is not None and hit.attempts:
         calls = f"{count(hit.attempts, 'call')} in {len(hit.hit)} of {of} hit by a disturbance of the lab"
         parts.append(calls + (f" ({hit.said})" if hit.said else ""))
