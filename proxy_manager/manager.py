@@ -60,7 +60,7 @@ class Manager:
         self._lock = threading.Lock()
         self.paused = threading.Event()
         self.stopping = Flag()
-        self._began = threading.Event()
+        self.began = threading.Event()
         self._arming = Arming(toxiproxy, places=places, clock=clock)
         self._standing = Standing(toxiproxy, clock=clock, stopping=self.stopping)
         self._wants_reconciled: list[threading.Event] = []
@@ -80,7 +80,7 @@ class Manager:
         """The present health: the loop checks its proxies first, unless it is repairing them."""
         if self.broken:
             return Health(self.broken)
-        if not self._began.is_set():  # a run opened before the state is cleared would be cleared too
+        if not self.began.is_set():  # a run opened before the state is cleared would be cleared too
             return Health("the proxy manager has not begun yet")
         looked = threading.Event()
         with self._lock:
@@ -137,7 +137,7 @@ class Manager:
         """
         with self._blamed():
             control = Control.fresh(self._state, manager=self._name)
-        self._began.set()
+        self.began.set()
         state = LeftAlone(self._state, self._clock)
         busy_s = expired_s = looked_s = self._clock.monotonic()
         try:

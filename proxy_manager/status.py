@@ -25,7 +25,7 @@ def server(manager: Manager, *, host: str, port: int) -> ThreadingHTTPServer:
                 status = "trouble" if health.trouble else "recovering" if health.recovering else "ok"
                 self._say(200 if status == "ok" else 503, {"status": status, **vars(health)})
             elif self.path == "/status":
-                self._say(200, manager.status())
+                self._say(200 if manager.began.is_set() else 503, manager.status())
             elif self.path == "/metrics":
                 self._send(200, CONTENT_TYPE, manager.metrics().encode())
             else:

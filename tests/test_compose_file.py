@@ -74,8 +74,8 @@ def test_a_key_goes_to_the_part_that_needs_it_and_no_other(key: str, owner: str)
 def test_every_service_of_the_table_is_there_and_listens_where_the_agent_looks() -> None:
     for target in (*SERVICES, MODEL):
         health = SERVICE_PARTS[target]["healthcheck"]["test"]
-        assert health[-1] == str(Ports().service(target)), target
-    assert SERVICE_PARTS["proxy_manager"]["healthcheck"]["test"][-1] == str(Ports().manager)
+        assert health[3] == str(Ports().service(target)), target
+    assert SERVICE_PARTS["proxy_manager"]["healthcheck"]["test"][3:] == [str(Ports().manager), "/status"]
 
 
 def test_the_agent_waits_for_everything_that_it_uses() -> None:

@@ -10,11 +10,12 @@ from typing import Any
 from chaoslab.base.clock import Clock
 from chaoslab.wire.control import Control, explain
 
-STOPPED_S = 20.0
+STOPPED_S = 60.0
 """Seconds in which a supervisor stops a process, in a container too."""
 BACK_S = 60.0
 """Seconds in which a process that was killed answers again."""
-POLL_S = 0.005
+POLL_S, POLL_SHARE = 0.005, 0.01
+"""The least wait between two looks, and its share of the time waited so far."""
 
 
 class NotStopped(Exception):
@@ -72,8 +73,10 @@ class OutageRequests:
     async def _left(self, row: int, state: str, within_s: float) -> str:
         """The state that comes after this one, or this one if it lasts longer."""
         began_s = self._clock.monotonic()
-        while (found := self._state_of(row)) == state and self._clock.monotonic() - began_s < within_s:
-            await self._clock.asleep(POLL_S)
+        while (found := self._state_of(row)) == state:
+            if (waited_s := self._clock.monotonic() - began_s) >= within_s:
+                break
+            await self._clock.asleep(max(POLL_S, POLL_SHARE * waited_s))
         return found
 
     def _state_of(self, row: int) -> str:

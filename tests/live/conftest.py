@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import pytest
 
 from chaoslab.config.topology import MODEL, SERVICES
-from tests.live.compose_parts import OWNER, ROOT, Stack, docker_missing
+from tests.live.compose_parts import OWNER, ROOT, WITHIN_S, Stack, docker_missing
 
 FIRST_PORT = 32100
 """Above the slots of the labs on loopback, below the ports that systems hand out by themselves."""
@@ -51,7 +51,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     subprocess.run(["tar", "-xf", "-"], cwd=folder, input=packed, check=True)
     if os.getuid() == 0:
         subprocess.run(["chown", "-R", f"{OWNER}:{OWNER}", folder], check=True)
-    client = docker.from_env()
+    client = docker.from_env(timeout=int(WITHIN_S))
     ports = _free_ports()
     stack = Stack(folder, f"chaoslabtest{os.getpid()}", client, next(ports), next(ports))
     try:

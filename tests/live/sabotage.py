@@ -20,16 +20,16 @@ from pathlib import Path
 
 from chaoslab.base.clock import system
 from chaoslab.record.runs import newest_first
+from tests.live.compose_parts import WITHIN_S, until
 
 TRIALS = 40
-WITHIN_S = 150.0
 TOXIPROXY = f"http://127.0.0.1:{os.environ.get('TOXIPROXY_PORT', '8474')}"
 
 
 def compose(*words: str, **settings: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["docker", "compose", "--ansi", "never", *words],
-        env={**os.environ, **settings}, capture_output=True, text=True, check=False, timeout=600,
+        env={**os.environ, **settings}, capture_output=True, text=True, check=False, timeout=WITHIN_S,
     )  # fmt: skip
 
 
@@ -106,11 +106,7 @@ def mid_run(act: Act) -> tuple[str, bool]:
     if begun.returncode:
         return f"not begun: {begun.stderr.strip().splitlines()[-1]}", False
     compose("up", "--detach", "--no-build", "agent", TRIALS=str(TRIALS), TOXIC_PROB="0.1")
-    began_s = system.monotonic()
-    while compose("logs", "agent").stdout.count("/40 ") < 3:
-        if system.monotonic() - began_s > WITHIN_S:
-            return "no trial ended", False
-        system.sleep(0.2)
+    until(lambda: compose("logs", "agent").stdout.count(f"/{TRIALS} ") >= 3, "three trials end")
     act.do()
     compose("wait", "agent")
     code = int(compose("ps", "--all", "--format", "{{.ExitCode}}", "agent").stdout.strip() or -1)

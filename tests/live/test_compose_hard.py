@@ -9,7 +9,7 @@ import pytest
 
 from chaoslab.core.events import CallFinished, FaultWitnessed, LabDisturbed, PromptFinished, RunFinished
 from chaoslab.record.history import History
-from tests.live.compose_parts import Stack, until
+from tests.live.compose_parts import WITHIN_S, Stack, until
 
 ASKED = ["What is 6 times 7?", "What's the weather in Oslo right now?", "Tell Carla that the review is in room 204."]
 BROKEN = {"TOXIC_PROB": "0.3", "ERROR_PROB": "0", "TIMEOUT_MS": "50", "LATENCY_MS": "50", "JITTER_MS": "20"}
@@ -30,7 +30,7 @@ def begun(stack: Stack, *, prompts: int) -> str:
 def ended(stack: Stack) -> tuple[int, str]:
     """The agent's exit code and what it said."""
     agent = stack.container("agent")
-    code = int(agent.wait(timeout=300)["StatusCode"])
+    code = int(agent.wait(timeout=WITHIN_S)["StatusCode"])
     return code, agent.logs().decode()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished, RunFinished, RunStarted
-from tests.live.compose_parts import Stack, until
+from tests.live.compose_parts import WITHIN_S, Stack, until
 from tests.test_readme import commands, in_containers
 
 SECRET = "gsk_" + "s3cret" * 4
@@ -24,7 +24,7 @@ ASKED = ["What is 6 times 7?", "What's the weather in Oslo right now?", "Tell Ca
 
 
 def status(stack: Stack, path: str = "/status") -> dict[str, Any]:
-    connection = http.client.HTTPConnection("127.0.0.1", stack.status_port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", stack.status_port, timeout=WITHIN_S)
     try:
         connection.request("GET", path)
         found: dict[str, Any] = json.loads(connection.getresponse().read())

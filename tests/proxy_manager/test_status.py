@@ -47,6 +47,8 @@ def test_health_status_pause_and_resume(tmp_path: Path) -> None:
                 assert client.get("/status").json()["paused"] is True
                 assert client.post("/resume").json() == {"paused": False}
                 assert not lab.manager.paused.is_set()
+                lab.manager.began.clear()
+                assert client.get("/status").status_code == 503  # its container is not ready
                 assert client.get("/pause").status_code == 405
                 assert client.post("/status").status_code == 405
                 lost = client.get("/paus")
