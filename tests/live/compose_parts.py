@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.clock import system
+from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.record.history import History
 from chaoslab.record.lines import parse_line
 from tests.cli_parts import environment
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent.parent
 OWNER = 12345
 """The owner of the copy when the tests run as root: nobody in particular, so that the lab's files can be told apart."""
+PARTS = ("toxiproxy", "proxy_manager", *SERVICES, MODEL)
+"""The services that stay up."""
 WITHIN_S = 900.0
 """The seconds in which anything has to happen. None of it takes a fifth of that on a machine that is four times slower
 than others."""
@@ -93,6 +96,21 @@ class Stack:
         self.begun.append(Begun(process, out))
         return self.begun[-1]
 
+    def stand(self) -> None:
+        """Brings up all services, if they are not, and removes an agent."""
+        self.without_agent()
+        mine = [f"com.docker.compose.project={self.project}"]
+        running = self.docker.containers.list(filters={"label": mine})
+        well = self.docker.containers.list(filters={"label": mine, "health": "healthy"})
+        if len(well) == len(running) == len(PARTS):  # to ask compose takes seconds
+            return
+        up = self.compose("up", "--detach", "--wait", *PARTS)
+        assert up.returncode == 0, up.stderr
+
+    def without_agent(self) -> None:
+        for agent in self._containers("agent"):
+            agent.remove(force=True)
+
     def end(self) -> None:
         """Ends what is still going on, and takes the containers down."""
         self.end_commands()
@@ -109,15 +127,16 @@ class Stack:
 
     def container(self, service: str) -> Container:
         """The container of a service, running or not."""
+        found = self._containers(service)
+        assert len(found) == 1, f"{len(found)} containers of {service}"
+        return found[0]
+
+    def _containers(self, service: str) -> list[Container]:
         labels = [f"com.docker.compose.project={self.project}", f"com.docker.compose.service={service}"]
         found: list[Container] = self.docker.containers.list(
             all=True, filters={"label": [*labels, "com.docker.compose.oneoff=False"]}
         )
-        assert len(found) == 1, f"{len(found)} containers of {service}"
-        return found[0]
-
-    def exit_code(self, service: str) -> int:
-        return int(self.container(service).attrs["State"]["ExitCode"])
+        return found
 
     def prompts(self, asked: Sequence[object], name: str = "mine.json") -> str:
         """A prompt file of the user's, by the path that holds in and out of containers."""

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from chaoslab.config.topology import MODEL, SERVICES
 from tests.live.compose_parts import OWNER, ROOT, WITHIN_S, Stack, docker_missing
 
 FIRST_PORT = 32100
@@ -76,10 +75,8 @@ def fresh(built: Stack) -> Iterator[Stack]:
 
 @pytest.fixture
 def stack(built: Stack) -> Iterator[Stack]:
-    """The lab with all its services up and no agent, newly begun or as the test before left it."""
+    """The lab with all its services up and no agent at work, newly begun or as the test before left it."""
     built.up = True
-    built.compose("rm", "--stop", "--force", "agent")
-    up = built.compose("up", "--detach", "--wait", "proxy_manager", *SERVICES, MODEL)
-    assert up.returncode == 0, up.stderr
+    built.stand()
     yield built
     built.end_commands()

@@ -5,7 +5,7 @@ The agent goes on only where what comes is still an experiment, and says so wher
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Sequence
 
 from chaoslab.core.events import CallFinished, FaultWitnessed, LabDisturbed, PromptFinished, RunFinished
 from chaoslab.record.history import History
@@ -18,11 +18,11 @@ NOT_GREEN = 4
 """Something hit the run that nobody injected."""
 
 
-def begun(stack: Stack, *, prompts: int) -> str:
+def begun(stack: Stack, asked: Sequence[str]) -> str:
     """A run under load that has got somewhere, its agent a container in the background; the run's name."""
+    stack.without_agent()
     before = stack.runs()
-    asked = stack.prompts(ASKED * (prompts // len(ASKED)))
-    up = stack.compose("up", "--detach", "agent", PROMPTS=asked, **BROKEN)
+    up = stack.compose("up", "--detach", "agent", PROMPTS=stack.prompts(asked), **BROKEN)
     assert up.returncode == 0, up.stderr
     return stack.logged("fault_witnessed", after=before, at_least=3)
 
@@ -52,7 +52,7 @@ def texts(stack: Stack, run: str) -> dict[str, bytes]:
 
 
 def test_toxiproxy_restarts_under_load_and_the_run_goes_on(stack: Stack) -> None:
-    run = begun(stack, prompts=90)
+    run = begun(stack, ASKED * 30)
     logged = texts(stack, run)
     assert stack.compose("restart", "--timeout", "0", "toxiproxy").returncode == 0
     code, said = ended(stack)
@@ -67,25 +67,47 @@ def test_toxiproxy_restarts_under_load_and_the_run_goes_on(stack: Stack) -> None
     assert after  # faults are delivered as before
 
 
-@pytest.mark.parametrize("part", ["toxiproxy", "proxy_manager"])
-def test_a_part_that_is_gone_for_good_ends_the_run_in_one_line(stack: Stack, part: str) -> None:
-    run = begun(stack, prompts=300)
-    logged = texts(stack, run)
-    assert stack.compose("kill", part).returncode == 0
-    code, said = ended(stack)
-    assert code == LAB_DOWN, said
-    lines = [line for line in said.splitlines() if not line.startswith("trial ")]
-    assert lines[0].startswith("the lab is down: ")
-    assert lines[1:3] == ["", lines[2]], lines  # the report follows
-    assert lines[2].startswith("The run ended early")
-    assert "Traceback" not in said
-    whole(stack, run, logged)
-    assert reason(stack.history(run)) == "lab_down"
-    _the_next_run_starts_clean(stack)
+def test_a_part_that_is_gone_for_good_ends_the_run_in_one_line_and_the_next_one_starts_clean(stack: Stack) -> None:
+    """Each run finds what the one before has left; the last one is let alone."""
+    for part, code, why in (
+        ("toxiproxy", LAB_DOWN, "lab_down"),
+        ("proxy_manager", LAB_DOWN, "lab_down"),
+        ("agent", 137, "never finished"),
+    ):
+        run = begun(stack, ASKED * 100)
+        logged = texts(stack, run)
+        assert stack.compose("kill", part).returncode == 0
+        ended_with, said = ended(stack)
+        assert ended_with == code, said
+        if part != "agent":
+            lines = [line for line in said.splitlines() if not line.startswith("trial ")]
+            assert lines[0].startswith("the lab is down: ")
+            assert lines[1:3] == ["", lines[2]], lines  # the report follows
+            assert lines[2].startswith("The run ended early")
+            assert "Traceback" not in said
+        if part == "toxiproxy":  # else compose would not start it again beside the manager
+            look = "rm -f /tmp/healthy; exec bash /lab/healthy 8000 /status"  # at once, as the first time
+            healthy = stack.compose("exec", "-T", "proxy_manager", "bash", "-c", look)
+            assert healthy.returncode == 0, healthy.stderr
+        whole(stack, run, logged)
+        assert reason(stack.history(run)) == why
+    before = stack.runs()
+    again = stack.compose("run", "--rm", "-T", "agent", PROMPTS=stack.prompts(ASKED))
+    assert again.returncode == 0, again.stdout + again.stderr
+    (last,) = set(stack.runs()) - set(before)
+    history = stack.history(last)
+    assert reason(history) == "done"
+    assert len(list(history.of(PromptFinished))) == len(ASKED)
+    listed = ["exec", "-T", "toxiproxy", "/toxiproxy-cli", "list"]
+    until(
+        lambda: not any(f".{each}." in stack.compose(*listed).stdout for each in (run, last)),
+        "its lanes and those of the killed agent are taken down",
+    )
 
 
 def test_a_tool_that_is_killed_fails_its_own_calls_and_no_others(stack: Stack) -> None:
-    run = begun(stack, prompts=90)
+    others, weather = [ASKED[0], ASKED[2]], ASKED[1]
+    run = begun(stack, [*others * 40, *[weather] * 4])  # each of the last takes seconds
     logged = texts(stack, run)
     assert stack.compose("kill", "weather").returncode == 0
     code, said = ended(stack)
@@ -100,25 +122,3 @@ def test_a_tool_that_is_killed_fails_its_own_calls_and_no_others(stack: Stack) -
         if not event.ok and (record.trial, event.target, event.request, event.attempt) not in faulty
     }
     assert failed == {"weather"}  # failures that nobody injected
-
-
-def test_a_killed_agent_loses_nothing_and_leaves_no_lane(stack: Stack) -> None:
-    run = begun(stack, prompts=300)
-    logged = texts(stack, run)
-    assert stack.compose("kill", "agent").returncode == 0
-    assert ended(stack)[0] == 137
-    whole(stack, run, logged)
-    assert reason(stack.history(run)) == "never finished"
-    _the_next_run_starts_clean(stack)
-
-
-def _the_next_run_starts_clean(stack: Stack) -> None:
-    before = stack.runs()
-    again = stack.compose("run", "--rm", "-T", "agent", PROMPTS=stack.prompts(ASKED))
-    assert again.returncode == 0, again.stdout + again.stderr
-    (run,) = set(stack.runs()) - set(before)
-    history = stack.history(run)
-    assert reason(history) == "done"
-    assert len(list(history.of(PromptFinished))) == len(ASKED)
-    listed = ["exec", "-T", "toxiproxy", "/toxiproxy-cli", "list"]
-    until(lambda: f".{run}." not in stack.compose(*listed).stdout, "its lanes are taken down")

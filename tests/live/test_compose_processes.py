@@ -1,8 +1,11 @@
-"""Containers of services that the engine kills and pauses in mid-run, asked by the command on this host."""
+"""Containers of services that the engine kills, pauses and disturbs in mid-run, asked by the command on this host."""
 
 from __future__ import annotations
 
+import os
 import sys
+
+import pytest
 
 from chaoslab.core.events import (
     Effect,
@@ -12,48 +15,66 @@ from chaoslab.core.events import (
     ServiceResumed,
     ServiceStopped,
 )
+from chaoslab.worlds.compose import Containers
 from tests.live.compose_parts import Stack
 
-ASKED = [
-    "What is 17 times 24?",
-    "What is the weather in Oslo?",
-    "Send a message to Ana saying that the meeting is at 3.",
-]
-ENGINES = (
-    "container_out_of_memory@calculator:1,container_partitioned@weather:1,container_restarted@messaging:1,"
-    "container_throttled@translator:1"
-)
-FAULTS = "service_down@calculator:1,service_paused@weather:1,crash_after_effect@messaging:1"
+FAULTS = {
+    "What is 17 times 24?": ("container_out_of_memory", "calculator", "out of memory"),
+    "What is the weather in Oslo?": ("container_partitioned", "weather", "partitioned"),
+    "Send a message to Ana saying that the meeting is at 3.": ("container_restarted", "messaging", "killed"),
+    "Translate good morning into French.": ("container_throttled", "translator", "throttled"),
+    "When did the movie Interstellar come out?": ("service_down", "movies", "killed"),
+    "Who discovered penicillin?": ("service_paused", "search", "paused"),
+    "Schedule a dentist appointment tomorrow at 3pm for 45 minutes.": ("crash_after_effect", "calendar", "killed"),
+}
+"""By prompt, the fault that it meets, at which service, and how that is stopped."""
 
 
 def test_the_callers_of_a_stopped_container_meet_it_and_all_come_back(stack: Stack) -> None:
-    settings = (f"FAULTS={FAULTS}", "TOXIC_PROB=0", "ERROR_PROB=0", f"PROMPTS={stack.prompts(ASKED)}")
+    faults = ",".join(f"{fault}@{target}:1" for fault, target, _ in FAULTS.values())
+    settings = (f"FAULTS={faults}", "TOXIC_PROB=0", "ERROR_PROB=0", f"PROMPTS={stack.prompts([*FAULTS])}")
     begun = stack.begin([sys.executable, "-P", "-m", "chaoslab", "lab", "WORLD=compose", *settings])
     assert begun.ended() == 0, begun.text()[-3000:]
     assert "failures that nobody injected: none" in begun.text()
     history = stack.history()
-    assert len(list(history.of(PromptFinished))) == len(ASKED)
-    assert [(record.trial, event.target, event.how) for record, event in history.of(ServiceStopped)] == [
-        ("p1.r1", "calculator", "killed"), ("p2.r1", "weather", "paused"), ("p3.r1", "messaging", "killed"),
-    ]  # fmt: skip
-    assert [event.target for _, event in history.of(ServiceResumed)] == ["calculator", "weather", "messaging"]
-    met = {(r.trial, e.target, e.request, e.attempt): e.evidence for r, e in history.of(FaultWitnessed)}
-    assert met["p1.r1", "calculator", 1, 1].endswith(", nothing was done")
-    assert met["p2.r1", "weather", 1, 1].startswith("no answer within ")
-    assert met["p3.r1", "messaging", 1, 1].endswith(", the work was done")
-    assert [record.trial for record, event in history.of(Effect) if event.target == "messaging"] == ["p3.r1"]
-
-
-def test_what_only_an_engine_can_do_is_met_and_undone(stack: Stack) -> None:
-    asked = [*ASKED, "Translate good morning into French."]
-    settings = (f"FAULTS={ENGINES}", "TOXIC_PROB=0", "ERROR_PROB=0", f"PROMPTS={stack.prompts(asked)}")
-    begun = stack.begin([sys.executable, "-P", "-m", "chaoslab", "lab", "WORLD=compose", *settings])
-    assert begun.ended() == 0, begun.text()[-3000:]
-    assert "failures that nobody injected: none" in begun.text()
-    history = stack.history()
-    ways = ["out of memory", "partitioned", "killed", "throttled"]
-    assert [event.how for _, event in history.of(ServiceStopped)] == ways
-    assert [event.how for _, event in history.of(ServiceResumed)] == ways
-    met = {event.fault for _, event in history.of(FaultWitnessed)}
-    assert met == {name.partition("@")[0] for name in ENGINES.split(",")}
+    assert len(list(history.of(PromptFinished))) == len(FAULTS)
+    stopped = [
+        (f"p{number}.r1", fault, target, how) for number, (fault, target, how) in enumerate(FAULTS.values(), start=1)
+    ]
+    assert [(r.trial, e.fault, e.target, e.how) for r, e in history.of(ServiceStopped)] == stopped
+    assert [(r.trial, e.target, e.how) for r, e in history.of(ServiceResumed)] == [
+        (trial, target, how) for trial, _, target, how in stopped
+    ]
     assert len(list(history.of(FaultWitnessed))) == len(list(history.of(FaultInjected)))
+    met = {(r.trial, e.fault, e.request, e.attempt): e.evidence for r, e in history.of(FaultWitnessed)}
+    assert all((trial, fault, 1, 1) in met for trial, fault, _, _ in stopped)
+    assert met["p5.r1", "service_down", 1, 1].endswith(", nothing was done")
+    assert met["p6.r1", "service_paused", 1, 1].startswith("no answer within ")
+    assert met["p7.r1", "crash_after_effect", 1, 1].endswith(", the work was done")
+    assert [record.trial for record, event in history.of(Effect) if event.target == "calendar"] == ["p7.r1"]
+
+
+def test_a_container_has_afterwards_what_it_had_before(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(stack.folder)
+    deeds = ("partitioned", "throttled", "out of memory")
+    containers = Containers({**os.environ, "COMPOSE_PROJECT_NAME": stack.project})
+    limited = stack.container("movies")
+    limited.update(mem_limit=2**28, memswap_limit=2**29, cpu_period=50_000, cpu_quota=40_000)
+    for service in ("calculator", "movies"):
+        before = limits_and_networks(stack, service)
+        for how in deeds * 2:
+            containers.disturb(service, how, 0.5)
+        assert stack.container(service).attrs["State"]["OOMKilled"]
+        for how in deeds * 2:
+            containers.heal(service, how)
+        assert limits_and_networks(stack, service) == before
+    containers.close()
+
+
+def limits_and_networks(stack: Stack, service: str) -> dict[str, object]:
+    """As the engine tells of them; a limit that is none is 0, and a period of its own says nothing then."""
+    attrs = stack.container(service).attrs
+    found = {name: max(0, attrs["HostConfig"][name]) for name in ("Memory", "MemorySwap", "CpuQuota")}
+    if found["CpuQuota"]:
+        found["CpuPeriod"] = attrs["HostConfig"]["CpuPeriod"]
+    return found | {"running": attrs["State"]["Status"], "networks": sorted(attrs["NetworkSettings"]["Networks"])}

@@ -13,6 +13,7 @@ from tests.live.compose_parts import Stack
 
 SETTINGS = {
     "SEED": "11",
+    "TRIALS": "16",  # enough for all six
     "TOXIC_PROB": "0.3",
     "ERROR_PROB": "0.3",
     "TOXICS": "timeout:1,latency:1,reset_peer:1,refused:1",
