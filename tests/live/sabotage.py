@@ -8,6 +8,7 @@ prints a table in Markdown and exits with the number of acts that went otherwise
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -20,7 +21,8 @@ from pathlib import Path
 
 from chaoslab.base.clock import system
 from chaoslab.record.runs import newest_first
-from tests.live.compose_parts import WITHIN_S, until
+from tests.disk_parts import small_disk
+from tests.live.compose_parts import PARTS, WITHIN_S, until
 
 TRIALS = 40
 TOXIPROXY = f"http://127.0.0.1:{os.environ.get('TOXIPROXY_PORT', '8474')}"
@@ -59,6 +61,12 @@ def back(*words: str, after_s: float) -> None:
     compose(second, "weather")
 
 
+def disk_full() -> None:
+    with contextlib.suppress(OSError), (Path("logs") / "filler").open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+
+
 def folder() -> Path:
     return newest_first(Path("logs"))[0]
 
@@ -74,6 +82,7 @@ class Act:
     says: str
 
 
+DISK_FULL = Act("the disk of the logs is full", disk_full, (3,), "No space left on device")
 LIVE = (
     Act("a service is killed", lambda: compose("kill", "weather"), (4,), "nobody injected"),
     Act("a service stands still for 5 s", lambda: back("pause", "unpause", after_s=5), (4,), "nobody injected"),
@@ -102,7 +111,7 @@ REFUSED = {
 def mid_run(act: Act) -> tuple[str, bool]:
     """Starts a run, does the act once trials have ended, and tells what was seen."""
     compose("rm", "--stop", "--force", "agent")
-    begun = compose("up", "--detach", "--wait", "--no-build", *SERVICES)
+    begun = compose("up", "--detach", "--wait", "--no-build", *PARTS)
     if begun.returncode:
         return f"not begun: {begun.stderr.strip().splitlines()[-1]}", False
     compose("up", "--detach", "--no-build", "agent", TRIALS=str(TRIALS), TOXIC_PROB="0.1")
@@ -120,6 +129,16 @@ def mid_run(act: Act) -> tuple[str, bool]:
     return f"exit code {code}; {line.partition('| ')[2] or line or '(not said)'}".strip(), code in act.codes and bool(
         line
     )
+
+
+def on_a_small_disk(act: Act) -> tuple[str, bool]:
+    """The same with a disk of 4 MB in place of ./logs, which needs root."""
+    compose("down", "--timeout", "5")
+    with small_disk(Path("logs"), kib=4000, keep=False):
+        try:
+            return mid_run(act)
+        finally:
+            compose("down", "--timeout", "5")
 
 
 def refused(file: str, text: str, says: str) -> tuple[str, bool]:
@@ -147,10 +166,6 @@ def latest_deleted() -> tuple[str, bool]:
     return f"exit code {ended.returncode}; {line}", "latest" in line
 
 
-SERVICES = ("toxiproxy", "proxy_manager", "search", "weather", "movies", "calendar", "calculator", "messaging",
-            "translator", "model")  # fmt: skip
-
-
 def main(place: str, *wanted: str) -> int:
     os.chdir(place)
     acts: dict[str, tuple[str, Callable[[], tuple[str, bool]]]] = {
@@ -159,6 +174,7 @@ def main(place: str, *wanted: str) -> int:
     for act in LIVE:
         codes = " or ".join(map(str, act.codes))
         acts[act.name] = (f"exit code {codes}: “{act.says}”", partial(mid_run, act))
+    acts[DISK_FULL.name] = (f"exit code 3: “{DISK_FULL.says}”", partial(on_a_small_disk, DISK_FULL))
     acts["the latest run is deleted"] = ("a line that says so", latest_deleted)
     print("| act | expected | seen | |\n|---|---|---|---|", flush=True)
     failed = 0
