@@ -24,7 +24,7 @@ from chaoslab.record.runs import newest_first
 from tests.disk_parts import small_disk
 from tests.live.compose_parts import PARTS, WITHIN_S, until
 
-TRIALS = 40
+TRIALS = 24
 TOXIPROXY = f"http://127.0.0.1:{os.environ.get('TOXIPROXY_PORT', '8474')}"
 
 
