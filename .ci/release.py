@@ -1,5 +1,4 @@
-"""Checks what a release needs: one version, its entry in the change log, a clean tree, and a wheel that works when it is
-installed into an empty environment.
+"""Checks what a release needs: one version, its entry in the change log, a clean tree, and a wheel that works.
 
 Usage: python .ci/release.py [--dirty]
 """
