@@ -120,7 +120,10 @@ class Containers:
             elif how == "throttled":
                 container.update(cpu_period=host["CpuPeriod"] or PERIOD_US, cpu_quota=host["CpuQuota"] or NONE)
             else:
-                container.update(mem_limit=host["Memory"] or NONE, memswap_limit=host["MemorySwap"] or NONE)
+                most = (
+                    host["Memory"] or self._docker.info()["MemTotal"]
+                )  # the engine takes back no limit of memory alone
+                container.update(mem_limit=most, memswap_limit=host["MemorySwap"] or NONE)
                 container.start()
 
     def _fill(self, container: Container) -> None:

@@ -72,9 +72,10 @@ def test_a_container_has_afterwards_what_it_had_before(stack: Stack, monkeypatch
 
 
 def limits_and_networks(stack: Stack, service: str) -> dict[str, object]:
-    """As the engine tells of them; a limit that is none is 0, and a period of its own says nothing then."""
-    attrs = stack.container(service).attrs
+    """As the engine tells of them; a limit that is none, or all there is, is 0. A period says nothing without a quota."""
+    attrs, whole = stack.container(service).attrs, stack.docker.info()["MemTotal"]
     found = {name: max(0, attrs["HostConfig"][name]) for name in ("Memory", "MemorySwap", "CpuQuota")}
+    found["Memory"] %= whole
     if found["CpuQuota"]:
         found["CpuPeriod"] = attrs["HostConfig"]["CpuPeriod"]
     return found | {"running": attrs["State"]["Status"], "networks": sorted(attrs["NetworkSettings"]["Networks"])}

@@ -161,6 +161,8 @@ class Engine(BaseHTTPRequestHandler):
             self._say(200, {"ExitCode": 0})
         elif path.path.endswith("/networks/lab_default"):
             self._say(200, {"Id": "lab_default", "Name": "lab_default"})
+        elif path.path.endswith("/info"):
+            self._say(200, {"MemTotal": 2**34})
         elif path.path.endswith("/stats"):
             self._say(200, {"memory_stats": {"usage": 2**25}})
         else:
@@ -280,7 +282,7 @@ def test_what_only_an_engine_does_is_undone_in_any_order_to_what_there_was(
             f"update weather {{'CpuPeriod': {host['CpuPeriod'] or 100_000}, 'CpuQuota': {host['CpuQuota'] or -1}}}"
         ],
         "out of memory": [
-            f"update weather {{'Memory': {host['Memory'] or -1}, 'MemorySwap': {host['MemorySwap'] or -1}}}",
+            f"update weather {{'Memory': {host['Memory'] or 2**34}, 'MemorySwap': {host['MemorySwap'] or -1}}}",
             "start weather",
         ],
     }
