@@ -84,8 +84,8 @@ class Act:
 
 DISK_FULL = Act("the disk of the logs is full", disk_full, (3,), "No space left on device")
 LIVE = (
-    Act("a service is killed", lambda: compose("kill", "weather"), (4,), "nobody injected"),
-    Act("a service stands still for 5 s", lambda: back("pause", "unpause", after_s=5), (4,), "nobody injected"),
+    Act("a service is killed", lambda: compose("kill", "weather"), (4,), "not green: "),
+    Act("a service stands still for 5 s", lambda: back("pause", "unpause", after_s=5), (4,), "not green: "),
     Act("a service is restarted", lambda: compose("restart", "weather"), (0, 4), "ended well"),
     Act("Toxiproxy is restarted", lambda: compose("restart", "toxiproxy"), (0, 4), "ended well"),
     Act("Toxiproxy is killed", lambda: compose("kill", "toxiproxy"), (3,), "the lab is down"),
