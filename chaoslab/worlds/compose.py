@@ -120,9 +120,8 @@ class Containers:
             elif how == "throttled":
                 container.update(cpu_period=host["CpuPeriod"] or PERIOD_US, cpu_quota=host["CpuQuota"] or NONE)
             else:
-                most = (
-                    host["Memory"] or self._docker.info()["MemTotal"]
-                )  # the engine takes back no limit of memory alone
+                # No update takes a limit of memory back: where there was none, it is all the memory.
+                most = host["Memory"] or self._docker.info()["MemTotal"]
                 container.update(mem_limit=most, memswap_limit=host["MemorySwap"] or NONE)
                 container.start()
 
