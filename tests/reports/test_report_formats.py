@@ -18,6 +18,7 @@ import jsonschema
 import pytest
 
 from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
 from chaoslab.record.history import History
@@ -117,19 +118,26 @@ def test_the_numbers_of_the_verdict_are_those_of_the_trials(run: Contents) -> No
     verdict = value["verdict"]
     assert verdict["trials"] == len(outcomes) == 60
     assert verdict["judged"] == sum(Outcome(name) not in OPEN for name in outcomes)
-    assert verdict["harmed"]["count"] == sum(bool(trial["harm"]) for trial in value["trials"]) > 0
+    harmed = {trial["trial"] for trial in value["trials"] if trial["harm"]}
+    assert verdict["harmed"]["count"] == len(harmed) == value["outcomes"]["harm"]["count"] > 0
+    assert harmed == {trial for kind in value["harm"] for trial in kind["trials"]}
     assert verdict["faults"]["witnessed"] == sum(1 for _ in run.history.of(FaultWitnessed))
     assert sum(trial["calls"] for trial in value["trials"]) == sum(1 for _ in run.history.of(CallFinished))
 
 
-def test_a_cell_of_the_matrix_holds_the_trials_that_met_its_fault_there(run: Contents) -> None:
+def test_a_cell_of_the_matrix_blames_its_fault_by_the_trials_that_met_no_other(run: Contents) -> None:
     met = [cell for cells in run.matrix.rows.values() for cell in cells if cell.state is State.MET]
     assert met
     for cell in met:
         there = [row for row in run.rows if (cell.fault, cell.target) in row.met]
         assert cell.trials == len(there)
-        assert cell.worst is min((row.outcome for row in there), key=SEVERITY.index)
-        assert cell.bad is None or cell.bad.count == sum(row.outcome in BAD for row in there)
+        assert cell.at_worst is min((row.outcome for row in there), key=SEVERITY.index)
+        alone = [row for row in there if len(row.met) == 1 and row.standing is not Standing.OPEN]
+        assert cell.mixed is (cell.bad is not None and not alone)
+        blamed = there if cell.mixed or cell.bad is None else [row for row in there if len(row.met) == 1]
+        assert cell.worst is min((row.outcome for row in blamed), key=SEVERITY.index)
+        assert cell.bad is None or cell.bad.count == sum(row.outcome in BAD for row in blamed)
+    assert {cell.mixed for cell in met} == {True, False}
 
 
 def test_a_fault_that_nobody_witnessed_is_no_result(run: Contents) -> None:

@@ -60,6 +60,7 @@ def value(contents: Contents) -> dict[str, Any]:
                 "attempts": cell.attempts,
                 "worst": None if cell.worst is None else str(cell.worst),
                 "bad": _rate(cell.bad),
+                "mixed": cell.mixed,
             }
             for cells in contents.matrix.rows.values()
             for cell in cells
@@ -187,6 +188,7 @@ SCHEMA: dict[str, Any] = {
                 attempts=_COUNT,
                 worst=_maybe(_words(Outcome)),
                 bad=_maybe(_RATE),
+                mixed={"type": "boolean"},
             )
         ),
         parts=_list(

@@ -101,8 +101,8 @@ def _matrix(contents: Contents) -> str:
     rows = [[code(fault), *map(_cell, cells)] for fault, cells in shown]
     more = len(found.rows) - len(shown)
     legend = (
-        "Trials that met the fault there and did not end well, of those that could be judged, with 95 % interval; the "
-        f"word is the worst outcome. · not run; – not planned{f'; {more} more faults' if more else ''}."
+        "Trials that met the fault there and no other and did not end well, of those that could be judged, with 95 % "
+        f"interval; “with others”: trials that met other faults too. The word is the worst outcome. · not run; – not planned{f'; {more} more faults' if more else ''}."
     )
     return "### Faults and targets\n\n" + _table(["fault", *map(code, found.targets)], rows) + f"\n{legend}\n"
 
@@ -110,7 +110,11 @@ def _matrix(contents: Contents) -> str:
 def _cell(cell: Cell) -> str:
     if cell.state is State.MET:
         figures = f"{cell.bad.count}/{cell.bad.total} ({percents(cell.bad.interval)})" if cell.bad else "none judged"
-        return f"{figures}<br>{'failed it' if cell.refused else word(cell.worst) if cell.worst else ''}"
+        others = f"<br>{cell.others} with others" if cell.others else ""
+        if others and cell.at_worst and cell.at_worst is not cell.worst:
+            others += f": {word(cell.at_worst)}"
+        figures += " with others" if cell.mixed else ""
+        return f"{figures}<br>{'failed it' if cell.refused else word(cell.worst) if cell.worst else ''}{others}"
     return {State.UNMET: "not witnessed", State.NOT_RUN: "·", State.NOT_PLANNED: "–"}[cell.state]
 
 
