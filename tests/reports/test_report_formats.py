@@ -18,7 +18,6 @@ import jsonschema
 import pytest
 
 from chaoslab.analysis.verdict.standing import Standing
-from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
 from chaoslab.record.history import History
@@ -175,6 +174,17 @@ def test_junit_counts_and_tells_each_trial(each: Contents) -> None:
         if kind in ("failure", "error"):
             assert each.replay(row.trial) in (case[0].text or "")
             assert row.why.split("\n")[0][:40] in case[0].get("message", "")
+
+
+@pytest.mark.parametrize(("world", "real"), [("local", True), ("virtual", False)])
+def test_the_time_in_junit_is_real_seconds_or_left_out(run: Contents, world: str, *, real: bool) -> None:
+    assert run.report.started is not None
+    there = replace(run, report=replace(run.report, started=replace(run.report.started, world=world)))
+    (suite,) = ElementTree.fromstring(written("junit", there))
+    took_s = sum(row.seconds or 0.0 for row in run.rows)
+    virtual = [one.get("value") for one in suite.iter("property") if one.get("name") == "virtual_seconds"]
+    assert ("time" in suite.attrib, virtual) == (real, [] if real else [f"{took_s:.6f}"])
+    assert {"time" in case.attrib for case in suite.iter("testcase")} == {real}
 
 
 def test_junit_is_as_the_schema_of_jenkins_says(each: Contents, tmp_path: Path) -> None:

@@ -90,6 +90,11 @@ class Contents:
         return row if row.ruling is None and (row.harm or row.outcome is Outcome.DEGRADED) else None
 
     @property
+    def virtual(self) -> bool:
+        """True if its seconds are not real ones."""
+        return self.report.started is not None and self.report.started.world == "virtual"
+
+    @property
     def unit(self) -> str:
         """The kind of the seconds in this run, as in "seconds (virtual)"."""
         world = line(self.report.started.world, NAME) if self.report.started else ""

@@ -27,9 +27,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Cell:
-    """One fault at one target. `trials`, `attempts`: those that met it. `bad`: the trials that met it and no other fault
-    and did not end well, of those that could be judged; if there is none, of all that met it, and `mixed` is true. None
-    if none could be judged. `worst`: the worst outcome of the same trials. `at_worst`: of all that met it."""
+    """One fault at one target. `trials`, `attempts`: those that met it. `bad`: the trials that did not end well, of the
+    judged ones that met it and no other fault; if there is none, of all that met it, and `mixed` is true. None if none
+    could be judged. `worst`: the worst outcome of the same trials. `at_worst`: of all that met it."""
 
     fault: str
     target: str

@@ -102,7 +102,8 @@ def _matrix(contents: Contents) -> str:
     more = len(found.rows) - len(shown)
     legend = (
         "Trials that met the fault there and no other and did not end well, of those that could be judged, with 95 % "
-        f"interval; “with others”: trials that met other faults too. The word is the worst outcome. · not run; – not planned{f'; {more} more faults' if more else ''}."
+        "interval; “with others”: trials that met other faults too. The word is the worst outcome. · not run; "
+        f"– not planned{f'; {more} more faults' if more else ''}."
     )
     return "### Faults and targets\n\n" + _table(["fault", *map(code, found.targets)], rows) + f"\n{legend}\n"
 
