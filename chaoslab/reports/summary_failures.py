@@ -22,8 +22,8 @@ FAILED = (Outcome.HARM, Outcome.FALSE_SUCCESS, Outcome.WRONG, Outcome.FAILED, Ou
 def hurt_most(report: RunReport, cut: Cut) -> list[str]:
     """The faults, each at its target, after which the most trials did not end well: by the lower bound of the share, so
     that one bad trial of one does not come before nine of ten, and of equal ones the worst outcome first. Trials that
-    met other faults too count only where there are no others. A fault after which trials ended as they did without it
-    hurt nothing, and none is blamed for trials that were hit by what nobody injected."""
+    met other faults too count only where there are no others, and such places come last. A fault after which trials
+    ended as they did without it hurt nothing, and none is blamed for trials that were hit by what nobody injected."""
     impacts = report.impacts.value.by_target
     bad: list[tuple[Cell, Rate, Rate | None]] = []
     for cell in (cell for row in matrix(report).rows.values() for cell in row):
@@ -31,7 +31,13 @@ def hurt_most(report: RunReport, cut: Cut) -> list[str]:
         blamed, others = (impact.alone or impact.blamed, impact.without) if impact is not None else (None, None)
         if blamed is not None and blamed.count and (others is None or blamed.value > others.value):
             bad.append((cell, blamed, others))
-    bad.sort(key=lambda found: (-found[1].interval.low, SEVERITY.index(found[0].worst) if found[0].worst else 0))
+    bad.sort(
+        key=lambda found: (
+            found[0].mixed,
+            -found[1].interval.low,
+            SEVERITY.index(found[0].worst) if found[0].worst else 0,
+        )
+    )
     lines = [line for found in cut.shown(bad, MOST) for line in wrapped(_cell(*found), indent="  ")]
     return [*(["what hurt most:"] if bad else []), *lines, *cut.more(len(bad) - MOST)]
 
@@ -40,7 +46,8 @@ def _cell(cell: Cell, bad: Rate, without: Rate | None) -> str:
     met = "met it among others" if cell.mixed else "met it alone"
     ended = f"{bad.count} of {count(bad.total, 'judged trial')} that {met} did not end well"
     others = f"; without it {percent(without.value)}" if without is not None else ""
-    return f"{cell.fault} on {cell.target}: {ended} ({share(bad)}{others}), at worst {cell.worst}"
+    worst = "" if cell.mixed else f", at worst {cell.worst}"
+    return f"{cell.fault} on {cell.target}: {ended} ({share(bad)}{others}){worst}"
 
 
 def failures(report: RunReport, cut: Cut, *, where: str = "", program: str = "") -> list[str]:

@@ -20,7 +20,8 @@ IDLE, EMPTY, EDGE = "#E4E8EC", "#FFFFFF", "#D5DBE2"
 
 
 def fault_matrix(report: RunReport) -> Figure:
-    """A cell per fault and target: the trials that did not end well of the judged ones that met it alone, with the 95 % Wilson interval; of those that met others too, with a *, if there are no others. The colour is their worst
+    """A cell per fault and target: the trials that did not end well, of the judged ones that met it alone, with the
+    95 % Wilson interval; of those that met others too, with a *, if there are no others. The colour is their worst
     outcome's; grey: not run; hatched: scheduled and not witnessed."""
     from matplotlib.patches import Patch, Rectangle
 
