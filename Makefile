@@ -15,7 +15,7 @@ SETTINGS = $(foreach name,$(filter-out PYTHON,$(GIVEN)),'$(name)=$(subst ','\'',
 
 HERE := $(dir $(lastword $(MAKEFILE_LIST)))
 
-.PHONY: names lab compose sweep charts test test-here test-live check bench docs frameworks clean
+.PHONY: names lab compose sweep charts test test-here test-live check release-check bench docs frameworks clean
 .DEFAULT_GOAL := lab
 
 .venv/lab: pyproject.toml
@@ -91,6 +91,10 @@ check: .venv/dev
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(SITE)
+
+# What a release needs: one version, its entry in the change log, a clean tree, a wheel that works in an empty environment.
+release-check: .venv/dev
+	@$(BIN)/python .ci/release.py
 
 bench: .venv/dev
 	@code=0; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || code=1; done; exit $$code
