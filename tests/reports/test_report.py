@@ -24,7 +24,7 @@ def patient(_prompt: str) -> str:
     return "I could not find the price."
 
 
-def trials() -> lab.Trials:
+def trials() -> lab.Trials[lab.Trial]:
     fault = lab.inject("timeout", "price", calls=[1])
     return lab.run_many(patient, "How much?", trials=3, reads=[price], faults=[fault])
 
