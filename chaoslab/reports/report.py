@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from chaoslab.analysis.measures.incidents import Incident
 from chaoslab.analysis.measures.mttr import Recovery
@@ -17,10 +17,16 @@ from chaoslab.record.spoken import Opinion, Spoken
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.figures import figures
-from chaoslab.reports.frames import Frames, WithHistory
 
 KINDS = {".html": "html", ".json": "json", ".md": "markdown", ".xml": "junit"}
 """The format of a file by the end of its name."""
+
+
+class WithHistory(Protocol):
+    """A trial as `lab.run` gives it."""
+
+    @property
+    def history(self) -> History: ...
 
 
 class Report:
@@ -58,11 +64,6 @@ class Report:
     def figures(self) -> dict[str, Any]:
         """The figures as plain values, as under `figures` in the report's JSON."""
         return figures(self.contents.report)
-
-    @property
-    def frames(self) -> Frames:
-        """The tables, as `lab.load` gives them."""
-        return Frames(self._history)
 
     def save(self, path: str | Path) -> Path:
         """Writes the report as the kind of file that the name ends in: .html, .json, .md or .xml (JUnit). What is there

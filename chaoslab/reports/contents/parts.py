@@ -26,6 +26,8 @@ from chaoslab.reports.page import count, percent, percents, seconds
 from chaoslab.reports.text import one_line
 
 NONE, ALL = "–", "all"
+REAL_TIME = ("", "local", "compose")
+"""The worlds whose seconds are real ones; without a name it is another lab's."""
 T_ = TypeVar("T_")
 SAID = 300
 """The most characters of a foreign text in a part."""
@@ -341,7 +343,7 @@ def _reliability(report: RunReport) -> Part | None:
     )
     if not found.busy_s:
         lines.append("Mean time between bad trials: no data, since they took no time.")
-    elif report.started is not None and report.started.world == "virtual":
+    elif report.started is not None and report.started.world not in REAL_TIME:
         pass  # its seconds are those of waits, and say nothing of days in operation
     elif found.mtbf_s is not None:
         lines.append(f"One trial after the other, one ended badly every {_long(found.mtbf_s)} in the mean.")

@@ -39,11 +39,11 @@ def files(contents: Contents) -> dict[str, str]:
         SubElement(properties, "property", name=name, value=text)
     kinds = [_case(suite, contents, row) for row in rows]
     took_s = sum(row.seconds or 0.0 for row in rows)
-    if contents.virtual:
+    if not contents.real_time:
         SubElement(properties, "property", name="virtual_seconds", value=f"{took_s:.6f}")
     if contents.report.rulings is not None:
         kinds.append(_whole(suite, contents, contents.report.rulings))
-    return {FILE: finished(suites, suite, kinds, time_s=None if contents.virtual else took_s)}
+    return {FILE: finished(suites, suite, kinds, time_s=took_s if contents.real_time else None)}
 
 
 def finished(suites: Element, suite: Element, kinds: Sequence[str], *, time_s: float | None) -> str:
@@ -68,7 +68,7 @@ def finished(suites: Element, suite: Element, kinds: Sequence[str], *, time_s: f
 def _case(suite: Element, contents: Contents, row: Row) -> str:
     """Adds the trial's case; returns the kind of its result, empty if it passed."""
     case = SubElement(suite, "testcase", classname=contents.name, name=f"{row.trial} {row.prompt}")
-    if not contents.virtual:
+    if contents.real_time:
         case.set("time", f"{row.seconds or 0.0:.6f}")
     if row.outcome is UNSTATED and row.ruling is None:
         SubElement(case, "skipped", message=row.why)
