@@ -25,14 +25,15 @@ if TYPE_CHECKING:
     from chaoslab.model.recorded import recorded
     from chaoslab.model.script import call, scripted
     from chaoslab.reports.frames import frame, load
+    from chaoslab.reports.report import Report, report
     from chaoslab.seams.adapters.mcp import mcp_tool
     from chaoslab.seams.functions.native_errors import ToolError
 
 __version__ = "0.1.0"
 __all__ = [
-    "Incident", "Injection", "NoBaseline", "NothingHit", "Outcome", "ToolError", "Trial", "Trials", "Verdict", "call",
-    "check", "expect", "frame", "fresh", "inject", "level", "load", "load_scenario", "mcp_tool", "network",
-    "offline_model", "recorded", "run", "run_many", "scenario", "scripted", "turn", "turns",
+    "Incident", "Injection", "NoBaseline", "NothingHit", "Outcome", "Report", "ToolError", "Trial", "Trials", "Verdict",
+    "call", "check", "expect", "frame", "fresh", "inject", "level", "load", "load_scenario", "mcp_tool", "network",
+    "offline_model", "recorded", "report", "run", "run_many", "scenario", "scripted", "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {
@@ -41,6 +42,7 @@ _PLACES = {
     "NoBaseline": "execution.trial",
     "NothingHit": "execution.trial",
     "Outcome": "analysis.verdict.table",
+    "Report": "reports.report",
     "ToolError": "seams.functions.native_errors",
     "Trial": "execution.trial",
     "Trials": "execution.trials",
@@ -58,6 +60,7 @@ _PLACES = {
     "network": "core.networks",
     "offline_model": "model.offline",
     "recorded": "model.recorded",
+    "report": "reports.report",
     "run": "execution.trial",
     "run_many": "execution.trial",
     "scenario": "execution.scenarios.builder",

@@ -31,11 +31,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "Needs --format",
     )
     parser.add_argument("--open", action="store_true", help="show the HTML in the browser")
+    parser.add_argument(
+        "--index",
+        action="store_true",
+        help="one page over all runs of a folder, logs/ or RUN: the trend of each scenario, and links to the reports",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     names = options.runs or ["latest"]
     try:
+        if options.index:
+            return _index(options)
         _check(options, names)
         if options.format == CHARTS:
             from chaoslab.reports import charts
@@ -74,6 +81,25 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
     if options.out == STDOUT and (options.format in several or len(names) > PAIR):
         what = f"there are {len(names)} runs" if len(names) > PAIR else f"--format {options.format} writes several"
         raise LookupError(f"--out - prints one file, and {what}: name a folder")
+
+
+def _index(options: argparse.Namespace) -> int:
+    """Writes the page over all runs and prints its path; returns the exit code."""
+    from chaoslab.reports import index
+    from chaoslab.reports.folder import LOGS
+
+    if options.format or options.out or len(options.runs) > 1:
+        raise LookupError("--index takes one folder of runs, and neither --format nor --out")
+    extras.check("chaoslab report --index", "charts")
+    logs = Path(options.runs[0]) if options.runs else LOGS
+    try:
+        path = index.write(logs)
+    except OSError as error:
+        return refuse(
+            OSError(f"{logs / index.PAGE} cannot be written: {error.strerror or error}"), code=code_for(error)
+        )
+    print(path)
+    return _shown(path, 0) if options.open else 0
 
 
 def _leave(name: str, options: argparse.Namespace) -> int:

@@ -66,7 +66,7 @@ def _run(options: argparse.Namespace) -> int:
             found.append(step)
             if not options.quiet:
                 print(step, file=sys.stderr, flush=True)
-            say_report(step.folder, quiet=options.quiet)
+            say_report(step.folder, quiet=options.quiet, failed=step.breaks)
     except KeyboardInterrupt:
         done = [str(step) for step in found] or ["no level is done"]
         print(f"interrupted: {'; '.join(done)}", file=sys.stderr)

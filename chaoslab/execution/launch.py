@@ -417,7 +417,7 @@ def _leave(
     if not summarized:
         return code
     met = (trial for trial in report.trials if trial in report.met)
-    look_at = worst(report.verdicts) or next(met, None) or next(iter(report.trials), None)
+    look_at = worst(report.verdicts, report.met) or next(met, None) or next(iter(report.trials), None)
     print(
         f"next    {program or _called()} show "
         f"{'latest' if latest else quote(str(folder))}{f' --trial {look_at}' if look_at else ''}"

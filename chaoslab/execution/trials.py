@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from chaoslab.analysis.verdict.table import Verdict
     from chaoslab.record.history import History
+    from chaoslab.reports.report import Report
 
 ROWS, WHY = 20, 80
 """The most trials in the table, and the most characters of a reason."""
@@ -98,6 +99,18 @@ class Trials(Iterator[T]):
         from chaoslab.reports.frames import frame
 
         return frame(self)
+
+    def report(self) -> Report:
+        """Runs all trials; their report, with the figures as values and `save("report.html")`.
+
+        Raises:
+            ValueError: some were taken before, and are not here any more.
+        """
+        if self._rows:
+            raise ValueError("these trials were taken before: keep them in a list, and give that to lab.report")
+        from chaoslab.reports.report import report
+
+        return report(self)
 
     def __repr__(self) -> str:
         rows = [HEADER, *(row.cells for row in self._rows[:ROWS])]

@@ -1,20 +1,26 @@
-"""The recovery curve of a run as corners to draw: Kaplan–Meier's share of the incidents that are not over yet."""
+"""The recovery curve of a run as corners to draw: Kaplan–Meier's share of the incidents that are not over yet.
+
+An incident whose trial ended without a right result, or with harm, will never be over: it counts as open to the end,
+so the curve comes to rest at their share. Only one whose trial the log does not see to its end is censored, at that
+moment.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaoslab.analysis.measures.incidents import Incident
-from chaoslab.analysis.measures.intervals import kaplan_meier
+from chaoslab.analysis.measures.intervals import Spell, kaplan_meier
 from chaoslab.analysis.measures.mttr import ENOUGH
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.table import Outcome
 
 
 @dataclass(frozen=True)
 class Curve:
     """The corners of a step curve. `times_s`: seconds since the fault began. `shares`: the share of the incidents that
     are not over, 0 to 1, at each corner; `lows`, `highs`: its 95 % interval (log–log). `censored`: (seconds, share) of
-    the incidents that never recovered, or did so with harm. `n`: the number of incidents."""
+    the incidents that were open when the log ended. `n`: the number of incidents. `never`: of those that never
+    recovered, or did so with harm."""
 
     times_s: tuple[float, ...]
     shares: tuple[float, ...]
@@ -22,6 +28,7 @@ class Curve:
     highs: tuple[float, ...]
     censored: tuple[tuple[float, float], ...]
     n: int
+    never: int
 
     @property
     def end_s(self) -> float:
@@ -29,11 +36,16 @@ class Curve:
         return max(self.times_s[-1], 1e-6)
 
 
-def curve(incidents: Sequence[Incident]) -> Curve | None:
-    """The curve of these incidents; None below 8 of them, where its interval would be misleading."""
-    spells = [incident.spell for incident in incidents]
-    trials = [incident.trial for incident in incidents]
-    found = kaplan_meier(spells, trials) if len(spells) >= ENOUGH else None
+def curve(report: RunReport) -> Curve | None:
+    """The curve of a run's incidents; None below 8 of them, where its interval would be misleading."""
+    incidents = report.recovery.value.incidents
+    if len(incidents) < ENOUGH:
+        return None
+    whole_s = max(incident.duration_s for incident in incidents)
+    cut = {trial for trial, verdict in report.verdicts.items() if verdict.outcome is Outcome.UNFINISHED}
+    never = {n for n, one in enumerate(incidents) if not one.recovered and one.trial not in cut}
+    spells = [Spell(whole_s, ended=False) if n in never else one.spell for n, one in enumerate(incidents)]
+    found = kaplan_meier(spells, [incident.trial for incident in incidents])
     if found is None:
         return None
     corners = [(0.0, 1.0, 1.0, 1.0)]
@@ -44,6 +56,6 @@ def curve(incidents: Sequence[Incident]) -> Curve | None:
     if found.horizon_s > corners[-1][0]:
         corners.append((found.horizon_s, *corners[-1][1:]))
     times, shares, lows, highs = zip(*corners, strict=True)
-    at = sorted({spell.duration_s for spell in spells if not spell.ended})
+    at = sorted({spell.duration_s for n, spell in enumerate(spells) if not spell.ended and n not in never})
     censored = tuple((t, next(share for when, share, *_ in reversed(corners) if when <= t)) for t in at)
-    return Curve(times, shares, lows, highs, censored, len(spells))
+    return Curve(times, shares, lows, highs, censored, len(spells), len(never))

@@ -68,6 +68,24 @@ def of_this_lab(name: str, *, logs: Path = LOGS) -> tuple[Path, History]:
     return folder, history
 
 
+def matching(name: str, *, logs: Path = LOGS) -> list[str]:
+    """The name, or the folders of the runs that it is a pattern of, as in `2026*`: oldest first, each run once.
+
+    Raises:
+        LookupError: no run is called so.
+    """
+    if not set(name) & set("*?[") or Path(name).exists():
+        return [name]
+    at = Path(name)
+    place = at.parent if at.parent.name or at.is_absolute() else logs
+    if set(str(place)) & set("*?["):
+        raise LookupError(f"'{name[:NAMED]}': only the run's own name may be a pattern, as in {logs}/2026*")
+    found = [each for each in sorted(place.glob(at.name)) if not each.is_symlink() and _has_logs(each)]
+    if not found:
+        raise LookupError(f"no run is called like '{name[:NAMED]}'")
+    return [*map(str, found)]
+
+
 def report(name: str, *, logs: Path = LOGS) -> RunReport:
     """The report on the run that `read` finds by this name. A log of this lab is read once and not held as a whole.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from chaoslab.analysis.measures.incidents import incidents
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base import extras
@@ -25,10 +27,14 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports.folder import read
+from chaoslab.reports.folder import LATEST, matching, read
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
+
+    from chaoslab.reports.report import Report
 
 
 class Column(NamedTuple):
@@ -39,7 +45,9 @@ class Column(NamedTuple):
     meaning: str
 
 
+_RUN = Column("run", "string", "the run's name, by which several runs are told apart")
 _WHERE = (
+    _RUN,
     Column("trial", "string", "the trial's key, as in p3.r1; missing outside of trials"),
     Column("turn", "Int64", "the turn of the conversation, from 1"),
     Column("target", "string", "the service or function"),
@@ -49,6 +57,7 @@ _WHERE = (
 )
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "trials": (
+        _RUN,
         Column("trial", "string", "the trial's key, as in p3.r1"),
         Column("prompt_index", "Int64", "the prompt's number, from 1"),
         Column("prompt", "string", "the user's words"),
@@ -81,6 +90,8 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("via", "string", "the way it went; missing if it did not end"),
         Column("bytes", "Int64", "the size of the answer; missing if it did not end, or the log knows none"),
         Column("faults", "string", "the faults witnessed at it, with commas; empty if none, missing if not known"),
+        Column("first_token_s", "Float64", "seconds until the first part of a streamed reply; missing if none came"),
+        Column("last_token_s", "Float64", "seconds until its last part; missing if none came"),
     ),
     "faults": (
         *(column for column in _WHERE if column.name != "tool"),
@@ -93,6 +104,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("params", "string", "its parameters as JSON"),
     ),
     "effects": (
+        _RUN,
         Column("trial", "string", "the trial's key; missing outside of trials"),
         Column("t_s", "Float64", "the moment, in seconds since the run began"),
         Column("target", "string", "the service or function"),
@@ -102,6 +114,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("content", "string", "the content as JSON"),
     ),
     "usage": (
+        _RUN,
         Column("trial", "string", "the trial's key; missing outside of trials"),
         Column("t_s", "Float64", "the moment, in seconds since the run began"),
         Column("model", "string", "the model's name; missing if its answer has none"),
@@ -110,51 +123,115 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("completion_tokens", "Int64", "tokens from the model"),
         Column("cost_usd", "Float64", "dollars; missing if the price is not known"),
     ),
+    "incidents": (
+        _RUN,
+        Column("trial", "string", "the trial's key"),
+        Column("target", "string", "the service or function"),
+        Column("request", "Int64", "the number of the request that met the fault"),
+        Column("fault", "string", "the fault that opened it"),
+        Column("injection", "string", "the injection that the fault comes from"),
+        Column("opened_s", "Float64", "the start of the attempt that met it, in seconds since the run began"),
+        Column("duration_s", "Float64", "seconds until the right result, or until the trial's end"),
+        Column("detect_s", "Float64", "seconds until it was noticed"),
+        Column("repair_s", "Float64", "seconds from there to its end; missing if there was nothing to notice"),
+        Column("ending", "string", "retry, fallback, late, harm, or censored: it never recovered"),
+        Column("recovered", "boolean", "a right result came without harm"),
+    ),
+    "reliability": (
+        _RUN,
+        Column("objective", "Float64", "the share of trials that should end well (SLO)"),
+        Column("judged", "Int64", "the trials that allow a conclusion"),
+        Column("well", "Int64", "those that ended well"),
+        Column("proven", "Float64", "the share that is exceeded with a confidence of 95 %"),
+        Column("nines", "Int64", "the nines of that share"),
+        Column("allowed", "Float64", "the trials that may end badly by the objective: its error budget"),
+        Column("budget_left", "Float64", "the share of the budget that is left, from 0 to 1"),
+        Column("burn_rate", "Float64", "the share of bad trials over the allowed one; above 1 the objective is missed"),
+        Column("mttr_s", "Float64", "the mean time to recovery over the run's incidents; missing if none recovered"),
+        Column("detect_s", "Float64", "its part until the fault was noticed, of recoveries by retry or fallback"),
+        Column("repair_s", "Float64", "its part from there on"),
+        Column("score", "Float64", "the score of reliability, from 0 to 1"),
+    ),
 }  # fmt: skip
 """Table → its columns."""
 
 
 @dataclass(frozen=True)
 class Frames:
-    """A run as tables, each made when it is first asked for. The rows are in the order of the log's time."""
+    """A run, or several, as tables, each made when it is first asked for. The rows of a run are in the order of its
+    log's time."""
 
     history: History
+    more: tuple[History, ...] = ()
+
+    @property
+    def runs(self) -> tuple[History, ...]:
+        """The runs in the order in which they were named."""
+        return (self.history, *self.more)
+
+    def _frame(self, name: str, rows: Callable[[History], Iterable[Mapping[str, Any]]]) -> pd.DataFrame:
+        return _frame(name, ({"run": each.run, **row} for each in self.runs for row in rows(each)))
 
     @cached_property
     def trials(self) -> pd.DataFrame:
         """One row a trial."""
-        return _frame("trials", _trials(self.history, usage=self.history.has(Usage)))
+        return self._frame("trials", lambda history: _trials(history, usage=history.has(Usage)))
 
     @cached_property
     def calls(self) -> pd.DataFrame:
         """One row an attempt at a call."""
-        return _frame("calls", _calls(self.history))
+        return self._frame("calls", _calls)
 
     @cached_property
     def faults(self) -> pd.DataFrame:
         """One row a fault that was drawn for an attempt."""
-        return _frame("faults", _faults(self.history))
+        return self._frame("faults", _faults)
 
     @cached_property
     def effects(self) -> pd.DataFrame:
         """One row a line of a ledger."""
-        return _frame("effects", _effects(self.history))
+        return self._frame("effects", _effects)
 
     @cached_property
     def usage(self) -> pd.DataFrame:
         """One row an answer of a model."""
-        return _frame("usage", _usage(self.history))
+        return self._frame("usage", _usage)
+
+    @cached_property
+    def incidents(self) -> pd.DataFrame:
+        """One row a request that met a fault, with its recovery."""
+        return self._frame("incidents", _incidents)
+
+    @cached_property
+    def reliability(self) -> pd.DataFrame:
+        """One row an objective of a run: nines, error budget and burn rate, with the run's MTTR; none of a run of which
+        nothing could be judged."""
+        return self._frame("reliability", _reliability)
+
+    def report(self) -> Report:
+        """The report on the run, with its figures as values and `save("report.html")`.
+
+        Raises:
+            ValueError: these are several runs.
+        """
+        from chaoslab.reports.report import Report
+
+        if self.more:
+            raise ValueError(f"these are {len(self.runs)} runs: load one of them for a report")
+        return Report(self.history)
 
 
-def load(run: str = "latest") -> Frames:
-    """A run's log as pandas DataFrames: `lab.load("logs/latest").trials`, `.calls`, `.faults`, `.effects` and `.usage`.
-    A missing value is `pd.NA`. `run`: a folder, or the name of a run in logs/.
+def load(*runs: str | Path) -> Frames:
+    """Logs as pandas DataFrames: `lab.load("latest").trials`, `.calls`, `.faults`, `.effects`, `.usage`, `.incidents`
+    and `.reliability`. A missing value is `pd.NA`. `runs`: folders, names of runs in logs/, or patterns of either, as
+    in `lab.load("logs/2026*")`; by default the latest. The column `run` tells several apart.
 
     Raises:
         LookupError, FileNotFoundError: there is no such run. Incomplete: pandas is not installed.
     """
     extras.check("lab.load", "frames")
-    return Frames(read(str(run)))
+    first, *more = [read(name) for run in runs or (LATEST,) for name in matching(str(run))]
+    return Frames(first, tuple(more))
 
 
 class WithHistory(Protocol):
@@ -175,7 +252,7 @@ def frame(trials: Iterable[WithHistory]) -> pd.DataFrame:
     usage = False
     for history in (trial.history for trial in trials):  # they need not be held
         usage = usage or Usage in history.kinds
-        rows += _trials(history, usage=True)
+        rows += [{"run": history.run, **row} for row in _trials(history, usage=True)]
     unknown = {} if usage else {"tokens": None, "cost_usd": None}  # as in one log of all trials
     return _frame("trials", [row | unknown for row in rows])
 
@@ -278,6 +355,8 @@ def _calls(history: History) -> Iterator[dict[str, Any]]:
             "via": None if end is None else end.via,
             "bytes": None if end is None or foreign else end.bytes,
             "faults": ", ".join(met.get(_key(record, started), [])) if knows_faults else None,
+            "first_token_s": None if end is None else end.first_byte_s,
+            "last_token_s": None if end is None else end.last_byte_s,
         }
 
 
@@ -316,4 +395,28 @@ def _usage(history: History) -> Iterator[dict[str, Any]]:
             "trial": record.trial, "t_s": record.t, "model": event.model or None, "request": event.request,
             "prompt_tokens": event.prompt_tokens, "completion_tokens": event.completion_tokens,
             "cost_usd": event.cost_usd,
+        }  # fmt: skip
+
+
+def _incidents(history: History) -> Iterator[dict[str, Any]]:
+    for one in incidents(history):
+        yield {
+            "trial": one.trial, "target": one.target, "request": one.request, "fault": one.fault,
+            "injection": one.injection or None, "opened_s": one.opened_t, "duration_s": one.duration_s,
+            "detect_s": one.noticed_after_s, "repair_s": one.since_notice_s, "ending": str(one.ending),
+            "recovered": one.recovered,
+        }  # fmt: skip
+
+
+def _reliability(history: History) -> Iterator[dict[str, Any]]:
+    report = RunReport.of(history)
+    found, of = report.reliability.value, report.recovery.value.overall
+    if found is None:
+        return
+    for budget in found.budgets:
+        yield {
+            "objective": budget.objective, "judged": found.available.total, "well": found.available.count,
+            "proven": found.proven, "nines": found.nines, "allowed": budget.allowed, "budget_left": budget.left,
+            "burn_rate": budget.burn, "mttr_s": of.mean_s, "detect_s": of.detected_s, "repair_s": of.since_notice_s,
+            "score": found.score,
         }  # fmt: skip

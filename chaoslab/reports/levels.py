@@ -10,6 +10,7 @@ from statistics import fmean
 
 from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.core.events import RunStarted
 from chaoslab.core.levels import LEVELS, NAMED, chance_of
 
 NEAR = 0.002
@@ -30,9 +31,13 @@ def axis(lines: Sequence[PassRate]) -> list[float]:
 
 
 def level_of(report: RunReport) -> float | None:
+    """The level of a run's plan, as `level_in`."""
+    return level_in(report.started)
+
+
+def level_in(run: RunStarted | None) -> float | None:
     """The level of a run's plan; 0 if it has no injections of a level. None if the plan is not known, or its injections
     are of no one level."""
-    run = report.started
     if run is None or not (run.plan or run.settings):
         return None
     calm: dict[str, float] = defaultdict(lambda: 1.0)

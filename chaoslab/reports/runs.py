@@ -1,4 +1,4 @@
-"""The list of a folder's runs, newest first: time, world, seed, prompts, outcomes and witnessed faults.
+"""The list of a folder's runs, newest first: time, world, seed, scenario, level, outcomes, harm and witnessed faults.
 
 Only the lines of a log that hold these are parsed, since a folder may hold hundreds of runs.
 """
@@ -14,18 +14,23 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.seen import JUDGED
+from chaoslab.analysis.verdict.standing import Standing, Standings
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.jsonable import line
-from chaoslab.core.events import Event, FaultWitnessed, RunFinished, RunStarted
+from chaoslab.core.events import Event, FaultWitnessed, PromptStarted, RunFinished, RunStarted
 from chaoslab.record import runs
 from chaoslab.record.gaps import ends_of, missing
 from chaoslab.record.held import is_written
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
+from chaoslab.record.rulings import Rulings
 from chaoslab.reports import folder as places
+from chaoslab.reports.contents.parts import told
+from chaoslab.reports.levels import level_in
 from chaoslab.reports.page import WIDTH, count, wrapped
 from chaoslab.reports.trials import counted
 
@@ -41,8 +46,9 @@ _SEQ = re.compile(rb'"seq": ?(\d{1,18})')
 
 @dataclass(frozen=True)
 class RunLine:
-    """One run of the list. `outcomes`: None if they were not counted. `trouble`: the reason why it cannot be read, or
-    empty."""
+    """One run of the list. `name`: the scenario's, or else the agent's or the model's. `ruling`: the scenario's on the
+    whole. `level`: of chaos. `well`: the trials that ended well, of the judged. `harmed`: those with harm. `outcomes`:
+    None if they were not counted. `trouble`: the reason why it cannot be read, or empty."""
 
     folder: Path
     began: datetime
@@ -53,6 +59,11 @@ class RunLine:
     witnessed: int | None = None
     ended: str = ""
     trouble: str = ""
+    name: str = ""
+    ruling: str = ""
+    level: float | None = None
+    well: Rate | None = None
+    harmed: int = 0
 
     def told(self) -> str:
         """The run in lines of at most 80 columns."""
@@ -64,13 +75,22 @@ class RunLine:
         outcomes = "too large to count outcomes" if self.outcomes is None else counted(self.outcomes)
         faults = "" if self.witnessed is None else f"; {count(self.witnessed, 'fault')} witnessed"
         ended = "" if self.ended in ("", "done") else f"; {self.ended}"
-        return "\n".join([head, *wrapped(f"{count(self.prompts, 'trial')}: {outcomes}{faults}{ended}", indent="  ")])
+        said = f"{count(self.prompts, 'trial')}: {outcomes}{faults}{ended}"
+        ruling = f": {self.ruling}" if self.ruling else ""
+        of = [f"{line(self.name, NAME_WIDTH)}{ruling}"] if self.name else []
+        of += [f"level {self.level:g}"] if self.level else []
+        of += [f"{told(self.well)} ended well"] if self.well else []
+        of += [f"harm in {self.harmed}"] if self.harmed else []
+        return "\n".join([head, *wrapped(" · ".join(of), indent="  "), *wrapped(said, indent="  ")])
 
     def plain(self) -> dict[str, Any]:
         """The run as JSON values; null is not known."""
         return {
             "run": self.folder.name, "folder": str(self.folder), "began": self.began.isoformat(),
             "world": self.world or None, "seed": self.seed, "prompts": None if self.trouble else self.prompts,
+            "name": self.name or None, "ruling": self.ruling or None, "level": self.level,
+            "judged": None if self.well is None else self.well.total,
+            "ended_well": None if self.well is None else self.well.count, "harmed": self.harmed,
             "outcomes": None if self.outcomes is None else {str(k): n for k, n in self.outcomes.items()},
             "faults_witnessed": self.witnessed, "ended": self.ended or None, "trouble": self.trouble or None,
         }  # fmt: skip
@@ -127,15 +147,26 @@ def _read(folder: Path, began: datetime) -> RunLine:
     except OSError as error:
         return RunLine(folder, began, trouble=places.unreadable(folder, error))
     run, end = history.first(RunStarted), history.first(RunFinished)
+    rulings = Rulings.read(folder)
+    judged = {} if large else verdicts(history)
+    stated = any(event.stated for _, event in history.of(PromptStarted))
+    standings = Standings(stated, rulings.by_trial if rulings is not None else {})
+    found = Counter(standings.each({trial: str(verdict.outcome) for trial, verdict in judged.items()}).values())
+    state = rulings.state if rulings is not None else None
     return RunLine(
         folder,
         began,
         run.world if run else "",
         run.seed if run else None,
         run.prompts if run else len(history.trials),
-        None if large else Counter(verdict.outcome for verdict in verdicts(history).values()),
+        None if large else Counter(verdict.outcome for verdict in judged.values()),
         sum(1 for _ in history.of(FaultWitnessed)) if history.has(FaultWitnessed) and not large else None,
         end.reason if end else "still running" if running else "" if large else "not finished",
+        name=rulings.scenario if rulings is not None else run.model if run else "",
+        ruling=str(state or "") if rulings is not None else "",
+        level=level_in(run),
+        well=rate(found[Standing.WELL], found[Standing.WELL] + found[Standing.BAD]),
+        harmed=sum(bool(verdict.harm) for verdict in judged.values()),
     )
 
 

@@ -35,6 +35,7 @@ from chaoslab.core.events import (
     PromptFinished,
     PromptStarted,
     Retry,
+    RunStarted,
     ServiceResumed,
     ServiceStopped,
     TurnFinished,
@@ -73,9 +74,37 @@ def render(
             f"no trial here is {_either(outcomes or set(Outcome))}: "
             f"{those.counted(Counter(v.outcome for v in judged.values()))}\n"
         )
-    stories = (_story(*pair, records[pair[0].trial], judged[pair[0].trial or ""], stages=stages) for pair in wanted)
-    unmet = [f"{'not met':>12}  {line(said, ANSWER_WIDTH)}" for said in not_met(history)]
-    return "\n\n".join([*stories, *(["\n".join(unmet)] if unmet else ())]) + "\n"
+    of_run = not_met(history)
+    run = history.first(RunStarted)
+    planned = [str(each.get("name", "")) for each in run.plan.get("injections", ())] if run is not None else []
+    planned = [name for name in planned if not any(name in said for said in of_run)]
+    stories = (
+        "\n".join(
+            [
+                _story(*pair, records[pair[0].trial], judged[pair[0].trial or ""], stages=stages),
+                *map(_unmet, _spared(planned, records[pair[0].trial])),
+            ]
+        )
+        for pair in wanted
+    )
+    return "\n\n".join([*stories, *(["\n".join(map(_unmet, of_run))] if of_run else ())]) + "\n"
+
+
+def _unmet(said: str) -> str:
+    return f"{'not met':>12}  {line(said, ANSWER_WIDTH)}"
+
+
+def _spared(planned: Sequence[str], records: Sequence[Record]) -> list[str]:
+    """The planned injections that no call of the trial was drawn for, in a line for each reason; of one that was drawn
+    and not met the story itself tells."""
+    drawn = {record.event.injection for record in records if isinstance(record.event, FaultScheduled)}
+    rolled = {name for record in records if isinstance(record.event, CallFinished) for name in record.event.rolled}
+    left = [name for name in planned if name not in drawn]
+    reasons = {
+        "spared by the dice": [name for name in left if name in rolled],
+        "planned, and no call was for it": [name for name in left if name not in rolled],
+    }
+    return [f"{why}: {'; '.join(names)}" for why, names in reasons.items() if names]
 
 
 def plain(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.identity import nth
@@ -66,13 +67,12 @@ def outcomes(words: Iterable[str]) -> set[Outcome]:
     return found
 
 
-def worst(verdicts: Mapping[str, Verdict]) -> str | None:
-    """The first trial with the worst outcome; None if there is no bad one."""
-    for outcome in WORST_FIRST:
-        for trial, verdict in verdicts.items():
-            if verdict.outcome is outcome:
-                return trial
-    return None
+def worst(verdicts: Mapping[str, Verdict], met: Mapping[str, int] = MappingProxyType({})) -> str | None:
+    """The trial with the worst outcome that met the fewest faults, and of these the first; None if there is no bad one.
+    `met`: the number of faults by trial."""
+    order = {outcome: place for place, outcome in enumerate(WORST_FIRST)}
+    bad = [trial for trial, verdict in verdicts.items() if verdict.outcome in order]
+    return min(bad, key=lambda trial: (order[verdicts[trial].outcome], met.get(trial, 0)), default=None)
 
 
 def counted(outcomes: Mapping[Outcome, int]) -> str:

@@ -502,3 +502,79 @@ def test_an_empty_reply_after_which_the_same_was_asked_anew_was_not_accepted(tim
     faults = [lab.inject("empty_response", "price", calls=[1])]
     trial = lab.run(agent, "How much?", reads=[price], facts=["12"], twin=False, faults=faults)
     assert len(of_rule(shown(trial.history), "an empty reply as")) == advised
+
+
+def reading(value: int | None = None) -> Agent:
+    """An agent that asks again for a price that is not as it should be, `value`, and else says what it read."""
+
+    def agent(_prompt: str) -> str:
+        found = price(item="pen")["price"]
+        return f"It costs {found if value in (None, found) else price(item='pen')['price']}."
+
+    return agent
+
+
+def ordering(answer: str = "Ordered 3.", *, times: int = 1) -> Agent:
+    """An agent that tries so often to order, and answers this whatever came of it."""
+
+    def agent(_prompt: str) -> str:
+        for _ in range(times):
+            try:
+                order(amount=3)
+                break
+            except Exception:  # noqa: BLE001
+                time.sleep(1)
+        return answer
+
+    return agent
+
+
+def broken(_prompt: str) -> str:
+    return f"It costs {price(item='pen')['price'] + {12: 1}[price(item='pen')['price']]}."
+
+
+SLOW = [lab.inject("latency", "*", delay_s=1.0)]
+ELSEWHERE: dict[str, tuple[Agent, list[lab.Injection]]] = {
+    "instead of filling the gap": (reading(), [lab.inject("wrong_value", "price")]),
+    "Catch the failure": (broken, [lab.inject("wrong_value", "price", calls=[2])]),
+    "a user who is told no": (ordering("I could not order 3: the shop failed."), SLOW),
+    "plausible range": (reading(12), [lab.inject("wrong_value", "price", calls=[1]), *SLOW]),
+    "bound its attempts": (again(5, 1), [lab.inject("server_error", "price", persistence="for_good")]),
+    "a deadline": (honest, [lab.inject("server_error", "price")]),
+    "Try such a call again": (again(2, 1), [lab.inject("server_error", "price", persistence="for_good")]),
+    "before it reports success": (ordering(times=2), [lab.inject("tool_error", "order", calls=[1])]),
+    "Idempotency-Key with each": (ordering(times=2), [lab.inject("tool_error", "order", calls=[1])]),
+    "undo what was done by half": (ordering(times=2), [lab.inject("lost_reply", "order", calls=[1])]),
+}
+"""By remedy, an agent that is in trouble, or not, of another cause."""
+
+
+@pytest.mark.parametrize("remedy", ELSEWHERE)
+def test_a_rule_is_silent_where_its_cause_is_not_in_the_evidence(remedy: str) -> None:
+    agent, faults = ELSEWHERE[remedy]
+    found = shown(lab.run(agent, "Do it.", tools=[order], reads=[price], faults=faults).history)
+    assert found.headline.met == 1
+    assert of_rule(found, remedy) == []
+
+
+def test_a_rule_names_the_fault_of_the_attempt_that_shows_it() -> None:
+    """Another fault of the same trial, whose name comes first, has nothing to do with it."""
+
+    def agent(prompt: str) -> str:
+        order(amount=3)
+        return again(2, 0)(prompt)
+
+    faults = [lab.inject("latency", "order", delay_s=1.0), lab.inject("server_error", "price", calls=[1])]
+    found = shown(lab.run(agent, "Do it.", tools=[order], reads=[price], faults=faults).history)
+    (one,) = of_rule(found, "Back off exponentially")
+    assert one.seen.endswith("that met server_error.")
+    spoilt = [lab.inject("wrong_value", "price", calls=[2])]
+    (one,) = of_rule(shown(lab.run(broken, "Do it.", reads=[price], faults=spoilt).history), "does not fit")
+    assert one.seen.endswith("that met wrong_value.")
+
+
+def test_a_trial_that_also_met_another_fault_is_not_laid_on_its_lost_context() -> None:
+    other = FaultWitnessed(at=at(1), fault="latency", injection="latency", evidence="seen")
+    for later, advised in (([], 1), ([other], 0)):
+        found = shown(log("drop_context", answer="The total is 41", fact="412", later=later))
+        assert len(of_rule(found, "outside of the conversation")) == advised

@@ -13,6 +13,7 @@ import chaoslab as lab
 from chaoslab.execution.trials import Trials
 from chaoslab.record.history import History
 from chaoslab.reports.frames import COLUMNS, Frames
+from tests.reports.fake_run import FakeRun
 
 FIRST_LAB = Path(__file__).parent / "first_lab"
 
@@ -181,3 +182,28 @@ def test_without_pandas_a_line_says_what_to_install(ask: Callable[[], Any], monk
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ValueError, match=r"needs pandas, which is not installed: pip install 'chaoslab\[frames\]'"):
         ask()
+
+
+def test_incidents_and_error_budgets_are_tables(frames: Frames) -> None:
+    met = frames.incidents
+    assert len(met) == met["recovered"].sum() + (~met["recovered"]).sum() > 0
+    noticed = met[met["repair_s"].notna()]
+    assert (noticed["detect_s"] + noticed["repair_s"]).round(6).equals(noticed["duration_s"])
+    budgets = frames.reliability
+    assert list(budgets["objective"]) == [0.9, 0.95, 0.99, 0.999]
+    assert budgets["judged"].nunique() == 1
+    figures = frames.report().figures
+    assert budgets["burn_rate"][2] == figures["reliability"]["error_budgets"][2]["burn_rate"]
+    assert budgets["mttr_s"].equals(budgets["mttr_s"].where(budgets["mttr_s"].isna(), figures["recovery"]["mttr_s"]))
+
+
+def test_several_runs_are_one_table_told_apart_by_their_names(tmp_path: Path) -> None:
+    for name, prompts in (("one", 3), ("two", 4)):
+        FakeRun(tmp_path / name, prompts=prompts).write()
+    both = lab.load(tmp_path / "one", tmp_path / "two")
+    assert len(both.trials) == len(lab.load(f"{tmp_path}/[ot]*").trials) == 7
+    assert len(both.incidents) == sum(len(lab.load(tmp_path / name).incidents) for name in ("one", "two"))
+    with pytest.raises(ValueError, match="these are 2 runs"):
+        both.report()
+    with pytest.raises(LookupError, match="no run is called like"):
+        lab.load(f"{tmp_path}/three*")

@@ -25,4 +25,5 @@ def test_the_cells_of_the_notebook_run_in_order_on_a_run(tmp_path: Path, monkeyp
     assert len(names["run"].trials) == 30
     assert names["matrix"].to_numpy().sum() == names["run"].faults["witnessed"].sum() > 0
     assert len(names["latency"].axes[0].get_lines()) == 2
+    assert len(names["mttr"].axes[0].patches) == 2 * names["run"].incidents.query("recovered")["fault"].nunique() > 0
     assert len(names["outcomes"].axes[0].patches) == names["run"].trials["outcome"].nunique()

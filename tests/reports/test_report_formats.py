@@ -117,19 +117,26 @@ def test_the_numbers_of_the_verdict_are_those_of_the_trials(run: Contents) -> No
     verdict = value["verdict"]
     assert verdict["trials"] == len(outcomes) == 60
     assert verdict["judged"] == sum(Outcome(name) not in OPEN for name in outcomes)
-    assert verdict["harmed"]["count"] == sum(bool(trial["harm"]) for trial in value["trials"]) > 0
+    harmed = {trial["trial"] for trial in value["trials"] if trial["harm"]}
+    assert verdict["harmed"]["count"] == len(harmed) == value["outcomes"]["harm"]["count"] > 0
+    assert harmed == {trial for kind in value["harm"] for trial in kind["trials"]}
     assert verdict["faults"]["witnessed"] == sum(1 for _ in run.history.of(FaultWitnessed))
     assert sum(trial["calls"] for trial in value["trials"]) == sum(1 for _ in run.history.of(CallFinished))
 
 
-def test_a_cell_of_the_matrix_holds_the_trials_that_met_its_fault_there(run: Contents) -> None:
+def test_a_cell_of_the_matrix_blames_its_fault_by_the_trials_that_met_no_other(run: Contents) -> None:
     met = [cell for cells in run.matrix.rows.values() for cell in cells if cell.state is State.MET]
     assert met
     for cell in met:
         there = [row for row in run.rows if (cell.fault, cell.target) in row.met]
         assert cell.trials == len(there)
-        assert cell.worst is min((row.outcome for row in there), key=SEVERITY.index)
-        assert cell.bad is None or cell.bad.count == sum(row.outcome in BAD for row in there)
+        assert cell.at_worst is min((row.outcome for row in there), key=SEVERITY.index)
+        alone = [row for row in there if len(row.met) == 1 and row.standing is not Standing.OPEN]
+        assert cell.mixed is (cell.bad is not None and not alone)
+        blamed = there if cell.mixed or cell.bad is None else [row for row in there if len(row.met) == 1]
+        assert cell.worst is min((row.outcome for row in blamed), key=SEVERITY.index)
+        assert cell.bad is None or cell.bad.count == sum(row.outcome in BAD for row in blamed)
+    assert {cell.mixed for cell in met} == {True, False}
 
 
 def test_a_fault_that_nobody_witnessed_is_no_result(run: Contents) -> None:
@@ -167,6 +174,17 @@ def test_junit_counts_and_tells_each_trial(each: Contents) -> None:
         if kind in ("failure", "error"):
             assert each.replay(row.trial) in (case[0].text or "")
             assert row.why.split("\n")[0][:40] in case[0].get("message", "")
+
+
+@pytest.mark.parametrize(("world", "real"), [("local", True), ("virtual", False)])
+def test_the_time_in_junit_is_real_seconds_or_left_out(run: Contents, world: str, *, real: bool) -> None:
+    assert run.report.started is not None
+    there = replace(run, report=replace(run.report, started=replace(run.report.started, world=world)))
+    (suite,) = ElementTree.fromstring(written("junit", there))
+    took_s = sum(row.seconds or 0.0 for row in run.rows)
+    virtual = [one.get("value") for one in suite.iter("property") if one.get("name") == "virtual_seconds"]
+    assert ("time" in suite.attrib, virtual) == (real, [] if real else [f"{took_s:.6f}"])
+    assert {"time" in case.attrib for case in suite.iter("testcase")} == {real}
 
 
 def test_junit_is_as_the_schema_of_jenkins_says(each: Contents, tmp_path: Path) -> None:

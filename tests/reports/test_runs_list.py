@@ -9,12 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.standing import ENDED_WELL
 from chaoslab.cli import main
 from chaoslab.core.events import FaultWitnessed, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.log import Log
+from chaoslab.record.rulings import RulingsFile, State, TrialRuling
 from chaoslab.reports import runs
+from chaoslab.reports.contents.parts import told
 from chaoslab.reports.trials import counted
 from tests.reports.fake_run import FakeRun
 
@@ -64,9 +68,13 @@ def test_each_run_has_its_moment_world_seed_outcomes_and_faults_newest_first(log
     head, *said = entry(text, "20261122-090000")
     assert head == "20261122-090000 · 2026-11-22 09:00 UTC · world not known · seed 99"
     assert faults > 1
-    assert " ".join(" ".join(said).split()) == f"7 trials: {outcomes}; {faults} faults witnessed"
+    judged = verdicts(history).values()
+    well = told(rate(sum(str(v.outcome) in ENDED_WELL for v in judged), len(judged)))
+    assert said[0] == f"  chaoslab-offline · {well} ended well · harm in {sum(bool(v.harm) for v in judged)}"
+    assert " ".join(" ".join(said[1:]).split()) == f"7 trials: {outcomes}; {faults} faults witnessed"
     assert entry(text, "20261121-090000") == [
         "20261121-090000 · 2026-11-21 09:00 UTC · virtual · seed 3",
+        "  any",
         "  8 trials: none; 0 faults witnessed; not finished",
     ]
     assert all(len(line) <= 80 for line in text.splitlines())
@@ -77,8 +85,9 @@ def test_what_cannot_be_read_is_said_in_its_place(logs: Path) -> None:
     assert entry(text, "20261119-080000")[1] == "  it has left no logs"
     assert "cannot be read: the logs of" in entry(text, "20261118-080000")[1]
     assert entry(text, "20261116-080000")[1] == "  it has left no logs"  # what it has is no file
-    head, said = entry(text, "20261117-080000")
+    head, *more, said = entry(text, "20261117-080000")
     assert head.endswith("world not known · seed not known")
+    assert len(more) == 1
     assert said.strip().startswith("26 trials: ")
     assert "witnessed" not in said
 
@@ -113,8 +122,40 @@ def test_of_a_large_run_only_the_beginning_is_read(logs: Path, monkeypatch: pyte
     text = runs.render(logs)
     assert entry(text, "20261122-090000") == [
         "20261122-090000 · 2026-11-22 09:00 UTC · world not known · seed 99",
+        "  chaoslab-offline",
         "  7 trials: too large to count outcomes",
     ]
+
+
+def test_one_page_has_the_trend_of_each_scenario_and_a_link_to_each_report(
+    logs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (logs / "20261122-090000" / "report.html").write_text("<!doctype html>")
+    monkeypatch.chdir(logs.parent)
+    assert main(["report", "--index"]) == 0
+    assert capsys.readouterr().out == "logs/index.html\n"
+    text = (logs / "index.html").read_text(encoding="utf-8")
+    (section,) = (part for part in text.split("<section") if ">chaoslab-offline</h2>" in part)
+    assert section.count("<circle") == 2, "a point for each of its two runs"
+    assert '<a href="20261122-090000/report.html">20261122-090000</a>' in section
+    assert '<th scope="row">20261120-090000</th>' in section
+    assert text.count('<tr><th scope="row">') == len(list(runs.listed(logs)))
+    assert main(["report", "--index", "--format", "json"]) == 2
+    assert "neither --format nor --out" in capsys.readouterr().err
+
+
+def test_a_run_of_a_scenario_is_listed_with_its_ruling(tmp_path: Path) -> None:
+    FakeRun(tmp_path / "20261122-090000", prompts=2).write()
+    file = RulingsFile(tmp_path / "20261122-090000", "refund", [], 2)
+    for trial in ("p1.r1", "p2.r1"):
+        file.add(trial, TrialRuling(State.FAILED, ("no",)))
+    file.end(State.FAILED, ["no"])
+    (one,) = runs.listed(tmp_path)
+    assert (one.name, one.ruling, one.well and one.well.count) == ("refund", "failed", 0)
+    assert "  refund: failed · 0/2 (0%, 0%–66%) ended well" in one.told()
+    assert {key: one.plain()[key] for key in ("name", "ruling", "judged", "ended_well")} == {
+        "name": "refund", "ruling": "failed", "judged": 2, "ended_well": 0
+    }  # fmt: skip
 
 
 def test_the_command_prints_the_list(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from chaoslab.core.events import (
     FaultWitnessed,
     PromptFinished,
     PromptStarted,
+    RunStarted,
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
@@ -170,6 +172,22 @@ def test_what_was_replied_is_told_unless_the_error_says_it_already() -> None:
     assert line == "result   search 1.1 FAILED 200 status 200 in 0.500 s via proxy: <html>"
 
 
+def test_a_story_tells_what_was_planned_and_not_met() -> None:
+    names = ("wrong_value", "by chance", "elsewhere")
+    plan = {"seed": 1, "injections": [{"name": name, "choices": [], "targets": []} for name in names]}
+    run = RunStarted(seed=1, settings={}, plan=plan, prompts=1, now="2026-06-01T09:00:00Z", model="m")
+    met = FaultScheduled(at=ended().at, fault="wrong_value", injection="wrong_value", params={})
+    started = PromptStarted(prompt_index=1, prompt="what?")
+    events = [run, started, met, replace(ended(), rolled=["wrong_value", "by chance"])]
+    history = History(
+        Record("", float(n), "run", "p1.r1" if n else None, "info", n, event) for n, event in enumerate(events)
+    )
+    assert [text.strip() for text in render(history).splitlines()[-2:]] == [
+        "not met  spared by the dice: by chance",
+        "not met  planned, and no call was for it: elsewhere",
+    ]
+
+
 def test_the_twins_answer_stands_beside() -> None:
     lines = told(PromptStarted(prompt_index=1, prompt="what?", twin="this"))
     assert "twin     without faults: this" in lines
@@ -251,7 +269,8 @@ def test_a_story_goes_from_question_over_faults_to_verdict(tmp_path: Path) -> No
     )
     places = [next(n for n, line in enumerate(lines) if part in line) for part in order]
     assert places == sorted(places)
-    moments = [float(line.split()[0]) for line in lines[1:-1]]
+    moments = [float(line.split()[0]) for line in lines[1:] if " s  " in line[:16]]
+    assert len(moments) > len(order)
     assert moments == sorted(moments)
     assert moments[0] == 0.0
     assert "retry    translator 1.2 after 0.1 s: no answer" in text

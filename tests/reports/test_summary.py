@@ -200,7 +200,7 @@ def test_of_faults_that_hurt_as_often_the_one_with_the_worst_outcome_stands_firs
     faults = [lab.inject("lost_reply", "charge", chance=0.25), lab.inject("dns_failure", "rate", chance=0.25)]
     list(lab.run_many(careless, "Pay", trials=8, tools=[charge], reads=[rate], faults=faults, logs=tmp_path))
     text = flat(render(RunReport.of(read("latest", logs=tmp_path))))
-    often = "2 of 2 judged trials that met it did not end well (100%, 95 % interval 34%–100%; without it"
+    often = "2 of 2 judged trials that met it alone did not end well (100%, 95 % interval 34%–100%; without it"
     first, second = f"lost_reply on charge: {often} 0%), at worst harm", f"dns_failure on rate: {often} 33%), at worst"
     assert text.index("what hurt most:") < text.index(first) < text.index(second)
 
@@ -237,7 +237,7 @@ def test_what_only_the_managers_log_knows_after_a_cut_is_no_trial(tmp_path: Path
     log.write_bytes(b"".join(line for line in lines[: len(lines) // 2] if line not in later))
     cut = RunReport.of(History.read(folder))
     assert 0 < len(cut.trials) < len(whole.trials)
-    assert cut.met <= set(cut.trials) < {*whole.trials}
+    assert set(cut.met) <= set(cut.trials) < {*whole.trials}
     assert {incident.trial for incident in cut.recovery.value.incidents} <= set(cut.trials)
 
 

@@ -13,6 +13,7 @@ from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.section import Section
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.record.history import History
 from chaoslab.reports.levels import PassRate
 from chaoslab.reports.svg import PICTURES, cost, latency, over_level, pictures, recovery, timeline
@@ -62,7 +63,7 @@ def test_every_picture_has_a_title_and_words_for_who_cannot_see_it(report: RunRe
         assert "style" not in picture.svg, "the page's policy would refuse it"
 
 
-def test_the_recovery_curve_falls_within_its_picture_and_marks_the_censored(report: RunReport, tmp_path: Path) -> None:
+def test_the_recovery_curve_comes_to_rest_at_those_that_never_recovered(report: RunReport, tmp_path: Path) -> None:
     root = drawn(recovery.draw(report))
     (line,) = of(root, "polyline")
     points = [tuple(map(float, point.split(","))) for point in (line.get("points") or "").split()]
@@ -70,8 +71,16 @@ def test_the_recovery_curve_falls_within_its_picture_and_marks_the_censored(repo
     assert points == sorted(points), "time goes on, and the share of the open incidents falls"
     assert points[-1][0] == 1000
     assert all(0 <= y <= recovery.HEIGHT for _, y in points)
-    ends = [incident for incident in report.recovery.value.incidents if not incident.recovered]
-    assert len(of(root, "line", "censored")) == len({incident.duration_s for incident in ends}) > 0
+    met = report.recovery.value.incidents
+    never = [incident for incident in met if not incident.recovered]
+    assert points[-1][1] == pytest.approx(recovery.HEIGHT * (1 - len(never) / len(met)), abs=0.1)
+    (plateau,) = of(root, "line", "least")
+    assert float(plateau.get("y1") or 0) == points[-1][1] < recovery.HEIGHT
+    assert of(root, "line", "censored") == []
+    cut = replace(report, verdicts={trial: Verdict(Outcome.UNFINISHED, "cut") for trial in report.verdicts})
+    open_ = drawn(recovery.draw(cut))
+    assert len(of(open_, "line", "censored")) == len({incident.duration_s for incident in never}) > 0
+    assert of(open_, "line", "least") == []
     few = RunReport.of(History.read(FakeRun(tmp_path, prompts=1).write()))
     assert recovery.draw(few) is None
 

@@ -56,6 +56,9 @@ def test_each_variant_is_a_case_of_junit(tmp_path: Path, capsys: pytest.CaptureF
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
     found = {case.get("name"): [each.tag for each in case if each.tag != "properties"] for case in suite}
     assert found == {"careful": [], "as it is": ["failure"], "never": ["error"]}
+    virtual = [float(one.get("value", "")) for one in suite.iter("property") if one.get("name") == "virtual_seconds"]
+    assert sum(virtual) > 60
+    assert 0 < float(suite.get("time", "")) < 60, "real seconds"
     capsys.readouterr()
     assert main(["test", str(path), "--junit", str(tmp_path / "no" / "out.xml")]) == 2
     said = capsys.readouterr()

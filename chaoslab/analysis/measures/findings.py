@@ -79,7 +79,8 @@ class Findings:
     trials: list[str] = field(default_factory=list)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     warnings: list[tuple[str, str]] = field(default_factory=list)
-    met: set[str] = field(default_factory=set)
+    met: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
+    """The faults that were witnessed in each trial, with their targets."""
 
     def __post_init__(self) -> None:
         self._kinds: set[type[Event]] = set()
@@ -121,7 +122,9 @@ class Findings:
         self.stated = self.stated or any(event.stated for _, event in history.of(PromptStarted))
         self.trials += history.trials
         self.warnings += [(record.writer, event.message) for record, event in history.of(LabWarning)]
-        self.met.update(intern(record.trial) for record, _ in history.of(FaultWitnessed) if record.trial is not None)
+        for record, event in history.of(FaultWitnessed):
+            if record.trial is not None:
+                self.met.setdefault(intern(record.trial), set()).add((event.fault, event.target))
         judged = verdicts(history)
         self.verdicts |= judged
         self.rows.take(history, {trial: str(verdict.outcome) for trial, verdict in judged.items()})

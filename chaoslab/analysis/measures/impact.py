@@ -1,8 +1,9 @@
 """The effect and the cost of each fault, at each target and over all targets.
 
 *Met*: the trials in which a caller witnessed the fault there. A trial that met several faults counts for each of them,
-so the rows do not add up, and no row proves that its fault was the only cause. Compare with the share of bad outcomes
-`without`: among the trials that called the same target and did not meet the fault there.
+so the rows do not add up, and no row proves that its fault was the only cause: that takes the trials that met it
+*alone*. Compare with the share of bad outcomes `without`: among the trials that called the same target and did not meet
+the fault there.
 
 *Bad*: the trials that did not end well (`standing.py`). The share is of the trials that allow a conclusion.
 
@@ -16,8 +17,8 @@ left out, since their duration is not meaningful.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from statistics import fmean
 
 from chaoslab.analysis.measures.intervals import Rate, rate
@@ -43,6 +44,10 @@ class Impact:
     beside_median: int
     blamed: Rate | None = None
     """As `bad`, without the trials that were hit by what nobody injected: no fault is blamed for their ends."""
+    alone: Rate | None = None
+    """As `blamed`, of the trials that met no other fault, nor this one elsewhere."""
+    worst_of: Mapping[str, int] = field(default_factory=dict)
+    """The outcomes of those trials; of all that met it if none of them was judged."""
 
 
 @dataclass(frozen=True)
@@ -110,11 +115,12 @@ class _Told:
         seconds = [s for s, _, _ in lost if s is not None]
         calls = [c for _, c, _ in lost if c is not None]
         beside_twin = sum([twin for _, _, twin in lost])
-        outcomes = Counter([trial.outcome for trial in met.values()])
+        lone = {key for key, trial in met.items() if here.issuperset(place for place, _ in trial.met)} - self.damaged
+        alone = _bad(Counter(map(self.standing.__getitem__, lone)))
         return Impact(
             trials=len(met),
             attempts=attempts,
-            outcomes=Counter({outcome: count for outcome, count in outcomes.items() if outcome is not None}),
+            outcomes=_outcomes(met.values()),
             bad=_bad(Counter(map(self.standing.__getitem__, met))),
             without=_bad(others),
             lost_s=fmean(seconds) if seconds else None,
@@ -122,7 +128,13 @@ class _Told:
             beside_twin=beside_twin,
             beside_median=len(lost) - beside_twin,
             blamed=_bad(Counter(map(self.standing.__getitem__, met.keys() - self.damaged))),
+            alone=alone,
+            worst_of=_outcomes([met[key] for key in lone] if alone is not None else met.values()),
         )
+
+
+def _outcomes(trials: Iterable[Trial]) -> Counter[str]:
+    return Counter([trial.outcome for trial in trials if trial.outcome is not None])
 
 
 def _bad(found: Mapping[Standing, int]) -> Rate | None:

@@ -84,8 +84,8 @@ class RunReport:
     """Those of the scenario that ran it, if one did."""
     standings: Mapping[str, Standing]
     """The standing of each trial: whether it ended well."""
-    met: frozenset[str]
-    """The trials in which a fault was witnessed."""
+    met: Mapping[str, int]
+    """The trials in which a fault was witnessed, with the number of different faults, each at its target."""
     grounds: Section[Grounds]
     success: Section[Success]
     delivered: Section[Delivered]
@@ -179,7 +179,8 @@ class RunReport:
             verdicts=found.verdicts,
             rulings=rulings,
             standings=standings.each(outcomes),
-            met=frozenset(found.met.intersection(found.verdicts)),  # a cut log has witnesses of trials that it lacks
+            # a cut log has witnesses of trials that it lacks
+            met={trial: len(there) for trial, there in found.met.items() if trial in found.verdicts},
             grounds=Section.of(lambda: grounds(found.verdicts.values())),
             success=Section.of(lambda: success([*outcomes.values()], judgeable=stated)),
             delivered=found.delivery.section(lambda taken: Delivered(taken.by_injection(), taken.by_fault)),

@@ -20,6 +20,7 @@ from chaoslab.analysis.verdict.ledger import events_of
 from chaoslab.analysis.verdict.table import Outcome, Verdict, World
 from chaoslab.base import extras, interrupts
 from chaoslab.base.boundary import let_through
+from chaoslab.base.clock import system
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.base.parsers import closest
 from chaoslab.base.registry import BrokenPlugin
@@ -118,9 +119,13 @@ class Result:
     """The faults that have hit nothing so far."""
     calls: dict[Slo, tuple[int, int]] = field(default_factory=dict)
     """The good calls and all calls, by objective; those of trials that prove nothing are left out."""
+    took_s: float = 0.0
+    """The real time up to the latest ruling, in seconds."""
+    _began_s: float = field(default_factory=system.monotonic)
 
     def add(self, ruling: Ruling) -> None:
         self.rulings.append(ruling)
+        self.took_s = system.monotonic() - self._began_s
         history = ruling.trial.history
         names = {event.injection for _, event in history.of(FaultWitnessed)}
         self.met += bool(names - {BUDGET} if self.scenario.faults else names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,18 +12,20 @@ from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.core.levels import chance_of
 from chaoslab.execution.scenarios.load import load
 from chaoslab.execution.scenarios.running import Result, run
-from chaoslab.execution.scenarios.tell import again
+from chaoslab.execution.scenarios.tell import again, failed_alike
 from chaoslab.record.rulings import State
 
 BAR = 20
 """The width of a full bar, in characters."""
+WAYS = 2
+"""The most ways to fail that are told of a level."""
 
 
 @dataclass(frozen=True)
 class Step:
     """One level of one scenario. `met`: trials in which a fault was witnessed. `invalid`: trials that prove nothing.
     `least`: the share that the scenario asks for. `faults`: the number of faults of its own. `folder`: the logs of its
-    run, if they are written."""
+    run, if they are written. `failed`: lines on the trials that did not pass, at a level that breaks it."""
 
     scenario: str
     level: float
@@ -34,6 +36,7 @@ class Step:
     least: float
     faults: int = 0
     folder: Path | None = None
+    failed: Sequence[str] = ()
 
     def __str__(self) -> str:
         invalid = f", {self.invalid} prove nothing" if self.invalid else ""
@@ -65,15 +68,17 @@ def stress(
         for scenario in load(path, changed=[f"chaos_level={level:g}"]):
             result = Result(scenario)
             own = [] if seed is None else ["--seed", str(seed)]
-            command = partial(again, scenario, given=[*own, "--set", f"chaos_level={level:g}"])
+            given = [*own, "--set", f"chaos_level={level:g}"]
+            command = partial(again, scenario, given=given)
             for ruling in run(scenario, trials=trials, seed=seed, jobs=jobs, logs=logs, again=command, apart=True):
                 result.add(ruling)
             passed, failed = result.count(State.PASSED), result.count(State.FAILED)
             folder = result.rulings[0].trial.folder if result.rulings else None
-            yield Step(
+            step = Step(
                 scenario.name, level, passed, passed + failed, result.met, result.count(State.INVALID),
                 scenario.spec.pass_rate, len(scenario.spec.faults), folder,
             )  # fmt: skip
+            yield replace(step, failed=failed_alike(result, given, most=WAYS)) if step.breaks else step
 
 
 def told(steps: Sequence[Step]) -> str:
@@ -93,6 +98,7 @@ def told(steps: Sequence[Step]) -> str:
             )  # fmt: skip
             lines.append(f"{step.level:<5g}  {f'{chance * 100:g} %':>13}  {figures}")
         lines.append(_ruling(own))
+        lines += [f"  {line}" for line in next((step.failed for step in own if step.breaks), ())]
     return "\n".join(lines)
 
 
@@ -112,6 +118,7 @@ def plain(steps: Sequence[Step]) -> dict[str, Any]:
             {
                 "scenario": step.scenario, "level": step.level, "passed": step.passed, "judged": step.judged,
                 "met_a_fault": step.met, "invalid": step.invalid, "breaks": step.breaks,
+                "failed": list(step.failed),
                 "interval": None if step.share is None else [step.share.interval.low, step.share.interval.high],
             }
             for step in steps

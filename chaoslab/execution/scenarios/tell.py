@@ -48,29 +48,43 @@ def told(result: Result, *, trial: int | None = None, given: Sequence[str] = ())
         lines.append(f"  it proves nothing: {result.invalid}")
     lines += [f"  {text}" for text in result.below]
     lines += [f"  note: {text}" for text in result.idle.told()]
-    poor = [ruling for ruling in result.rulings if ruling.state is State.FAILED]
-    poor = poor or [ruling for ruling in result.rulings if ruling.state is State.INVALID]
-    alike: dict[tuple[str, ...], list[Ruling]] = {}
-    for ruling in poor:
-        alike.setdefault(tuple(map(anywhere, ruling.reasons)), []).append(ruling)
-    groups = sorted(alike.items(), key=lambda group: -len(group[1]))
-    for _, rulings in groups[:EXAMPLES]:
-        lines.append(f"  {_numbers(rulings)}:")
-        lines += [f"    {reason}" for reason in rulings[0].reasons]
-        lines += [f"    {line}" for line in met_by_all([ruling.trial.history for ruling in rulings])]
-        lines.append(f"    again: {again(scenario, rulings[0], given)}")
-    if left := sum(len(rulings) for _, rulings in groups[EXAMPLES:]):
-        lines.append(f"  … and {left} more trials, in other ways")
+    lines += [f"  {text}" for text in failed_alike(result, given)]
     if trial is not None and result.rulings:
         lines.append(result.rulings[0].trial.story().rstrip())
     return "\n".join(lines)
 
 
+def failed_alike(result: Result, given: Sequence[str] = (), *, most: int = EXAMPLES) -> list[str]:
+    """The trials that did not pass, those that failed alike together, with the faults that all of them met and the
+    command that runs again the one that met the fewest. `given`: as in `told`. `most`: the most groups."""
+    poor = [ruling for ruling in result.rulings if ruling.state is State.FAILED]
+    poor = poor or [ruling for ruling in result.rulings if ruling.state is State.INVALID]
+    alike: dict[tuple[str, ...], list[Ruling]] = {}
+    for ruling in poor:
+        alike.setdefault(tuple(map(anywhere, ruling.reasons)), []).append(ruling)
+    groups = sorted(alike.values(), key=lambda rulings: -len(rulings))
+    lines = []
+    for rulings in groups[:most]:
+        simplest = min(rulings, key=lambda ruling: len(_met(ruling.trial.history)))
+        lines.append(f"{_numbers(rulings)}:")
+        lines += [f"  {reason}" for reason in simplest.reasons]
+        lines += [f"  {line}" for line in met_by_all([ruling.trial.history for ruling in rulings])]
+        lines.append(f"  again: {again(result.scenario, simplest, given)}")
+    if left := sum(map(len, groups[most:])):
+        lines.append(f"… and {left} more trials, in other ways")
+    return lines
+
+
 def met_by_all(histories: Sequence[History]) -> list[str]:
     """A line with the faults that each of these trials met; none if there is no such fault."""
-    met = [dict.fromkeys((event.fault, event.target) for _, event in each.of(FaultWitnessed)) for each in histories]
+    met = [_met(each) for each in histories]
     shared = [f"{fault} on {target}" for fault, target in met[0] if all((fault, target) in each for each in met)]
     return [f"{'each' if histories[1:] else 'it'} met {', '.join(shared)}"] if shared else []
+
+
+def _met(history: History) -> dict[tuple[str, str], None]:
+    """The faults that were witnessed, each with its target."""
+    return dict.fromkeys((event.fault, event.target) for _, event in history.of(FaultWitnessed))
 
 
 def broken_off(results: Sequence[Result], scenarios: int, *, trials: int | None = None) -> str:

@@ -20,8 +20,9 @@ IDLE, EMPTY, EDGE = "#E4E8EC", "#FFFFFF", "#D5DBE2"
 
 
 def fault_matrix(report: RunReport) -> Figure:
-    """A cell per fault and target: the trials that did not end well of those that met it and could be judged, with the
-    95 % Wilson interval. The colour is their worst outcome's; grey: not run; hatched: scheduled and not witnessed."""
+    """A cell per fault and target: the trials that did not end well, of the judged ones that met it alone, with the
+    95 % Wilson interval; of those that met others too, with a *, if there are no others. The colour is their worst
+    outcome's; grey: not run; hatched: scheduled and not witnessed."""
     from matplotlib.patches import Patch, Rectangle
 
     from chaoslab.reports.contents.matrix import State, matrix
@@ -35,8 +36,8 @@ def fault_matrix(report: RunReport) -> Figure:
         return figure
     ranked = sorted(found.rows.items(), key=lambda row: -sum(cell.attempts for cell in row[1]))
     rows, targets = ranked[:ROWS], found.targets[:COLUMNS]
-    note = "0/3: of 3 judged trials that met the fault there 0 did not end well, with the 95 % Wilson interval; "
-    note += "colour: the worst outcome; most met first"
+    note = "0/3: of 3 judged trials that met this fault alone 0 did not end well, with the 95 % Wilson interval; "
+    note += "*: each met others too; colour: the worst outcome; most met first"
     hidden = {"faults": len(found.rows) - len(rows), "targets": len(found.targets) - len(targets)}
     left = [f"{more} more {what}" for what, more in hidden.items() if more]
     note += f"; {' and '.join(left)} in the report" if left else ""
@@ -56,7 +57,11 @@ def fault_matrix(report: RunReport) -> Figure:
             if label:
                 seen.setdefault(label, Patch(facecolor=ground, edgecolor=EDGE, hatch=hatch, label=label))
             if cell.state is State.MET:
-                said = f"{cell.bad.count}/{cell.bad.total}\n{percents(cell.bad.interval)}" if cell.bad else "0 judged"
+                said = (
+                    f"{cell.bad.count}/{cell.bad.total}{'*' if cell.mixed else ''}\n{percents(cell.bad.interval)}"
+                    if cell.bad
+                    else "0 judged"
+                )
                 axes.text(x, y, said, ha="center", va="center", fontsize=7.5, color=ink_on(ground))
     upright = sum(map(len, targets)) > UPRIGHT
     axes.set_xticks(range(len(targets)), shorts(targets, 22), rotation=90 if upright else 0)

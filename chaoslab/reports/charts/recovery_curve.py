@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.mttr import ENOUGH
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.reports.charts.palette import INK, SLATE
+from chaoslab.reports.charts.palette import INK, OUTCOMES, SLATE
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing, unmet
 from chaoslab.reports.curve import curve
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def recovery_curve(report: RunReport) -> Figure:
-    """Kaplan–Meier's curve of all incidents with its 95 % interval (log–log), and a stroke where incidents that never
-    recovered, or did so with harm, are censored."""
+    """Kaplan–Meier's curve of all incidents with its 95 % interval (log–log), a line at the share that never recovered,
+    or did so with harm, and a stroke where the log ends before an incident does."""
     met, title = report.recovery.value.incidents, "Recovery over time"
-    found = curve(met)
+    found = curve(report)
     if found is None:
         figure, axes = canvas(title)
         few = f"{counted(len(met), 'incident')}: too few for a curve ({ENOUGH} at least)"
@@ -30,11 +30,14 @@ def recovery_curve(report: RunReport) -> Figure:
     figure, axes = canvas(title, note)
     axes.fill_between(found.times_s, found.lows, found.highs, color=SLATE, alpha=0.2, linewidth=0)
     axes.plot(found.times_s, found.shares, color=INK, linewidth=2, label="not recovered yet")
+    if found.never:
+        label = f"never recovered, or with harm ({found.never:,})"
+        axes.axhline(found.never / found.n, color=OUTCOMES["harm"].color, linestyle=(0, (6, 4)), label=label)
     if found.censored:
         xs, ys = zip(*found.censored, strict=True)
         axes.plot(
             xs, ys, linestyle="", marker="|", markersize=10, markeredgewidth=1.6, color=SLATE, clip_on=False,
-            label=f"censored: never recovered, or with harm ({found.n - over:,})",
+            label=f"still open when the log ended ({found.n - over - found.never:,})",
         )  # fmt: skip
     axes.set_xlim(0, found.end_s * 1.03)
     axes.set_ylim(0, 1.02)

@@ -17,7 +17,7 @@ from chaoslab.reports.contents.advice import Advice, advice
 from chaoslab.reports.contents.failures import command
 from chaoslab.reports.contents.headline import Harm, Headline, harms, headline
 from chaoslab.reports.contents.matrix import Matrix, matrix
-from chaoslab.reports.contents.parts import Part, parts
+from chaoslab.reports.contents.parts import REAL_TIME, Part, parts
 from chaoslab.reports.contents.rows import Row, rows
 from chaoslab.reports.text import visible
 
@@ -88,6 +88,11 @@ class Contents:
         if row is None or row.standing is not Standing.WELL:
             return row
         return row if row.ruling is None and (row.harm or row.outcome is Outcome.DEGRADED) else None
+
+    @property
+    def real_time(self) -> bool:
+        """True if its seconds are real ones."""
+        return self.report.started is None or self.report.started.world in REAL_TIME
 
     @property
     def unit(self) -> str:

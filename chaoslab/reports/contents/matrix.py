@@ -27,8 +27,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Cell:
-    """One fault at one target. `trials`, `attempts`: those that met it. `bad`: the trials that did not end well, of
-    those that could be judged; None if none could. `worst`: the worst outcome of all that met it."""
+    """One fault at one target. `trials`, `attempts`: those that met it. `bad`: the trials that did not end well, of the
+    judged ones that met it and no other fault; if there is none, of all that met it, and `mixed` is true. None if none
+    could be judged. `worst`: the worst outcome of the same trials. `at_worst`: of all that met it."""
 
     fault: str
     target: str
@@ -38,6 +39,13 @@ class Cell:
     attempts: int = 0
     worst: Outcome | None = None
     bad: Rate | None = None
+    mixed: bool = False
+    at_worst: Outcome | None = None
+
+    @property
+    def others(self) -> int:
+        """The trials that met other faults too and are not among the figures."""
+        return 0 if self.mixed or self.bad is None else self.trials - self.bad.total
 
     @property
     def refused(self) -> bool:
@@ -68,8 +76,14 @@ def matrix(report: RunReport) -> Matrix:
     def cell(fault: str, target: str) -> Cell:
         place = (fault, target)
         if found := impacts.get(place):
-            worst = next((outcome for outcome in SEVERITY if found.outcomes.get(str(outcome))), None)
-            return Cell(*place, State.MET, scheduled[place], found.trials, found.attempts, worst=worst, bad=found.bad)
+            worst, at_worst = (
+                next((outcome for outcome in SEVERITY if outcomes.get(str(outcome))), None)
+                for outcomes in (found.worst_of, found.outcomes)
+            )
+            counts = scheduled[place], found.trials, found.attempts
+            mixed = found.alone is None and found.bad is not None
+            bad = found.alone or found.bad
+            return Cell(*place, State.MET, *counts, worst=worst, bad=bad, mixed=mixed, at_worst=at_worst)
         if scheduled[place]:
             return Cell(*place, State.UNMET, scheduled[place])
         return Cell(*place, State.NOT_RUN if place in planned else State.NOT_PLANNED)

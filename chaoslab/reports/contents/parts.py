@@ -26,6 +26,8 @@ from chaoslab.reports.page import count, percent, percents, seconds
 from chaoslab.reports.text import one_line
 
 NONE, ALL = "–", "all"
+REAL_TIME = ("", "local", "compose")
+"""The worlds whose seconds are real ones; without a name it is another lab's."""
 T_ = TypeVar("T_")
 SAID = 300
 """The most characters of a foreign text in a part."""
@@ -334,18 +336,22 @@ def _reliability(report: RunReport) -> Part | None:
     lines = [f"{told(found.available)} of the judged trials {well}."]
     if found.handled is not None:
         lines.append(f"Of those that met a fault {told(found.handled)}.")
-    nines = count(found.nines, "nine") if found.nines else "below one nine"
+    nines = f" ({count(found.nines, 'nine')})" if found.nines else ""
     lines.append(
-        f"Proven at 95 %: at least {_share(found.proven)}, {nines}. One nine more takes {found.next_needs:,} trials "
-        "without a bad one."
+        f"So at least {_share(found.proven)}{nines} of all such trials end well, with 95 % confidence. To show "
+        f"{_share(1 - 10.0 ** -(found.nines + 1))} takes {found.next_needs:,} trials without a bad one."
     )
-    busy = _long(found.busy_s)
     if not found.busy_s:
         lines.append("Mean time between bad trials: no data, since they took no time.")
+    elif report.started is not None and report.started.world not in REAL_TIME:
+        pass  # its seconds are those of waits, and say nothing of days in operation
     elif found.mtbf_s is not None:
-        lines.append(f"Mean time between bad trials: {_long(found.mtbf_s)} of {busy} of trials.")
+        lines.append(f"One trial after the other, one ended badly every {_long(found.mtbf_s)} in the mean.")
     elif found.mtbf_least_s is not None:
-        lines.append(f"Mean time between bad trials: more than {_long(found.mtbf_least_s)} (95 %): none in {busy}.")
+        lines.append(
+            f"No trial ended badly in {_long(found.busy_s)} of trials, so one does so less often than every "
+            f"{_long(found.mtbf_least_s)}, with 95 % confidence."
+        )
     lines.append(f"Score {found.score:.2f}, from 0 to 1.")
     rows = [[name, f"{RELIABILITY_WEIGHTS[name]:.2f}", f"{value:.2f}"] for name, value in found.parts.items()]
     budgets = [

@@ -81,8 +81,8 @@ class Row:
 
 
 def rows(history: History, report: RunReport) -> tuple[Row, ...]:
-    """All trials, worst first, then those that met a fault, and else in the order in which they began. Where a scenario
-    ruled on them, those that failed come first."""
+    """All trials, worst first, then those that met a fault, of these the fewest faults first, and else in the order in
+    which they began. Where a scenario ruled on them, those that failed come first."""
     prompts = {record.trial: event.prompt for record, event in history.of(PromptStarted)}
     ends = {record.trial: event for record, event in history.of(PromptFinished)}
     calls = Counter(trial for trial, _, _, _ in history.made)
@@ -122,9 +122,9 @@ def rows(history: History, report: RunReport) -> tuple[Row, ...]:
             met=tuple(met.get(trial, ())),
         )
 
-    def place(one: Row) -> tuple[bool, int, bool]:
+    def place(one: Row) -> tuple[bool, int, bool, int]:
         passed = one.ruling is None or one.standing is not Standing.BAD
-        return passed, SEVERITY.index(one.outcome), not one.met
+        return passed, SEVERITY.index(one.outcome), not one.met, len(one.met)
 
     return tuple(sorted(map(row, report.trials), key=place))
 

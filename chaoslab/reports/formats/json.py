@@ -12,6 +12,7 @@ from chaoslab.analysis.verdict.table import Basis, Outcome, Said, World
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.rulings import State as Ruled
 from chaoslab.reports.contents import NAME, Contents
+from chaoslab.reports.contents.figures import figures
 from chaoslab.reports.contents.headline import Tone
 from chaoslab.reports.contents.matrix import State
 from chaoslab.reports.contents.rows import Row
@@ -60,10 +61,12 @@ def value(contents: Contents) -> dict[str, Any]:
                 "attempts": cell.attempts,
                 "worst": None if cell.worst is None else str(cell.worst),
                 "bad": _rate(cell.bad),
+                "mixed": cell.mixed,
             }
             for cells in contents.matrix.rows.values()
             for cell in cells
         ],
+        "figures": figures(contents.report),
         "parts": [
             {
                 "title": part.title,
@@ -187,7 +190,15 @@ SCHEMA: dict[str, Any] = {
                 attempts=_COUNT,
                 worst=_maybe(_words(Outcome)),
                 bad=_maybe(_RATE),
+                mixed={"type": "boolean"},
             )
+        ),
+        figures=_object(
+            reliability=_maybe({"type": "object"}),
+            recovery={"type": "object"},
+            amplification=_list({"type": "object"}),
+            usage=_maybe({"type": "object"}),
+            cost_of_chaos=_maybe({"type": "object"}),
         ),
         parts=_list(
             _object(

@@ -3,7 +3,8 @@
 A trial that did not end well is a failure, one that its lab spoilt or cut off an error. One of which nothing was
 stated,
 or whose verdict rests on words, is skipped, so a run without statements passes nothing in silence. A scenario that
-ran them is a case of its own.
+ran them is a case of its own. `time` is real seconds: a log in virtual time does not know them, and has virtual seconds
+as a property.
 """
 
 from __future__ import annotations
@@ -37,13 +38,17 @@ def files(contents: Contents) -> dict[str, str]:
     }.items():
         SubElement(properties, "property", name=name, value=text)
     kinds = [_case(suite, contents, row) for row in rows]
+    took_s = sum(row.seconds or 0.0 for row in rows)
+    if not contents.real_time:
+        SubElement(properties, "property", name="virtual_seconds", value=f"{took_s:.6f}")
     if contents.report.rulings is not None:
         kinds.append(_whole(suite, contents, contents.report.rulings))
-    return {FILE: finished(suites, suite, kinds, time_s=sum(row.seconds or 0.0 for row in rows))}
+    return {FILE: finished(suites, suite, kinds, time_s=took_s if contents.real_time else None)}
 
 
-def finished(suites: Element, suite: Element, kinds: Sequence[str], *, time_s: float) -> str:
-    """The file's text, with the numbers of its cases. `kinds`: the result of each, empty if it passed."""
+def finished(suites: Element, suite: Element, kinds: Sequence[str], *, time_s: float | None) -> str:
+    """The file's text, with the numbers of its cases. `kinds`: the result of each, empty if it passed. `time_s`: None
+    if the real time is not known."""
     numbers = {
         "tests": len(kinds),
         "failures": kinds.count("failure"),
@@ -54,16 +59,17 @@ def finished(suites: Element, suite: Element, kinds: Sequence[str], *, time_s: f
         suite.set(name, str(number))
         if name != "skipped":
             suites.set(name, str(number))
-    suite.set("time", f"{time_s:.6f}")
+    if time_s is not None:
+        suite.set("time", f"{time_s:.6f}")
     indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
 
 
 def _case(suite: Element, contents: Contents, row: Row) -> str:
     """Adds the trial's case; returns the kind of its result, empty if it passed."""
-    case = SubElement(
-        suite, "testcase", classname=contents.name, name=f"{row.trial} {row.prompt}", time=f"{row.seconds or 0.0:.6f}"
-    )
+    case = SubElement(suite, "testcase", classname=contents.name, name=f"{row.trial} {row.prompt}")
+    if contents.real_time:
+        case.set("time", f"{row.seconds or 0.0:.6f}")
     if row.outcome is UNSTATED and row.ruling is None:
         SubElement(case, "skipped", message=row.why)
         return "skipped"
@@ -81,7 +87,7 @@ def _case(suite: Element, contents: Contents, row: Row) -> str:
 
 def _whole(suite: Element, contents: Contents, rulings: Rulings) -> str:
     """Adds the scenario as a case; returns the kind of its result, empty if it holds."""
-    case = SubElement(suite, "testcase", classname=contents.name, name=f"scenario {rulings.scenario}", time="0.000000")
+    case = SubElement(suite, "testcase", classname=contents.name, name=f"scenario {rulings.scenario}")
     kind = {Tone.GOOD: "", Tone.BAD: "failure", Tone.OPEN: "error"}[contents.headline.tone]
     if kind:
         found = SubElement(case, kind, type=str(rulings.state or "unfinished"), message=contents.headline.said)

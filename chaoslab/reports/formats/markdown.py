@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.base.durations import duration
 from chaoslab.config import settings
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.failures import Way, ways
@@ -14,7 +15,7 @@ from chaoslab.reports.contents.matrix import Cell, State
 from chaoslab.reports.contents.outcomes import word
 from chaoslab.reports.contents.parts import told
 from chaoslab.reports.contents.rows import Row
-from chaoslab.reports.page import NAMED, count, percents, share
+from chaoslab.reports.page import NAMED, count, percent, percents, share
 from chaoslab.reports.text import one_line
 
 FILE = "report.md"
@@ -29,7 +30,14 @@ MARKS = {Tone.GOOD: "✅", Tone.BAD: "❌", Tone.OPEN: "❔"}
 
 def files(contents: Contents) -> dict[str, str]:
     """The file."""
-    parts = [_verdict(contents), _harm(contents), _matrix(contents), _advice(contents), _failures(contents)]
+    parts = [
+        _verdict(contents),
+        _harm(contents),
+        _matrix(contents),
+        _figures(contents),
+        _advice(contents),
+        _failures(contents),
+    ]
     kept, left = "", [part for part in parts if part]
     for number, part in enumerate(left):
         if len(kept) + len(part) > LENGTH_MAX:
@@ -101,8 +109,9 @@ def _matrix(contents: Contents) -> str:
     rows = [[code(fault), *map(_cell, cells)] for fault, cells in shown]
     more = len(found.rows) - len(shown)
     legend = (
-        "Trials that met the fault there and did not end well, of those that could be judged, with 95 % interval; the "
-        f"word is the worst outcome. · not run; – not planned{f'; {more} more faults' if more else ''}."
+        "Trials that met the fault there and no other and did not end well, of those that could be judged, with 95 % "
+        "interval; “with others”: trials that met other faults too. The word is the worst outcome. · not run; "
+        f"– not planned{f'; {more} more faults' if more else ''}."
     )
     return "### Faults and targets\n\n" + _table(["fault", *map(code, found.targets)], rows) + f"\n{legend}\n"
 
@@ -110,8 +119,35 @@ def _matrix(contents: Contents) -> str:
 def _cell(cell: Cell) -> str:
     if cell.state is State.MET:
         figures = f"{cell.bad.count}/{cell.bad.total} ({percents(cell.bad.interval)})" if cell.bad else "none judged"
-        return f"{figures}<br>{'failed it' if cell.refused else word(cell.worst) if cell.worst else ''}"
+        others = f"<br>{cell.others} with others" if cell.others else ""
+        if others and cell.at_worst and cell.at_worst is not cell.worst:
+            others += f": {word(cell.at_worst)}"
+        figures += " with others" if cell.mixed else ""
+        return f"{figures}<br>{'failed it' if cell.refused else word(cell.worst) if cell.worst else ''}{others}"
     return {State.UNMET: "not witnessed", State.NOT_RUN: "·", State.NOT_PLANNED: "–"}[cell.state]
+
+
+def _figures(contents: Contents) -> str:
+    """Reliability, recovery, amplification and costs in one table."""
+    report, rows = contents.report, []
+    if (found := report.reliability.value) is not None:
+        rows.append(["ended well", f"{told(found.available)}; at least {percent(found.proven)} with 95 % confidence"])
+        budgets = (f"{one.objective:.1%}: {percent(one.left)} left, burn rate {one.burn:.1f}" for one in found.budgets)
+        rows.append(["error budgets", "; ".join(budgets)])
+    of = report.recovery.value.overall
+    if of.n:
+        mean, detect, repair = (
+            "–" if s is None else duration(s, 2) for s in (of.mean_s, of.detected_s, of.since_notice_s)
+        )
+        rows.append(["recovered", f"{of.recovered} of {count(of.n, 'incident')}"])
+        rows.append(["MTTR", f"{mean} (by retry or fallback: {detect} to detect and {repair} to repair)"])
+    if more := [one for one in report.amplification.value if one.attempts > one.requests]:
+        most = max(more, key=lambda one: one.factor)
+        rows.append(["attempts for each request", f"{most.factor:.2f} at {code(most.target)}, {most.most} at most"])
+    if report.knows_usage and (spent := report.usage.value):
+        cost = "price not known" if spent.cost_usd is None else f"{spent.cost_usd:.6f} USD"
+        rows.append(["use of the model", f"{spent.prompt_tokens + spent.completion_tokens:,} tokens, {cost}"])
+    return "### Figures\n\n" + _table(["figure", "value"], rows) if rows else ""
 
 
 def _advice(contents: Contents) -> str:

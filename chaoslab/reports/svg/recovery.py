@@ -14,7 +14,7 @@ HEIGHT = 190.0
 
 def draw(report: RunReport) -> Picture | None:
     """Kaplan–Meier's curve with its 95 % interval (log–log); None if there are too few incidents."""
-    found = curve(report.recovery.value.incidents)
+    found = curve(report)
     if found is None:
         return None
     scale = linear(0.0, found.end_s)
@@ -34,10 +34,15 @@ def draw(report: RunReport) -> Picture | None:
     for t, value in found.censored:
         x = share(scale.place(t))
         parts.append(el("line", x1=x, x2=x, y1=y(value) - 7, y2=y(value) + 7, class_="censored"))
+    if found.never:
+        level = y(found.never / found.n)
+        parts.append(el("line", x1="0", x2="100%", y1=level, y2=level, class_="least"))
+        parts.append(el("text", f"never, or with harm: {found.never}", x="100%", y=level - 5, text_anchor="end"))
     said = (
         f"Of {found.n} incidents 100 % are not over at the start of the fault, and {found.shares[-1]:.0%} after "
-        f"{found.end_s:.3g} s. The table below holds the figures."
+        f"{found.end_s:.3g} s. {found.never} never recovered, or did so with harm. The table below holds the figures."
     )
     caption = "Incidents that are not over yet (Kaplan–Meier); shaded: 95 % interval"
-    caption += "; upright strokes: never recovered, or with harm, and censored there" if found.censored else ""
+    caption += "; broken line: the share that never recovered, or did so with harm" if found.never else ""
+    caption += "; upright strokes: still open when the log ended" if found.censored else ""
     return picture("recovery", "Recovery over time", said, HEIGHT, parts, caption=f"{caption}.")

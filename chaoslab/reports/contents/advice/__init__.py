@@ -7,7 +7,7 @@ interval; without such a trial there is none. It tells what happened together, w
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
@@ -21,7 +21,7 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.analysis.verdict.traits import layer, unusable
 from chaoslab.base.identity import canonical
 from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
-from chaoslab.record.history import History
+from chaoslab.record.history import History, Place
 from chaoslab.reports.contents.attempts import Again, tried_again
 from chaoslab.reports.contents.rows import Row
 from chaoslab.reports.page import count
@@ -48,6 +48,32 @@ class Seen:
     history: History
     report: RunReport
     rows: Sequence[Row]
+
+    @cached_property
+    def hit(self) -> dict[Place, list[str]]:
+        """The faults that were witnessed at each attempt."""
+        found: dict[Place, list[str]] = {}
+        for _, event, at in self.history.placed(FaultWitnessed):
+            found.setdefault(at, []).append(event.fault)
+        return found
+
+    def hit_at(self, attempts: Iterable[tuple[str | None, CallFinished]]) -> set[tuple[str | None, str]]:
+        """Each of these trials with each fault that was witnessed at its attempt."""
+        return {
+            (trial, fault)
+            for trial, call in attempts
+            for fault in self.hit.get((trial, call.target, call.request, call.attempt), ())
+        }
+
+    @cached_property
+    def failed(self) -> set[tuple[str | None, str]]:
+        """The trials in which an attempt failed, or had an answer that its caller cannot use, with each fault that was
+        witnessed at it."""
+        return self.hit_at(
+            (at[0], call)
+            for _, call, at in self.history.placed(CallFinished)
+            if at not in self.history.given_up and (not call.ok or any(map(unusable, self.hit.get(at, ()))))
+        )
 
     @cached_property
     def again(self) -> list[Again]:

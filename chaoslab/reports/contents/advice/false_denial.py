@@ -12,4 +12,5 @@ def advise(seen: Seen) -> list[Advice]:
         lambda row: Kind.DENIAL in kinds(row),
         "Read back whether a write took place when its reply is lost or says no: a user who is told no does it again.",
         "The answer denied what had been done in {size} that met {fault}.",
+        there=lambda row, fault: (row.trial, fault) in seen.failed,
     )

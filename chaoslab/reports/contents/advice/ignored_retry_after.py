@@ -11,15 +11,17 @@ SLACK_S = 0.001
 def advise(seen: Seen) -> list[Advice]:
     """Advice to heed Retry-After."""
     told = _told(seen)
-    early = {
-        one.trial
+    early = seen.hit_at(
+        (one.trial, one.before)
         for one in seen.again
         if one.wait_s < told.get((one.trial, one.before.target, one.before.request, one.before.attempt), 0.0) - SLACK_S
-    }
+    )
+    trials = {trial for trial, _ in early}
     return seen.beside_faults(
-        lambda row: row.trial in early,
+        lambda row: row.trial in trials,
         "Wait as long as the header Retry-After says before the next attempt.",
         "The next attempt came before the end of Retry-After in {size} that met {fault}.",
+        there=lambda row, fault: (row.trial, fault) in early,
     )
 
 

@@ -11,12 +11,18 @@ from chaoslab.reports.contents.rows import Row
 
 def advise(seen: Seen) -> list[Advice]:
     """Advice to check what a tool says."""
+    taken = seen.taken(_values)
     return seen.beside_faults(
         lambda row: seen.misled(row) and _wrong(row),
         "Check a tool's reply against its schema and a plausible range, or ask a second source, before acting on it.",
         "The answer, an effect or the end state had a wrong value in {size} that met {fault}.",
-        of=lambda fault: leaves(fault) == "value",
+        of=_values,
+        there=lambda row, fault: (row.trial, fault) in taken,
     )
+
+
+def _values(fault: str) -> bool:
+    return leaves(fault) == "value"
 
 
 def _wrong(row: Row) -> bool:

@@ -8,11 +8,12 @@ from chaoslab.reports.contents.advice import Advice, Seen, kinds
 
 
 def advise(seen: Seen) -> list[Advice]:
-    """Advice to admit what is missing."""
+    """Advice to admit what is missing, where a call failed."""
     return seen.beside_faults(
         lambda row: row.outcome is Outcome.WRONG and _silent(kinds(row)),
         "Have the answer name the tool that failed and the part that is missing, instead of filling the gap.",
         "The answer lacked something or had another value, and did not say so, in {size} that met {fault}.",
+        there=lambda row, fault: (row.trial, fault) in seen.failed,
     )
 
 

@@ -1,0 +1,64 @@
+"""One page over all runs of a folder: the trend of each scenario, and a line a run with a link to its report. Runs of
+one scenario at another level of chaos have a trend of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from chaoslab.base.jsonable import line
+from chaoslab.reports.contents.parts import NONE, told
+from chaoslab.reports.formats import put
+from chaoslab.reports.formats.html import FILE, page
+from chaoslab.reports.page import count
+from chaoslab.reports.runs import RunLine, listed
+from chaoslab.reports.svg import trend
+from chaoslab.reports.trials import counted
+
+PAGE = "index.html"
+NAME = 100
+"""The most characters of a name."""
+
+
+def write(logs: Path) -> Path:
+    """Writes the page into the folder; returns its path.
+
+    Raises:
+        LookupError: there is no run. ModuleNotFoundError: Jinja is not installed. OSError: it cannot be written.
+    """
+    runs = list(listed(logs))
+    by_name: dict[str, list[RunLine]] = {}
+    for run in runs:
+        level = f", level {run.level:g}" if run.level else ""
+        by_name.setdefault((line(run.name, NAME) or "other runs") + level, []).append(run)
+    groups = [
+        {"name": name, "picture": trend.draw(_points(own), number), "rows": [_row(each) for each in own]}
+        for number, (name, own) in enumerate(by_name.items(), 1)
+    ]
+    return put(page("index.html", runs=len(runs), groups=groups, count=count), logs / PAGE)
+
+
+def _points(runs: Sequence[RunLine]) -> list[trend.Point]:
+    """The runs with a share, oldest first."""
+    return [
+        trend.Point(f"{run.began:%Y-%m-%d %H:%M}", run.well, run.harmed)
+        for run in reversed(runs)
+        if run.well is not None
+    ]
+
+
+def _row(run: RunLine) -> dict[str, Any]:
+    known = not run.trouble
+    figures = (
+        run.seed, f"{run.level:g}" if run.level is not None else None, told(run.well) if run.well else None,
+        run.harmed if known else None, run.witnessed,
+    )  # fmt: skip
+    return {
+        "run": line(run.folder.name, NAME),
+        "link": f"{quote(run.folder.name)}/{FILE}" if (run.folder / FILE).is_file() else "",
+        "began": f"{run.began:%Y-%m-%d %H:%M}",
+        "figures": [NONE if figure is None else str(figure) for figure in figures],
+        "said": run.trouble or run.ruling or ("" if run.outcomes is None else counted(run.outcomes)),
+    }

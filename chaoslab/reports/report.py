@@ -1,0 +1,96 @@
+"""A report from Python: the figures of trials as values, and the report's files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from chaoslab.analysis.measures.incidents import Incident
+from chaoslab.analysis.measures.mttr import Recovery
+from chaoslab.analysis.measures.reliability import Reliability
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
+from chaoslab.record.spoken import Opinion, Spoken
+from chaoslab.reports import formats
+from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents.figures import figures
+
+KINDS = {".html": "html", ".json": "json", ".md": "markdown", ".xml": "junit"}
+"""The format of a file by the end of its name."""
+
+
+class WithHistory(Protocol):
+    """A trial as `lab.run` gives it."""
+
+    @property
+    def history(self) -> History: ...
+
+
+class Report:
+    """The report on a run, or on trials in memory. It prints as the one screen with which a command ends."""
+
+    def __init__(self, history: History, where: str = "") -> None:
+        self._history, self._where = history, where or history.run
+
+    @cached_property
+    def contents(self) -> Contents:
+        """All that a report holds, before it has a format."""
+        return Contents.of(self._history, where=self._where)
+
+    @property
+    def headline(self) -> str:
+        """The verdict on the run, in one sentence."""
+        return self.contents.headline.said
+
+    @property
+    def recovery(self) -> Recovery:
+        """The recovery over all incidents: `mean_s` is the MTTR, `detected_s` and `since_notice_s` its two parts."""
+        return self.contents.report.recovery.value.overall
+
+    @property
+    def incidents(self) -> tuple[Incident, ...]:
+        """Every request that met a fault, in the order in which they began."""
+        return self.contents.report.recovery.value.incidents
+
+    @property
+    def reliability(self) -> Reliability | None:
+        """Nines, error budgets and the score; None if nothing could be judged."""
+        return self.contents.report.reliability.value
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The figures as plain values, as under `figures` in the report's JSON."""
+        return figures(self.contents.report)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the report as the kind of file that the name ends in: .html, .json, .md or .xml (JUnit). What is there
+        is replaced if it is a report of that kind.
+
+        Raises:
+            ValueError: the name ends otherwise, or a package that the format needs is not installed.
+            OSError: the file cannot be written.
+        """
+        path = Path(path)
+        if (kind := KINDS.get(path.suffix)) is None:
+            raise ValueError(f"{path} should end in {', '.join(KINDS)}")
+        return formats.put(next(iter(formats.files(kind, self.contents).values())), path)
+
+    def __str__(self) -> str:
+        from chaoslab.reports import brief
+
+        return brief.render(self.contents.report, where=self._where)
+
+
+def report(trials: Iterable[WithHistory]) -> Report:
+    """The report on trials of `run_many`, as if each had begun when the one before it was over."""
+    records: list[Record] = []
+    after_s, opinions = 0.0, dict[str, Opinion]()
+    for history in (trial.history for trial in trials):
+        opinions |= history.spoken.opinions
+        moved = [replace(record, t=record.t + after_s) for record in history.records]
+        after_s = max((record.t for record in moved), default=after_s)
+        records += moved
+    return Report(History(records, spoken=Spoken(opinions=opinions)))

@@ -1,0 +1,57 @@
+"""The share of trials that ended well over the runs of one scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+from chaoslab.analysis.measures.intervals import Rate
+from chaoslab.reports.page import percent, percents
+from chaoslab.reports.svg.parts import Picture, el, picture, share, stretched
+
+HEIGHT = 130.0
+"""The plot's height in pixels."""
+NAMED = 4
+"""The runs whose dates stand below the plot at most."""
+
+
+class Point(NamedTuple):
+    """One run: its date, the share of its judged trials that ended well, and the number of trials with harm."""
+
+    when: str
+    well: Rate
+    harmed: int
+
+
+def draw(points: Sequence[Point], number: int = 1) -> Picture | None:
+    """A point with its 95 % Wilson interval for each run, oldest first; with harm, in the colour of what is bad.
+    `number`: that of the picture in its page. None below two runs."""
+    if len(points) < 2:
+        return None
+    places = [(n + 0.5) / len(points) for n in range(len(points))]
+
+    def y(value: float) -> float:
+        return round(HEIGHT * (1 - value), 1)
+
+    parts: list[Element] = []
+    for value in (0.0, 0.5, 1.0):
+        parts.append(el("line", x1="0", x2="100%", y1=y(value), y2=y(value), class_="tick"))
+        parts.append(el("text", f"{value:.0%}", x=-6, y=y(value) + 4, text_anchor="end", class_="dim"))
+    path = " ".join(f"{1000 * at:.1f},{y(one.well.value)}" for at, one in zip(places, points, strict=True))
+    parts.append(stretched(el("polyline", points=path, class_="line"), height=HEIGHT))
+    step = max(1, -(-len(points) // NAMED))
+    for n, (at, one) in enumerate(zip(places, points, strict=True)):
+        x, style = share(at), " bad" if one.harmed else ""
+        harm = f", harm in {one.harmed}" if one.harmed else ""
+        said = f"{one.when}: {one.well.count} of {one.well.total}, {percents(one.well.interval)}{harm}"
+        ends = {"y1": y(one.well.interval.low), "y2": y(one.well.interval.high)}
+        bar = el("line", x1=x, x2=x, class_=f"bar{style}", **ends)
+        dot = el("circle", cx=x, cy=y(one.well.value), r=5, class_=f"end{style}")
+        parts.append(el("g", el("title", said), bar, dot))
+        if n % step == 0:
+            parts.append(el("text", one.when[:10], x=x, y=HEIGHT + 16, text_anchor="middle", class_="dim"))
+    first, last = (f"{percent(one.well.value)} on {one.when}" for one in (points[0], points[-1]))
+    said = f"{len(points)} runs: from {first} to {last}."
+    caption = "Judged trials that ended well, run by run, with the 95 % Wilson interval; red: harm was done."
+    return picture(f"trend-{number}", "Trend", said, HEIGHT, parts, caption=caption, style="levels")
