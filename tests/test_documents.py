@@ -167,9 +167,8 @@ def test_the_rooms_are_those_of_the_import_contract() -> None:
     assert drawn == rooms
 
 
-def test_the_readme_names_every_fault_under_its_family() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| (\w+) \| (`.*) \|$", text, flags=re.MULTILINE))
+def test_the_page_of_the_faults_names_every_one_under_its_family() -> None:
+    rows = dict(re.findall(r"^\| (\w+) \| (\[`.*) \|$", MADE["faults.md"], flags=re.MULTILINE))
     named = {fault: family for family in rows for fault in re.findall(r"`(\w+)`", rows[family])}
     for fault, module in registry.bundled("faults").items():
         assert named.get(fault) == module.split(".")[-2], fault

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from chaoslab.cli import main
+from chaoslab.execution.scenarios.new_project import repository, workflow
 from tests.cli_parts import chaoslab
 
 Said = pytest.CaptureFixture[str]
@@ -33,8 +35,6 @@ def test_a_new_project_passes_and_its_naive_agent_fails(tmp_path: Path) -> None:
 
 
 def test_the_test_of_a_new_project_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import subprocess
-
     assert main(["init", str(tmp_path / "mine")]) == 0
     monkeypatch.chdir(tmp_path / "mine")
     for text, code in (("careful)", 0), ("naive)", 1)):
@@ -69,6 +69,33 @@ def test_the_workflow_runs_what_the_project_holds_and_no_more(tmp_path: Path) ->
         steps = re.findall(r"- run: (.+)", (tmp_path / name / ".github" / "workflows" / "chaos.yml").read_text())
         assert steps[1:] == runs
         assert steps[0].endswith(" pytest") is ("pytest" in runs)
+
+
+@pytest.mark.parametrize(
+    ("origin", "remote", "address"),
+    [
+        ("", "", ""),  # from an index
+        ('{"url": "https://x.org/c", "vcs_info": {"vcs": "git", "commit_id": "abc"}}', "", "git+https://x.org/c@abc"),
+        ('{"url": "file://FOLDER", "dir_info": {}}', "https://me:token@x.org/c.git", "git+https://x.org/c.git"),
+        ('{"url": "file://FOLDER", "dir_info": {}}', "", None),
+    ],
+)
+def test_the_workflow_installs_chaoslab_from_where_this_one_came(
+    origin: str, remote: str, address: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "chaoslab-0.1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: chaoslab\nVersion: 0.1.0\n")
+    if origin:
+        (folder / "direct_url.json").write_text(origin.replace("FOLDER", str(tmp_path)))
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    if remote:
+        subprocess.run(["git", "-C", str(tmp_path), "remote", "add", "origin", remote], check=True)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert repository() == address
+    step = next(line for line in workflow(address, test=False).splitlines() if "pip install" in line)
+    assert ("$CHAOSLAB" in step) is (address != "")
+    assert (f"CHAOSLAB: {address}\n" in workflow(address, test=False)) is bool(address)
 
 
 def test_nothing_is_overwritten(tmp_path: Path, capsys: Said) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from chaoslab.execution.scenarios import example
 from chaoslab.execution.scenarios.spec import DOTTED
@@ -59,20 +62,55 @@ on: [push, pull_request]
 jobs:
   chaos:
     runs-on: ubuntu-latest
-    steps:
+{repository}    steps:
       - uses: actions/checkout@v4
       - uses: actions/setup-python@v5
-        with: {python-version: "3.13"}
-      - run: pip install "chaoslab[virtual,scenarios,charts]" pytest
+        with: {{python-version: "3.13"}}
+      - run: pip install "chaoslab[virtual,scenarios,charts]{place}" pytest
       - run: chaoslab test
       - run: pytest
       - uses: actions/upload-artifact@v4   # the reports: one HTML file for each scenario
         if: always()
-        with: {name: chaos-reports, path: logs}
+        with: {{name: chaos-reports, path: logs}}
 """
 
 WITHOUT_TEST = WORKFLOW.replace('" pytest\n', '"\n').replace("      - run: pytest\n", "")
 """The workflow of a project with the user's own agent, which has no test of ours."""
+REPOSITORY = """\
+    env:
+      CHAOSLAB: {address}
+"""
+UNKNOWN = "${{ vars.CHAOSLAB }}   # a variable of your repository: git+https:// and the address of chaoslab's"
+
+
+def repository() -> str | None:
+    """The address by which pip installs this chaoslab elsewhere: empty if an index has it, None if nobody knows."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        origin = json.loads(distribution("chaoslab").read_text("direct_url.json") or "{}")  # PEP 610
+    except (PackageNotFoundError, ValueError):
+        return None
+    if "vcs_info" in origin:
+        return f"{origin['vcs_info']['vcs']}+{origin['url']}@{origin['vcs_info']['commit_id']}"
+    url = str(origin.get("url", ""))
+    if not url.startswith("file:"):
+        return url
+    asked = ["git", "-C", unquote(urlsplit(url).path), "remote", "get-url", "origin"]
+    try:
+        found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    parts = urlsplit(found)
+    # The remote's address may hold a name and a token.
+    return f"git+{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.scheme == "https" else None
+
+
+def workflow(address: str | None, *, test: bool) -> str:
+    """The CI job. `address`: of chaoslab, as `repository` returns it. `test`: there is a test for pytest."""
+    text = WORKFLOW if test else WITHOUT_TEST
+    known = REPOSITORY.format(address=UNKNOWN if address is None else address)
+    return text.format(repository="" if address == "" else known, place="" if address == "" else " @ $CHAOSLAB")
 
 
 def files(folder: Path, agent: str | None) -> Mapping[Path, str]:
@@ -91,7 +129,7 @@ def files(folder: Path, agent: str | None) -> Mapping[Path, str]:
             agent=OWN.format(module=module) if agent is None else THEIRS.format(agent=agent),
             faults=FAULTS if agent is None else NO_FAULTS,
         ),
-        folder / ".github" / "workflows" / "chaos.yml": WORKFLOW if agent is None else WITHOUT_TEST,
+        folder / ".github" / "workflows" / "chaos.yml": workflow(repository(), test=agent is None),
     }
     if agent is None:
         made[folder / f"{module}.py"] = Path(example.__file__).read_text(encoding="utf-8")
