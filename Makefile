@@ -30,7 +30,7 @@ HERE := $(dir $(lastword $(MAKEFILE_LIST)))
 	@touch $@
 
 .venv/demo: .venv/venv pyproject.toml
-	@echo "installing into .venv what a demonstration needs (once, about ten seconds)"
+	@echo "installing into .venv what a demonstration needs (once, about half a minute)"
 	@$(call INSTALL,-e '.[virtual]')
 	@touch $@
 

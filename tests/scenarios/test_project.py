@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import main
+from chaoslab.execution.scenarios.agent_tools import tools_of
+from chaoslab.execution.scenarios.load import load
 from chaoslab.execution.scenarios.new_project import repository, workflow
 from tests.cli_parts import chaoslab
 
@@ -21,6 +24,7 @@ def test_a_new_project_passes_and_its_naive_agent_fails(tmp_path: Path) -> None:
     made = chaoslab(tmp_path, "init", "mine")
     assert (made.returncode, made.stderr) == (0, "")
     assert made.stdout.splitlines()[-1] == "next: cd mine; chaoslab test; pytest"
+    assert ("note: set the variable CHAOSLAB" in made.stdout) is (repository() is None)
     folder = tmp_path / "mine"
     assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == {
         "refund.chaos.yaml", "support_agent.py", "test_chaos.py", ".github/workflows/chaos.yml",
@@ -55,20 +59,85 @@ def test_ones_own_agent_is_named_in_the_scenario(tmp_path: Path, capsys: Said) -
     (tmp_path / "mine" / "shop").mkdir()
     (tmp_path / "mine" / "shop" / "agent.py").write_text("def answer(prompt):\n    return prompt\n")
     assert main(["check", str(tmp_path / "mine")]) == 0
+    assert "note: shop.agent:answer: there is no module 'shop'\n" in capsys.readouterr().out
     assert main(["init", str(tmp_path / "other"), "--agent", "shop.agent"]) == 2
     assert "--agent shop.agent should be module:name, as in shop.agent:answer\n" in capsys.readouterr().err
     assert not (tmp_path / "other").exists()
 
 
+SHOP = """
+from shop import mail
+from shop.tools import get_order as look, pay
+
+
+def answer(prompt):
+    price = look(17)["price"]
+    try:
+        said = pay(17, price)
+    except TimeoutError:
+        said = pay(17, price)
+    return mail.send("ana", said)
+"""
+
+
+def test_a_scenario_for_ones_own_agent_runs_and_finds_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    (shop / "agent.py").write_text(SHOP)
+    (shop / "tools.py").write_text("def get_order(n): return {'price': 3}\ndef pay(n, sum): return 'paid'\n")
+    (shop / "mail.py").write_text("def send(to, text):\n    return text\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "chaos", "--agent", "shop.agent:answer", "--prompt", "Refund 17."]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[:3] == ["chaos/answer.chaos.yaml", "chaos/test_chaos.py", ".github/workflows/chaos.yml"]
+    assert said[-1] == "next: chaoslab test chaos; python -m pytest chaos"
+    (made,) = load(tmp_path / "chaos" / "answer.chaos.yaml")
+    assert sorted(made.functions) == ["get_order", "pay", "send"]
+    assert [each.targets for each in made.faults] == [("pay",), ("get_order",)]
+    ast.parse((tmp_path / "chaos" / "test_chaos.py").read_text())
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert main(["test", "chaos"]) == 1
+    assert "harm: pay twice" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("source", "changes", "reads"),
+    [
+        ("def pay(n): ...\ndef run(p):\n    return pay(1)", ["pay"], []),
+        (
+            "from os import getcwd\ndef pay(n): ...\ndef _do(n):\n    return pay(n)\nasync def run(p):\n    _do(1)",
+            [],
+            [],
+        ),
+        ("def pay(n): ...\ndef help(n): ...\nTOOLS = {'pay': pay}\ndef run(p):\n    help(TOOLS)", ["pay"], []),
+        (
+            "@tool\ndef read_mail(): ...\nbot = make(tools=[read_mail])\ndef run(p):\n    return bot(p)",
+            [],
+            ["read_mail"],
+        ),
+        ("class Bot:\n    def run(self, p):\n        return pay(p)\ndef pay(n): ...\nrun = Bot().run", ["pay"], []),
+        ("import json\ndef run(p):\n    return json.dumps(run.__name__)", [], []),
+    ],
+)
+def test_the_tools_of_an_agent_are_read_from_its_source(
+    source: str, changes: list[str], reads: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "bot.py").write_text(source)
+    found = tools_of("bot:run", [tmp_path])
+    assert (found.changes, found.reads) == ([f"bot:{each}" for each in changes], [f"bot:{each}" for each in reads])
+
+
 def test_the_workflow_runs_what_the_project_holds_and_no_more(tmp_path: Path) -> None:
     for name, options, runs in (
-        ("mine", (), ["chaoslab test", "pytest"]),
+        ("mine", (), ["chaoslab test", "python -m pytest"]),
         ("own", ("--agent", "a:b"), ["chaoslab test"]),
     ):
         assert main(["init", str(tmp_path / name), *options]) == 0
         steps = re.findall(r"- run: (.+)", (tmp_path / name / ".github" / "workflows" / "chaos.yml").read_text())
         assert steps[1:] == runs
-        assert steps[0].endswith(" pytest") is ("pytest" in runs)
+        assert steps[0].endswith(" pytest") is (len(runs) == 2)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from chaoslab.execution.scenarios.load import load
 from chaoslab.execution.scenarios.located import ScenarioError
 from chaoslab.execution.scenarios.modules import modules_of
 from chaoslab.execution.scenarios.running import imported
-from chaoslab.execution.scenarios.sources import function_name
+from chaoslab.execution.scenarios.sources import function_name, lost
 
 SHOP = """\
 import logging
@@ -171,3 +171,24 @@ def test_what_a_check_lets_pass_an_import_finds(tmp_path: Path) -> None:
     (scenario,) = load(tmp_path / "a.chaos.yaml")
     with modules_of(tmp_path):
         assert [each.__name__ for each in imported(scenario)[1]["reads"]] == ["refund"]
+
+
+@pytest.mark.parametrize(
+    ("dotted", "module", "name"),
+    [
+        ("httpx._nope:x", "there is no module 'httpx._nope'", None),
+        ("json.decoder:nope", "", "decoder.py has no 'nope'"),
+        ("json:loads", "", "loads"),
+        ("httpx:Nope", "", None),  # its names come from stars
+        ("six.moves.urllib:x", "", None),  # its modules are no files
+        ("os.path:join", "", None),
+        ("__main__:x", "", None),
+    ],
+)
+def test_what_an_installed_package_has_is_read_without_importing_it(dotted: str, module: str, name: str | None) -> None:
+    assert lost(dotted, []) == module
+    try:
+        found = function_name(dotted, [])
+    except LookupError as error:
+        found = str(error.args[0])
+    assert found == name
