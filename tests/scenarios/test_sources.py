@@ -91,7 +91,8 @@ def test_a_function_of_a_package_is_found_where_the_package_has_it_from(tmp_path
     with pytest.raises(LookupError, match=r"__init__\.py has no 'second'"):
         function_name("shop:second", folders)
     assert function_name("nowhere:refund", folders) is None
-    assert function_name("json:refund", folders) is None
+    with pytest.raises(LookupError, match=r"__init__\.py has no 'refund'"):
+        function_name("json:refund", folders)
 
 
 def test_a_function_that_is_given_another_name_is_not_known(tmp_path: Path) -> None:

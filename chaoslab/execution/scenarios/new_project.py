@@ -111,7 +111,7 @@ jobs:
         with: {{name: chaos-reports, path: logs}}
 """
 
-WITHOUT_TEST = WORKFLOW.replace('" pytest\n', '"\n').replace("      - run: pytest\n", "")
+WITHOUT_TEST = WORKFLOW.replace('" pytest\n', '"\n').replace("      - run: python -m pytest\n", "")
 """The workflow of a project with the user's own agent, which has no test of ours."""
 REPOSITORY = """\
     env:

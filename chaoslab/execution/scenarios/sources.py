@@ -55,10 +55,9 @@ def lost(dotted: str, folders: Sequence[Path]) -> str:
     first, *inner = module.split(".")
     there = [folder for folder in folders if (folder / first).is_dir() or (folder / f"{first}.py").is_file()]
     if not there:
-        try:
-            spec = importlib.util.find_spec(first)
-        except ValueError:  # a module of the process that has no file, such as __main__
+        if first == "__main__":
             return ""
+        spec = importlib.util.find_spec(first)
         if spec is None:
             return f"there is no module '{first}'"
         source = source_of(first, ()) if inner else None
@@ -147,10 +146,7 @@ def source_of(module: str, folders: Sequence[Path]) -> Source | None:
     for folder in [] if first in sys.stdlib_module_names else folders:
         if (folder / first).is_dir() or (folder / f"{first}.py").is_file():
             return _file(folder.joinpath(first, *inner))
-    try:
-        spec = importlib.util.find_spec(first)
-    except ValueError:
-        return None
+    spec = importlib.util.find_spec(first) if first != "__main__" else None
     if spec is None or not spec.origin or not spec.origin.endswith(".py"):
         return None
     return _file((Path(spec.origin).parent if spec.submodule_search_locations else Path(spec.origin)).joinpath(*inner))
