@@ -20,21 +20,23 @@ SETTINGS = $(foreach name,$(filter-out PYTHON,$(GIVEN)),'$(name)=$(subst ','\'',
 
 HERE := $(dir $(lastword $(MAKEFILE_LIST)))
 
-.PHONY: names demo lab compose sweep charts test test-here test-live check bench docs frameworks clean
+.PHONY: names demo lab compose sweep charts test test-here test-live check release-check bench docs frameworks clean
 .DEFAULT_GOAL := lab
 
-.venv/venv:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+define ENVIRONMENT
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; $$($(PYTHON) --version) was found. Try: make PYTHON=python3.13" >&2; exit 2; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@touch $@
+@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+endef
 
-.venv/demo: .venv/venv pyproject.toml
+.venv/demo: pyproject.toml
+	$(ENVIRONMENT)
 	@echo "installing into .venv what a demonstration needs (once, about half a minute)"
 	@$(call INSTALL,-e '.[virtual]')
 	@touch $@
 
-.venv/lab: .venv/venv pyproject.toml
+.venv/lab: pyproject.toml
+	$(ENVIRONMENT)
 	@echo "installing the lab into .venv (once, about a minute)"
 	@$(call INSTALL,-e '.[lab]')
 	@touch $@
@@ -107,6 +109,10 @@ check: .venv/dev
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(SITE)
+
+# What a release needs: one version, its entry in the change log, a clean tree, a wheel that works in an empty environment.
+release-check: .venv/dev
+	@$(BIN)/python .ci/release.py
 
 bench: .venv/dev
 	@code=0; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || code=1; done; exit $$code

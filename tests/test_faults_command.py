@@ -151,6 +151,21 @@ def test_a_seam_at_which_a_fault_only_hits_and_never_acts_is_wrong() -> None:
     assert not well
 
 
+def test_every_fault_has_a_seam_but_those_that_only_an_engine_can_do() -> None:
+    cells = [cell for cell in delivery.cells() if cell.chance == 1.0]
+    refusals = {cell: delivery.refusal(cell) for cell in cells}
+    nowhere = {cell.fault for cell in cells} - {cell.fault for cell, refusal in refusals.items() if not refusal}
+    assert nowhere == {"container_out_of_memory", "container_partitioned", "container_throttled"}
+    refused = [Delivered(cell, refusal=refusals[cell]) for cell in cells if cell.fault in nowhere]
+    assert "WRONG: container_throttled has no seam" in fault_check.foot(refused)[0]
+    met = Delivered(Cell("latency", "function", 1.0, 9), eligible=9, scheduled=9, injected=9, witnessed=9)
+    text, well = fault_check.foot([met, *refused])
+    assert "not tried: container_out_of_memory, container_partitioned, container_throttled; each is done by" in (
+        " ".join(text.split())
+    )
+    assert well
+
+
 def test_the_check_says_whose_rates_are_no_chances(capsys: pytest.CaptureFixture[str]) -> None:
     said_of = " ".join(said(capsys, "check", "refused", "service_down", "--calls", "30", "--jobs", "1").split())
     assert said_of.endswith("no chances, since a fault decides when it acts: service_down")

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import Settings
@@ -61,3 +62,17 @@ def test_each_documented_choice_is_a_plan(tmp_path: Path, command: str) -> None:
 
 def test_the_page_documents_triggers() -> None:
     assert sum("_TRIGGERS=" in command for command in DOCUMENTED) == 4
+
+
+def test_what_runs_before_a_commit_and_on_the_server_is_what_make_runs() -> None:
+    made = (ROOT / "Makefile").read_text(encoding="utf-8")
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"][0]["hooks"]
+    entered = {hook["entry"].split(".venv/bin/")[1].split()[0] for hook in hooks}
+    check = made.partition("\ncheck:")[2].partition("\n\n")[0].replace("$(SITE)", "$(BIN)/mkdocs")
+    assert entered == set(re.findall(r"\$\(BIN\)/(\S+)", check))
+    jobs = yaml.safe_load((ROOT / ".github/workflows/checks.yaml").read_text(encoding="utf-8"))["jobs"]
+    steps = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    targets = {target for step in steps for target in re.findall(r"make ([a-z-]+)", step)}
+    assert targets == {"check", "test-here", "test-live", "release-check"}
+    assert all(f"\n{target}:" in made for target in targets)
+    assert set(jobs["here"]["strategy"]["matrix"]["python"]) == {"3.11", "3.12", "3.13"}

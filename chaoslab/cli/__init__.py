@@ -7,6 +7,7 @@ loaded.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -62,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         if arguments is None:  # a program of its own: nothing is left that Ctrl-C could interrupt
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+            gc.freeze()  # else the collector walks through all libraries at the end, most of a second after LangChain
 
 
 def _command(given: Sequence[str], *, alone: bool) -> int:

@@ -89,10 +89,9 @@ def _fired_and_swept(cell: Cell) -> Delivered:
 
 def fired(cell: Cell) -> Delivered:
     """Fires the fault of a cell."""
-    _, target = SEAMS[cell.seam]
-    if refusal := _refusal(cell, _injection(cell, target), target):
-        return Delivered(cell, refusal=refusal)
-    seam, _ = SEAMS[cell.seam]
+    if refused := refusal(cell):
+        return Delivered(cell, refusal=refused)
+    seam, target = SEAMS[cell.seam]
     trial = seam(cell, _injection(cell, target))
     if trial.error is not None:
         raise RuntimeError(f"{cell}: {trial.error!r}") from trial.error
@@ -109,11 +108,12 @@ def _injection(cell: Cell, target: str) -> Injection:
     return inject(cell.fault, target, chance=cell.chance, **ARGUMENTS.get(cell.fault, {}))
 
 
-def _refusal(cell: Cell, fault: Injection, target: str) -> str:
-    """The line by which the seam does not take the fault; empty if it does."""
+def refusal(cell: Cell) -> str:
+    """The line by which the cell's seam does not take its fault; empty if it does."""
+    _, target = SEAMS[cell.seam]
     models, functions = ([target] if cell.seam == seam else [] for seam in ("model", "function"))
     try:
-        check([fault], [target], models=models, functions=functions)
+        check([_injection(cell, target)], [target], models=models, functions=functions)
     except ValueError as error:
         return str(error)
     return ""
@@ -124,10 +124,9 @@ def seen(fault: str) -> list[tuple[str, list[str]]]:
     found = []
     for seam, (go, target) in SEAMS.items():
         cell = Cell(fault, seam, 1.0, SHOWN_CALLS)
-        injection = _injection(cell, target)
-        if _refusal(cell, injection, target):
+        if refusal(cell):
             continue
-        trial = go(cell, injection)
+        trial = go(cell, _injection(cell, target))
         met = next((event for _, event in trial.history.of(FaultInjected)), None)
         if met is not None:
             label = f" {target} {met.request}.{met.attempt} "

@@ -7,6 +7,7 @@ from typing import Any
 
 from chaoslab.analysis.measures.delivery import CONFIDENCE, Delivered
 from chaoslab.core.fault import load, trait
+from chaoslab.core.inject import ENGINE_ALONE
 from chaoslab.reports.page import count, wrapped
 
 NAME_WIDTH, SEAM_WIDTH, RATE_WIDTH = 22, 8, 23
@@ -78,16 +79,19 @@ def foot(results: Sequence[Delivered]) -> tuple[str, bool]:
     seams = dict.fromkeys((r.cell.fault, r.cell.seam) for r in taken)
     met = {(r.cell.fault, r.cell.seam) for r in taken if r.injected}
     never = [f"{fault} was never injected at a {seam}" for fault, seam in seams if (fault, seam) not in met]
-    never += [f"{fault} has no seam" for fault in faults if all(fault != each for each, _ in seams)]
+    nowhere = [fault for fault in faults if all(fault != each for each, _ in seams)]
+    engines = [fault for fault in nowhere if trait(load(fault), "of_container")]
+    never += [f"{fault} has no seam" for fault in nowhere if fault not in engines or not taken]
     lines = wrapped(
         f"{count(len(faults), 'fault')}, {sum(r.eligible for r in taken):,} calls, "
         f"{sum(r.injected for r in taken):,} faults injected, {sum(r.witnessed for r in taken):,} witnessed"
     )
     if not bad and not never:
         well = f"all rates are as configured (exact intervals, {CONFIDENCE:.1%} together)"
-        if own := [fault for fault in faults if trait(load(fault), "conditional")]:
+        if own := [fault for fault in faults if fault not in engines and trait(load(fault), "conditional")]:
             well += f", but for those that are no chances, since a fault decides when it acts: {', '.join(own)}"
-        return "\n".join([*lines, *wrapped(well)]), True
+        untried = wrapped(f"not tried: {', '.join(engines)}; each {ENGINE_ALONE}") if engines else []
+        return "\n".join([*lines, *wrapped(well), *untried]), True
     lines += [text for r, why in bad for text in wrapped(f"WRONG: {r.cell.fault} at a {r.cell.seam}: {why}")]
     lines += [text for why in never for text in wrapped(f"WRONG: {why}")]
     return "\n".join(lines), False

@@ -27,6 +27,8 @@ NOWHERE = 1
 """A port without a listener."""
 BASES = (BASE_PORT, 15000, 25000)
 START_S, END_S, FREE_S, WATCH_S = 30.0, 5.0, 3.0, 0.1
+TOLD_S = 30.0
+"""The most seconds of an agent that was told why the lab is down: it has a log to close, and says the reason itself."""
 
 
 class WorldError(Exception):
@@ -293,10 +295,10 @@ def _end_for(agent: subprocess.Popen[bytes], reason: str) -> int:
     with contextlib.suppress(OSError):
         agent.stdin.write(reason.encode())
         agent.stdin.close()
-    code = _waited(agent, END_S)
+    code = _waited(agent, TOLD_S)
     if code not in (0, LAB_DOWN):
         print(f"the lab is down: {reason}", file=sys.stderr)
-    return LAB_DOWN if code else 0
+    return 0 if code == 0 else LAB_DOWN
 
 
 def _waited(process: subprocess.Popen[bytes], for_s: float) -> int | None:

@@ -25,6 +25,7 @@ from chaoslab.core.events import CallFinished, FaultArmed, FaultWitnessed, Promp
 from chaoslab.core.exchange import Call
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
+from chaoslab.worlds import local
 from chaoslab.worlds.local import Local, PortTaken, brought_up
 from tests import warm
 from tests.cli_parts import chaoslab, command, environment, free_base, prompts, warm_parts
@@ -220,6 +221,18 @@ def _await_line(path: Path, word: bytes) -> None:
     deadline_s = system.monotonic() + 20
     while not (path.exists() and word in path.read_bytes()):
         assert system.monotonic() < deadline_s, f"{word!r} never came"
+
+
+def test_an_agent_that_is_told_and_does_not_end_is_no_agent_that_has_done_its_work(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(local, "TOLD_S", 0.01)
+    with subprocess.Popen(["sleep", "600"], stdin=subprocess.PIPE) as agent:
+        try:
+            code = local._end_for(agent, "the manager has ended in mid-run")
+        finally:
+            agent.kill()
+    assert (code, capfd.readouterr().err) == (3, "the lab is down: the manager has ended in mid-run\n")
 
 
 def test_a_taken_base_is_waited_for_and_then_named(tmp_path: Path) -> None:
