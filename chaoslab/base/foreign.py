@@ -22,10 +22,9 @@ NAMES = {
 """Names that other packages export, by what does the same here."""
 OPTIONS = {
     "--recursive": "leave it out, a folder is searched to its end",
-    **dict.fromkeys(("--workers", "--max-workers", "--parallel", "--concurrency"), "say --jobs"),
-    **dict.fromkeys(("--iterations", "--runs", "--repeat"), "say --trials"),
-    **dict.fromkeys(("--output", "--save", "--artifacts-dir"), "say --logs DIR, and then chaoslab report"),
-    "--report": "every run has a report.html in its folder, or say chaoslab report",
+    "--workers": "say --jobs",
+    **dict.fromkeys(("--iterations", "--repeat"), "say --trials"),
+    **dict.fromkeys(("--save", "--artifacts-dir"), "say --logs DIR, and then chaoslab report"),
     "--inject": "name the faults in a scenario's file, or in lab.inject",
 }
 """Options of other commands."""
@@ -36,6 +35,5 @@ KEYS = {
     "assertions": "say expect",
     "expected": "say facts for what the answer shows, effects for what is done",
     "iterations": "say trials",
-    "timeout_seconds": "say timeout",
 }
 """Keys of other scenario files."""
