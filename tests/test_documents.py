@@ -30,6 +30,11 @@ USERS = {
     "chaoslab/faults/tool/empty_reply.py",
     "tests/faults/test_fault_empty_reply.py",
     "request.json",
+    "my_agent.py",
+    "my_app.py",
+    "FILE.py",
+    "chaos_run.json",
+    "scenarios/quickstart.py",
 }
 """Files of a reader's own, those of the walk-through too, and an attribute that looks like one."""
 MADE = reference.pages()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from chaoslab.base import registry
 from chaoslab.cli import main
 from chaoslab.execution.scenarios.agent_tools import tools_of
 from chaoslab.execution.scenarios.load import load
@@ -107,8 +110,8 @@ def test_a_scenario_for_ones_own_agent_runs_and_finds_what_is_wrong(
     [
         ("def pay(n): ...\ndef run(p):\n    return pay(1)", ["pay"], []),
         (
-            "from os import getcwd\ndef pay(n): ...\ndef _do(n):\n    return pay(n)\nasync def run(p):\n    _do(1)",
-            [],
+            "def pay(n): ...\ndef _do(n):\n    return pay(n)\nasync def run(p):\n    _do(1)",
+            ["pay"],
             [],
         ),
         ("def pay(n): ...\ndef help(n): ...\nTOOLS = {'pay': pay}\ndef run(p):\n    help(TOOLS)", ["pay"], []),
@@ -238,3 +241,30 @@ def test_what_stress_cannot_mean_is_refused(arguments: list[str], said: str, pro
         code = int(str(ended.code))
     assert code == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_plug_in_package_is_written_and_each_of_its_parts_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+) -> None:
+    """Its entry points are put on the path, as an installation does."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "--plugin", "shop_chaos"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "next: pip install -e shop_chaos; pytest shop_chaos"
+    folder = tmp_path / "shop_chaos"
+    points = tomllib.loads((folder / "pyproject.toml").read_text())["project"]["entry-points"]
+    about = folder / "shop_chaos-0.1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: shop_chaos\nVersion: 0.1.0\n")
+    lines = [line for group, of in points.items() for line in (f"[{group}]", *(f"{n} = {at}" for n, at in of.items()))]
+    (about / "entry_points.txt").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.syspath_prepend(folder / "tests")
+    registry.load.cache_clear()
+    try:
+        importlib.import_module("test_shop_chaos").test_the_fault_is_met_through_the_adapter_and_the_assertion_tells()
+    finally:
+        registry.load.cache_clear()
+        for name in [name for name in sys.modules if name.startswith(("shop_chaos", "test_shop_chaos"))]:
+            del sys.modules[name]
+    assert main(["init", "--plugin", "Shop-Chaos"]) == 2
+    assert "should be a module's name in small letters, as in shop_chaos\n" in capsys.readouterr().err

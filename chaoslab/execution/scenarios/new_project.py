@@ -224,13 +224,12 @@ def _test(agent: str, prompt: str, found: AgentTools) -> str:
     ) if faults else ""  # fmt: skip
 
 
-def write(folder: Path, agent: str | None = None, prompt: str = PROMPT) -> list[Path]:
-    """Writes the project's files and returns them. Nothing is written if one of them is there.
+def write(wanted: Mapping[Path, str], folder: Path) -> list[Path]:
+    """Writes files, as `files` returns them, and returns their paths. Nothing is written if one of them is there.
 
     Raises:
-        ValueError, LookupError: one of them is there, or the agent is none. OSError: one cannot be written.
+        ValueError: one of them is there. OSError: one cannot be written.
     """
-    wanted = files(folder, agent, prompt)
     if there := [path for path in wanted if path.exists()]:
         raise ValueError(f"{there[0]} is there already: name another folder, or move it away")
     if folder.exists() and not folder.is_dir():
