@@ -99,6 +99,7 @@ def inject(
         "after": after,
     }  # fmt: skip
     wanted = {key: value for key, value in given.items() if value is not None}
+    wanted.update({key: params.pop(key) for key in [*params] if key not in known and key in triggers.names()})
     hints, bounds = get_type_hints(load(fault)), trait(load(fault), "bounds")
     for key, value in params.items():
         if key not in known:
