@@ -55,7 +55,7 @@ class ByMetric(Assertion):
         """
         metric = self.metric
         try:
-            score = metric.measure(_case(metric, seen))
+            score: Any = metric.measure(_case(metric, seen))
             score = getattr(metric, "score", None) if score is None else score
             if callable(getattr(metric, "is_successful", None)):
                 well = bool(metric.is_successful())
@@ -77,11 +77,11 @@ class ByMetric(Assertion):
 
 
 def _case(metric: Any, seen: Seen) -> Any:
-    told = [event for _, event in seen.of(TurnStarted if seen.turn is not None else PromptStarted)]
-    asked = [each.prompt for each in told if seen.turn is None or getattr(each, "turn", None) == seen.turn]
-    began = next((event for _, event in seen.history.of(PromptStarted, trial=seen.trial)), None)
+    began = next((event for _, event in seen.of(PromptStarted)), None)
+    turn = next((event for _, event in seen.of(TurnStarted) if event.turn == seen.turn), None)
+    asked = turn or began
     values = {
-        "input": asked[0] if asked else "",
+        "input": asked.prompt if asked is not None else "",
         "actual_output": seen.answer or "",
         "expected_output": began.twin if began is not None and seen.turn is None else None,
     }

@@ -62,9 +62,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from chaoslab.execution.scenarios.files import found
+    from chaoslab.execution.scenarios.files import found, is_python
     from chaoslab.execution.scenarios.load import load
-    from chaoslab.execution.scenarios.python_files import is_python, scenarios_of
+    from chaoslab.execution.scenarios.python_files import scenarios_of
     from chaoslab.execution.scenarios.running import Result
     from chaoslab.execution.scenarios.tell import broken_off
 

@@ -174,7 +174,7 @@ def stated(fault: Fault) -> tuple[str, dict[str, Any]]:
     Raises:
         BrokenPlugin: it is no fault. ValueError: another fault has its name.
     """
-    found = type(fault)
+    found: Any = type(fault)
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", found.__name__).lower()
     if wrong := _wrong(found):
         raise broken(GROUP, name, wrong)

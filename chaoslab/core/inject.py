@@ -98,7 +98,7 @@ def inject(
         "between_turns": between_turns, "window_s": window_s, "persistence": persistence, "tool": tool, "when": when,
         "after": after,
     }  # fmt: skip
-    wanted = {key: value for key, value in given.items() if value is not None}
+    wanted: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     wanted.update({key: params.pop(key) for key in [*params] if key not in known and key in triggers.names()})
     hints, bounds = get_type_hints(load(fault)), trait(load(fault), "bounds")
     for key, value in params.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,18 +13,12 @@ from chaoslab.base.registry import did_you_mean
 from chaoslab.execution.scenarios.builder import ScenarioBuilder
 from chaoslab.execution.scenarios.located import ScenarioError
 from chaoslab.execution.scenarios.modules import modules_of
-from chaoslab.execution.scenarios.spec import DOTTED
 
 if TYPE_CHECKING:
     from chaoslab.execution.scenarios.scenario import Scenario
 
 WHY = 300
 """The most characters of an import's error."""
-
-
-def is_python(given: str) -> bool:
-    """True for FILE.py and module:name."""
-    return given.endswith(".py") or re.fullmatch(DOTTED, given) is not None
 
 
 def scenarios_of(given: str, *, changed: Sequence[str] = ()) -> list[Scenario]:

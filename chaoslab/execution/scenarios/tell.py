@@ -16,7 +16,7 @@ from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Decision, Injection, Plan
 from chaoslab.execution.scenarios import lab_agent
-from chaoslab.execution.scenarios.python_files import is_python
+from chaoslab.execution.scenarios.files import is_python
 from chaoslab.execution.scenarios.running import Result, Ruling
 from chaoslab.execution.scenarios.scenario import Scenario
 from chaoslab.record.history import History
