@@ -1,3 +1,4 @@
+# make demo                 a failure of a small agent, found and explained: the quickest look
 # make lab [NAME=value …]   the whole lab on loopback: no Docker, no key
 # make compose [NAME=value …]   the same in containers, on the real Toxiproxy: needs Docker, no Python
 # make sweep NAME=value,value …   the lab at each of these values, and charts over them: WORLD=virtual is quick
@@ -6,7 +7,11 @@
 # make frameworks           what seventeen frameworks make of faults, as docs/frameworks.md
 PYTHON ?= python3
 BIN    := .venv/bin
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# Tells while it installs: a line as each tenth package is found, and what takes long. $(1) is given to pip, whose exit code counts.
+TOLD = awk '/^Collecting/ && ++n % 10 == 0 {print "  " n " packages found, now " $$2} /^Installing collected/ {print "  installing " NF - 3 " packages"} {fflush()}'
+INSTALL = { $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off $(1) || touch .venv/failed; } | $(TOLD); \
+  if test -e .venv/failed; then rm .venv/failed; exit 1; fi
 
 # Settings given on the command line (make lab TOXIC_PROB=0.3) go to the lab as they are, quoted for the shell, since a
 # setting may be JSON; PYTHON is make's own.
@@ -15,30 +20,43 @@ SETTINGS = $(foreach name,$(filter-out PYTHON,$(GIVEN)),'$(name)=$(subst ','\'',
 
 HERE := $(dir $(lastword $(MAKEFILE_LIST)))
 
-.PHONY: names lab compose sweep charts test test-here test-live check release-check bench docs frameworks clean
+.PHONY: names demo lab compose sweep charts test test-here test-live check release-check bench docs frameworks clean
 .DEFAULT_GOAL := lab
 
-.venv/lab: pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+define ENVIRONMENT
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; $$($(PYTHON) --version) was found. Try: make PYTHON=python3.13" >&2; exit 2; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@echo "installing into .venv (once)"
-	@$(PIP) -e '.[lab]'
+@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+endef
+
+.venv/demo: pyproject.toml
+	$(ENVIRONMENT)
+	@echo "installing into .venv what a demonstration needs (once, about half a minute)"
+	@$(call INSTALL,-e '.[virtual]')
+	@touch $@
+
+.venv/lab: pyproject.toml
+	$(ENVIRONMENT)
+	@echo "installing the lab into .venv (once, about a minute)"
+	@$(call INSTALL,-e '.[lab]')
 	@touch $@
 
 .venv/dev: .venv/lab
 	@echo "installing what the tests need (once)"
-	@$(PIP) -e '.[dev]'
+	@$(call INSTALL,-e '.[dev]')
 	@touch $@
 
 .venv/docs: .venv/lab
 	@echo "installing what the documents need (once)"
-	@$(PIP) -e '.[docs]'
+	@$(call INSTALL,-e '.[docs]')
 	@touch $@
 
 # A typo ends here, before anything is installed or built.
 names:
 	@awk -v given='$(filter-out PYTHON,$(GIVEN))' -f $(HERE)containers/names.awk $(HERE).env.example .env
+
+demo: .venv/demo
+	@$(BIN)/chaoslab demo
 
 lab: names .venv/lab
 	@$(BIN)/chaoslab lab $(SETTINGS)

@@ -77,6 +77,9 @@ if not TYPE_CHECKING:  # else a wrong name would be Any
         import importlib
 
         if name not in _PLACES:
+            foreign = importlib.import_module("chaoslab.base.foreign")
+            if name in foreign.NAMES:  # an AttributeError would lose its text in `from chaoslab import …`
+                raise ImportError(f"chaoslab has no {name}: here it is {foreign.NAMES[name]}; see {foreign.PAGE}")
             raise AttributeError(f"module 'chaoslab' has no attribute '{name}'")
         return getattr(importlib.import_module(f"chaoslab.{_PLACES[name]}"), name)
 

@@ -214,7 +214,8 @@ def _faults() -> str:
     texts = [
         "# Faults\n\n`lab.inject(FAULT, TARGET, chance=…, calls=…, PARAMETER=…)` takes any of these by name; "
         "parameters that end in `_s` are "
-        "seconds. A fault of the wire is a toxic on a connection in the lab's local and compose worlds.\n"
+        "seconds. A fault of the wire is a toxic on a connection in the lab's local and compose worlds.\n",
+        _table(("family", "faults"), [(family, _links(family)) for family in _families()]),
     ]
     for name in registry.names("faults"):
         fault = registry.load("faults", name)
@@ -232,6 +233,14 @@ def _faults() -> str:
         rows = [(f"`{f.name}`", _choices(hints[f.name]) + within(fault, f.name), _default(f)) for f in fields(fault)]
         texts.append(_table(("parameter", "type", "default"), rows) if rows else "It has no parameters.\n")
     return "\n".join(texts)
+
+
+def _families() -> list[str]:
+    return sorted({module.split(".")[-2] for module in registry.bundled("faults").values()})
+
+
+def _links(family: str) -> str:
+    return " ".join(f"[`{name}`](#{name})" for name in registry.family("faults", family))
 
 
 def _scenarios() -> str:

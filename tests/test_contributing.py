@@ -13,6 +13,31 @@ from tests.cli_parts import environment
 from tests.test_readme import ROOT
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+KINDS = TEXT.partition("## Another kind of plug-in")[2].partition("## Rules")[0]
+OTHERS = """
+from chaoslab import cli
+from chaoslab.core.events import FaultWitnessed
+from chaoslab.reports import formats
+from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents.advice import slow_success
+from chaoslab.reports.folder import read
+from chaoslab.wire import toxics
+
+
+def often(prompt):
+    for _ in range(4):
+        weather("Oslo")
+
+
+odd = lab.run(often, "Go.", reads=[weather], faults=[lab.inject("empty", "weather", odd=True)], logs="logs")
+print("odd:", *(event.at.request for _, event in odd.history.of(FaultWitnessed)))
+lab.check(odd, lab.expect.calls_something())
+print(toxics.load("late_start")(wait=5))
+contents = Contents.of(read(str(odd.folder)), where=str(odd.folder))
+print(*formats.files("outcomes", contents).values(), end="")
+print(cli.main(["latest"]) == 0, slow_success.advise.__name__)
+"""
+SAID = r"odd: 1 3\nLateStart\(wait=5\)\np1\.r1 \w+\n[\d-]+\nTrue advise\n"
 PALETTE = "chaoslab/reports/charts/palette.py"
 NEEDED = (
     "chaoslab",
@@ -40,6 +65,15 @@ def test_a_newcomer_who_follows_the_steps_has_a_fault(tmp_path: Path) -> None:
     (copy / PALETTE).write_text(
         f'{seen_most}\n    {look[1]}\n}}\n"""The looks of the faults that are seen most.{rest}', encoding="utf-8"
     )
+    kinds = re.findall(r": `(chaoslab/[\w/]+\.py)`(?:, and [^\n]*)?\n\n```python\n(.*?)```", KINDS, flags=re.DOTALL)
+    assert len(kinds) == KINDS.count("```python")
+    for name, text in kinds:
+        (copy / name).write_text(text, encoding="utf-8")
+    for name, listed in (("chaoslab/cli/__init__.py", '"completion",'), ("chaoslab/cli/report.py", "FORMATS = (")):
+        text = (copy / name).read_text(encoding="utf-8")
+        assert text.count(listed) == 1
+        added = f'{listed} "latest",' if name.endswith("__init__.py") else f'{listed}"outcomes", '
+        (copy / name).write_text(text.replace(listed, added), encoding="utf-8")
     ruff = [sys.executable, "-m", "ruff"]
     steps = re.findall(r"^\.venv/bin/python (.*)$", TEXT, flags=re.MULTILINE)
     assert len(steps) == 2
@@ -53,7 +87,9 @@ def test_a_newcomer_who_follows_the_steps_has_a_fault(tmp_path: Path) -> None:
     assert "## empty_reply" in (copy / "docs" / "reference" / "faults.md").read_text(encoding="utf-8")
     program = re.search(r"```python\n(import chaoslab.*?)```\n\n```\n(.*?)```", TEXT, flags=re.DOTALL)
     assert program is not None
-    assert _run(copy, sys.executable, "-c", program[1]).stdout == program[2]
+    ended = _run(copy, sys.executable, "-c", f"{program[1]}\n{OTHERS}")
+    assert ended.stderr == ""
+    assert re.fullmatch(re.escape(program[2]) + SAID, ended.stdout), ended.stdout
 
 
 def _copy(to: Path) -> Path:

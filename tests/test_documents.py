@@ -29,7 +29,18 @@ USERS = {
     "/data/mine.json",
     "chaoslab/faults/tool/empty_reply.py",
     "tests/faults/test_fault_empty_reply.py",
+    "chaoslab/core/triggers/odd.py",
+    "chaoslab/analysis/assertions/calls_something.py",
+    "chaoslab/wire/toxics/late_start.py",
+    "chaoslab/reports/contents/advice/slow_success.py",
+    "chaoslab/reports/formats/outcomes.py",
+    "chaoslab/cli/latest.py",
     "request.json",
+    "my_agent.py",
+    "my_app.py",
+    "FILE.py",
+    "chaos_run.json",
+    "scenarios/quickstart.py",
 }
 """Files of a reader's own, those of the walk-through too, and an attribute that looks like one."""
 MADE = reference.pages()
@@ -167,9 +178,8 @@ def test_the_rooms_are_those_of_the_import_contract() -> None:
     assert drawn == rooms
 
 
-def test_the_readme_names_every_fault_under_its_family() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| (\w+) \| (`.*) \|$", text, flags=re.MULTILINE))
+def test_the_page_of_the_faults_names_every_one_under_its_family() -> None:
+    rows = dict(re.findall(r"^\| (\w+) \| (\[`.*) \|$", MADE["faults.md"], flags=re.MULTILINE))
     named = {fault: family for family in rows for fault in re.findall(r"`(\w+)`", rows[family])}
     for fault, module in registry.bundled("faults").items():
         assert named.get(fault) == module.split(".")[-2], fault

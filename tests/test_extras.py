@@ -11,14 +11,17 @@ from pathlib import Path
 
 import pytest
 
+import chaoslab as lab
 from chaoslab import cli
 from chaoslab.agent.assembly import started
+from chaoslab.agent.prompts import Prompt
 from chaoslab.base.clock import system
 from chaoslab.base.extras import CORE, MODULES
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import Ports
 from chaoslab.core.events import PromptStarted
 from chaoslab.core.plan import Plan
+from chaoslab.execution.scenarios.new_project import workflow
 from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local
 from tests.cli_parts import chaoslab, environment, free_base, prompts
@@ -31,6 +34,7 @@ ALL = [
 ]
 LAB = "'chaoslab[lab]'"
 PROJECT = Path(__file__).parent.parent / "pyproject.toml"
+INSTALLED = re.compile(r"pip install 'chaoslab\[([a-z,]+)\]'")
 HIDDEN = 'import sys, runpy; sys.modules.update(dict.fromkeys(sys.argv.pop(1).split(","))); sys.argv.pop(0); '
 """A program: with these modules hidden, as if they were not installed, the module that is named next as a command."""
 
@@ -55,7 +59,6 @@ def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
             "lab": named(*MODULES["tools"], *MODULES["agent"], "matplotlib", who="WORLD=local", install=LAB),
             "run --world virtual": named(*ALL, who="WORLD=virtual", install=LAB),
             "run --world compose": named("pydantic", who="WORLD=compose", install=LAB),
-            "replay": named("greenlet", "flask", "pydantic", who="chaoslab replay", install=LAB),
             "report": named("matplotlib", who="chaoslab report", install="'chaoslab[charts]'"),
             "gateway --route a=http://127.0.0.1:1": named("aiohttp", who="the gateway", install="'chaoslab[gateway]'"),
             "exec --route a=http://127.0.0.1:1 -- true": named(
@@ -100,7 +103,7 @@ def test_so_does_each_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
 def test_nothing_begins_without_the_extras_and_what_only_reads_needs_none(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "logs", now=Settings().now)
     with run.log("info") as log:
-        log.write(started(Settings(), Plan(1), [], 1, run.now))
+        log.write(started(Settings(), Plan(1), [Prompt(prompt="What is 6 times 7?")], 1, run.now))
         log.write(PromptStarted(prompt_index=1, prompt="What is 6 times 7?"), trial="p1.r1")
     run.make_latest()
     there = set(tmp_path.iterdir())
@@ -112,6 +115,41 @@ def test_nothing_begins_without_the_extras_and_what_only_reads_needs_none(tmp_pa
     for typed in ("show", "summary"):
         done = without(ALL, "chaoslab", typed, folder=tmp_path)
         assert (done.returncode, done.stderr) == (0, ""), typed
+
+
+def test_a_run_that_cannot_be_replayed_is_refused_before_an_extra_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lab.run(lambda prompt: prompt, "Go.", logs=tmp_path / "logs")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "langchain", None)
+    assert cli.main(["replay"]) == 2
+    assert "was made from Python (lab.run), and the log does not hold that program" in capsys.readouterr().err
+
+
+def test_an_extra_that_a_line_names_exists() -> None:
+    """In the package's own lines, which are for people who have it, a name is enough."""
+    there = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]
+    texts = [path.read_text(encoding="utf-8") for path in (PROJECT.parent / "chaoslab").rglob("*.py")]
+    named = {extra for text in texts for found in INSTALLED.findall(text) for extra in found.split(",")}
+    assert named | MODULES.keys() <= there.keys()
+    everything = set(there["all"][0].removeprefix("chaoslab[").removesuffix("]").split(","))
+    everything |= set(there["lab"][0].removeprefix("chaoslab[").removesuffix("]").split(","))
+    assert everything | {"all", "dev", "docs", "deepeval"} == there.keys(), "DeepEval brings sixty packages"
+
+
+def test_every_install_line_of_the_documents_works_though_no_index_has_the_package() -> None:
+    there = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]
+    pages = [*PROJECT.parent.glob("*.md"), *(PROJECT.parent / "docs").rglob("*.*")]
+    texts = {path: path.read_text(encoding="utf-8") for path in pages if path.suffix in (".md", ".ipynb")}
+    lines = [found for path, text in texts.items() for found in re.findall(r"pip install [^`\n]*", text)]
+    lines += re.findall("pip install .*", workflow("git+https://example.org/chaoslab", test=True))
+    lines = [line.replace("\\", "") for line in lines if "pip-audit" not in line]
+    assert len(lines) >= 8
+    for line in lines:
+        found = re.match(r'pip install "chaoslab\[([a-z,]+)\] @ \$CHAOSLAB"', line)
+        assert found is not None, line
+        assert set(found[1].split(",")) <= there.keys()
 
 
 def test_another_python_than_the_labs_is_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:

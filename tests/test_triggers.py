@@ -270,7 +270,10 @@ def test_a_plan_of_an_older_log_has_no_triggers() -> None:
         ({"chance": 2}, "chance of latency on shop is 2: it should be a number from 0 to 1"),
         ({"chance": True}, "chance of latency on shop is True: it should be a number from 0 to 1"),
         ({"calls": []}, "calls of latency on shop is []: it should be requests' numbers, as in [1, 3]"),
-        ({"calls": [0]}, "calls of latency on shop is [0]: it should be requests' numbers, as in [1, 3]"),
+        (
+            {"calls": [0]},
+            "calls of latency on shop is [0]: it should be requests' numbers, as in [1, 3]: the first is 1",
+        ),
         ({"attempts": 2}, "attempts of latency on shop is 2: it should be attempts' numbers, as in [1, 2]"),
         ({"every": 0},
          "every of latency on shop is 0: it should be a whole number, 1 or more, as in 3 for the 3rd, 6th, 9th "
@@ -317,7 +320,7 @@ def test_a_plan_of_an_older_log_has_no_triggers() -> None:
         ({"between_turns": False}, "between_turns of latency on shop is False: it should be True"),
         ({"on_turn": [1], "between_turns": True},
          "'it' can never hit: on_turn is [1], and between_turns holds from turn 2 on"),
-        ({"on_turn": 0}, "on_turn of latency on shop is 0: it should be turns' numbers, as in [2]"),
+        ({"on_turn": 0}, "on_turn of latency on shop is 0: it should be turns' numbers, as in [2]: the first is 1"),
     ],
 )  # fmt: skip
 def test_a_trigger_that_is_wrong_or_can_never_hold_is_refused_in_one_line(given: dict[str, Any], line: str) -> None:

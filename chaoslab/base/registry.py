@@ -116,6 +116,24 @@ def _changed(folder: str) -> int:
         return 0
 
 
+def add(group: str, name: str, found: type) -> None:
+    """Makes a class that no package registers a plug-in of this process, as a user's program does.
+
+    Raises:
+        ValueError: another plug-in has the name.
+    """
+    known = _added.get((group, name))
+    again = known is not None and (known.__module__, known.__qualname__) == (found.__module__, found.__qualname__)
+    if name in names(group) or (known is not None and not again):
+        raise ValueError(f"there is a {_kind(group)} '{name}' already: give the class {found.__name__} another name")
+    _added[group, name] = found  # a class that a notebook's cell has made anew takes the place of the old one
+    load.cache_clear()
+
+
+_added: dict[tuple[str, str], type] = {}
+"""The classes that `add` was given, by group and name."""
+
+
 @cache
 def load(group: str, name: str) -> Any:
     """The plug-in's class. Only a plug-in that is found is cached.
@@ -130,6 +148,8 @@ def load(group: str, name: str) -> Any:
         except BaseException as error:
             let_through(error)
             raise broken(group, name, describe_error(error)) from error
+    if (group, name) in _added:
+        return _added[group, name]
     place = bundled(group).get(name)
     if place is None:
         raise LookupError(f"no {_kind(group)} is called {shown(name)}: {did_you_mean(name, names(group))}")

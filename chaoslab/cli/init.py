@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
-from chaoslab.base.commandline import path
+from chaoslab.base.commandline import filled, path
 
 HELP = "write a project with an agent, a scenario, a test and a CI file, ready for chaoslab test"
-EXAMPLE = "chaoslab init my-agent"
+EXAMPLE = "chaoslab init --agent shop.agent:answer --prompt 'Refund order 17.'"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", type=path, help="where to write it")
-    parser.add_argument("--agent", metavar="MODULE:NAME", help="your own agent, in place of the example's")
+    parser.add_argument("folder", metavar="DIR", type=path, nargs="?", help="where to write it; here by default")
+    parser.add_argument("--agent", metavar="MODULE:NAME", help="your own agent, whose tools are found in its source")
+    parser.add_argument("--plugin", metavar="NAME", help="a package with a fault, an assertion and an adapter instead")
+    parser.add_argument("--prompt", metavar="TEXT", type=filled, help="the words for your agent")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -20,15 +23,43 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.base.commandline import refuse
 
     extras.check("chaoslab init", "scenarios")
-    from chaoslab.execution.scenarios.new_project import write
+    from chaoslab.execution.scenarios import new_plugin
+    from chaoslab.execution.scenarios.new_project import PROMPT, files, repository, write
+    from chaoslab.execution.scenarios.scenario import folders_of
+    from chaoslab.execution.scenarios.sources import lost
 
+    if options.prompt and not options.agent:
+        return refuse(ValueError("--prompt is what your own agent is asked: name it with --agent"))
+    if options.plugin and options.agent:
+        return refuse(ValueError("--plugin and --agent write two different things: say one of them"))
+    folder = options.folder or Path(options.plugin or "")
     try:
-        made = write(options.folder, options.agent)
-    except ValueError as error:
+        if options.plugin is not None:
+            wanted = new_plugin.files(folder, options.plugin)
+        else:
+            wanted = files(folder, options.agent, options.prompt or PROMPT)
+        made = write(wanted, folder)
+    except (ValueError, LookupError, SyntaxError) as error:
         return refuse(error)
     except OSError as error:
-        return refuse(OSError(f"{error.filename or options.folder} cannot be written: {error.strerror or error}"))
+        return refuse(OSError(f"{error.filename or folder} cannot be written: {error.strerror or error}"))
     for written in made:
         print(written)
-    print(f"next: cd {options.folder}; chaoslab test" + ("; pytest" if options.agent is None else ""))
+    if options.plugin:
+        print(f"next: pip install -e {folder}; pytest {folder}")
+        return 0
+    if repository() is None:
+        print(f"note: set the variable CHAOSLAB of your repository for {made[-1]}: the address of chaoslab's, for pip")
+    if options.agent is None:
+        print(f"next: {'' if folder == Path() else f'cd {folder}; '}chaoslab test; pytest")
+        return 0
+    where = "" if folder == Path() else f" {folder}"
+    tested = any(each.name == "test_chaos.py" for each in made)
+    if why := lost(options.agent, folders_of(folder)):
+        print(f"note: {options.agent}: {why}")
+    elif not tested:
+        print(f"note: no tool was found in the source of {options.agent}: name them in {made[0]}, with a fault at one")
+    if not options.prompt:
+        print(f"note: write in {made[0]} what your agent is asked; it says {PROMPT!r}")
+    print(f"next: chaoslab test{where}" + (f"; python -m pytest{where}" if tested else ""))
     return 0

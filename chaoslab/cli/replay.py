@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from chaoslab.base import extras
 from chaoslab.base.commandline import RUN_HELP, as_json, print_json, refuse
 
+if TYPE_CHECKING:
+    from chaoslab.execution.recorded_run import RecordedRun
+
 EQUAL, DIFFERENT = 0, 1
-HELP = "run a run again from its log, in virtual time: is it the same?"
+HELP = "run a run of the lab's own agent again from its log, in virtual time: is it the same?"
 EXAMPLE = "chaoslab replay latest --trial p3.r2"
 
 
@@ -25,24 +29,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from chaoslab.base.interrupts import heard_outside_imports
-
-    extras.check("chaoslab replay", "virtual", "tools", "agent", install="lab")
     from chaoslab.config.settings import SettingError
-    from chaoslab.execution.recorded_run import Unrepeatable
+    from chaoslab.execution.recorded_run import Unrepeatable, read
 
     try:
         with heard_outside_imports():
-            return _replay(options.run, options.trial, quiet=options.quiet, json=options.json)
+            log = read(options.run)  # first, since many a run cannot be replayed, whatever is installed
+            extras.check("chaoslab replay", "virtual", "tools", "agent", install="lab")
+            return _replay(log, options.trial, quiet=options.quiet, json=options.json)
     except (LookupError, Unrepeatable, SettingError) as error:
         return refuse(error)
 
 
-def _replay(name: str, wanted: Sequence[str], *, quiet: bool = False, json: bool = False) -> int:
+def _replay(log: RecordedRun, wanted: Sequence[str], *, quiet: bool = False, json: bool = False) -> int:
     from chaoslab.execution.replay import Rerun
     from chaoslab.reports import replay as report
     from chaoslab.reports.progress import Progress
 
-    rerun = Rerun(name, wanted)
+    rerun = Rerun(log, wanted)
     for note in rerun.replay.notes:
         print(note, file=sys.stderr, flush=True)
     if not json:

@@ -22,7 +22,13 @@ FAILED, INVALID = 1, 4
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", type=filled, nargs="*", metavar="SCENARIO", help="scenario files, or folders of them")
+    parser.add_argument(
+        "files",
+        type=filled,
+        nargs="*",
+        metavar="SCENARIO",
+        help="scenario files, folders of them, or FILE.py or module:name in Python",
+    )
     parser.add_argument(
         "-n", "--trials", type=whole(1, 1_000_000), help="trials of each scenario, in place of its own number"
     )
@@ -56,8 +62,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from chaoslab.execution.scenarios.files import found
+    from chaoslab.execution.scenarios.files import found, is_python
     from chaoslab.execution.scenarios.load import load
+    from chaoslab.execution.scenarios.python_files import scenarios_of
     from chaoslab.execution.scenarios.running import Result
     from chaoslab.execution.scenarios.tell import broken_off
 
@@ -65,11 +72,14 @@ def _run(options: argparse.Namespace) -> int:
         options.set.append(f"chaos_level={options.chaos_level}")
     options.set += [f"{key}=true" for key in ("anyway", "count_words") if getattr(options, key)]
     check_place("--junit", options.junit)
+    named = [name for name in options.files if is_python(name)]
+    others = [Path(name) for name in options.files if name not in named]
     try:
-        paths = found([Path(name) for name in options.files])
+        paths = found(others) if others or not named else []
     except LookupError as error:
         return refuse(error)
     scenarios = [each for path in paths for each in load(path, changed=options.set)]
+    scenarios += [each for name in named for each in scenarios_of(name, changed=options.set)]
     wanted = [each for each in scenarios if options.only in each.name]
     if not wanted:
         names = ", ".join(each.name for each in scenarios)

@@ -6,16 +6,17 @@ has to know of a fault is a trait of its class, so nothing outside of `chaoslab.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import Field, dataclass, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 from chaoslab.base.boundary import Through, let_through
 from chaoslab.base.dice import Dice
 from chaoslab.base.jsonable import describe_error
-from chaoslab.base.registry import broken
+from chaoslab.base.registry import add, broken
 from chaoslab.base.registry import load as load_plugin
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic
@@ -164,6 +165,26 @@ def load(name: str) -> type[Fault]:
     if wrong := _wrong(found):
         raise broken(GROUP, name, wrong)
     return cast(type[Fault], found)
+
+
+def stated(fault: Fault) -> tuple[str, dict[str, Any]]:
+    """The name and the parameters of a fault that is given as an object. A class that no package registers is known by
+    its name from now on: `LateReply` is the fault "late_reply".
+
+    Raises:
+        BrokenPlugin: it is no fault. ValueError: another fault has its name.
+    """
+    found: Any = type(fault)
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", found.__name__).lower()
+    if wrong := _wrong(found):
+        raise broken(GROUP, name, wrong)
+    try:
+        known = load_plugin(GROUP, name) is found
+    except LookupError:
+        known = False
+    if not known:
+        add(GROUP, name, found)
+    return name, {each.name: getattr(fault, each.name) for each in fields(fault)}
 
 
 def trait(fault: object, name: str) -> Any:

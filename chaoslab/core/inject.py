@@ -13,7 +13,7 @@ from chaoslab.base.jsonable import shown
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core import triggers
-from chaoslab.core.fault import load, trait
+from chaoslab.core.fault import Fault, load, stated, trait
 from chaoslab.core.fault_list import WithFaults
 from chaoslab.core.plan import Choice, Injection, check_cascades
 
@@ -36,7 +36,7 @@ ENGINE_ALONE = "is done by a container's engine: use `chaoslab lab WORLD=compose
 
 
 def inject(
-    fault: str,
+    fault: str | Fault,
     target: str | Sequence[str],
     *,
     name: str | None = None,
@@ -55,7 +55,8 @@ def inject(
     after: str | Sequence[Any] | None = None,
     **params: Parameter,
 ) -> Injection:
-    """One source of faults for a trial. `target` is the name of a function or service, a pattern such as "get_*", or
+    """One source of faults for a trial. `fault` is a name, or an object of a class that derives from
+    `chaoslab.plugins.Fault`. `target` is the name of a function or service, a pattern such as "get_*", or
     several of these. `name` names the dice, "<fault> on <target>" by default. `params` are the fault's own (listed
     below), in seconds where they end in `_s`.
 
@@ -81,7 +82,11 @@ def inject(
             that can never hold together.
     """
     if not isinstance(fault, str):
-        raise TypeError(f"fault is {shown(fault)}: it should be the name of a fault, as in 'latency'")
+        if not isinstance(fault, Fault):
+            raise TypeError(f"fault is {shown(fault)}: it should be the name of a fault, as in 'latency', or a Fault")
+        if params:
+            raise TypeError(f"{type(fault).__name__}(…) has its parameters already, and {next(iter(params))} is given")
+        fault, params = stated(fault)
     known, renamed = {f.name: f for f in fields(load(fault))}, trait(load(fault), "renamed")
     if isinstance(calls, int | float) and "calls" in renamed:
         params["calls"], calls = calls, ()
@@ -93,7 +98,8 @@ def inject(
         "between_turns": between_turns, "window_s": window_s, "persistence": persistence, "tool": tool, "when": when,
         "after": after,
     }  # fmt: skip
-    wanted = {key: value for key, value in given.items() if value is not None}
+    wanted: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    wanted.update({key: params.pop(key) for key in [*params] if key not in known and key in triggers.names()})
     hints, bounds = get_type_hints(load(fault)), trait(load(fault), "bounds")
     for key, value in params.items():
         if key not in known:

@@ -54,7 +54,7 @@ UPSTREAM_S = 120.0
 HANG_S = 600.0
 """The longest time for which a client that does not give up waits for an answer that never comes, in seconds."""
 
-MODEL = ModelHost(formats.format_of, formats.errors_of)
+MODEL = ModelHost(formats.format_of, formats.errors_of, recorded=True)
 """A service that speaks a model's API, in any format."""
 SETTLE_S = 30.0
 """The time for requests that may have an effect yet to go on after the answer, by default, in seconds."""

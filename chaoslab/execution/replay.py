@@ -41,13 +41,13 @@ class Rerun:
     to see if the failure is gone.
     """
 
-    def __init__(self, name: str, wanted: Sequence[str] = (), *, logs: Path = Path("logs")) -> None:
-        """`name`: a run, given as for `chaoslab show`. `wanted`: the names of its trials, all if empty.
+    def __init__(self, log: RecordedRun, wanted: Sequence[str] = ()) -> None:
+        """`wanted`: the names of its trials, all if empty.
 
         Raises:
-            LookupError, Unrepeatable, SettingError: there is nothing to replay.
+            Unrepeatable, SettingError: there is nothing to replay.
         """
-        log = self._log = recorded_run.read(name, logs=logs)
+        self._log = log
         trials = recorded_run.choose(log, wanted)
         self._spec = recorded_run.spec_of(log)
         self._specs = {trial: TrialSpec(log.number(trial), log.spent_usd(trial)) for trial in trials}

@@ -389,7 +389,7 @@ def _repeated(twin: Trial, idempotent: Collection[str]) -> dict[str, Any] | None
     return None
 
 
-_NO_BASELINE = "the trial without faults is no baseline: {} (anyway=True, or --anyway, runs them all)"
+_NO_BASELINE = "the trial without faults is no baseline: {} (anyway=True, in files anyway: true, or --anyway, runs all)"
 _NO_TWIN = "nothing to compare with, since {}"
 _NO_ANSWER = "nothing to compare the answer with: {}"
 _LEAKS = "two runs without faults differ: {}; {}, which makes it anew for each trial, or isolate='fork'"

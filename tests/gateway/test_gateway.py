@@ -23,7 +23,7 @@ import chaoslab as lab
 from chaoslab.analysis.measures.calls import calls
 from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.base.jsonable import TEXT_MAX
-from chaoslab.core.events import CallFinished, CallStarted, Effect, FaultWitnessed, Usage
+from chaoslab.core.events import CallFinished, CallStarted, Effect, FaultWitnessed, Replied, Usage
 from chaoslab.execution.gateway import plan_of
 from chaoslab.seams.gateway.routes import routes
 from chaoslab.wire.body import BODY_MAX
@@ -464,6 +464,8 @@ def test_a_models_route_has_no_effects_and_its_usage_is_counted(tmp_path: Path) 
     assert (first.status_code, second.status_code, second.json()["error"]["code"]) == (200, 429, "rate_limit_exceeded")
     assert list(history(tmp_path).of(Effect)) == []
     assert [event.prompt_tokens for _, event in history(tmp_path).of(Usage)] == [first.json()["usage"]["prompt_tokens"]]
+    _, kept = next(history(tmp_path).of(Replied))
+    assert (kept.target, kept.body) == ("model", first.text), "for lab.recorded"
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import json
 import re
+import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from chaoslab.base import registry
 from chaoslab.cli import main
+from chaoslab.execution.scenarios.agent_tools import tools_of
+from chaoslab.execution.scenarios.load import load
+from chaoslab.execution.scenarios.new_project import repository, workflow
 from tests.cli_parts import chaoslab
 
 Said = pytest.CaptureFixture[str]
@@ -19,6 +27,7 @@ def test_a_new_project_passes_and_its_naive_agent_fails(tmp_path: Path) -> None:
     made = chaoslab(tmp_path, "init", "mine")
     assert (made.returncode, made.stderr) == (0, "")
     assert made.stdout.splitlines()[-1] == "next: cd mine; chaoslab test; pytest"
+    assert ("note: set the variable CHAOSLAB" in made.stdout) is (repository() is None)
     folder = tmp_path / "mine"
     assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == {
         "refund.chaos.yaml", "support_agent.py", "test_chaos.py", ".github/workflows/chaos.yml",
@@ -33,8 +42,6 @@ def test_a_new_project_passes_and_its_naive_agent_fails(tmp_path: Path) -> None:
 
 
 def test_the_test_of_a_new_project_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import subprocess
-
     assert main(["init", str(tmp_path / "mine")]) == 0
     monkeypatch.chdir(tmp_path / "mine")
     for text, code in (("careful)", 0), ("naive)", 1)):
@@ -55,20 +62,112 @@ def test_ones_own_agent_is_named_in_the_scenario(tmp_path: Path, capsys: Said) -
     (tmp_path / "mine" / "shop").mkdir()
     (tmp_path / "mine" / "shop" / "agent.py").write_text("def answer(prompt):\n    return prompt\n")
     assert main(["check", str(tmp_path / "mine")]) == 0
+    assert "note: shop.agent:answer: there is no module 'shop'\n" in capsys.readouterr().out
     assert main(["init", str(tmp_path / "other"), "--agent", "shop.agent"]) == 2
     assert "--agent shop.agent should be module:name, as in shop.agent:answer\n" in capsys.readouterr().err
     assert not (tmp_path / "other").exists()
 
 
+SHOP = """
+from shop import mail
+from shop.tools import get_order as look, pay
+
+
+def answer(prompt):
+    price = look(17)["price"]
+    try:
+        said = pay(17, price)
+    except TimeoutError:
+        said = pay(17, price)
+    return mail.send("ana", said)
+"""
+
+
+def test_a_scenario_for_ones_own_agent_runs_and_finds_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    (shop / "agent.py").write_text(SHOP)
+    (shop / "tools.py").write_text("def get_order(n): return {'price': 3}\ndef pay(n, sum): return 'paid'\n")
+    (shop / "mail.py").write_text("def send(to, text):\n    return text\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "chaos", "--agent", "shop.agent:answer", "--prompt", "Refund 17."]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[:3] == ["chaos/answer.chaos.yaml", "chaos/test_chaos.py", ".github/workflows/chaos.yml"]
+    assert said[-1] == "next: chaoslab test chaos; python -m pytest chaos"
+    (made,) = load(tmp_path / "chaos" / "answer.chaos.yaml")
+    assert sorted(made.functions) == ["get_order", "pay", "send"]
+    assert [each.targets for each in made.faults] == [("pay",), ("get_order",)]
+    ast.parse((tmp_path / "chaos" / "test_chaos.py").read_text())
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert main(["test", "chaos"]) == 1
+    assert "harm: pay twice" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("source", "changes", "reads"),
+    [
+        ("def pay(n): ...\ndef run(p):\n    return pay(1)", ["pay"], []),
+        (
+            "def pay(n): ...\ndef _do(n):\n    return pay(n)\nasync def run(p):\n    _do(1)",
+            ["pay"],
+            [],
+        ),
+        ("def pay(n): ...\ndef help(n): ...\nTOOLS = {'pay': pay}\ndef run(p):\n    help(TOOLS)", ["pay"], []),
+        (
+            "@tool\ndef read_mail(): ...\nbot = make(tools=[read_mail])\ndef run(p):\n    return bot(p)",
+            [],
+            ["read_mail"],
+        ),
+        ("class Bot:\n    def run(self, p):\n        return pay(p)\ndef pay(n): ...\nrun = Bot().run", ["pay"], []),
+        ("import json\ndef run(p):\n    return json.dumps(run.__name__)", [], []),
+    ],
+)
+def test_the_tools_of_an_agent_are_read_from_its_source(
+    source: str, changes: list[str], reads: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "bot.py").write_text(source)
+    found = tools_of("bot:run", [tmp_path])
+    assert (found.changes, found.reads) == ([f"bot:{each}" for each in changes], [f"bot:{each}" for each in reads])
+
+
 def test_the_workflow_runs_what_the_project_holds_and_no_more(tmp_path: Path) -> None:
     for name, options, runs in (
-        ("mine", (), ["chaoslab test", "pytest"]),
+        ("mine", (), ["chaoslab test", "python -m pytest"]),
         ("own", ("--agent", "a:b"), ["chaoslab test"]),
     ):
         assert main(["init", str(tmp_path / name), *options]) == 0
         steps = re.findall(r"- run: (.+)", (tmp_path / name / ".github" / "workflows" / "chaos.yml").read_text())
         assert steps[1:] == runs
-        assert steps[0].endswith(" pytest") is ("pytest" in runs)
+        assert steps[0].endswith(" pytest") is (len(runs) == 2)
+
+
+@pytest.mark.parametrize(
+    ("origin", "remote", "address"),
+    [
+        ("", "", ""),  # from an index
+        ('{"url": "https://x.org/c", "vcs_info": {"vcs": "git", "commit_id": "abc"}}', "", "git+https://x.org/c@abc"),
+        ('{"url": "file://FOLDER", "dir_info": {}}', "https://me:token@x.org/c.git", "git+https://x.org/c.git"),
+        ('{"url": "file://FOLDER", "dir_info": {}}', "", None),
+    ],
+)
+def test_the_workflow_installs_chaoslab_from_where_this_one_came(
+    origin: str, remote: str, address: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "chaoslab-0.1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: chaoslab\nVersion: 0.1.0\n")
+    if origin:
+        (folder / "direct_url.json").write_text(origin.replace("FOLDER", str(tmp_path)))
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    if remote:
+        subprocess.run(["git", "-C", str(tmp_path), "remote", "add", "origin", remote], check=True)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert repository() == address
+    step = next(line for line in workflow(address, test=False).splitlines() if "pip install" in line)
+    assert ("$CHAOSLAB" in step) is (address != "")
+    assert (f"CHAOSLAB: {address}\n" in workflow(address, test=False)) is bool(address)
 
 
 def test_nothing_is_overwritten(tmp_path: Path, capsys: Said) -> None:
@@ -146,3 +245,30 @@ def test_what_stress_cannot_mean_is_refused(arguments: list[str], said: str, pro
         code = int(str(ended.code))
     assert code == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_plug_in_package_is_written_and_each_of_its_parts_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+) -> None:
+    """Its entry points are put on the path, as an installation does."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "--plugin", "shop_chaos"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "next: pip install -e shop_chaos; pytest shop_chaos"
+    folder = tmp_path / "shop_chaos"
+    points = tomllib.loads((folder / "pyproject.toml").read_text())["project"]["entry-points"]
+    about = folder / "shop_chaos-0.1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: shop_chaos\nVersion: 0.1.0\n")
+    lines = [line for group, of in points.items() for line in (f"[{group}]", *(f"{n} = {at}" for n, at in of.items()))]
+    (about / "entry_points.txt").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.syspath_prepend(folder / "tests")
+    registry.load.cache_clear()
+    try:
+        importlib.import_module("test_shop_chaos").test_the_fault_is_met_through_the_adapter_and_the_assertion_tells()
+    finally:
+        registry.load.cache_clear()
+        for name in [name for name in sys.modules if name.startswith(("shop_chaos", "test_shop_chaos"))]:
+            del sys.modules[name]
+    assert main(["init", "--plugin", "Shop-Chaos"]) == 2
+    assert "should be a module's name in small letters, as in shop_chaos\n" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from chaoslab.execution.scenarios.load import load
 from chaoslab.execution.scenarios.located import ScenarioError
 from chaoslab.execution.scenarios.modules import modules_of
 from chaoslab.execution.scenarios.running import imported
-from chaoslab.execution.scenarios.sources import function_name
+from chaoslab.execution.scenarios.sources import function_name, lost
 
 SHOP = """\
 import logging
@@ -91,7 +91,8 @@ def test_a_function_of_a_package_is_found_where_the_package_has_it_from(tmp_path
     with pytest.raises(LookupError, match=r"__init__\.py has no 'second'"):
         function_name("shop:second", folders)
     assert function_name("nowhere:refund", folders) is None
-    assert function_name("json:refund", folders) is None
+    with pytest.raises(LookupError, match=r"__init__\.py has no 'refund'"):
+        function_name("json:refund", folders)
 
 
 def test_a_function_that_is_given_another_name_is_not_known(tmp_path: Path) -> None:
@@ -171,3 +172,24 @@ def test_what_a_check_lets_pass_an_import_finds(tmp_path: Path) -> None:
     (scenario,) = load(tmp_path / "a.chaos.yaml")
     with modules_of(tmp_path):
         assert [each.__name__ for each in imported(scenario)[1]["reads"]] == ["refund"]
+
+
+@pytest.mark.parametrize(
+    ("dotted", "module", "name"),
+    [
+        ("httpx._nope:x", "there is no module 'httpx._nope'", None),
+        ("json.decoder:nope", "", "decoder.py has no 'nope'"),
+        ("json:loads", "", "loads"),
+        ("httpx:Nope", "", None),  # its names come from stars
+        ("six.moves.urllib:x", "", None),  # its modules are no files
+        ("os.path:join", "", None),
+        ("__main__:x", "", None),
+    ],
+)
+def test_what_an_installed_package_has_is_read_without_importing_it(dotted: str, module: str, name: str | None) -> None:
+    assert lost(dotted, []) == module
+    try:
+        found = function_name(dotted, [])
+    except LookupError as error:
+        found = str(error.args[0])
+    assert found == name

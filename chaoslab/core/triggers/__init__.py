@@ -105,8 +105,10 @@ class OfNumbers(Trigger):
     def of(cls, value: Any) -> Self:
         if not isinstance(value, list | tuple | set | frozenset | range) or not value:
             raise cls.refused()
-        if not all(type(n) is int and n >= 1 for n in value):
+        if not all(type(n) is int for n in value):
             raise cls.refused()
+        if min(value) < 1:
+            raise ValueError(f"it should be {cls.should_be}: the first is 1")
         return cls(tuple(sorted(set(value))))
 
 

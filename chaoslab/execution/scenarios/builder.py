@@ -151,17 +151,22 @@ class ScenarioBuilder:
             made = made._with(key, _plain(value))
         return made
 
-    def check(self) -> tuple[Scenario, ...]:
-        """The scenario checked: one, or one for each variant.
+    def within(self, file: str, folder: Path) -> Self:
+        """The same, as the scenario of a file whose modules are sought in this folder first."""
+        return replace(self, file=file, folder=folder)
+
+    def check(self, *, changed: Sequence[str] = ()) -> tuple[Scenario, ...]:
+        """The scenario checked: one, or one for each variant. `changed`: values in place of its own, as in "trials=50".
 
         Raises:
             ScenarioErrors: a ValueError; something is wrong, one line each.
         """
-        from chaoslab.execution.scenarios.load import checked
+        from chaoslab.execution.scenarios.load import changed_by, checked
         from chaoslab.execution.scenarios.located import Located
 
         where = self.file or f"scenario '{self.data.get('name', '')}'"
-        return checked(Located(where, _plain(self.data)), folder=self.folder, objects=self.objects)
+        located = changed_by(Located(where, _plain(self.data)), changed)
+        return checked(located, folder=self.folder, objects=self.objects)
 
     def run(
         self, *, trials: int | None = None, seed: int | None = None, jobs: int = 1, logs: str | Path | None = None,

@@ -16,7 +16,8 @@ def check(trial: Trial, *assertions: Any) -> None:
     """Holds a trial to assertions as a scenario does: `lab.check(trial, lab.expect.no_duplicate_effects())`.
 
     An assertion is one of `lab.expect`, its name, or a function that gets the trial: it holds if the function returns
-    True or None, and is missed if it returns False or a text, which is the reason, or raises AssertionError.
+    True or None, and is missed if it returns False or a text, which is the reason, or raises AssertionError; or a
+    metric, an object with `measure(test_case)` as those of DeepEval.
 
     Raises:
         AssertionError: an assertion is missed, or the trial is invalid and so proves nothing; the message has the

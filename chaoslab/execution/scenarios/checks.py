@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.assertions import Assertion, ByFunction, stated
 from chaoslab.analysis.assertions.slo import Slo
+from chaoslab.analysis.metric import ByMetric
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.conversation import Conversation, Turn, turn, turns
 from chaoslab.execution.scenarios import lab_agent
@@ -254,7 +255,7 @@ class Checks:
 
 def of_data(given: Any) -> Assertion:
     """The assertion of a scenario's entry: "no_duplicate_effects", {max_calls: 5}, or {max_calls: {calls: 5}}; in
-    Python a function too.
+    Python also a function, or a metric with `measure(test_case)`.
 
     Raises:
         LookupError, ValueError, TypeError: it is none.
@@ -268,6 +269,10 @@ def of_data(given: Any) -> Assertion:
         raise TypeError(f"{name} stands without its parameters: write {name}({'…' if fields(given) else ''})")
     if inspect.iscoroutinefunction(given):
         raise TypeError(f"{given.__qualname__} is async, and an assertion is a plain function")
+    if isinstance(given, type) and callable(getattr(given, "measure", None)):
+        raise TypeError(f"{given.__name__} is a class: give an object of it, as in {given.__name__}(threshold=0.7)")
+    if callable(getattr(given, "measure", None)):
+        return ByMetric(given)
     if callable(given):
         return ByFunction(given)
     if not isinstance(given, Mapping) or len(given) != 1:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 PATTERNS = ("*.chaos.yaml", "*.chaos.yml", "*.chaos.json", "*.chaos.toml")
+
+
+def is_python(given: str) -> bool:
+    """True for FILE.py and module:name."""
+    from chaoslab.execution.scenarios.spec import DOTTED
+
+    return given.endswith(".py") or re.fullmatch(DOTTED, given) is not None
 
 
 def found(paths: Sequence[Path]) -> list[Path]:

@@ -45,14 +45,15 @@ def load(path: Path, *, changed: Sequence[str] = ()) -> tuple[Scenario, ...]:
         ScenarioErrors: it cannot be read, or something in it is wrong.
     """
     try:
-        return checked(_changed(read(path), changed), folder=path.parent)
+        return checked(changed_by(read(path), changed), folder=path.parent)
     except ScenarioErrors:
         raise
     except ScenarioError as error:
         raise ScenarioErrors([str(error)]) from None
 
 
-def _changed(located: Located, changed: Sequence[str]) -> Located:
+def changed_by(located: Located, changed: Sequence[str]) -> Located:
+    """The data with these values in place of its own."""
     if not changed or not isinstance(located.data, dict):
         return located
     from chaoslab.execution.scenarios.spec import INSTEAD

@@ -66,6 +66,8 @@ def read(path: Path) -> Located:
     shown = str(path)
     if path.suffix not in SUFFIXES and not path.exists():
         raise ScenarioError(f"{shown}: there is no such file or folder")
+    if path.suffix == ".py":
+        raise ScenarioError(f"{shown}: `chaoslab test {shown}` runs scenarios in Python, which no other command reads")
     if path.suffix not in SUFFIXES and not path.is_dir():
         raise ScenarioError(f"{shown}: a scenario's file ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     try:

@@ -19,19 +19,23 @@ IMPORTS_MAX = 5
 """The longest way from module to module on which a name is followed."""
 OPAQUE = frozenset({"*", "__getattr__", "exec", "eval", "globals", "locals", "modules", "setattr", "vars"})
 """Names by which a module may bind others that its source does not show."""
+MOVED = frozenset({"__path__", "exec", "eval", "meta_path", "modules"})
+"""Names by which a package may have modules that are no files in its folder."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
 class Source:
     """A module's source. `anywhere`: all names that some place in it binds. `from_within`: those of them that functions
-    bind for the module. `opaque`: there may be names that it does not show."""
+    bind for the module. `opaque`: there may be names that it does not show. `moved`: there may be modules below it that
+    are no files in its folder."""
 
     path: Path
     statements: Sequence[ast.stmt]
     anywhere: Set[str]
     from_within: Set[str]
     opaque: bool
+    moved: bool
 
 
 def function_name(dotted: str, folders: Sequence[Path]) -> str | None:
@@ -51,26 +55,34 @@ def lost(dotted: str, folders: Sequence[Path]) -> str:
     first, *inner = module.split(".")
     there = [folder for folder in folders if (folder / first).is_dir() or (folder / f"{first}.py").is_file()]
     if not there:
-        return "" if importlib.util.find_spec(first) else f"there is no module '{first}'"
-    path = there[0].joinpath(first, *inner)
-    found = path.is_dir() or any(path.parent.glob(f"{path.name}.*"))
+        if first == "__main__":
+            return ""
+        spec = importlib.util.find_spec(first)
+        if spec is None:
+            return f"there is no module '{first}'"
+        source = source_of(first, ()) if inner else None
+        if source is None or source.moved:
+            return ""
+        there = [Path(each).parent for each in spec.submodule_search_locations or ()]
+    paths = [folder.joinpath(first, *inner) for folder in there]
+    found = any(path.is_dir() or any(path.parent.glob(f"{path.name}.*")) for path in paths)
     return "" if found else f"there is no module '{module}'"
 
 
 def _named(module: str, name: Sequence[str], folders: Sequence[Path], left: int) -> str | None:
-    source = _source(module, folders)
+    source = source_of(module, folders)
     if source is None:
         return None
     first, *inner = name
     if first not in source.anywhere and not source.opaque and not _has_submodule(source.path, first):
         near = closest(first, [each for part in source.statements for each in _binds(part)])
         raise LookupError(f"{source.path.name} has no '{first}'" + (f": did you mean '{near}'?" if near else ""))
-    found = _only(source.statements, first) if first not in source.from_within else None
+    found = only(source.statements, first) if first not in source.from_within else None
     if isinstance(found, ast.ImportFrom) and left:
         origin = next(each.name for each in found.names if (each.asname or each.name) == first)
-        absolute = _absolute(found, module, is_package=source.path.name == "__init__.py")
+        of = absolute(found, module, is_package=source.path.name == "__init__.py")
         try:
-            return _named(absolute, [origin, *inner], folders, left - 1)
+            return _named(of, [origin, *inner], folders, left - 1)
         except LookupError:  # of another file, which the import may find elsewhere
             return None
     return _defined(found, inner)
@@ -81,7 +93,7 @@ def _defined(found: ast.stmt | None, inner: Sequence[str]) -> str | None:
     for part in inner:
         if not isinstance(found, ast.ClassDef) or found.decorator_list or found.keywords:
             return None
-        found = _only(found.body, part)
+        found = only(found.body, part)
     if not isinstance(found, Function):
         return None
     plain = {"staticmethod", "classmethod"} if inner else set[str]()
@@ -89,7 +101,7 @@ def _defined(found: ast.stmt | None, inner: Sequence[str]) -> str | None:
     return found.name if plain.issuperset(decorators) else None
 
 
-def _only(statements: Sequence[ast.stmt], name: str) -> ast.stmt | None:
+def only(statements: Sequence[ast.stmt], name: str) -> ast.stmt | None:
     """The one statement among these that binds the name; None if there are more, or none that is understood."""
     found = [each for each in statements if name in _binds(each)]
     return found[0] if len(found) == 1 else None
@@ -119,7 +131,7 @@ def _bound(node: ast.AST) -> list[str]:
     return []
 
 
-def _absolute(found: ast.ImportFrom, module: str, *, is_package: bool) -> str:
+def absolute(found: ast.ImportFrom, module: str, *, is_package: bool) -> str:
     if not found.level:
         return found.module or ""
     parts = module.split(".")
@@ -127,21 +139,27 @@ def _absolute(found: ast.ImportFrom, module: str, *, is_package: bool) -> str:
     return ".".join([*base, *([found.module] if found.module else [])])
 
 
-def _source(module: str, folders: Sequence[Path]) -> Source | None:
-    """The source of a module in the first of these folders that has its package; None if it cannot be read."""
+def source_of(module: str, folders: Sequence[Path]) -> Source | None:
+    """The source of a module in the first of these folders that has its package, or of an installed one; None if it
+    cannot be read."""
     first, *inner = module.split(".")
-    if first in sys.stdlib_module_names:
-        return None
-    for folder in folders:
+    for folder in [] if first in sys.stdlib_module_names else folders:
         if (folder / first).is_dir() or (folder / f"{first}.py").is_file():
-            path = folder.joinpath(first, *inner)
-            path = path / "__init__.py" if (path / "__init__.py").is_file() else path.with_name(f"{path.name}.py")
-            try:
-                changed = path.stat()
-                return _parsed(path, changed.st_mtime_ns, changed.st_size)
-            except OSError:
-                return None
-    return None
+            return _file(folder.joinpath(first, *inner))
+    spec = importlib.util.find_spec(first) if first != "__main__" else None
+    if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+        return None
+    return _file((Path(spec.origin).parent if spec.submodule_search_locations else Path(spec.origin)).joinpath(*inner))
+
+
+def _file(path: Path) -> Source | None:
+    """The source in a file, of a module without its suffix, or of a package."""
+    path = path / "__init__.py" if (path / "__init__.py").is_file() else path.with_suffix(".py")
+    try:
+        changed = path.stat()
+        return _parsed(path, changed.st_mtime_ns, changed.st_size)
+    except OSError:
+        return None
 
 
 @lru_cache(maxsize=64)
@@ -161,7 +179,8 @@ def _parsed(path: Path, changed_ns: int, size: int) -> Source | None:  # noqa: A
     from_within = {name for each in nodes if isinstance(each, ast.Global) for name in each.names}
     used = {each.id for each in nodes if isinstance(each, ast.Name)}
     used |= {each.attr for each in nodes if isinstance(each, ast.Attribute)}
-    return Source(path, tree.body, anywhere, from_within, not OPAQUE.isdisjoint(used | anywhere))
+    used |= anywhere
+    return Source(path, tree.body, anywhere, from_within, not OPAQUE.isdisjoint(used), not MOVED.isdisjoint(used))
 
 
 def _stored(node: ast.Attribute) -> bool:

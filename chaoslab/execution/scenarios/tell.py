@@ -16,6 +16,7 @@ from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Decision, Injection, Plan
 from chaoslab.execution.scenarios import lab_agent
+from chaoslab.execution.scenarios.files import is_python
 from chaoslab.execution.scenarios.running import Result, Ruling
 from chaoslab.execution.scenarios.scenario import Scenario
 from chaoslab.record.history import History
@@ -119,7 +120,8 @@ def again(scenario: Scenario, ruling: Ruling, given: Sequence[str] = ()) -> str:
     if scenario.folder is None:
         return f".test({', '.join([f'trial={ruling.number}', *given])})"
     words = ["chaoslab", "test", scenario.file, "--trial", str(ruling.number), *given]
-    words += ["-k", scenario.variant] if scenario.variant else []
+    wanted = scenario.name if is_python(scenario.file) else scenario.variant
+    words += ["-k", wanted] if wanted else []
     return shlex.join(words)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from chaoslab.base.foreign import KEYS
 from chaoslab.base.registry import did_you_mean
 from chaoslab.execution.scenarios.located import Located
 from chaoslab.execution.scenarios.spaces import FORMS
@@ -28,10 +29,14 @@ def worded(located: Located, error: ErrorDetails) -> str:
     kind, context, value = error["type"], error.get("ctx", {}), error.get("input")
     name = next((str(part) for part in reversed(path) if isinstance(part, str)), "this")
     if kind == "extra_forbidden":
+        if instead := KEYS.get(str(path[-1])):
+            return str(located.error(path, f"'{path[-1]}' is not known here: {instead}", of_key=True))
         known = fields(path)
         return str(
             located.error(path, f"'{path[-1]}' is not known here: {did_you_mean(str(path[-1]), known)}", of_key=True)
         )
+    if name == "args" and isinstance(value, list):
+        return str(located.error(path, f"args is {short(value)}: it should be a mapping of names, as in {{order: 17}}"))
     same = path and path[-1] not in DRAWN and kind != "missing"
     if same and isinstance(value, Mapping) and value and value.keys() <= {*FORMS}:
         several = f", or several as variants: {{{path[0]}: […]}}" if len(path) == 1 and path[0] not in ITS_OWN else ""

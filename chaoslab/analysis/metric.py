@@ -1,0 +1,99 @@
+"""A metric of another library as an assertion: any object with `measure(test_case)`, such as those of DeepEval."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from chaoslab.analysis.assertions import SAID, Assertion, Miss, Seen
+from chaoslab.analysis.opinion import Unjudged
+from chaoslab.base.jsonable import describe_error, line, shown
+from chaoslab.core.events import CallStarted, PromptStarted, TurnStarted
+
+LIBRARY = "deepeval"
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """One attempt at a call of a tool, with the field names of DeepEval's class."""
+
+    name: str
+    input_parameters: Any = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A trial as a metric measures it, with the field names of DeepEval's `LLMTestCase`, which its metrics get instead.
+
+    `input`: the user's words. `actual_output`: the agent's answer, empty if it gave none. `expected_output`: the answer
+    of the trial without faults. `tools_called`: the attempts at calls, in time order.
+    """
+
+    input: str
+    actual_output: str
+    expected_output: str | None = None
+    tools_called: Sequence[ToolCall] = field(default=())
+
+
+@dataclass(frozen=True)
+class ByMetric(Assertion):
+    """Holds if the metric says that the trial succeeds.
+
+    Success is `is_successful()`, else a score (what `measure` returns, or `score`) that reaches `threshold`. The reason
+    is the metric's `reason`.
+    """
+
+    metric: Any
+
+    def check(self, seen: Seen) -> Miss | None:
+        """As `Assertion.check`.
+
+        Raises:
+            Unjudged: the metric raises something, or gives no score.
+        """
+        metric = self.metric
+        try:
+            score: Any = metric.measure(_case(metric, seen))
+            score = getattr(metric, "score", None) if score is None else score
+            if callable(getattr(metric, "is_successful", None)):
+                well = bool(metric.is_successful())
+            else:
+                well = float(score) >= float(metric.threshold)
+        except Exception as error:
+            raise Unjudged(line(f"{self} raised {describe_error(error)}", SAID)) from error
+        if well:
+            return None
+        reason = str(getattr(metric, "reason", None) or "")
+        return seen.of_answer(line(f"the score is {shown(score)}{f': {reason}' if reason else ''}", SAID))
+
+    @property
+    def name(self) -> str:
+        return type(self.metric).__name__
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _case(metric: Any, seen: Seen) -> Any:
+    began = next((event for _, event in seen.of(PromptStarted)), None)
+    turn = next((event for _, event in seen.of(TurnStarted) if event.turn == seen.turn), None)
+    asked = turn or began
+    values = {
+        "input": asked.prompt if asked is not None else "",
+        "actual_output": seen.answer or "",
+        "expected_output": began.twin if began is not None and seen.turn is None else None,
+    }
+    calls = [(event.tool, event.arguments) for _, event in seen.of(CallStarted)]
+    case, call = _kinds(metric)
+    inputs = [(tool, arguments if isinstance(arguments, dict) else None) for tool, arguments in calls]
+    return case(**values, tools_called=[call(name=tool, input_parameters=given) for tool, given in inputs])
+
+
+def _kinds(metric: Any) -> tuple[Any, Any]:
+    """The classes of a test case and a call of a tool that the metric expects."""
+    if not any(each.__module__.partition(".")[0] == LIBRARY for each in type(metric).__mro__):
+        return Measured, ToolCall
+    of = importlib.import_module(f"{LIBRARY}.test_case")
+    return of.LLMTestCase, of.ToolCall
