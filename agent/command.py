@@ -43,7 +43,7 @@ HEALTH_S = 8.0
 
 
 class MakesTwins(Protocol):
-    """`chaoslab.execution.twins.twins`, which stands above this part."""
+    """`chaoslab.lab.twins.twins`, which stands above this part."""
 
     def __call__(
         self, chosen: Settings, config: Config, asked: Sequence[prompts.Prompt], file: Path,

@@ -69,7 +69,7 @@ def added_s(folder: Path) -> float:
     code = (
         "import pytest, time\n"
         "began = time.process_time()\n"
-        "import chaoslab.execution.pytest_plugin\n"
+        "import chaoslab.surfaces.pytest_plugin\n"
         "print(time.process_time() - began)"
     )
     found = [

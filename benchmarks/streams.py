@@ -24,12 +24,12 @@ from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Reply
 from chaoslab.core.pipe import Line, Pipe, Pipeline, Signal, Timed
 from chaoslab.core.stream import Events, Watched
-from chaoslab.execution import virtual_lab as lab
-from chaoslab.execution.launch import spec_of
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.faults.stream.cut import Cut
 from chaoslab.faults.stream.slow_chunks import SlowChunks
 from chaoslab.faults.stream.stall import Stall
+from chaoslab.lab import virtual_lab as lab
+from chaoslab.lab.launch import spec_of
 from chaoslab.seams.http.streamed import Body
 
 EVENT = b'data: {"id": "c", "choices": [{"index": 0, "delta": {"content": " word"}, "finish_reason": null}]}\n\n'

@@ -26,10 +26,10 @@ from function_seam import resident_kb
 from chaoslab.base.identity import digest, nth
 from chaoslab.config import settings
 from chaoslab.config.topology import MODEL
-from chaoslab.execution import virtual_lab as lab
-from chaoslab.execution.launch import spec_of
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import executor
+from chaoslab.lab import virtual_lab as lab
+from chaoslab.lab.launch import spec_of
 from chaoslab.record.log import MemoryLog
 from chaoslab.seams.http.seam import HttpSeam
 

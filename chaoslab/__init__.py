@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from chaoslab.core.networks import network
     from chaoslab.core.plan import Injection
     from chaoslab.execution.agents.functions import fresh
-    from chaoslab.execution.scenarios.builder import load_scenario, scenario
-    from chaoslab.execution.scenarios.check import check
     from chaoslab.execution.trial import NoBaseline, NothingHit, Trial, run, run_many
     from chaoslab.execution.trials import Trials
     from chaoslab.model.offline import offline_model
@@ -26,6 +24,8 @@ if TYPE_CHECKING:
     from chaoslab.model.script import call, scripted
     from chaoslab.reports.frames import frame, load
     from chaoslab.reports.report import Report, report
+    from chaoslab.scenarios.builder import load_scenario, scenario
+    from chaoslab.scenarios.check import check
     from chaoslab.seams.adapters.mcp import mcp_tool
     from chaoslab.seams.functions.native_errors import ToolError
 
@@ -48,14 +48,14 @@ _PLACES = {
     "Trials": "execution.trials",
     "Verdict": "analysis.verdict.table",
     "call": "model.script",
-    "check": "execution.scenarios.check",
+    "check": "scenarios.check",
     "expect": "analysis.assertions",
     "frame": "reports.frames",
     "fresh": "execution.agents.functions",
     "inject": "core.inject",
     "level": "core.levels",
     "load": "reports.frames",
-    "load_scenario": "execution.scenarios.builder",
+    "load_scenario": "scenarios.builder",
     "mcp_tool": "seams.adapters.mcp",
     "network": "core.networks",
     "offline_model": "model.offline",
@@ -63,7 +63,7 @@ _PLACES = {
     "report": "reports.report",
     "run": "execution.trial",
     "run_many": "execution.trial",
-    "scenario": "execution.scenarios.builder",
+    "scenario": "scenarios.builder",
     "scripted": "model.script",
     "turn": "core.conversation",
     "turns": "core.conversation",

@@ -24,11 +24,11 @@ from chaoslab.base import registry
 from chaoslab.base.commandline import Parser
 from chaoslab.config.settings import table
 from chaoslab.core import events, triggers
-from chaoslab.execution.scenarios import keys, spec
-from chaoslab.execution.scenarios.spec import ScenarioSpec
 from chaoslab.reports import frames
 from chaoslab.reports.fault_pages import traits, within
 from chaoslab.reports.formats import json as json_format
+from chaoslab.scenarios import keys, spec
+from chaoslab.scenarios.spec import ScenarioSpec
 from chaoslab.wire import toxics
 
 FOLDER = Path(__file__).parent / "reference"

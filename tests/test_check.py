@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.execution.pytest_plugin import Chaos
+from chaoslab.surfaces.pytest_plugin import Chaos
 
 
 def refund(order: int) -> str:

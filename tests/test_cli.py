@@ -11,7 +11,7 @@ import pytest
 from chaoslab.cli import main
 from chaoslab.config.settings import Settings
 from chaoslab.core import events
-from chaoslab.execution import launch
+from chaoslab.lab import launch
 from chaoslab.record.runs import Run
 from tests.event_parts import fault_at
 from tests.reports.fake_run import FakeRun

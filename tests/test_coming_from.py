@@ -15,7 +15,7 @@ import chaoslab as lab
 from chaoslab.base.foreign import KEYS, NAMES, OPTIONS
 from chaoslab.cli import COMMANDS
 from chaoslab.config.settings import Settings
-from chaoslab.execution.scenarios.spec import OperationSpec, ScenarioSpec
+from chaoslab.scenarios.spec import OperationSpec, ScenarioSpec
 
 PAGE = (Path(__file__).parents[1] / "docs" / "how-to" / "coming-from.md").read_text(encoding="utf-8")
 ROWS = [line.strip("| ").split(" | ") for line in PAGE.splitlines() if line.startswith("| ") and "---" not in line]

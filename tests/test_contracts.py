@@ -15,22 +15,22 @@ PACKAGES = ("chaoslab", "agent", "flask_tools", "proxy_manager")
 FILES = sorted(path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 SERVING = Path("flask_tools/serving.py")
 """Its classes are waitress's, with a change; it is itself imported where it is used."""
-SPECS = {Path("chaoslab/execution/scenarios") / name for name in ("spec.py", "drawn_spec.py")}
-LATE = {SERVING, Path("chaoslab/execution/virtual_lab.py"), *SPECS}
+SPECS = {Path("chaoslab/scenarios") / name for name in ("spec.py", "drawn_spec.py")}
+LATE = {SERVING, Path("chaoslab/lab/virtual_lab.py"), *SPECS}
 LIGHT = [path for path in FILES if path.parts[0] in ("chaoslab", "flask_tools") and path not in LATE]
 HEAVY = {
     "docker", "flask", "langchain", "langchain_core", "langchain_groq", "matplotlib", "numpy", "pandas", "pydantic",
     "requests",
     "rich", "toxiproxy", "waitress", "werkzeug",
 }  # fmt: skip
-ROOTS = {path for path in FILES if path.is_relative_to("chaoslab/execution")}
+ROOTS = {path for path in FILES if path.is_relative_to("chaoslab/execution") or path.is_relative_to("chaoslab/lab")}
 """The files that put a run together, and so choose its world."""
 VIRTUAL = Path("chaoslab/worlds/virtual")
 OF_VIRTUAL = {"greenlet", "time_machine"}
 READERS = {
     Path("chaoslab/execution/forked.py"): "/proc",
-    Path("chaoslab/execution/mcp_proxy.py"): "its standard input",
-    Path("chaoslab/execution/scenarios/new_project.py"): "the package's own file",
+    Path("chaoslab/surfaces/mcp_proxy.py"): "its standard input",
+    Path("chaoslab/scenarios/new_project.py"): "the package's own file",
     Path("chaoslab/record/provenance.py"): "the package's own files",
     Path("chaoslab/reports/fault_pages.py"): "the package's own files",
     Path("chaoslab/reports/formats/html/__init__.py"): "the package's own files",

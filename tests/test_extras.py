@@ -21,8 +21,8 @@ from chaoslab.config.settings import Settings
 from chaoslab.config.topology import Ports
 from chaoslab.core.events import PromptStarted
 from chaoslab.core.plan import Plan
-from chaoslab.execution.scenarios.new_project import workflow
 from chaoslab.record.runs import Run
+from chaoslab.scenarios.new_project import workflow
 from chaoslab.worlds.local import Local
 from tests.cli_parts import chaoslab, environment, free_base, prompts
 

@@ -29,8 +29,8 @@ from chaoslab.core.events import (
     RunStarted,
     Usage,
 )
-from chaoslab.execution import launch, recorded_run
-from chaoslab.execution.recorded_run import Unrepeatable
+from chaoslab.lab import launch, recorded_run
+from chaoslab.lab.recorded_run import Unrepeatable
 from chaoslab.record import lines as log_lines
 from chaoslab.record.history import History, unread
 from chaoslab.record.lines import LINE_MAX, Record, parse_line

@@ -98,7 +98,7 @@ def test_a_scenario_that_passes_tells_of_a_fault_that_hit_nothing() -> None:
 
 
 def test_a_dry_run_tells_which_faults_depend_on_the_calls() -> None:
-    from chaoslab.execution.scenarios.tell import foreseen, foreseen_hits
+    from chaoslab.scenarios.tell import foreseen, foreseen_hits
 
     made = lab.scenario("refund").agent(agent).tools(refund).reads(look).ask("Refund it.")
     made = made.fault("latency", "look", calls=[2]).fault("lost_reply", "refund", when="amount > 10", chance=0.5)

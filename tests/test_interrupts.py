@@ -174,7 +174,7 @@ def test_what_else_can_be_raised_nowhere_is_told_as_ever() -> None:
 @pytest.mark.parametrize(
     ("command", "beneath"),
     [
-        (("run", "--world", "virtual"), "chaoslab.execution.launch.check_installed"),
+        (("run", "--world", "virtual"), "chaoslab.lab.launch.check_installed"),
         (("replay", "latest"), "chaoslab.cli.replay._replay"),
         (("charts",), "chaoslab.reports.charts.draw"),
         (("report",), "chaoslab.reports.charts.draw"),

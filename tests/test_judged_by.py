@@ -15,8 +15,8 @@ import chaoslab as lab
 from chaoslab.analysis.assertions import Seen
 from chaoslab.analysis.opinion import Unjudged
 from chaoslab.execution.asking import ask
-from chaoslab.execution.scenarios.running import Book, Rules, ruled
 from chaoslab.record.rulings import State
+from chaoslab.scenarios.running import Book, Rules, ruled
 
 YES, NO = '{"holds": true, "why": "It says when."}', 'Well: {"holds": false, "why": "It names no day."}'
 

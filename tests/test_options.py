@@ -12,9 +12,9 @@ import pytest
 import chaoslab as lab
 from chaoslab.execution.checked import NAMED, NOT_NAMED
 from chaoslab.execution.options import RunOptions, key_of, keys
-from chaoslab.execution.pytest_plugin import Chaos
-from chaoslab.execution.scenarios.running import imported
-from chaoslab.execution.scenarios.spec import ScenarioSpec
+from chaoslab.scenarios.running import imported
+from chaoslab.scenarios.spec import ScenarioSpec
+from chaoslab.surfaces.pytest_plugin import Chaos
 
 OPTIONS = [each.name for each in fields(RunOptions)]
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from chaoslab.cli import main
-from chaoslab.execution import recorded_run, replay
-from chaoslab.execution.recorded_run import Unrepeatable, choose, read
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import InProcess
+from chaoslab.lab import recorded_run, replay
+from chaoslab.lab.recorded_run import Unrepeatable, choose, read
 from chaoslab.record.history import History
 from chaoslab.record.log import BufferedEvent
 from tests.cli_parts import chaoslab, prompts

@@ -20,8 +20,8 @@ import tenacity
 import urllib3
 
 import chaoslab as lab
-from chaoslab.execution.recorded_run import Unrepeatable
-from chaoslab.execution.recorded_run import read as remember
+from chaoslab.lab.recorded_run import Unrepeatable
+from chaoslab.lab.recorded_run import read as remember
 
 done: list[str] = []
 

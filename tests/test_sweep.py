@@ -16,8 +16,8 @@ from chaoslab.config import settings
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError
 from chaoslab.core.events import PromptFinished, PromptStarted, RunFinished
-from chaoslab.execution import launch
-from chaoslab.execution.sweep import Stopped, grid, sweep
+from chaoslab.lab import launch
+from chaoslab.lab.sweep import Stopped, grid, sweep
 from chaoslab.record.runs import Run
 
 ASKED = load(Path(launch.__file__).parents[1] / "agent" / "prompts.json")[:2]

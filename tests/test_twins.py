@@ -14,7 +14,7 @@ from chaoslab.analysis.answers.compare import Twin
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.events import PromptStarted
-from chaoslab.execution.twins import twins
+from chaoslab.lab.twins import twins
 from chaoslab.record.history import History
 from tests.cli_parts import chaoslab, free_base
 from tests.cli_parts import prompts as prompt_file

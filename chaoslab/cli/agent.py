@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     extras.check("chaoslab agent", "agent", "tools", "virtual")
     with no_garbage():
         from chaoslab.agent import command
-        from chaoslab.execution.twins import twins
+        from chaoslab.lab.twins import twins
     gc.freeze()  # what is loaded stays
 
     hosts = {f"{part}_host": getattr(options, f"{part}_host") for part in HOSTS}
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     before = latest.resolve()
     code = command.run(options, hosts, twins)
     if options.report and latest.resolve() != before:
-        from chaoslab.execution.launch import leave
+        from chaoslab.lab.launch import leave
         from chaoslab.reports.gate import Gate
 
         code = leave(options.logs / latest.resolve().name, code, gate=Gate())

@@ -30,12 +30,12 @@ def run(options: argparse.Namespace) -> int:
     if len(options.files) == 1 and Path(options.files[0]).name == ENV and not options.json:
         return _settings(Path(options.files[0]))
     extras.check("chaoslab check", "scenarios")
-    from chaoslab.execution.scenarios.files import found
-    from chaoslab.execution.scenarios.lab_agent import LAB
-    from chaoslab.execution.scenarios.load import ScenarioErrors, load
-    from chaoslab.execution.scenarios.scenario import folders_of
-    from chaoslab.execution.scenarios.schema import schema
-    from chaoslab.execution.scenarios.sources import lost
+    from chaoslab.scenarios.files import found
+    from chaoslab.scenarios.lab_agent import LAB
+    from chaoslab.scenarios.load import ScenarioErrors, load
+    from chaoslab.scenarios.scenario import folders_of
+    from chaoslab.scenarios.schema import schema
+    from chaoslab.scenarios.sources import lost
 
     if options.schema:
         print(json.dumps(schema(), indent=2))

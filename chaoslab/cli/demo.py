@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.base.commandline import refuse
 
     extras.check("chaoslab demo", "virtual")
-    from chaoslab.execution.scenarios.demo import lines
+    from chaoslab.scenarios.demo import lines
 
     try:
         for line in lines(options.trials, options.seed, options.chaos_level):

@@ -14,9 +14,9 @@ def code_of(work: Callable[[], int]) -> int:
     """The exit code of `work`: 2 if something of the user's is wrong, 3 if the lab failed; both are told. Ctrl-C ends
     it between two trials."""
     from chaoslab.base.interrupts import heard_at_checks
-    from chaoslab.execution.scenarios.located import ScenarioError
     from chaoslab.execution.workers import WorkerLost
     from chaoslab.record.log import LogLost
+    from chaoslab.scenarios.located import ScenarioError
 
     try:
         with heard_at_checks():
@@ -39,7 +39,7 @@ def check_place(option: str, path: Path | None) -> None:
     Raises:
         ScenarioError: it could not.
     """
-    from chaoslab.execution.scenarios.located import ScenarioError
+    from chaoslab.scenarios.located import ScenarioError
 
     if path is None:
         return

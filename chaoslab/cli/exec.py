@@ -32,9 +32,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
     from chaoslab.config.settings import inherited
-    from chaoslab.execution import exec_agent
-    from chaoslab.execution.gateway import check_bases, check_loop, plan_of, ports_of, stated, warn_of_unreached
+    from chaoslab.execution.upstreams import check_bases
     from chaoslab.seams.gateway.routes import routes
+    from chaoslab.surfaces import exec_agent
+    from chaoslab.surfaces.gateway import check_loop, plan_of, ports_of, stated, warn_of_unreached
 
     try:
         extras.check("the gateway", "gateway")

@@ -118,7 +118,9 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.base.clock import system
     from chaoslab.config.settings import inherited
     from chaoslab.core.events import PromptStarted
-    from chaoslab.execution.gateway import (
+    from chaoslab.reports.folder import read
+    from chaoslab.seams.gateway.routes import routes
+    from chaoslab.surfaces.gateway import (
         answered,
         check_loop,
         gateway,
@@ -128,8 +130,6 @@ def run(options: argparse.Namespace) -> int:
         ruled,
         warn_of_unreached,
     )
-    from chaoslab.reports.folder import read
-    from chaoslab.seams.gateway.routes import routes
 
     try:
         extras.check("the gateway", "gateway")

@@ -23,10 +23,10 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.base.commandline import refuse
 
     extras.check("chaoslab init", "scenarios")
-    from chaoslab.execution.scenarios import new_plugin
-    from chaoslab.execution.scenarios.new_project import PROMPT, files, repository, write
-    from chaoslab.execution.scenarios.scenario import folders_of
-    from chaoslab.execution.scenarios.sources import lost
+    from chaoslab.scenarios import new_plugin
+    from chaoslab.scenarios.new_project import PROMPT, files, repository, write
+    from chaoslab.scenarios.scenario import folders_of
+    from chaoslab.scenarios.sources import lost
 
     if options.prompt and not options.agent:
         return refuse(ValueError("--prompt is what your own agent is asked: name it with --agent"))

@@ -23,8 +23,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.execution import mcp_proxy
-    from chaoslab.execution.gateway import check_command, plan_of, stated
+    from chaoslab.scenarios.command_agent import check_command
+    from chaoslab.surfaces import mcp_proxy
+    from chaoslab.surfaces.gateway import plan_of, stated
 
     try:
         if bool(options.url) == bool(options.words):
@@ -34,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
         plan = plan_of(options.fault, options.plan, options.seed, None)
         session = mcp_proxy.Session(plan, options.logs, options.fact, stated(options.effects))
         if options.url:
-            from chaoslab.execution import mcp_remote
+            from chaoslab.surfaces import mcp_remote
 
             return mcp_remote.run(options.url, mcp_remote.fields_of(options.header), session)
         check_command(options.words)

@@ -36,7 +36,7 @@ def is_apart(options: argparse.Namespace) -> bool:
 def run(given: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> int:
     """Runs the lab with these settings, and prints what the options ask for; returns the exit code."""
     from chaoslab.config.settings import with_variables
-    from chaoslab.execution.launch import LOGS, start
+    from chaoslab.lab.launch import LOGS, start
 
     if not options.json and not options.quiet:
         return start(given, gate=ruled)

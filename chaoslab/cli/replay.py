@@ -11,7 +11,7 @@ from chaoslab.base import extras
 from chaoslab.base.commandline import RUN_HELP, as_json, print_json, refuse
 
 if TYPE_CHECKING:
-    from chaoslab.execution.recorded_run import RecordedRun
+    from chaoslab.lab.recorded_run import RecordedRun
 
 EQUAL, DIFFERENT = 0, 1
 HELP = "run a run of the lab's own agent again from its log, in virtual time: is it the same?"
@@ -30,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from chaoslab.base.interrupts import heard_outside_imports
     from chaoslab.config.settings import SettingError
-    from chaoslab.execution.recorded_run import Unrepeatable, read
+    from chaoslab.lab.recorded_run import Unrepeatable, read
 
     try:
         with heard_outside_imports():
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _replay(log: RecordedRun, wanted: Sequence[str], *, quiet: bool = False, json: bool = False) -> int:
-    from chaoslab.execution.replay import Rerun
+    from chaoslab.lab.replay import Rerun
     from chaoslab.reports import replay as report
     from chaoslab.reports.progress import Progress
 

@@ -103,7 +103,7 @@ def _index(options: argparse.Namespace) -> int:
 
 
 def _leave(name: str, options: argparse.Namespace) -> int:
-    from chaoslab.execution.launch import leave
+    from chaoslab.lab.launch import leave
     from chaoslab.reports.folder import find, read
 
     folder = find(name)

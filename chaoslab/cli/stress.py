@@ -51,8 +51,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from chaoslab.execution.scenarios.load import load
-    from chaoslab.execution.scenarios.stress import chart, plain, stress, told
+    from chaoslab.scenarios.load import load
+    from chaoslab.scenarios.stress import chart, plain, stress, told
 
     check_place("--chart", options.chart)
     load(options.file)

@@ -12,7 +12,7 @@ from chaoslab.base.commandline import as_json, filled, path, print_json, refuse
 from chaoslab.cli import output
 
 if TYPE_CHECKING:
-    from chaoslab.execution.sweep import Done
+    from chaoslab.lab.sweep import Done
 
 HELP = "run the lab at each value of one or two settings, with charts and a table over them"
 EXAMPLE = "chaoslab sweep TOXIC_PROB=0,0.1,0.2,0.4 AGENT=naive --world virtual"
@@ -36,8 +36,8 @@ is_apart = output.is_apart
 def run(options: argparse.Namespace) -> int:
     from chaoslab.agent.prompts import as_data
     from chaoslab.config.settings import SettingError
-    from chaoslab.execution import launch
-    from chaoslab.execution.sweep import Stopped, grid, sweep
+    from chaoslab.lab import launch
+    from chaoslab.lab.sweep import Stopped, grid, sweep
     from chaoslab.reports import charts, sweeps
 
     named = {"WORLD": options.world, "TRIALS": options.trials, "SEED": options.seed}
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _start(given: Sequence[str]) -> int:
-    from chaoslab.execution import launch
+    from chaoslab.lab import launch
 
     with output.aside(silent=True):
         return launch.start(given, drawn=False)

@@ -13,8 +13,8 @@ from chaoslab.cli.ended import check_place, code_of
 from chaoslab.cli.runs_written import add_logs, say_report, start_logs
 
 if TYPE_CHECKING:
-    from chaoslab.execution.scenarios.running import Result
-    from chaoslab.execution.scenarios.scenario import Scenario
+    from chaoslab.scenarios.running import Result
+    from chaoslab.scenarios.scenario import Scenario
 
 HELP = "run scenarios: exit code 0 if all hold, 1 if one fails, 4 if one proves nothing"
 EXAMPLE = "chaoslab test tests/chaos --trials 100 --jobs 2"
@@ -62,11 +62,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from chaoslab.execution.scenarios.files import found, is_python
-    from chaoslab.execution.scenarios.load import load
-    from chaoslab.execution.scenarios.python_files import scenarios_of
-    from chaoslab.execution.scenarios.running import Result
-    from chaoslab.execution.scenarios.tell import broken_off
+    from chaoslab.scenarios.files import found, is_python
+    from chaoslab.scenarios.load import load
+    from chaoslab.scenarios.python_files import scenarios_of
+    from chaoslab.scenarios.running import Result
+    from chaoslab.scenarios.tell import broken_off
 
     if options.chaos_level is not None:
         options.set.append(f"chaos_level={options.chaos_level}")
@@ -98,7 +98,7 @@ def _run(options: argparse.Namespace) -> int:
         print(broken_off(results, len(wanted), trials=1 if options.trial else options.trials), file=sys.stderr)
         raise
     if options.junit:
-        from chaoslab.execution.scenarios.junit import write
+        from chaoslab.scenarios.junit import write
 
         write(results, options.junit, _given(options))
     if options.json:
@@ -111,9 +111,9 @@ def _run(options: argparse.Namespace) -> int:
 
 def _try(result: Result, options: argparse.Namespace) -> None:
     """Runs the trials of the result's scenario, and prints what came of them."""
-    from chaoslab.execution.scenarios.running import run
-    from chaoslab.execution.scenarios.tell import again
     from chaoslab.record.rulings import State
+    from chaoslab.scenarios.running import run
+    from chaoslab.scenarios.tell import again
 
     scenario = result.scenario
     given = {"trials": options.trials, "seed": options.seed, "jobs": options.jobs, "only": options.trial}
@@ -135,13 +135,13 @@ def _try(result: Result, options: argparse.Namespace) -> None:
 
 
 def _told(result: Result, options: argparse.Namespace) -> str:
-    from chaoslab.execution.scenarios.tell import told
+    from chaoslab.scenarios.tell import told
 
     return told(result, trial=options.trial, given=_given(options))
 
 
 def _plain(result: Result, options: argparse.Namespace) -> dict[str, Any]:
-    from chaoslab.execution.scenarios.tell import plain
+    from chaoslab.scenarios.tell import plain
 
     return plain(result, _given(options))
 
@@ -158,7 +158,7 @@ def _sum(results: list[Result]) -> str:
 
 
 def _dry(scenarios: list[Scenario], options: argparse.Namespace) -> int:
-    from chaoslab.execution.scenarios.tell import foreseen, foreseen_hits
+    from chaoslab.scenarios.tell import foreseen, foreseen_hits
 
     given = {"trials": options.trials, "seed": options.seed, "only": options.trial}
     if options.json:

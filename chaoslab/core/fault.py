@@ -99,7 +99,8 @@ class Fault:
     source: ClassVar[str] = ""
 
     def draw(self, dice: Dice) -> Self:  # noqa: ARG002 - nothing is left to chance
-        """The fault for one exchange, with all its chances drawn."""
+        """The fault for one exchange, with all its chances drawn: before its story, so that the scheduled event, the
+        toxic and the story say the same."""
         return self
 
     def flow(self, call: Call, context: TrialContext) -> Flow:  # noqa: ARG002 - it needs nothing of the trial

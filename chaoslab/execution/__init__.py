@@ -1,1 +1,1 @@
-"""The composition root: puts a run together in one of the worlds and carries it out."""
+"""Carries out a run of an agent in one of the worlds: trials, executor, pipeline."""

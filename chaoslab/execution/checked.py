@@ -23,8 +23,8 @@ from chaoslab.execution.agents.case import AgentCase
 from chaoslab.execution.agents.functions import name_of
 from chaoslab.execution.agents.run import WORLDS, AgentSpec
 from chaoslab.execution.forked import can_limit_memory
-from chaoslab.execution.gateway import check_clocks, check_refusing
 from chaoslab.execution.options import Asked, RunOptions
+from chaoslab.execution.upstreams import check_clocks, check_refusing
 from chaoslab.model.formats import with_objects
 from chaoslab.record.runs import Run
 from chaoslab.seams import adapters

@@ -14,9 +14,9 @@ from chaoslab.base.jsonable import to_jsonable
 from chaoslab.base.phrases import a
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.plan import Injection
-from chaoslab.execution import gateway
 from chaoslab.execution.agents.functions import Fresh, Named, bare, misfit, name_of
 from chaoslab.execution.forked import can_fork
+from chaoslab.execution.upstreams import check_bases, of_model
 from chaoslab.model.app import ModelApp
 from chaoslab.seams import adapters
 from chaoslab.seams.adapters.mcp import McpTool
@@ -169,7 +169,7 @@ def models(value: Any, services: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _is_model(service: Any) -> bool:
-    return gateway.of_model(service) if isinstance(service, Route) else isinstance(service, ModelApp)
+    return of_model(service) if isinstance(service, Route) else isinstance(service, ModelApp)
 
 
 def upstreams(value: Any, world: str, *, isolate: bool) -> dict[str, Route]:
@@ -184,7 +184,7 @@ def upstreams(value: Any, world: str, *, isolate: bool) -> dict[str, Route]:
     if isolate:
         raise ValueError("upstreams stand behind a gateway of this process: leave isolate= out")
     known = routes(f"{name}={url}" for name, url in found.items())
-    gateway.check_bases(known)
+    check_bases(known)
     return known
 
 

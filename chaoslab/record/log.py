@@ -29,7 +29,7 @@ from chaoslab.record.lines import Record, record_of
 class LogLost(Through):
     """A line could not be written. Its text names the file, the reason and the remedy.
 
-    The run ends, since it would go on without a record.
+    The run ends: what cannot be written down is not done. It is no `Exception`, since an SDK would ask again.
     """
 
 

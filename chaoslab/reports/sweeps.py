@@ -25,7 +25,7 @@ TITLES = {"success": "Success", "mttr": "Time to recovery", "time": "Time per tr
 
 
 class Place(Protocol):
-    """One place of the grid, with its run (see `execution/sweep.py`)."""
+    """One place of the grid, with its run (see `lab/sweep.py`)."""
 
     @property
     def cell(self) -> Any: ...

@@ -23,7 +23,8 @@ FORGOTTEN = "the proxy manager was restarted and has forgotten this run"
 
 
 class LabDown(Through):
-    """The manager or Toxiproxy is gone, so the rest of the run would be no experiment."""
+    """The manager or Toxiproxy is gone, so the rest of the run would be no experiment. It is no `Exception`, since an
+    SDK would ask again."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.core.events import FaultInjected, FaultWitnessed
-from chaoslab.execution import gateway
 from chaoslab.faults.budget.clock_skew import ClockSkew
+from chaoslab.surfaces import gateway
 from tests.faults.fault_parts import Target, meet
 
 BEGAN = datetime(2026, 6, 1, 9, tzinfo=UTC).timestamp()

@@ -21,11 +21,11 @@ from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
 from chaoslab.core.inject import check
-from chaoslab.execution.gateway import check_refusing
-from chaoslab.execution.launch import spec_of
+from chaoslab.execution.upstreams import check_refusing
 from chaoslab.faults.process.crash_after_effect import CrashAfterEffect
 from chaoslab.faults.process.service_down import ServiceDown
 from chaoslab.faults.process.service_paused import ServicePaused
+from chaoslab.lab.launch import spec_of
 from tests.faults.fault_parts import Target, meet, saw
 from tests.worlds.virtual.patch_parts import in_place
 

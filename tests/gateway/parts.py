@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.core.events import PromptStarted
-from chaoslab.execution.gateway import Running, finished, gateway, plan_of
 from chaoslab.record.history import History
 from chaoslab.reports.folder import read
 from chaoslab.seams.gateway.routes import routes
+from chaoslab.surfaces.gateway import Running, finished, gateway, plan_of
 
 
 class Shop(BaseHTTPRequestHandler):

@@ -17,8 +17,8 @@ import pytest
 from chaoslab.base.clock import system
 from chaoslab.cli import main
 from chaoslab.core.events import FaultWitnessed
-from chaoslab.execution.recorded_run import Unrepeatable
-from chaoslab.execution.recorded_run import read as remember
+from chaoslab.lab.recorded_run import Unrepeatable
+from chaoslab.lab.recorded_run import read as remember
 from chaoslab.reports.show import render
 from tests.gateway.parts import history, shop
 from tests.seams.lab_parts import eventually

@@ -24,8 +24,8 @@ from chaoslab.analysis.measures.calls import calls
 from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.base.jsonable import TEXT_MAX
 from chaoslab.core.events import CallFinished, CallStarted, Effect, FaultWitnessed, Replied, Usage
-from chaoslab.execution.gateway import plan_of
 from chaoslab.seams.gateway.routes import routes
+from chaoslab.surfaces.gateway import plan_of
 from chaoslab.wire.body import BODY_MAX
 from tests.gateway.parts import Shop, history, shop, standing
 from tests.seams.lab_parts import eventually

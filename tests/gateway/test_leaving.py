@@ -13,7 +13,7 @@ import pytest
 
 from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.core.events import CallFinished, Effect, FaultWitnessed, LabWarning
-from chaoslab.execution import gateway
+from chaoslab.surfaces import gateway
 from tests.gateway.parts import Shop, history, shop, standing
 from tests.seams.lab_parts import eventually
 

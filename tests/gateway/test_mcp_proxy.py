@@ -19,10 +19,10 @@ from chaoslab.analysis.measures.calls import calls
 from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.cli import main
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
-from chaoslab.execution.gateway import live, plan_of
-from chaoslab.execution.mcp_proxy import Ask, Patience, Proxy, Session
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.protocols import mcp
+from chaoslab.surfaces.gateway import live, plan_of
+from chaoslab.surfaces.mcp_proxy import Ask, Patience, Proxy, Session
 from tests.gateway.parts import history
 from tests.seams.lab_parts import eventually
 

@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from chaoslab.core.events import CallStarted, FaultWitnessed
-from chaoslab.execution.gateway import ports_of
 from chaoslab.seams.gateway.routes import routes
+from chaoslab.surfaces.gateway import ports_of
 from tests.gateway.parts import history, shop, standing
 from tests.gateway.test_exec import exec_
 

@@ -16,7 +16,7 @@ import pytest
 import trustme
 
 from chaoslab.core.events import CallFinished
-from chaoslab.execution.gateway import without_proxy
+from chaoslab.execution.upstreams import without_proxy
 from chaoslab.seams.gateway import upstream
 from chaoslab.seams.gateway.routes import proxy_for, routes
 from tests.gateway.parts import history, shop, standing

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.execution.scenarios.stress import Step, chart
 from chaoslab.record.history import History
 from chaoslab.reports import formats
 from chaoslab.reports.changes import Changes
 from chaoslab.reports.changes.formats import FORMATS
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.formats.html import FILE
+from chaoslab.scenarios.stress import Step, chart
 from tests.reports import hostile_run
 from tests.reports.browser import browse
 from tests.reports.shop_agents import hasty, patient, price

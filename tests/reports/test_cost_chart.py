@@ -25,7 +25,7 @@ def spending(trials: int, **amounts: float | None) -> Spending:
 
 
 def report(costs: Costs | None) -> RunReport:
-    return replace(RunReport.of(History([])), costs=Section(costs), met=frozenset({"p1.r1"}), knows_faults=True)
+    return replace(RunReport.of(History([])), costs=Section(costs), met={"p1.r1": 1}, knows_faults=True)
 
 
 def of(no_fault: Spending, shared: Spending = NONE, no_comparison: Spending = NONE, **faults: Spending) -> RunReport:

@@ -14,7 +14,7 @@ import chaoslab as lab
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
 from chaoslab.core.events import CallDisturbed, CallFinished, LabDisturbed, RunFinished
-from chaoslab.execution import launch
+from chaoslab.lab import launch
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports import formats, summary

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab import cli
-from chaoslab.execution.launch import leave
+from chaoslab.lab.launch import leave
 from tests.reports.fake_run import FakeRun
 
 FILES = {

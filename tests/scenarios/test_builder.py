@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import chaoslab as lab
 from chaoslab.analysis.assertions import Assertion
-from chaoslab.execution.scenarios.load import load
-from chaoslab.execution.scenarios.located import ScenarioError, read
-from chaoslab.execution.scenarios.spec import ScenarioSpec
+from chaoslab.scenarios.load import load
+from chaoslab.scenarios.located import ScenarioError, read
+from chaoslab.scenarios.spec import ScenarioSpec
 from tests.scenarios import shop_parts
 from tests.scenarios.shop_parts import careful, naive, refund, state
 

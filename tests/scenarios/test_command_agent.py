@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import chaoslab as lab
-from chaoslab.execution.scenarios.builder import ScenarioBuilder
-from chaoslab.execution.scenarios.located import ScenarioError
+from chaoslab.scenarios.builder import ScenarioBuilder
+from chaoslab.scenarios.located import ScenarioError
 from tests.gateway.parts import shop
 
 PROGRAM = """\

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import pytest
 
-from chaoslab.execution.scenarios.schema import schema
+from chaoslab.scenarios.schema import schema
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = [ROOT / "examples" / "lab_agent.chaos.yaml", *sorted((ROOT / "examples" / "scenarios").glob("*.yaml"))]

@@ -10,11 +10,11 @@ import pytest
 import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.core.events import TurnFinished, ValuesDrawn
-from chaoslab.execution.scenarios.builder import ScenarioBuilder
-from chaoslab.execution.scenarios.load import ScenarioErrors, load
-from chaoslab.execution.scenarios.running import Ruling, run
-from chaoslab.execution.scenarios.tell import foreseen
 from chaoslab.record.history import History
+from chaoslab.scenarios.builder import ScenarioBuilder
+from chaoslab.scenarios.load import ScenarioErrors, load
+from chaoslab.scenarios.running import Ruling, run
+from chaoslab.scenarios.tell import foreseen
 
 FILE = Path(__file__).parent.parent.parent / "examples" / "lab_agent.chaos.yaml"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.execution.scenarios import located
-from chaoslab.execution.scenarios.load import ScenarioErrors, load
-from chaoslab.execution.scenarios.located import ScenarioError, parse
+from chaoslab.scenarios import located
+from chaoslab.scenarios.load import ScenarioErrors, load
+from chaoslab.scenarios.located import ScenarioError, parse
 
 GOOD = """\
 name: refund

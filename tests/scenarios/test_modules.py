@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import main
-from chaoslab.execution.scenarios.load import load
-from chaoslab.execution.scenarios.modules import modules_of
-from chaoslab.execution.scenarios.running import run
+from chaoslab.scenarios.load import load
+from chaoslab.scenarios.modules import modules_of
+from chaoslab.scenarios.running import run
 from chaoslab.seams.functions.references import is_installed
 
 AGENT = """\

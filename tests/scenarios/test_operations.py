@@ -6,8 +6,8 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.core.events import TurnStarted
-from chaoslab.execution.scenarios.builder import ScenarioBuilder
-from chaoslab.execution.scenarios.located import ScenarioError
+from chaoslab.scenarios.builder import ScenarioBuilder
+from chaoslab.scenarios.located import ScenarioError
 from tests.scenarios.shop_parts import BOOK, refund, state
 
 READ: list[int] = []

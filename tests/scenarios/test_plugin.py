@@ -13,7 +13,7 @@ from chaoslab.base.registry import bundled
 from chaoslab.base.registry import load as plugin
 from chaoslab.core.fault import GROUP as FAULTS
 from chaoslab.core.triggers import GROUP as TRIGGERS
-from chaoslab.execution.scenarios import load, running, tell
+from chaoslab.scenarios import load, running, tell
 from tests.scenarios.shop_parts import careful, refund
 
 pytest_plugins = ["pytester"]
@@ -277,7 +277,7 @@ import sys
 
 def test_it():
     loaded = {name for name in sys.modules if name.startswith("chaoslab.")}
-    assert loaded == {"chaoslab.execution", "chaoslab.execution.pytest_plugin"}
+    assert loaded == {"chaoslab.execution", "chaoslab.surfaces.pytest_plugin"}
 """
     )
     pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)

@@ -15,9 +15,9 @@ import pytest
 
 from chaoslab.base import registry
 from chaoslab.cli import main
-from chaoslab.execution.scenarios.agent_tools import tools_of
-from chaoslab.execution.scenarios.load import load
-from chaoslab.execution.scenarios.new_project import repository, workflow
+from chaoslab.scenarios.agent_tools import tools_of
+from chaoslab.scenarios.load import load
+from chaoslab.scenarios.new_project import repository, workflow
 from tests.cli_parts import chaoslab
 
 Said = pytest.CaptureFixture[str]

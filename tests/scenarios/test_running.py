@@ -11,9 +11,9 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.cli import main
-from chaoslab.execution.scenarios.load import ScenarioErrors, load
-from chaoslab.execution.scenarios.running import run
 from chaoslab.record.rulings import Rulings
+from chaoslab.scenarios.load import ScenarioErrors, load
+from chaoslab.scenarios.running import run
 
 FILE = """\
 name: refund

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import main
-from chaoslab.execution.scenarios.load import load
-from chaoslab.execution.scenarios.located import ScenarioError
-from chaoslab.execution.scenarios.modules import modules_of
-from chaoslab.execution.scenarios.running import imported
-from chaoslab.execution.scenarios.sources import function_name, lost
+from chaoslab.scenarios.load import load
+from chaoslab.scenarios.located import ScenarioError
+from chaoslab.scenarios.modules import modules_of
+from chaoslab.scenarios.running import imported
+from chaoslab.scenarios.sources import function_name, lost
 
 SHOP = """\
 import logging

@@ -10,10 +10,10 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.core.events import FaultWitnessed, PromptStarted, ValuesDrawn
-from chaoslab.execution.scenarios.builder import ScenarioBuilder
-from chaoslab.execution.scenarios.load import ScenarioErrors
-from chaoslab.execution.scenarios.tell import foreseen
 from chaoslab.record.history import History
+from chaoslab.scenarios.builder import ScenarioBuilder
+from chaoslab.scenarios.load import ScenarioErrors
+from chaoslab.scenarios.tell import foreseen
 
 DELAY = "latency on order.delay_s"
 TIMES = "latency on order.max_times"

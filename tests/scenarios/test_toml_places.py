@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaoslab.execution.scenarios import toml_places
-from chaoslab.execution.scenarios.located import ScenarioError, parse
-from chaoslab.execution.scenarios.toml_places import TooDeep, Unknown, lines, places
+from chaoslab.scenarios import toml_places
+from chaoslab.scenarios.located import ScenarioError, parse
+from chaoslab.scenarios.toml_places import TooDeep, Unknown, lines, places
 
 TEXT = '''# a scenario
 name = "a # b" # no [table]

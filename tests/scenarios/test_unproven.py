@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.execution.pytest_plugin import Chaos
-from chaoslab.execution.scenarios.tell import plain
+from chaoslab.scenarios.tell import plain
+from chaoslab.surfaces.pytest_plugin import Chaos
 
 SOMETIMES = lab.inject("timeout_before_effect", "first", chance=0.04)
 MUST = lab.inject("latency", "second", calls=[1], delay_s=1)

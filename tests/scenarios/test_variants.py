@@ -11,7 +11,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.cli import main
-from chaoslab.execution.scenarios.builder import ScenarioBuilder
+from chaoslab.scenarios.builder import ScenarioBuilder
 from tests.scenarios.shop_parts import careful, naive, refund, state
 
 

@@ -88,8 +88,8 @@ def _try_once() -> None:
     """One trial in virtual time: what the lab and its libraries find out once a process takes longer than a trial."""
     from chaoslab.agent import prompts
     from chaoslab.config.settings import Settings
-    from chaoslab.execution.launch import spec_of
     from chaoslab.execution.spec import TrialSpec
+    from chaoslab.lab.launch import spec_of
 
     spec = spec_of(Settings().override({"WORLD": "virtual"}), prompts.load(prompts.FILE)[:1])
     with spec.opened() as trial:

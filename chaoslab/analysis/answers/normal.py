@@ -1,4 +1,7 @@
-"""Two texts in one notation, as tokens: markdown, numbers, units, dates, times and currencies in one spelling."""
+"""Two texts in one notation, as tokens: markdown, numbers, units, dates, times and currencies in one spelling.
+
+Nothing is dropped that may mean something: only punctuation and markdown go, and every other sign becomes a word.
+"""
 
 from __future__ import annotations
 

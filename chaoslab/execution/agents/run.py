@@ -118,7 +118,7 @@ class AgentSpec(AgentCase):
             yield
             return
         from chaoslab.config.settings import inherited, with_variables
-        from chaoslab.execution.gateway import GRACE_S, addresses, listening, without_proxy
+        from chaoslab.execution.upstreams import GRACE_S, addresses, listening, without_proxy
 
         with listening(self.upstreams, services) as (address, shared):
             services.settle, services.acting = partial(shared.settle, GRACE_S), shared.acting

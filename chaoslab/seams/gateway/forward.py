@@ -1,7 +1,8 @@
 """A forward proxy before the gateway's engine, for programs that ask for their usual hosts: absolute addresses, and
 CONNECT, with TLS that ends here.
 
-A host that is a route joins the path of all other requests. Any other passes unread, or is refused.
+A host that is a route joins the path of all other requests. Any other passes unread, or is refused. It takes sockets
+and not transports: only a socket lets it look at the first byte after a CONNECT and leave it there for TLS.
 """
 
 from __future__ import annotations

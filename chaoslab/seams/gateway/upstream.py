@@ -1,6 +1,8 @@
 """The gateway's side towards a service: one connection for each of a client's, kept while both sides keep it.
 
-aiohttp's protocol reads the answers. The bytes of requests are spelled here, so that nothing is added to them.
+aiohttp's protocol reads the answers. The bytes of requests are spelled here, since its client would add fields, change
+reasons and pool connections. A client's connections are its own, since their ends mean something: its FIN is passed on,
+and a service's reset stays one.
 """
 
 from __future__ import annotations

@@ -10,11 +10,11 @@ from typing import Any
 
 from chaoslab.base.dice import Dice
 from chaoslab.config.settings import Settings
-from chaoslab.execution.launch import spec_of
 from chaoslab.execution.pipeline import written as run_written
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.execution.virtual_lab import LabResult, LabSpec
 from chaoslab.execution.workers import InProcess, Processes
+from chaoslab.lab.launch import spec_of
+from chaoslab.lab.virtual_lab import LabResult, LabSpec
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.runs import Run
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.execution.virtual_lab import LabResult, LabSpec
 from chaoslab.execution.workers import InProcess, Processes
+from chaoslab.lab.virtual_lab import LabResult, LabSpec
 from tests.cli_parts import environment
 from tests.worlds.virtual import lab_runs
 

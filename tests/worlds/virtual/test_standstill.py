@@ -31,7 +31,7 @@ import chaoslab as lab
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import PromptAttempt, PromptFinished
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.execution.virtual_lab import Lab
+from chaoslab.lab.virtual_lab import Lab
 from chaoslab.worlds.virtual import standstill
 from chaoslab.worlds.virtual.machine import Hung
 from tests.worlds.virtual import lab_runs

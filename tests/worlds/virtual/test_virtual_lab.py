@@ -15,8 +15,8 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
 from chaoslab.core.events import CallFinished, PromptStarted
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.execution.virtual_lab import Lab, LabSpec
 from chaoslab.execution.workers import InProcess
+from chaoslab.lab.virtual_lab import Lab, LabSpec
 from chaoslab.record.history import History
 from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.machine import Hung

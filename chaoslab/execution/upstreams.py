@@ -1,0 +1,148 @@
+"""Services that stand behind a gateway of this process: its listeners, its addresses, and the faults that it cannot
+do."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+
+from chaoslab.base import extras
+from chaoslab.core.fault import load, trait
+from chaoslab.core.plan import Injection
+from chaoslab.model import formats
+from chaoslab.seams.gateway.routes import Route
+from chaoslab.seams.gateway.shared import Gateway
+from chaoslab.seams.services.model import ModelHost
+from chaoslab.seams.services.refusals import refuses
+from chaoslab.seams.services.seam import ServiceSeam
+
+UPSTREAM_S = 120.0
+"""The longest silence of a service, by default, in seconds."""
+MODEL = ModelHost(formats.format_of, formats.errors_of, recorded=True)
+"""A service that speaks a model's API, in any format."""
+GRACE_S = 0.5
+"""The time for exchanges to end when the trial does, in seconds: an answer may have been sent and not noted yet."""
+
+
+def check_clocks(injections: Iterable[Injection]) -> None:
+    """Checks that no injection moves a wall clock, which real time has but one of.
+
+    Raises:
+        ValueError: one does.
+    """
+    for injection in injections:
+        if any(trait(load(choice.fault), "of_clock") for choice in injection.choices):
+            raise ValueError(
+                f"'{injection.name}' moves a wall clock, and in real time there is one for all: use world='virtual' in "
+                "Python or a scenario"
+            )
+
+
+def check_refusing(injections: Iterable[Injection], routes: Iterable[str]) -> None:
+    """Checks that no injection refuses connections to a route.
+
+    Raises:
+        ValueError: one does.
+    """
+    names = list(routes)
+    for injection in injections:
+        if injection.of_process and any(map(injection.covers, names)):
+            raise ValueError(
+                f"'{injection.name}' stops a process, and a service behind a gateway is none of the lab's: use "
+                "reset_peer or timeout"
+            )
+        if refuses(injection) and any(map(injection.covers, names)):
+            raise ValueError(
+                f"'{injection.name}' refuses connections, and a gateway has taken one before it knows the route: "
+                "use reset_peer"
+            )
+
+
+def check_bases(routes: Mapping[str, Route]) -> None:
+    """Checks that no provider's path would stand twice in an address.
+
+    Raises:
+        ValueError: a route has it already.
+    """
+    for each in formats.PROVIDERS:
+        name, path = each.name, each.added
+        if path and name in routes and routes[name].base.endswith(path):
+            url = routes[name].url.removesuffix(path)
+            raise ValueError(f"the route {name} goes to {url}{path}, and its SDK adds {path} itself: give {url}")
+
+
+def of_model(route: Route) -> bool:
+    """True for a route that is known for a model's before it is asked."""
+    named = route.name == "model" or any(route.name == each.name for each in formats.PROVIDERS)
+    return named or formats.provider_of(route.host) is not None or formats.provider_of(route.name) is not None
+
+
+@contextmanager
+def listening(
+    routes: Mapping[str, Route],
+    seam: ServiceSeam,
+    *,
+    port: int = 0,
+    ports: Mapping[str, int] | None = None,
+    timeout_s: float = UPSTREAM_S,
+    proxy: tuple[int, str] | None = None,
+) -> Iterator[tuple[str, Gateway]]:
+    """A context with listeners on loopback, one for all routes, one for each of `ports`, and that of the `proxy`; gives
+    the first one's address. Those of the others are the gateway's `addresses`.
+
+    Raises:
+        OSError: a port is taken.
+    """
+    extras.check("the gateway", "gateway")
+    from chaoslab.seams.gateway.engine import running
+
+    seam.told_model = lambda request: MODEL if formats.asks_model(request.path, request.body) else None
+    shared = Gateway(routes, seam, threading.Lock(), timeout_s)
+    with ExitStack() as stack:
+        own = {"": stack.enter_context(_listening(port, "another --port"))}
+        for name, number in (ports or {}).items():
+            own[name] = stack.enter_context(_listening(number, f"another port in --port-of {name}="))
+        found = {name: "http://{}:{}".format(*listener.getsockname()[:2]) for name, listener in own.items()}
+        shared.address = found.pop("")
+        shared.addresses.update(found)
+        beside = None
+        if proxy is not None:
+            from chaoslab.seams.gateway.forward import Proxy
+
+            number, elsewhere = proxy
+            beside = Proxy(shared, stack.enter_context(_listening(number, "another --proxy-port")), elsewhere).serve
+        stack.enter_context(running(shared, own, beside))
+        yield shared.address, shared
+
+
+def addresses(routes: Mapping[str, Route], url: Callable[[str], str]) -> dict[str, str]:
+    """The variables in which the SDKs of models' providers look for an address, with those of the gateway. `url`: the
+    address of a route."""
+    found = {}
+    for each in formats.PROVIDERS:
+        route = next((name for name in (each.name, "model") if name in routes), None)
+        if each.variable and route is not None:
+            known = each.path and routes[route].base.endswith(each.path)
+            found[each.variable] = url(route) + ("" if known else each.path)
+    return found
+
+
+def without_proxy(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables by which programs ask this machine without a proxy, since the gateway is on it."""
+    known = {name: environment.get(name, "") for name in ("NO_PROXY", "no_proxy")}
+    return {name: ",".join(filter(None, (said, "127.0.0.1,localhost"))) for name, said in known.items()}
+
+
+def _listening(port: int, instead: str) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(1024)
+    except OSError as error:
+        listener.close()
+        raise OSError(error.errno, f"{os.strerror(error.errno or 0)}: choose {instead}", f"port {port}") from None
+    return listener

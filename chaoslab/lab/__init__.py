@@ -1,0 +1,3 @@
+"""The lab: what its own agent, tools, proxy manager and offline model are put together from. An application of the
+library, which imports nothing of it.
+"""

@@ -1,0 +1,535 @@
+"""Starts a run of the lab in the world that the settings name, and prints its summary and draws its charts."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.base import extras
+from chaoslab.base.commandline import GATE_FAILED, LAB_DOWN, PROVES_NOTHING, code_for, interrupted, refuse
+from chaoslab.base.interrupts import heard_outside_imports
+
+if TYPE_CHECKING:
+    from chaoslab.analysis.measures.run_report import RunReport
+    from chaoslab.config.settings import Settings
+    from chaoslab.lab.virtual_lab import LabSpec
+    from chaoslab.record.history import History
+    from chaoslab.reports.gate import Gate
+
+LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
+FEW = 100
+"""The most trials that run in one process: for these, starting more would take longer."""
+
+
+def start(given: Sequence[str], *, gate: Gate | None = None, drawn: bool = True, quiet: bool = False) -> int:
+    """Runs the lab with these settings and returns the exit code. Invalid input is reported in one line. `gate`: the
+    requirements on the result. `drawn`: draw its charts too, but those of containers, which always are. `quiet`: no
+    progress on standard error.
+
+    Raises:
+        extras.Incomplete: a package that this needs is not installed.
+    """
+    from chaoslab.config import settings
+
+    try:
+        chosen = settings.load(given)
+    except settings.SettingError as error:
+        return refuse(error)
+    worlds: dict[str, Callable[[Settings, Sequence[str], Gate | None], int]] = {
+        "local": partial(_local, drawn=drawn),
+        "compose": _compose,
+        "virtual": partial(_virtual, drawn=drawn, quiet=quiet),
+    }
+    return worlds[chosen.world](chosen, given, gate)
+
+
+# In processes on loopback.
+
+
+def _local(chosen: Settings, given: Sequence[str], gate: Gate | None, *, drawn: bool) -> int:
+    from chaoslab.agent import model
+    from chaoslab.base.clock import system
+    from chaoslab.base.interrupts import Interrupts
+    from chaoslab.config import settings
+    from chaoslab.config.topology import WRITERS, Ports
+    from chaoslab.record.runs import Run
+    from chaoslab.worlds.local import Local, PortTaken, WorldError, brought_up, free_ports
+    from chaoslab.worlds.stopping import Stopper
+
+    try:
+        check_installed("local")
+        check(chosen)
+        alone = _stopped(chosen)
+        model.check(chosen, given)
+        _check_toxiproxy(chosen.toxiproxy_url)
+        _check_state()
+        ports = free_ports(chosen.base_port, system)
+        _check_state()
+        run = Run.create(LOGS, now=chosen.now, writers=WRITERS)
+    except (settings.SettingError, WorldError, OSError) as error:
+        return refuse(error)
+    if chosen.base_port is None and ports != Ports():
+        print(f"some port from {Ports().base} on is taken: this lab starts at {ports.base}")
+
+    def at(ports: Ports) -> Local:
+        there = chosen.override({"BASE_PORT": str(ports.base)})
+        return Local(ports, LOGS, STATE, run.folder, settings.child_environment(there), system, alone=alone)
+
+    code = 0
+    try:
+        with (
+            Interrupts() as interrupts,
+            interrupts.heard(),
+            brought_up(
+                ports,
+                at,
+                now=chosen.now,
+                toxiproxy=not chosen.toxiproxy_url,
+                model=not (chosen.groq_api_key or chosen.model_url),
+                movable=chosen.base_port is None,
+            ) as world,
+        ):
+            status = f"http://127.0.0.1:{world.ports.manager}/status"
+            print(f"run {run.name}: the lab is up, status at {status}", flush=True)
+            with contextlib.ExitStack() as stack:
+                stopper = None
+                if alone:
+                    manager = str(world.ports.manager)
+                    stopper = Stopper(world, state=STATE, logs=LOGS, clock=system, manager=manager)
+                    stack.callback(stopper.close)
+                code = world.run_agent(("--run", run.name), stopper=stopper)
+    except PortTaken as error:
+        return refuse(error)
+    except WorldError as error:
+        return refuse(error, code=LAB_DOWN)
+    except KeyboardInterrupt:
+        code = interrupted()
+    return leave(run.folder, code, gate=gate, drawn=drawn)
+
+
+# In containers.
+
+
+def _compose(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:  # noqa: ARG001 - compose reads .env
+    from chaoslab.base.clock import system
+    from chaoslab.config import settings
+    from chaoslab.config.topology import Ports
+    from chaoslab.worlds import compose
+    from chaoslab.worlds.stopping import Stopper
+
+    def stopper(containers: compose.Containers) -> Stopper:
+        return Stopper(containers, state=STATE, logs=LOGS, clock=system, manager=str(Ports().manager))
+
+    try:
+        check_installed("compose")
+        check(chosen)
+        stops = stopper if _stopped(chosen) else None
+        if stops:
+            extras.check("a fault of processes with WORLD=compose", "compose")
+        before = _latest()
+        code = compose.run(settings.child_environment(chosen), stopper=stops)
+    except (settings.SettingError, compose.WorldError, OSError) as error:
+        return refuse(error)
+    if not gate:
+        return code
+    return _ruled(gate, None if _latest() == before else _report(_latest()), 0 if code == PROVES_NOTHING else code)
+
+
+def _latest() -> Path:
+    return (LOGS / "latest").resolve()
+
+
+# In one process, on a clock that jumps.
+
+
+def _virtual(
+    chosen: Settings,
+    given: Sequence[str],  # noqa: ARG001
+    gate: Gate | None,
+    *,
+    drawn: bool,
+    quiet: bool,
+) -> int:
+    from chaoslab.config import settings
+    from chaoslab.config.topology import WRITERS
+    from chaoslab.record.runs import Run
+
+    try:
+        with heard_outside_imports():
+            check_installed("virtual")
+            from chaoslab.lab.virtual_lab import check_stated
+
+            asked = check(chosen)
+            check_stated(chosen, asked, _prompts(chosen))
+            spec = spec_of(chosen, asked)
+        run = Run.create(LOGS, now=spec.now, name=spec.name, writers=WRITERS)
+    except (settings.SettingError, OSError) as error:
+        return refuse(error)
+    run.make_latest()
+    return leave(run.folder, carry_out(spec, run.folder, quiet=quiet), gate=gate, drawn=drawn)
+
+
+def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
+    """The run as a value.
+
+    Raises:
+        SettingError: something in it is real, and this world has no way out.
+    """
+    from chaoslab.agent import config
+    from chaoslab.agent.prompts import as_data
+    from chaoslab.base.identity import digest
+    from chaoslab.config.scenario import check_world, from_settings
+    from chaoslab.config.settings import SettingError
+    from chaoslab.lab.virtual_lab import LabSpec
+
+    real = config.load().services
+    if real:
+        raise SettingError(
+            f"agent/config.json points {', '.join(real)} at the real thing, and the virtual world has no way out: "
+            f"take {'it' if len(real) == 1 else 'them'} out of there, or use WORLD=local"
+        )
+    if chosen.translator == "online":
+        raise SettingError(
+            "TRANSLATOR=online asks a server, and the virtual world has no way out: leave it at phrasebook, or use "
+            "WORLD=local"
+        )
+    if chosen.groq_api_key or chosen.model_url:
+        what = "GROQ_API_KEY" if chosen.groq_api_key else "MODEL_URL"
+        print(f"{what} is not used: the virtual world has no way out, and the offline model answers", file=sys.stderr)
+        chosen = replace(chosen, groq_api_key="", model_url="")
+    _check_calendar(chosen, chosen.trials_of(len(asked)))
+    plan = from_settings(chosen)
+    check_world(chosen, plan)
+    prompts = as_data(asked)
+    name = f"v{chosen.seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
+    return LabSpec(name, chosen.now, chosen, plan, prompts)
+
+
+def _check_calendar(chosen: Settings, trials: int) -> None:
+    """Raises SettingError if the calendar has no room for that many trials; each begins at the end of the one before
+    it."""
+    from datetime import MAXYEAR, datetime, timedelta
+
+    from chaoslab.config.settings import SettingError
+
+    try:
+        datetime.fromisoformat(chosen.now) + timedelta(seconds=chosen.deadline_s) * trials
+    except OverflowError:
+        raise SettingError(
+            f"NOW={chosen.now}, and then {trials} trials of up to DEADLINE_S={chosen.deadline_s:g} seconds, leads "
+            f"beyond the year {MAXYEAR}: "
+            "choose an earlier NOW or a smaller DEADLINE_S"
+        ) from None
+
+
+def carry_out(spec: LabSpec, folder: Path, *, quiet: bool = False) -> int:
+    """Runs all trials and writes them to the folder; returns the exit code."""
+    from chaoslab.base.interrupts import Interrupts
+    from chaoslab.core.fault import BrokenFault
+    from chaoslab.execution.forked import children
+    from chaoslab.execution.pipeline import results, written
+    from chaoslab.execution.spec import REAL_LIMIT_S
+    from chaoslab.execution.workers import WorkerLost
+    from chaoslab.record.log import LogLost
+    from chaoslab.reports.progress import Progress
+    from chaoslab.worlds.virtual.context import Unsupported
+
+    trials = spec.settings.trials_of(len(spec.prompts))
+    jobs = spec.settings.jobs or (1 if trials <= FEW else os.cpu_count() or 1)
+    if spec.sequential and jobs > 1:
+        print(
+            "COST_LIMIT_USD bounds the whole run, so its trials are done one after the other: JOBS=1", file=sys.stderr
+        )
+        jobs = 1
+    try:
+        with Interrupts() as interrupts, Progress(trials, quiet=quiet) as progress:
+            does = children(jobs, REAL_LIMIT_S, at_once=spec.sequential, tell=progress.say, heard=interrupts.heard)
+            try:
+                with written(spec, trials, folder) as book:
+                    for result in results(spec, trials, executor=does, book=book):
+                        progress.count(result.seconds, outcome=result.outcome, faults=result.witnessed)
+            except KeyboardInterrupt:
+                return interrupted()
+            except WorkerLost as lost:
+                progress.say(str(lost))
+                return LAB_DOWN
+            except (BrokenFault, Unsupported) as error:
+                progress.say(str(error))
+                return 2
+    except LogLost as lost:
+        print(f"the lab is down: {lost}", file=sys.stderr)
+        return LAB_DOWN
+    return 0
+
+
+# Checks before anything is started.
+
+
+def check_installed(world: str) -> None:
+    """Raises Incomplete if a package that a run in this world needs is missing."""
+    extras.check_module(f"WORLD={world}", "pydantic", "lab")
+    if world != "compose":
+        extras.check(f"WORLD={world}", "virtual", "tools", "agent", "charts", install="lab")
+
+
+def check(chosen: Settings) -> list[Any]:
+    """Reads all inputs of the parts, so that a mistake is found before anything starts; returns the prompts.
+
+    Raises:
+        SettingError: an input is invalid.
+        OSError: the lab cannot write to one of its places.
+    """
+    from chaoslab.agent import config, prompts
+    from chaoslab.config.scenario import from_settings
+    from chaoslab.flask_tools import app
+
+    from_settings(chosen)
+    _check_places()
+    asked = prompts.load(_prompts(chosen))
+    config.load()
+    app.check(chosen)
+    return asked
+
+
+def _stopped(chosen: Settings) -> tuple[str, ...]:
+    """The services whose processes a fault may stop.
+
+    Raises:
+        SettingError: one is not the lab's own.
+    """
+    from chaoslab.agent import config
+    from chaoslab.config.scenario import from_settings
+    from chaoslab.config.settings import SettingError
+
+    found = from_settings(chosen).of_process
+    for name in config.load().services:
+        if name in found:
+            raise SettingError(
+                f"FAULTS stops the process of {name}, and agent/config.json points it at the real thing: name the "
+                "services that it may stop, as in service_down@weather:0.1"
+            )
+    return found
+
+
+def _prompts(chosen: Settings) -> Path:
+    from chaoslab.agent.prompts import FILE
+
+    return Path(chosen.prompts or FILE)
+
+
+def _check_places() -> None:
+    """Raises NotADirectoryError or IsADirectoryError if something else stands where the lab will write."""
+    for folder in (LOGS, STATE.parent, CHARTS):
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(folder))
+    if STATE.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it should be a file: delete it", str(STATE))
+
+
+def _check_state() -> None:
+    """Opens the shared state as the manager will.
+
+    Raises:
+        WorldError: it cannot be used.
+    """
+    import sqlite3
+
+    from chaoslab.wire.control import Control, explain
+    from chaoslab.worlds.local import WorldError
+
+    try:
+        Control.fresh(STATE).close()
+    except sqlite3.Error as error:
+        raise WorldError(explain(STATE, error)) from error
+
+
+def _check_toxiproxy(url: str) -> None:
+    """Raises SettingError if a Toxiproxy was named and none answers there."""
+    from chaoslab.config.settings import SettingError
+    from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
+
+    if not url:
+        return
+    with ToxiproxyClient(url, read_timeout_s=5.0) as toxiproxy:
+        try:
+            toxiproxy.version()
+        except ToxiproxyError as error:
+            raise SettingError(
+                f"TOXIPROXY_URL={url} is no Toxiproxy: {error}; leave it empty for the embedded one"
+            ) from None
+
+
+# The end of a run.
+
+
+def leave(
+    folder: Path,
+    code: int,
+    *,
+    program: str | None = None,
+    gate: Gate | None = None,
+    history: History | None = None,
+    summarized: bool = True,
+    drawn: bool = True,
+) -> int:
+    """Prints the gate's ruling and the paths of logs and charts, if `summarized` between the run's summary and the next
+    command; returns the exit code. `history`: the run's, if it was read. `drawn`: draws the charts."""
+    with heard_outside_imports():
+        return _leave(folder, code, program, gate, history, summarized=summarized, drawn=drawn)
+
+
+def _leave(
+    folder: Path, code: int, program: str | None, gate: Gate | None, history: History | None, *, summarized: bool,
+    drawn: bool,
+) -> int:  # fmt: skip
+    try:
+        history = history or _history(folder)
+    except OSError as error:
+        return refuse(error, code=code or 2)
+    if history is None:
+        return _ruled(gate, None, code)
+    from chaoslab.analysis.measures.idle import not_met
+    from chaoslab.analysis.measures.run_report import RunReport
+    from chaoslab.reports import brief
+    from chaoslab.reports.trials import worst
+
+    report = RunReport.of(history)
+
+    if summarized:
+        print("\n" + brief.render(report, where=str(folder), program=program or _called()), flush=True)
+    code = _ruled(gate, report, code, not_met(history))
+    if summarized:
+        print()
+    latest = folder.resolve() == _latest()
+    print(f"logs    {folder}/{f'  (also {LOGS}/latest)' if latest else ''}")
+    unwritten = _written(history, report, folder, code)
+    if failed := max(unwritten, _drawn(report, folder) if drawn else 0):
+        return code or failed
+    if not summarized:
+        return code
+    met = (trial for trial in report.trials if trial in report.met)
+    look_at = worst(report.verdicts, report.met) or next(met, None) or next(iter(report.trials), None)
+    print(
+        f"next    {program or _called()} show "
+        f"{'latest' if latest else quote(str(folder))}{f' --trial {look_at}' if look_at else ''}"
+    )
+    return code
+
+
+def _drawn(report: RunReport, folder: Path) -> int:
+    """Draws the run's charts into its folder, and into CHARTS for the latest run; returns the exit code."""
+    from chaoslab.reports import charts
+
+    try:
+        figures = charts.draw(report)
+        pictures, empty = charts.rendered(figures), charts.undrawn(figures)
+    except ModuleNotFoundError as error:
+        print(f"no charts: {charts.missing(error)}", file=sys.stderr)
+        return 2
+    places = charts.places(folder / "charts", out=CHARTS, logs=LOGS)
+    paths, complaints, failed = charts.put(pictures, places, without=empty)
+    first, *others = dict.fromkeys(f"{path.parent}/" for path in paths) or [""]
+    said = "".join(f"  (also {other})" for other in others)
+    if complaints and first == f"{CHARTS}/":  # a full disk was already reported when the run was written
+        said = f"  ({complaints[0]})"
+    else:
+        for complaint in complaints:
+            print(complaint, file=sys.stderr)
+    if first:
+        print(f"charts  {first}{said}")
+        for name, why in empty.items():
+            print(f"        no {name}: {why}")
+    return failed
+
+
+def _written(history: History, report: RunReport, folder: Path, code: int) -> int:
+    """Writes the run's report beside its logs; returns the exit code. That it cannot be written the run has said
+    already if its own `code` is not 0. Without the package that it needs, a line names that, and the run ends well."""
+    from chaoslab.reports import formats
+    from chaoslab.reports.contents import Contents
+
+    try:
+        paths = formats.write(
+            formats.files(formats.HTML, Contents.of(history, where=str(folder), report=report)), folder
+        )
+    except formats.Missing as error:
+        print(f"no report: {error}", file=sys.stderr)
+        return 0
+    except OSError as error:
+        why = f"cannot write {folder / 'report.html'}: {error.strerror or error}"
+        print(f"report  {why}" if code else why, file=sys.stdout if code else sys.stderr)
+        return code_for(error)
+    print(f"report  {paths[0]}")
+    return 0
+
+
+def _report(folder: Path) -> RunReport | None:
+    """The report of the run in the folder; None if the run never began."""
+    from chaoslab.analysis.measures.run_report import RunReport
+
+    try:
+        report = RunReport.read(folder)
+    except FileNotFoundError:
+        return None
+    return report if report.started else None
+
+
+def _history(folder: Path) -> History | None:
+    """The history of the run in the folder; None if the run never began."""
+    from chaoslab.core.events import RunStarted
+    from chaoslab.record.history import History
+
+    try:
+        history = History.read(folder)
+    except FileNotFoundError:
+        return None
+    return history if history.first(RunStarted) else None
+
+
+def _ruled(gate: Gate | None, report: RunReport | None, code: int, unmet: Sequence[str] = ()) -> int:
+    """The exit code after the gate's check of the run; prints the ruling, and the damage that nobody injected, with
+    which no run is green. `gate`: None if the run was made before. `unmet`: as in `gate.rule`."""
+    if gate is None or (code and not (gate and gate.given)):
+        return code
+    from chaoslab.reports.contents.headline import damage
+    from chaoslab.reports.gate import rule
+
+    if code:
+        print("gate not asked: the run did not come to its end", file=sys.stderr, flush=True)
+        return code
+    hit = damage(report) if report is not None else ""
+    if hit:
+        print(f"not green: {hit}", file=sys.stderr, flush=True)
+    if not gate:
+        return PROVES_NOTHING if hit else 0
+    if report is None:
+        print("gate FAILED: the run has left no logs here", file=sys.stderr, flush=True)
+        return GATE_FAILED
+    ruling = rule(
+        gate, report.verdicts, judgeable=report.judgeable, untried=report.untried, unmet=unmet, lost=report.lost
+    )
+    if gate.given or not ruling.passed:
+        print(ruling.line, file=sys.stdout if ruling.passed else sys.stderr, flush=True)
+    return ruling.code or (PROVES_NOTHING if hit else 0)
+
+
+def _called() -> str:
+    """This command, as the user can type it again: by its name alone where that finds it."""
+    from chaoslab.config.settings import read_variable
+
+    if named := read_variable("CHAOSLAB_PROGRAM"):
+        return named
+    program = Path(sys.argv[0])
+    if program.name == "__main__.py":
+        return "python -m chaoslab"
+    found = shutil.which(program.name)
+    return program.name if found is not None and os.path.realpath(found) == os.path.realpath(program) else str(program)

@@ -1,0 +1,311 @@
+"""A run read from its log, so far as it can be replayed: its trials line by line, and the run as a value.
+
+The log is the only source. A log that lacks something needed is refused with a one-line message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaoslab.config.settings import Settings
+from chaoslab.config.topology import MODEL
+from chaoslab.core.events import (
+    VERSION,
+    CallFinished,
+    PromptFinished,
+    PromptStarted,
+    Replied,
+    RunStarted,
+    Usage,
+    ValuesDrawn,
+)
+from chaoslab.core.plan import Plan
+from chaoslab.record.gaps import of_logs
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record, lines_of, log_files, parse_line
+from chaoslab.record.rulings import Rulings
+from chaoslab.reports import folder as places
+from chaoslab.reports import trials
+
+if TYPE_CHECKING:
+    from chaoslab.lab.virtual_lab import LabSpec
+
+_TRIAL = re.compile(rb'"trial": *"(p\d+\.r\d+)"')
+_KEY = re.compile(r"p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,6})", re.ASCII)
+
+
+class Unrepeatable(ValueError):
+    """The run, or the trial, cannot be replayed; the message gives the reason and the alternatives."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a log, unchanged. `number` counts from 1. `record` is None if the line cannot be read."""
+
+    number: int
+    raw: bytes
+    record: Record | None
+
+    @property
+    def trial(self) -> str | None:
+        return self.record.trial if self.record else None
+
+    @property
+    def cut(self) -> bool:
+        return self.record is None and bool(self.raw.strip())
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """A run's logs. `files`: each writer's lines, by file name. `trials`: the keys of the trials that began, in
+    order."""
+
+    folder: Path
+    run: str
+    started: RunStarted
+    files: dict[str, list[Line]]
+    history: History
+    trials: list[str]
+
+    @property
+    def beginning(self) -> str:
+        """The file and line of `run_started`."""
+        lines = self.files.get("info.log", [])
+        number = next((line.number for line in lines if line.record and line.record.event is self.started), 1)
+        return f"{self.folder / 'info.log'}, line {number}"
+
+    @property
+    def virtual(self) -> bool:
+        return self.started.world == "virtual"
+
+    def lines(self, trial: str) -> dict[str, list[Line]]:
+        """The trial's lines in each file."""
+        return self._by_trial.get(trial, {})
+
+    @cached_property
+    def _by_trial(self) -> dict[str | None, dict[str, list[Line]]]:
+        found: dict[str | None, dict[str, list[Line]]] = {}
+        for name, lines in self.files.items():
+            for line in lines:
+                found.setdefault(line.trial, {}).setdefault(name, []).append(line)
+        return found
+
+    def number(self, trial: str) -> int:
+        """The trial's number in the run, from 0.
+
+        Raises:
+            Unrepeatable: no trial of the run's prompts has that name.
+        """
+        match = _KEY.fullmatch(trial)
+        prompts = len(self.started.asked)
+        if match is None or not 1 <= int(match["prompt"]) <= prompts or not int(match["repeat"]):
+            raise Unrepeatable(f"{self.folder}: {trial[:60]} is no trial of {prompts} prompts: it was changed")
+        return (int(match["repeat"]) - 1) * prompts + int(match["prompt"]) - 1
+
+    def spent_usd(self, trial: str) -> float:
+        """The run's spending before that trial, in dollars."""
+        return self._spent_usd[trial]
+
+    @cached_property
+    def _spent_usd(self) -> dict[str, float]:
+        """The spending before each trial, added up in the order of the calls, since sums of floats depend on the
+        order."""
+        costs: dict[str | None, list[float]] = {}
+        for record, event in self.history.of(Usage):
+            costs.setdefault(record.trial, []).append(event.cost_usd or 0.0)
+        before, spent_usd = {}, 0.0
+        for trial in self.trials:
+            before[trial] = spent_usd
+            for cost in costs.get(trial, ()):
+                spent_usd += cost
+        return before
+
+
+def read(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
+    """Reads the logs of a run, given as for `chaoslab show`.
+
+    Raises:
+        LookupError: there is no such run.
+        Unrepeatable: the log lacks something that a replay needs.
+    """
+    folder = places.find(name, logs=logs)
+    try:
+        files = {
+            path.name: [Line(n, raw, parse_line(raw)) for n, raw in enumerate(lines_of(path), 1)]
+            for path in log_files(folder)
+        }
+    except OSError as error:
+        raise LookupError(places.unreadable(folder, error)) from None
+    records = [line.record for lines in files.values() for line in lines if line.record]
+    cut = {name: [line.number for line in lines if line.cut] for name, lines in files.items()}
+    gaps = of_logs(folder, {name: [line.record for line in lines if line.record] for name, lines in files.items()}, cut)
+    history = History(records, cut={name: numbers for name, numbers in cut.items() if numbers}, gaps=gaps)
+    begun = next(((record, event) for record, event in history.of(RunStarted)), None)
+    if begun is None:
+        if records:
+            raise Unrepeatable(
+                f"{folder} does not tell how its run began (run_started): info.log is missing or cut, or was changed"
+            )
+        places.read(name, logs=logs)  # raises LookupError with the reason if it is no run
+        raise Unrepeatable(f"{folder} is of the first lab of this kind, which kept nothing to run it again from")
+    record, started = begun
+    _check_version(folder, started)
+    return RecordedRun(folder, record.run, started, files, history, [*history.trials])
+
+
+def _check_version(folder: Path, started: RunStarted) -> None:
+    written = started.code.get("log", "1")
+    if "log" in started.code and not started.asked:
+        raise Unrepeatable(f"{folder} {_made_by(folder, started)}")
+    if not started.code or not started.asked or not started.world:
+        raise Unrepeatable(f"{folder} was written by version 1 of the log, which did not keep what a replay needs")
+    if written != str(VERSION):
+        raise Unrepeatable(f"{folder} was written by version {written} of the log; this lab replays version {VERSION}")
+
+
+def _made_by(folder: Path, started: RunStarted) -> str:
+    """The command that made a run of the user's own program, and the way to run it again, in words."""
+    rulings = Rulings.read(folder)
+    if rulings is not None:
+        again = next((ruling.again for ruling in rulings.by_trial.values() if ruling.again), "")
+        how = f"as in {again}" if again else "with chaoslab test --trial"
+        return f"is of the scenario '{rulings.scenario}', and the log does not hold its agent: run a trial again {how}"
+    if any(name.startswith("ROUTE_") for name in started.settings):
+        return (
+            "was made by chaoslab exec or chaoslab gateway, and the log does not hold the programs behind them: run "
+            f"that command again with --seed {started.seed}"
+        )
+    return "was made from Python (lab.run), and the log does not hold that program: run it again with its seed"
+
+
+def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
+    """The trials of these names, in the run's order; all trials if no name is given. `reports.trials` defines the
+    names.
+
+    Raises:
+        Unrepeatable: there is no such trial, or it is incomplete.
+    """
+    there = remembered.trials
+    if not there:
+        raise Unrepeatable(f"no trial was begun in {remembered.folder}")
+    if next(remembered.history.of(ValuesDrawn), None) is not None:
+        raise Unrepeatable(
+            f"each trial in {remembered.folder} drew parameters of its faults from a scenario's ranges, which the "
+            "log's plan has not: run the scenario again with chaoslab test --trial"
+        )
+    try:
+        prompts = len(remembered.started.asked)
+        named = {key for name in wanted for key in trials.named(name, there, prompts=prompts)}
+    except LookupError as error:
+        raise Unrepeatable(*error.args) from None
+    keys = named if wanted else set(there)
+    chosen = [key for key in there if key in keys]
+    ended = {record.trial for record, _ in remembered.history.of(PromptFinished)}
+    for key in chosen:
+        if key not in ended:
+            raise Unrepeatable(f"{key} was cut off, and nobody knows how it would have ended: {_others(there, key)}")
+    _check_whole(remembered, set(chosen))
+    _check_replies(remembered, set(chosen))
+    return chosen
+
+
+def _others(there: list[str], key: str) -> str:
+    """The options that select all trials but that one."""
+    at = there.index(key) + 1
+    spans = [(1, at - 1), (at + 1, len(there))]
+    asked = [f"--trial {first}{f'-{last}' if last > first else ''}" for first, last in spans if first <= last]
+    return f"leave it out with {' '.join(asked)}" if asked else "there is no other"
+
+
+def _check_whole(remembered: RecordedRun, wanted: set[str]) -> None:
+    """Refuses an unreadable line of a wanted trial. The line belongs to the trial it names, else to any trial between
+    its neighbours."""
+    there = remembered.trials
+    for name, lines in remembered.files.items():
+        for at, line in enumerate(lines):
+            if not line.cut:
+                continue
+            named = _TRIAL.search(line.raw)
+            first = next((there.index(one.trial) for one in reversed(lines[:at]) if one.trial in there), 0)
+            last = next((there.index(one.trial) for one in lines[at:] if one.trial in there), len(there) - 1)
+            if wanted & ({named[1].decode()} if named else set(there[first : last + 1])):
+                raise Unrepeatable(
+                    f"{remembered.folder / name}, line {line.number} cannot be read: it is cut, or was changed"
+                )
+
+
+def _check_replies(remembered: RecordedRun, wanted: set[str]) -> None:
+    """Refuses a log without the reply of a model or service that was not the lab's own."""
+    strangers = foreign(remembered)
+    known = {(r.trial, e.target, e.request, e.attempt) for r, e in remembered.history.of(Replied)}
+    for record, event in remembered.history.of(CallFinished):
+        if event.target not in strangers or record.trial not in wanted or event.status is None or event.via == "none":
+            continue
+        if (record.trial, event.target, event.request, event.attempt) not in known:
+            raise Unrepeatable(
+                f"the log holds no reply of the {_who(event.target)} for {event.target} "
+                f"{event.request}.{event.attempt} "
+                f"in {record.trial}, though one came: it was deleted, and nobody could make it say the same again"
+            )
+
+
+def _who(target: str) -> str:
+    return "model" if target == MODEL else "service"
+
+
+def foreign(remembered: RecordedRun) -> tuple[str, ...]:
+    """The targets of the run that were not the lab's own."""
+    shown = remembered.started.settings
+    asked = {event.target for _, event in remembered.history.of(Replied)}
+    if not remembered.virtual and (shown.get("GROQ_API_KEY") or shown.get("MODEL_URL")):
+        asked.add(MODEL)
+    return tuple(sorted(asked))
+
+
+def spec_of(remembered: RecordedRun) -> LabSpec:
+    """The run as a value, to be carried out in virtual time with the recorded replies of foreign targets.
+
+    Raises:
+        SettingError: this version does not know one of its settings.
+        Unrepeatable: this version does not know its plan or its prompts.
+    """
+    from chaoslab.agent.prompts import Prompt
+    from chaoslab.lab.virtual_lab import LabSpec
+
+    started, where = remembered.started, remembered.beginning
+    chosen = Settings.from_shown(started.settings, where=where)
+    # No address and no key leads out of a virtual world: a foreign target is reached at the address of the lab's own.
+    chosen = replace(chosen, model=started.model, model_url="", translator="phrasebook", toxiproxy_url="")
+    try:
+        plan = Plan.from_json(started.plan)
+        plan.check()
+    except (LookupError, TypeError, ValueError) as error:
+        raise Unrepeatable(f"{where}: its plan is none of this lab's ({_flat(error)})") from None
+    if plan.of_process:
+        raise Unrepeatable(
+            f"{remembered.folder}: a fault stopped a tool's process, and the virtual world has none: run it again with "
+            "its seed"
+        )
+    try:
+        for prompt in started.asked:
+            Prompt.model_validate(prompt)
+    except ValueError:
+        raise Unrepeatable(f"{where}: its prompts are none of this lab's") from None
+    if {started.seed, plan.seed} != {chosen.seed}:
+        raise Unrepeatable(
+            f"{where}: it has the seeds {started.seed}, {plan.seed} (plan) and {chosen.seed} (SEED): it was changed"
+        )
+    replies: dict[str, list[Replied]] = {}
+    for record, event in remembered.history.of(Replied):
+        replies.setdefault(record.trial or "", []).append(event)
+    twins = any(event.twin is not None for _, event in remembered.history.of(PromptStarted))
+    return LabSpec(remembered.run, started.now, chosen, plan, started.asked, replies, foreign(remembered), twins=twins)
+
+
+def _flat(error: Exception) -> str:
+    return " ".join(str(error).split())

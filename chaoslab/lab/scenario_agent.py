@@ -1,0 +1,110 @@
+"""The lab's own agent in a scenario: `agent: lab`. It has the ten tools of the lab and the offline model."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaoslab.base import extras
+from chaoslab.base.registry import did_you_mean
+from chaoslab.config.topology import MODEL, SERVICES
+from chaoslab.core.fault import load, trait
+from chaoslab.core.inject import check as check_targets
+from chaoslab.core.plan import Injection
+from chaoslab.execution.options import key_of, keys
+from chaoslab.scenarios.lab_agent import Say
+
+if TYPE_CHECKING:
+    from chaoslab.execution.trial import Trial
+    from chaoslab.scenarios.scenario import Scenario
+    from chaoslab.scenarios.spec import ScenarioSpec
+
+TARGETS = (*SERVICES, MODEL)
+"""The services that its faults may hit."""
+TWIN = "same_as_twin"
+HAS_ITS_OWN = "it has tools and services of its own"
+OF_THE_LAB = ("faults", "seed", "world", "timeout", "deadline", "effects", "facts", "judge")
+"""The options that a scenario with the lab's agent may have. It has none of the others."""
+NOT_OF_THE_LAB = {
+    "state": "its services tell their effects; state effects or facts",
+    **dict.fromkeys(
+        ("isolate", "elsewhere", "calls_max", "model_calls_max", "settle", "now", "order", "memory_mb"),
+        "that is for an agent of yours",
+    ),
+}
+"""The reason why not, if it is another than `HAS_ITS_OWN`."""
+
+
+def check(spec: ScenarioSpec, say: Say) -> None:
+    """Tells the keys that do not go with the lab's agent, and effects that no service of its can have."""
+    if spec.world != "virtual":
+        text = "each trial has a plan and a twin of its own, which the processes of the real lab have not"
+        say(("world",), f"the agent is the lab's own: {text}; leave world out, or use chaoslab lab WORLD={spec.world}")
+    for key in map(key_of, keys()):
+        given = getattr(spec, key) != type(spec).model_fields[key].get_default(call_default_factory=True)
+        if given and key not in OF_THE_LAB:
+            say((key,), f"the agent is the lab's own: {NOT_OF_THE_LAB.get(key, HAS_ITS_OWN)}", of_key=True)
+    for n, given in enumerate(spec.expect):
+        if given == TWIN or (isinstance(given, Mapping) and TWIN in given):
+            text = (
+                f"{TWIN} compares the services' own ids too, which differ; leave it out, the outcome compares all else"
+            )
+            say(("expect", n), f"the agent is the lab's own: {text}")
+    known = _effects() if spec.effects else []
+    for n, effect in enumerate(spec.effects or ()):
+        name = str(effect.get("effect", ""))
+        if name not in known:
+            say(("effects", n), f"no effect is called '{name:.60}': {did_you_mean(name, known)}")
+
+
+def _effects() -> list[str]:
+    from chaoslab.flask_tools.app import ServiceModule
+
+    tools = [tool for name in SERVICES for tool in ServiceModule.load(name).service.tools]
+    return [tool.effect for tool in tools if tool.effect]
+
+
+def check_faults(injections: Sequence[Injection], say: Say, *, turns: int) -> None:
+    """Tells the faults that its services cannot meet in a conversation of so many turns."""
+    for n, injection in enumerate(injections):
+        if wrong := _wrong(injection, turns):
+            say(("faults", n), wrong)
+
+
+def _wrong(injection: Injection, turns: int) -> str:
+    try:
+        check_targets([injection], TARGETS, turns=turns, models=[MODEL])
+    except (LookupError, ValueError) as error:
+        return str(error.args[0])
+    for choice in injection.choices:
+        cls = load(choice.fault)
+        if trait(cls, "of_process"):
+            return f"{choice.fault} stops the process of a service, and those of the lab's agent are not processes"
+        if trait(cls, "of_clock"):
+            return f"{choice.fault} moves the clock of a function or of services=, and the lab's agent has neither"
+        tools = [name for name in SERVICES if injection.covers(name)]
+        if tools and (cls.layer == "stream" or trait(cls, "refuses_at") == "handshake"):
+            what = "streams no answer" if cls.layer == "stream" else "speaks no TLS"
+            return f"{choice.fault} cannot hit {tools[0]}, which {what}: aim it at {MODEL}"
+    return ""
+
+
+def trials(
+    scenario: Scenario, numbers: Sequence[int], *, seed: int, jobs: int, logs: Path | None, apart: bool
+) -> Generator[Trial, None, None]:
+    """The trials with these numbers, from 0."""
+    extras.check("agent: lab", "virtual", "tools", "agent")
+    from chaoslab.lab.lab_trials import lab_trials
+
+    spec = scenario.spec
+    given = spec.model_fields_set
+    return lab_trials(
+        scenario.prompt, numbers, faults=scenario.injections, seed=seed, jobs=jobs, logs=logs, effects=spec.effects,
+        facts=[list(fact) for fact in spec.facts] or None,
+        timeout_s=spec.timeout if "timeout" in given else None,
+        deadline_s=spec.deadline if "deadline" in given else None,
+        drawn=partial(scenario.drawn, seed) if scenario.spaces else None,
+        limit_s=spec.real_limit if apart else None,
+    )  # fmt: skip

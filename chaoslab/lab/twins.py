@@ -1,0 +1,93 @@
+"""The twins of a run of the lab's agent in real time: each prompt once without faults, in virtual time, before its
+first trial.
+
+So a run on loopback or in containers is judged as one in virtual time is. With a real model there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from chaoslab.agent.config import Config
+from chaoslab.agent.prompts import Prompt, as_data
+from chaoslab.analysis.answers.compare import Twin
+from chaoslab.config.settings import Settings
+from chaoslab.core.plan import Plan
+from chaoslab.execution.forked import Child, Died, TooLong, can_fork
+from chaoslab.execution.spec import TrialSpec
+from chaoslab.lab.virtual_lab import Lab, LabSpec, Twins, check_stated
+
+LIMIT_S = 60.0
+"""The most seconds of real time for a twin, which takes some milliseconds."""
+SHOWN = 8
+"""The most prompts that a line names."""
+
+
+@contextmanager
+def twins(
+    chosen: Settings, config: Config, asked: Sequence[Prompt], file: Path, tell: Callable[[str], None]
+) -> Iterator[Callable[[int], Twin | None]]:
+    """A context that gives a function: the twin of a prompt of the file, by its number from 0; None if it has none.
+    They are made in a child process, of which virtual time leaves nothing. `tell`: is told in one line which prompts
+    have nothing to be judged by.
+
+    Raises:
+        SettingError: a prompt states what no service can tell or do.
+    """
+    if why := _none(chosen, config):
+        bare = [str(number) for number, prompt in enumerate(asked, 1) if not prompt.stated]
+        if bare:
+            which = f"prompt{'s' if bare[1:] else ''} {', '.join(bare[:SHOWN])}"
+            more = f" and {len(bare) - SHOWN} more" if bare[SHOWN:] else ""
+            tell(f"{which}{more}: nothing to judge the answers by, since no facts or effects are stated and {why}")
+        yield lambda _: None
+        return
+    check_stated(chosen, asked, file)
+    calm = LabSpec("calm", chosen.now, replace(chosen, world="virtual"), Plan(chosen.seed), as_data(asked))
+    with Child(lambda: _opened(calm)) as child:
+        yield _Made(child, len(asked))
+
+
+def _none(chosen: Settings, config: Config) -> str:
+    """The reason why there are no twins; empty if there are."""
+    if chosen.groq_api_key or chosen.model_url:
+        return "a real model's answers have no twin"
+    if config.services or chosen.translator == "online":
+        return "answers of real services have no twin"
+    return "" if can_fork() else "twins need a system with os.fork"
+
+
+@contextmanager
+def _opened(calm: LabSpec) -> Iterator[Callable[[TrialSpec], Twin | None]]:
+    lab = Lab(calm)
+    known = Twins(lab)
+
+    def of(spec: TrialSpec) -> Twin | None:
+        twin = known.of(spec.number + 1)
+        return None if twin is None else replace(twin, seconds=None)  # no real ones can be compared with them
+
+    with lab.ready():
+        yield of
+
+
+@dataclass
+class _Made:
+    """The twins that the child process has made so far."""
+
+    child: Child[TrialSpec, Twin | None]
+    prompts: int
+    known: dict[int, Twin | None] = field(default_factory=dict)
+
+    def __call__(self, number: int) -> Twin | None:
+        if number not in self.known:
+            self.child.give(TrialSpec(number))
+            try:
+                (self.known[number],) = self.child.result(LIMIT_S)[0].of_it()
+            except (TooLong, Died):
+                self.known = dict.fromkeys(range(self.prompts)) | self.known
+            if len(self.known) == self.prompts:
+                self.child.end()
+        return self.known[number]

@@ -1,0 +1,68 @@
+"""A command as a scenario's agent: its output is the answer, and its requests go through the gateway."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from chaoslab.config.settings import inherited
+
+ANSWER_MAX = 1024 * 1024
+"""The most bytes of a command's output that are its answer."""
+PROMPT = "{prompt}"
+"""Stands for the prompt in a word of the command."""
+SAID_MAX = 300
+"""The most characters of a failed command's last words that its error tells."""
+
+
+def check_command(words: Sequence[str]) -> None:
+    """Checks that a command's program is there.
+
+    Raises:
+        LookupError: it is not.
+    """
+    if shutil.which(words[0]) is None:
+        raise LookupError(f"the command {words[0]!r} is not found: give its path, or see that PATH holds it")
+
+
+class CommandAgent:
+    """Runs the command once for each trial. The prompt stands in place of `{prompt}` among its words, and comes at its
+    standard input too."""
+
+    def __init__(self, words: Sequence[str], *, folder: Path | None, deadline_s: float) -> None:
+        """Checks that the program is there.
+
+        Raises:
+            LookupError: it is not.
+        """
+        check_command(words)
+        self._words, self._folder, self._deadline_s = tuple(words), folder, deadline_s
+
+    def __call__(self, prompt: str) -> str:
+        """The command's output.
+
+        Raises:
+            RuntimeError: it ended with an exit code other than 0. TimeoutError: it did not end in time.
+        """
+        words = [word.replace(PROMPT, prompt) for word in self._words]
+        with subprocess.Popen(
+            words, cwd=self._folder, env=inherited(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, start_new_session=True,
+        ) as process:  # fmt: skip
+            try:
+                out, err = process.communicate(prompt.encode(), timeout=self._deadline_s)
+            except subprocess.TimeoutExpired:
+                raise TimeoutError(f"the command did not end within {self._deadline_s:g} s") from None
+            finally:
+                with suppress(ProcessLookupError):  # whatever it has left behind
+                    os.killpg(process.pid, signal.SIGKILL)
+        if process.returncode:
+            said = " ".join(err.decode("utf-8", "replace").split())[-SAID_MAX:]
+            ended = f"exit code {process.returncode}" if process.returncode > 0 else f"signal {-process.returncode}"
+            raise RuntimeError(f"the command ended with {ended}{f': {said}' if said else ''}")
+        return out[:ANSWER_MAX].decode("utf-8", "replace").strip()

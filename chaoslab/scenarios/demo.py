@@ -1,0 +1,80 @@
+"""A demonstration: two agents with the same task under the same faults."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from chaoslab.base import extras
+from chaoslab.base.clock import system
+from chaoslab.base.durations import duration
+from chaoslab.core.inject import inject
+from chaoslab.core.levels import level
+from chaoslab.core.plan import Injection
+from chaoslab.execution.agents.functions import fresh
+from chaoslab.execution.trial import Trial, run_many
+from chaoslab.scenarios import example
+
+LOST = 0.2
+"""The chance that a refund's answer is lost."""
+
+
+def lines(trials: int, seed: int, chaos_level: float = 0.0) -> Iterator[str]:
+    """The demonstration, line by line.
+
+    Raises:
+        ValueError: there is no such level.
+    """
+    faults = [
+        inject("lost_reply", "refund", chance=LOST),
+        inject("timeout_before_effect", "get_order", chance=0.1),
+        *(level(chaos_level, ["refund", "get_order"]) if chaos_level else ()),
+    ]
+    yield "An agent is asked: Refund order 17. It calls get_order and refund."
+    yield f"In {LOST:.0%} of the calls the shop pays and its answer is lost; {trials} trials, in virtual time."
+    yield ""
+    worst = None
+    for name, make in (("naive", example.naive), ("careful", example.careful)):
+        began_s = system.monotonic()
+        done = _tried(make, trials, seed, faults)
+        took_s = system.monotonic() - began_s
+        counts = Counter(str(trial.outcome) for trial in done)
+        told = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
+        seconds = sum(trial.seconds for trial in done)
+        yield f"the {name} agent: {told} ({seconds:.0f} virtual seconds in {duration(took_s, 1)})"
+        if worst is None:
+            worst = next((trial for trial in done if trial.verdict.harm), None)
+            if worst is not None:
+                yield from ("", *_explained(worst), "")
+    yield ""
+    yield "The careful agent sends an idempotency key, so it may ask again, and it says what it does not know."
+    yield _next()
+
+
+def _next() -> str:
+    """The next step that works with what is installed."""
+    try:
+        extras.check("chaoslab test", "scenarios")
+    except extras.Incomplete:
+        return 'next, your own agent: lab.run(agent, prompt, tools=[pay], faults=[lab.inject("lost_reply", "pay")])'
+    return "next: chaoslab init my_project; cd my_project; chaoslab test"
+
+
+def _tried(make: Callable[[], Any], trials: int, seed: int, faults: list[Injection]) -> list[Trial]:
+    return list(
+        run_many(
+            fresh(make), "Refund order 17.", trials=trials, seed=seed, faults=faults,
+            tools=[example.refund], reads=[example.get_order], state=example.books,
+        )
+    )  # fmt: skip
+
+
+def _explained(trial: Trial) -> Iterator[str]:
+    yield "One of its trials:"
+    yield from (f"  {line}" for line in trial.story().rstrip().splitlines())
+    yield "Why: it asks again after a failure, as here, and cannot know that the first payment was made."
+    source = inspect.getsource(example.naive).splitlines()
+    begins = next(n for n, line in enumerate(source) if "for _ in" in line)
+    yield from (f"  {line.removeprefix('        ')}" for line in source[begins : begins + 6])

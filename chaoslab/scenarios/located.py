@@ -1,0 +1,292 @@
+"""Reads YAML, JSON and TOML into plain data, with the line and column of each value.
+
+Nothing in a file is executed: only mappings, lists, texts, numbers, true, false and null are made. Size, depth and the
+expansion of aliases are bounded.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.base.files import opened
+
+if TYPE_CHECKING:
+    import yaml
+
+BYTES_MAX = 1024 * 1024
+DEPTH_MAX = 40
+VALUES_MAX = 50_000
+"""The most values of a file, aliases expanded."""
+SUFFIXES = (".yaml", ".yml", ".json", ".toml")
+EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
+"""Numbers that YAML 1.2 and JSON know, and that PyYAML takes for texts."""
+Path_ = tuple[str | int, ...]
+"""The way to a value: keys and indices."""
+
+
+class ScenarioError(ValueError):
+    """Something in a scenario's file is wrong. The message is one line: file, line, column, and what would be right."""
+
+
+@dataclass(frozen=True)
+class Located:
+    """A file's data, and the line and column (from 1) of its values by their path. A column of 0 is not known.
+    `given`: where the values of these keys come from, if not from the file."""
+
+    file: str
+    data: Any
+    marks: dict[Path_, tuple[int, int]] = field(default_factory=dict)
+    keys: dict[Path_, tuple[int, int]] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict)
+
+    def error(self, path: Sequence[str | int], text: str, *, of_key: bool = False) -> ScenarioError:
+        """The error about the value at this path, or about the nearest one around it. `of_key`: about its key."""
+        here = tuple(path)
+        if here and here[0] in self.given:
+            return ScenarioError(f"{self.given[str(here[0])]}: {' '.join(text.split())}")
+        while here and here not in self.marks:
+            here = here[:-1]
+        mark = self.keys.get(here) if of_key else None
+        mark = mark or self.marks.get(here)
+        place = self.file if mark is None else ":".join([self.file, *(str(each) for each in mark if each)])
+        return ScenarioError(f"{place}: {' '.join(text.split())}")
+
+
+def read(path: Path) -> Located:
+    """The data of a file.
+
+    Raises:
+        ScenarioError: it cannot be read, or is not what its suffix says.
+    """
+    shown = str(path)
+    if path.suffix not in SUFFIXES and not path.exists():
+        raise ScenarioError(f"{shown}: there is no such file or folder")
+    if path.suffix == ".py":
+        raise ScenarioError(f"{shown}: `chaoslab test {shown}` runs scenarios in Python, which no other command reads")
+    if path.suffix not in SUFFIXES and not path.is_dir():
+        raise ScenarioError(f"{shown}: a scenario's file ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+    try:
+        if path.is_dir():
+            raise ScenarioError(f"{shown}: this is a folder; name a file in it")
+        with opened(path) as file:
+            raw = file.read(BYTES_MAX + 1)
+    except OSError as error:
+        raise ScenarioError(f"{shown}: it cannot be read: {error.strerror or error}") from None
+    if len(raw) > BYTES_MAX:
+        raise ScenarioError(f"{shown}: it is larger than {BYTES_MAX // 1024} KiB, which no scenario needs")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{shown}: it is no UTF-8 text (byte {error.start} cannot be read)") from None
+    return parse(text, shown, suffix=path.suffix)
+
+
+def parse(text: str, file: str, *, suffix: str = ".yaml") -> Located:
+    """The data of a text.
+
+    Raises:
+        ScenarioError: it cannot be read.
+    """
+    if suffix == ".toml":
+        return _bounded(_toml(text, file))
+    if suffix == ".json" and text.strip():
+        return _bounded(_json(text, file))
+    if "\0" in text:
+        raise ScenarioError(f"{file}: it is no text (it has a zero byte)")
+    return _Yaml(file).located(text)
+
+
+def _json(text: str, file: str) -> Located:
+    import json
+
+    from chaoslab.scenarios.json_places import Twice, read
+
+    try:
+        json.loads(text)
+        return Located(file, *read(text))
+    except json.JSONDecodeError as error:
+        raise ScenarioError(f"{file}:{error.lineno}:{error.colno}: this is no JSON: {error.msg}") from None
+    except RecursionError:
+        raise ScenarioError(f"{file}: it is nested more than {DEPTH_MAX} deep") from None
+    except Twice as error:
+        raise ScenarioError(f"{file}:{error.place[0]}:{error.place[1]}: {error}") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise ScenarioError(f"{file}: this is no JSON: {error}") from None
+
+
+def _toml(text: str, file: str) -> Located:
+    import tomllib
+
+    from chaoslab.scenarios.toml_places import TooDeep, Unknown, lines, places
+
+    try:
+        found = places(text, depth_max=DEPTH_MAX)
+    except TooDeep as error:  # tomllib needs a long time for some of these
+        line, column = error.place
+        raise ScenarioError(f"{file}:{line}:{column}: it is nested more than {DEPTH_MAX} deep") from None
+    except Unknown:
+        found = None
+    try:
+        data = tomllib.loads(text)
+    except RecursionError:
+        raise ScenarioError(f"{file}: it is nested more than {DEPTH_MAX} deep") from None
+    except ValueError as error:  # a TOMLDecodeError, or a number of thousands of digits
+        at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        place = f"{file}:{at[1]}:{at[2]}" if at else file
+        raise ScenarioError(f"{place}: this is no TOML: {str(error).partition(' (at ')[0]}") from None
+    return Located(file, data, *(found or lines(text, data)))
+
+
+def _bounded(located: Located) -> Located:
+    """The same with moments as texts.
+
+    Raises:
+        ScenarioError: it has too many values, is too deep, or has a number that is none.
+    """
+    count = 0
+
+    def plain(value: Any, path: Path_) -> Any:
+        nonlocal count
+        count += 1
+        if count > VALUES_MAX:
+            raise located.error(path, f"it has more than {VALUES_MAX} values")
+        if len(path) > DEPTH_MAX:
+            raise located.error(path, f"it is nested more than {DEPTH_MAX} deep")
+        if isinstance(value, dict):
+            return {key: plain(each, (*path, key)) for key, each in value.items()}
+        if isinstance(value, list):
+            return [plain(each, (*path, n)) for n, each in enumerate(value)]
+        if isinstance(value, float) and not math.isfinite(value):
+            raise located.error(path, f"{value} is no number to reckon with")
+        return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+    return replace(located, data=plain(located.data, ()))
+
+
+class _Yaml:
+    """Makes plain data of a YAML text."""
+
+    def __init__(self, file: str) -> None:
+        self.file, self.values = file, 0
+        self.marks: dict[Path_, tuple[int, int]] = {}
+        self.keys: dict[Path_, tuple[int, int]] = {}
+        self.open: list[yaml.Node] = []
+
+    def located(self, text: str) -> Located:
+        import yaml
+
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        try:
+            documents = iter(_composed(yaml, text, loader))
+            root = next(documents, None)
+            second = next(documents, None)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            place = self.file if mark is None else f"{self.file}:{mark.line + 1}:{mark.column + 1}"
+            said = " ".join(filter(None, (error.context, error.problem)))
+            if "nesting depth" in said:  # libyaml has a limit of its own, which it meets while it looks ahead
+                raise ScenarioError(f"{place}: it is nested more than {DEPTH_MAX} deep") from None
+            raise ScenarioError(f"{place}: this is no YAML: {' '.join(said.split())}") from None
+        except yaml.YAMLError as error:
+            raise ScenarioError(f"{self.file}: this is no YAML: {' '.join(str(error).split())[:200]}") from None
+        except RecursionError:
+            raise ScenarioError(f"{self.file}: it is nested more than {DEPTH_MAX} deep") from None
+        if second is not None:
+            raise self._error(second, "a second document begins here: a file holds one scenario")
+        if root is None:
+            raise ScenarioError(f"{self.file}: it is empty")
+        data = self._value(root, ())
+        return Located(self.file, data, self.marks, self.keys)
+
+    def _error(self, node: yaml.Node, text: str) -> ScenarioError:
+        return ScenarioError(f"{self.file}:{node.start_mark.line + 1}:{node.start_mark.column + 1}: {text}")
+
+    def _value(self, node: yaml.Node, path: Path_) -> Any:
+        import yaml
+
+        self.values += 1
+        if self.values > VALUES_MAX:
+            raise self._error(node, f"it has more than {VALUES_MAX} values, aliases expanded")
+        if len(path) > DEPTH_MAX:
+            raise self._error(node, f"it is nested more than {DEPTH_MAX} deep")
+        if any(node is outer for outer in self.open):
+            raise self._error(node, "an alias stands inside of what it stands for")
+        self.marks.setdefault(path, (node.start_mark.line + 1, node.start_mark.column + 1))
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node)
+        if node.tag not in ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"):
+            raise self._error(node, f"the tag {node.tag[:60]} is not for scenarios: they hold plain data")
+        self.open.append(node)
+        try:
+            if isinstance(node, yaml.SequenceNode):
+                return [self._value(each, (*path, n)) for n, each in enumerate(node.value)]
+            return self._mapping(node, path)
+        finally:
+            self.open.pop()
+
+    def _mapping(self, node: yaml.Node, path: Path_) -> dict[str, Any]:
+        import yaml
+
+        found: dict[str, Any] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
+                raise self._error(key, "a key should be a text")
+            name = key.value
+            if name in found:
+                raise self._error(key, f"'{name[:60]}' stands here twice")
+            found[name] = self._value(value, (*path, name))
+            self.keys[*path, name] = (key.start_mark.line + 1, key.start_mark.column + 1)
+        return found
+
+    def _scalar(self, node: yaml.Node) -> Any:
+        kind, text, style = node.tag.rpartition(":")[2], str(node.value), getattr(node, "style", None)
+        if not node.tag.startswith("tag:yaml.org,2002:"):
+            raise self._error(node, f"the tag {node.tag[:60]} is not for scenarios: they hold plain data")
+        if kind == "null":
+            return None
+        if kind == "bool":
+            return text.lower() in ("true", "yes", "on")
+        if kind == "int":
+            try:
+                return int(text.replace("_", ""), 0) if len(text) < 40 else text
+            except ValueError:  # 1:30, or 017
+                return text
+        if kind == "float":
+            return self._number(node, text)
+        if kind == "str" and not style and EXPONENT.fullmatch(text):
+            return self._number(node, text)
+        if kind in ("str", "timestamp", "value"):
+            return text
+        raise self._error(node, f"!!{kind[:60]} is not for scenarios: they hold plain data")
+
+    def _number(self, node: yaml.Node, text: str) -> float | str:
+        spelt = text.replace("_", "").lower()
+        if spelt.lstrip("+-") in (".inf", ".nan"):
+            raise self._error(node, f"{text[:20]} is no number to reckon with")
+        try:
+            number = float(spelt)
+        except ValueError:  # 1:30.5
+            return text
+        if not math.isfinite(number):
+            raise self._error(node, f"{text[:20]} is too large a number")
+        return number
+
+
+def _composed(module: Any, text: str, loader: Any) -> Iterator[Any]:
+    """The documents of a text as trees of nodes; nothing is constructed.
+
+    The depth is checked first, event by event, since composing is recursive.
+    """
+    depth = 0
+    for event in module.parse(text, Loader=loader):
+        depth += isinstance(event, module.CollectionStartEvent) - isinstance(event, module.CollectionEndEvent)
+        if depth > DEPTH_MAX:
+            raise module.MarkedYAMLError(
+                problem=f"it is nested more than {DEPTH_MAX} deep", problem_mark=event.start_mark
+            )
+    yield from module.compose_all(text, Loader=loader)

@@ -1,0 +1,247 @@
+"""Writes a small project that `chaoslab test` and pytest run at once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from chaoslab.scenarios import example
+from chaoslab.scenarios.agent_tools import AgentTools, tools_of
+from chaoslab.scenarios.scenario import folders_of
+from chaoslab.scenarios.sources import function_name
+from chaoslab.scenarios.spec import DOTTED
+
+PROMPT = "Hello."
+SCENARIO = """\
+# What must hold when the shop's API fails. `chaoslab test` runs it, `chaoslab check` only reads it.
+name: refund
+description: A refund is paid once, and the answer says what happened.
+fresh: {module}:careful   # try {module}:naive
+tools: [{module}:refund]
+reads: [{module}:get_order]
+state: {module}:books
+prompt: Refund order 17.
+faults:
+  - {{fault: lost_reply, target: refund, chance: 0.3}}              # done, and the answer is lost
+  - {{fault: timeout_before_effect, target: get_order, chance: 0.2}}
+expect:
+  - max_calls: 8
+trials: 50
+"""
+THEIRS = """\
+# What must hold when the tools of the agent fail. `chaoslab test` runs it, `chaoslab check` only reads it.
+name: {name}
+agent: {agent}
+tools: [{changes}]   # your functions that change something{guessed}
+reads: [{reads}]   # your functions that only read
+{model}prompt: {prompt}   # words that make the agent call its tools
+{faults}
+expect:
+  - no_duplicate_effects   # `max_calls: 8` and many others: see `chaoslab check --schema`
+trials: 20
+"""
+NO_FAULTS = "faults: []   # as in {fault: lost_reply, target: refund, chance: 0.3}; `chaoslab faults` lists them"
+MODEL = """\
+# It asks a model. In virtual time one has to answer: lab.scripted(…), lab.recorded(…) or lab.offline_model(), by name
+# services: {{{host}: my_model:app}}
+# models: [{host}]
+"""
+HOSTS = {"anthropic": "api.anthropic.com", "langchain_groq": "api.groq.com", "openai": "api.openai.com"}
+TEST = '''\
+"""The agent under chaos, as an ordinary test: `pytest` runs it."""
+
+import chaoslab as lab
+import pytest
+
+import {module}
+
+
+@pytest.mark.chaos(faults=[lab.inject("lost_reply", "refund", chance=0.3)], trials=50)
+def test_a_refund_is_paid_once(chaos):
+    chaos.run(
+        lab.fresh({module}.careful),   # try {module}.naive
+        "Refund order 17.",
+        tools=[{module}.refund],
+        reads=[{module}.get_order],
+        state={module}.books,
+    )
+'''
+THEIR_TEST = '''\
+"""The agent under chaos, as an ordinary test: `pytest` runs it."""
+
+import chaoslab as lab
+import pytest
+
+{imports}
+
+
+@pytest.mark.chaos(
+    faults=[
+        {faults},
+    ],
+    trials=20,
+)
+def test_the_agent_under_chaos(chaos):
+    chaos.run(
+        {agent},
+        {prompt!r},
+        tools=[{changes}],
+        reads=[{reads}],
+        expect=[lab.expect.no_duplicate_effects()],
+    )
+'''
+WORKFLOW = """\
+name: chaos
+on: [push, pull_request]
+jobs:
+  chaos:
+    runs-on: ubuntu-latest
+{repository}    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with: {{python-version: "3.13"}}
+      - run: pip install "chaoslab[virtual,scenarios,charts]{place}" pytest
+      - run: chaoslab test
+      - run: python -m pytest
+      - uses: actions/upload-artifact@v4   # the reports: one HTML file for each scenario
+        if: always()
+        with: {{name: chaos-reports, path: logs}}
+"""
+
+WITHOUT_TEST = WORKFLOW.replace('" pytest\n', '"\n').replace("      - run: python -m pytest\n", "")
+"""The workflow of a project with the user's own agent, which has no test of ours."""
+REPOSITORY = """\
+    env:
+      CHAOSLAB: {address}
+"""
+UNKNOWN = "${{ vars.CHAOSLAB }}   # a variable of your repository: git+https:// and the address of chaoslab's"
+
+
+def repository() -> str | None:
+    """The address by which pip installs this chaoslab elsewhere: empty if an index has it, None if nobody knows."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        origin = json.loads(distribution("chaoslab").read_text("direct_url.json") or "{}")  # PEP 610
+    except (PackageNotFoundError, ValueError):
+        return None
+    if "vcs_info" in origin:
+        return f"{origin['vcs_info']['vcs']}+{origin['url']}@{origin['vcs_info']['commit_id']}"
+    url = str(origin.get("url", ""))
+    if not url.startswith("file:"):
+        return url
+    asked = ["git", "-C", unquote(urlsplit(url).path), "remote", "get-url", "origin"]
+    try:
+        found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    parts = urlsplit(found)
+    # The remote's address may hold a name and a token.
+    return f"git+{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.scheme == "https" else None
+
+
+def workflow(address: str | None, *, test: bool) -> str:
+    """The CI job. `address`: of chaoslab, as `repository` returns it. `test`: there is a test for pytest."""
+    text = WORKFLOW if test else WITHOUT_TEST
+    known = REPOSITORY.format(address=UNKNOWN if address is None else address)
+    return text.format(repository="" if address == "" else known, place="" if address == "" else " @ $CHAOSLAB")
+
+
+def files(folder: Path, agent: str | None, prompt: str = PROMPT) -> Mapping[Path, str]:
+    """The files of a new project. `agent`: the user's own, as module:name; None: the example's. `prompt`: its words.
+
+    Raises:
+        ValueError: the agent is none. LookupError: its module has no such name.
+    """
+    import re
+
+    if agent is None:
+        module = "support_agent"
+        return {
+            folder / "refund.chaos.yaml": SCENARIO.format(module=module),
+            folder / f"{module}.py": Path(example.__file__).read_text(encoding="utf-8"),
+            folder / "test_chaos.py": TEST.format(module=module),
+            folder / ".github" / "workflows" / "chaos.yml": workflow(repository(), test=True),
+        }
+    if not re.fullmatch(DOTTED, agent):
+        raise ValueError(f"--agent {agent[:60]} should be module:name, as in shop.agent:answer")
+    function_name(agent, folders_of(folder))
+    found = tools_of(agent, folders_of(folder))
+    name = agent.rpartition(":")[2].rpartition(".")[2]
+    test = _test(agent, prompt, found)
+    return {
+        folder / f"{name}.chaos.yaml": _scenario(name, agent, prompt, found),
+        **({folder / "test_chaos.py": test} if test else {}),
+        _root(agent, folder) / ".github" / "workflows" / "chaos.yml": workflow(repository(), test=bool(test)),
+    }
+
+
+def _root(agent: str, folder: Path) -> Path:
+    """The folder of the repository: the current one if the agent is found from there and not from the project's."""
+    first = agent.partition(":")[0].partition(".")[0]
+    inside = (folder / first).exists() or (folder / f"{first}.py").is_file()
+    here = Path(first).is_dir() or Path(f"{first}.py").is_file()
+    return Path() if here and not inside else folder
+
+
+def _faults(found: AgentTools) -> list[tuple[str, str]]:
+    """Two faults that can hit, each with its target: of a change its answer is lost, of a read nothing comes."""
+    change, read = (next((each.rpartition(":")[2] for each in of), "") for of in (found.changes, found.reads))
+    made = [("lost_reply" if change else "malformed_json", change or read)]
+    return [*made, ("timeout_before_effect", read or change)] if made[0][1] else []
+
+
+def _scenario(name: str, agent: str, prompt: str, found: AgentTools) -> str:
+    faults = [f"  - {{fault: {fault}, target: {target}, chance: 0.3}}" for fault, target in _faults(found)]
+    hosts = sorted(HOSTS[each] for each in found.asks)
+    return THEIRS.format(
+        name=name,
+        agent=agent,
+        changes=", ".join(found.changes),
+        reads=", ".join(found.reads),
+        guessed="; which is which was guessed from names" if faults else ", as in shop.api:refund",
+        model="".join(MODEL.format(host=host) for host in hosts),
+        prompt=json.dumps(prompt, ensure_ascii=False),
+        faults="\n".join(["faults:", *faults]) if faults else NO_FAULTS,
+    )
+
+
+def _test(agent: str, prompt: str, found: AgentTools) -> str:
+    """The test for pytest; empty if no tool was found, since it could inject nothing."""
+    faults = [f'lab.inject("{fault}", "{target}", chance=0.3)' for fault, target in _faults(found)]
+    names: dict[str, list[str]] = {}
+    for dotted in (agent, *found.changes, *found.reads):
+        module, _, name = dotted.partition(":")
+        names.setdefault(module, []).append(name.partition(".")[0])
+    lines = [f"from {module} import {', '.join(sorted(set(names[module])))}" for module in sorted(names)]
+    return THEIR_TEST.format(
+        imports="\n".join(lines), faults=",\n        ".join(faults), agent=agent.partition(":")[2], prompt=prompt,
+        changes=", ".join(each.partition(":")[2] for each in found.changes),
+        reads=", ".join(each.partition(":")[2] for each in found.reads),
+    ) if faults else ""  # fmt: skip
+
+
+def write(wanted: Mapping[Path, str], folder: Path) -> list[Path]:
+    """Writes files, as `files` returns them, and returns their paths. Nothing is written if one of them is there.
+
+    Raises:
+        ValueError: one of them is there. OSError: one cannot be written.
+    """
+    if there := [path for path in wanted if path.exists()]:
+        raise ValueError(f"{there[0]} is there already: name another folder, or move it away")
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file: name a folder")
+    done: list[Path] = []
+    try:
+        for path, text in wanted.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            done.append(path)
+            path.write_text(text, encoding="utf-8")
+    except OSError:
+        for path in done:
+            path.unlink(missing_ok=True)
+        raise
+    return done

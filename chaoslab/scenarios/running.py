@@ -1,0 +1,409 @@
+"""Runs scenarios and rules on their trials."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.analysis.assertions import Assertion, Miss, Seen
+from chaoslab.analysis.assertions.slo import Slo
+from chaoslab.analysis.measures.idle import Idle
+from chaoslab.analysis.opinion import Opinion, Unjudged
+from chaoslab.analysis.verdict.ledger import events_of
+from chaoslab.analysis.verdict.table import Outcome, Verdict, World
+from chaoslab.base import interrupts
+from chaoslab.base.boundary import let_through
+from chaoslab.base.clock import system
+from chaoslab.base.jsonable import describe_error, line
+from chaoslab.base.parsers import closest
+from chaoslab.base.registry import BrokenPlugin
+from chaoslab.core.events import FaultWitnessed
+from chaoslab.core.fault import BrokenFault
+from chaoslab.execution.asking import ask
+from chaoslab.execution.judging import Judge, judged
+from chaoslab.execution.options import Asked, key_of, keys
+from chaoslab.execution.trial import Trial, numbered
+from chaoslab.record.rulings import RulingsFile, State, TrialRuling
+from chaoslab.scenarios.command_agent import CommandAgent
+from chaoslab.scenarios.lab_agent import LAB, lab_agent
+from chaoslab.scenarios.located import ScenarioError
+from chaoslab.scenarios.modules import modules_of
+from chaoslab.scenarios.operations import Step, failed_one, makes, words
+from chaoslab.scenarios.scenario import BUDGET, Scenario
+from chaoslab.worlds.virtual.context import Unsupported
+
+if TYPE_CHECKING:
+    from chaoslab.scenarios.spec import CommandSpec
+
+WHY = 300
+"""The most characters of a reason."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The requirements on a trial. `accept`: the names of outcomes. `by_turn`: assertions about one turn, by its
+    number. `count_words`: a verdict that rests on words counts like a certain one, instead of as unknown."""
+
+    accept: Sequence[str] = ("correct", "degraded")
+    expect: Sequence[Assertion] = ()
+    by_turn: Mapping[int, Sequence[Assertion]] = field(default_factory=dict)
+    count_words: bool = False
+    operations: bool = False
+    """There is no agent, but operations, and one that fails has failed, whatever could be said of an answer."""
+
+    @property
+    def asked(self) -> list[str]:
+        """The requirements as texts."""
+        of_turns = [f"{each} in turn {turn}" for turn, asserted in self.by_turn.items() for each in asserted]
+        return [f"outcome: {' or '.join(self.accept)}", *map(str, self.expect), *of_turns]
+
+
+@dataclass(frozen=True)
+class Missed:
+    """An assertion that does not hold. `turn`: the turn that it is about; None for the whole trial. `where`: the events
+    that show it; empty if none does."""
+
+    assertion: Assertion
+    miss: Miss
+    turn: int | None = None
+    where: str = ""
+
+    def __str__(self) -> str:
+        turn = "" if self.turn is None else f" in turn {self.turn}"
+        where = f" ({self.where})" if self.where else ""
+        return f"{self.assertion}{turn}: {self.miss.text}{where}"
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """One trial of a scenario. `number`: from 1. `why`: the reason if it has not passed and no assertion tells it."""
+
+    number: int
+    trial: Trial
+    state: State
+    why: str
+    missed: tuple[Missed, ...] = ()
+    opinions: tuple[Opinion, ...] = ()
+    """The opinions of a model as the judge, if one was asked."""
+    unknown: bool = False
+    """INVALID only because the outcome is unknown, which says nothing against the trial."""
+
+    @property
+    def open(self) -> bool:
+        """It proves nothing, and something speaks against it: what was asked for was not done, and no word tells if the
+        answer says so."""
+        return self.state is State.INVALID and (not self.unknown or _unclear(self.trial.verdict))
+
+    @property
+    def reasons(self) -> list[str]:
+        """The reasons why it has not passed, one line each."""
+        return [*([self.why] if self.why else []), *map(str, self.missed)]
+
+
+@dataclass
+class Result:
+    """All trials of a scenario so far."""
+
+    scenario: Scenario
+    rulings: list[Ruling] = field(default_factory=list)
+    met: int = 0
+    """The trials in which a fault was witnessed."""
+    idle: Idle = field(default_factory=Idle)
+    """The faults that have hit nothing so far."""
+    calls: dict[Slo, tuple[int, int]] = field(default_factory=dict)
+    """The good calls and all calls, by objective; those of trials that prove nothing are left out."""
+    took_s: float = 0.0
+    """The real time up to the latest ruling, in seconds."""
+    _began_s: float = field(default_factory=system.monotonic)
+
+    def add(self, ruling: Ruling) -> None:
+        self.rulings.append(ruling)
+        self.took_s = system.monotonic() - self._began_s
+        history = ruling.trial.history
+        names = {event.injection for _, event in history.of(FaultWitnessed)}
+        self.met += bool(names - {BUDGET} if self.scenario.faults else names)
+        if ruling.trial.told:
+            self.idle.take(history, [each for each in ruling.trial.plan.injections if each.name != BUDGET])
+        for each in self.scenario.slo if ruling.state is not State.INVALID or ruling.unknown else ():
+            ended = [event for _, event, _ in Seen(history, ruling.trial.key, ruling.trial.verdict).ended(each.tool)]
+            good, all_ = self.calls.get(each, (0, 0))
+            self.calls[each] = (good + sum(map(each.good, ended)), all_ + len(ended))
+
+    @property
+    def reasons(self) -> list[str]:
+        """The reasons why the whole has not passed, one line each."""
+        state = self.state
+        if state is not State.FAILED:
+            return [self.invalid] if state is State.INVALID else []
+        failed, passed = self.count(State.FAILED), self.count(State.PASSED)
+        least = self.scenario.spec.pass_rate
+        asked = f"{least:.4g} of them should" if least < 1 else "all should"
+        short = [f"{passed} of {passed + failed} trials passed, {asked}"] if passed < least * (passed + failed) else []
+        return [*short, *self.below]
+
+    @property
+    def below(self) -> list[str]:
+        """The objectives that were missed, one line each."""
+        found = []
+        for each, (good, all_) in self.calls.items():
+            if all_ and good / all_ < each.share:
+                found.append(
+                    f"{each}: {good} of {all_} calls were good ({good / all_:.1%}), asked for {each.share:.1%}"
+                )
+        return found
+
+    def count(self, state: State) -> int:
+        return sum(ruling.state is state for ruling in self.rulings)
+
+    @property
+    def state(self) -> State:
+        """FAILED if too few trials passed; INVALID if that cannot be told."""
+        failed, passed = self.count(State.FAILED), self.count(State.PASSED)
+        if failed and passed < self.scenario.spec.pass_rate * (passed + failed):
+            return State.FAILED
+        if self.below:
+            return State.FAILED
+        return State.INVALID if self.invalid else State.PASSED
+
+    @property
+    def invalid(self) -> str:
+        """The reason why the scenario proves nothing; empty if it does."""
+        if not self.rulings:
+            return "no trial was run"
+        if self.scenario.faults and not self.met:
+            names = ", ".join(each.name for each in self.scenario.faults)
+            return f"no trial met a fault ({line(names, 100)})"
+        if why := unproven(self.rulings, self.scenario.spec.invalid_rate):
+            return why
+        empty = next((each for each in self.scenario.slo if not self.calls.get(each, (0, 0))[1]), None)
+        return f"{empty}: there was no such call" if empty is not None else ""
+
+
+def run(
+    scenario: Scenario, *, trials: int | None = None, seed: int | None = None, jobs: int = 1, only: int | None = None,
+    logs: Path | None = None, again: Callable[[Ruling], str] | None = None, apart: bool = False,
+) -> Iterator[Ruling]:  # fmt: skip
+    """Runs the trials of a scenario, each when the iterator is advanced. `trials`, `seed`: in place of the scenario's
+    own. `only`: this trial alone, from 1. `again`: the command that runs a trial again, for the logs. `apart`: see
+    `numbered`.
+
+    Raises:
+        WorkerLost: the process that does a trial ended.
+        ScenarioError: something of the user's cannot be imported, does not fit, or did what no virtual world has.
+        OSError: the logs cannot be written.
+    """
+    spec = scenario.spec
+    count = spec.trials if trials is None else trials
+    numbers = range(count) if only is None else [only - 1]
+    rules = Rules(spec.accept, scenario.expect, scenario.by_turn, spec.count_words, bool(spec.operations))
+    seed = spec.seed if seed is None else seed
+    drawn = partial(scenario.drawn, seed) if scenario.spaces else None
+    result = Result(scenario)
+    book = Book(scenario.name, rules, len(numbers), asked=map(str, scenario.slo))
+    try:
+        with ExitStack() as stack:
+            if spec.agent == LAB:
+                stack.enter_context(modules_of(scenario.folder, [*filter(None, [spec.judge_named])]))
+                of_lab = lab_agent().trials(scenario, numbers, seed=seed, jobs=jobs, logs=logs, apart=apart)
+                done = judged(of_lab, _judge(scenario))
+            else:
+                stack.enter_context(modules_of(scenario.folder, spec.dotted))
+                agent, options = imported(scenario)
+                asked = Asked(agent, scenario.prompt, **{**options, "seed": seed, "logs": logs})
+                done = numbered(asked, numbers, jobs=jobs, drawn=drawn, apart=apart)
+            stack.enter_context(closing(done))
+            for number, trial in zip(numbers, done, strict=True):
+                interrupts.check()  # before the ruling, since it may have struck in the trial
+                ruling = ruled(rules, number + 1, trial)
+                if logs is not None:
+                    result.add(ruling)
+                    book.add(ruling, again(ruling) if again is not None else "")
+                yield ruling
+    except ScenarioError:
+        raise
+    except (LookupError, ValueError, TypeError, BrokenFault, Unsupported) as error:
+        raise ScenarioError(f"{scenario.file or scenario.name}: {error}") from error
+    finally:
+        if result.rulings:
+            book.end(result.state, result.reasons)
+
+
+def ruled(rules: Rules, number: int, trial: Trial) -> Ruling:
+    """The ruling on a finished trial."""
+    verdict = trial.verdict
+    if verdict.outcome is Outcome.INVALID and "invalid" not in rules.accept:
+        return Ruling(number, trial, State.INVALID, line(verdict.why, WHY))
+    opinions: list[Opinion] = []
+    try:
+        missed = tuple(missing(rules, trial, opinions))
+    except Unjudged as error:
+        return Ruling(number, trial, State.INVALID, line(str(error), WHY), opinions=tuple(opinions))
+    outcome = verdict.outcome if verdict.certain or rules.count_words else Outcome.UNKNOWN
+    unknown = outcome is Outcome.UNKNOWN and "unknown" not in rules.accept
+    asserted = bool(rules.expect or rules.by_turn)
+    why = ""
+    if str(outcome) not in rules.accept and not (unknown and asserted and not _unclear(verdict)):
+        why = line(f"{verdict.name}: {verdict.why}", WHY)
+    state = State.FAILED if missed or (why and not unknown) else State.INVALID if why else State.PASSED
+    judged = state is State.FAILED or not rules.operations or "failed" in rules.accept
+    if not judged and (failed := failed_one(trial.history)):
+        return Ruling(number, trial, State.FAILED, line(failed, WHY), missed, tuple(opinions))
+    return Ruling(number, trial, state, why, missed, tuple(opinions), unknown=state is State.INVALID)
+
+
+def _unclear(verdict: Verdict) -> bool:
+    return verdict.outcome is Outcome.UNKNOWN and verdict.world is World.UNDONE
+
+
+def unproven(rulings: Sequence[Ruling], most: float) -> str:
+    """The reason why these trials together prove nothing; empty if they do. `most`: the share of them that may be
+    invalid. Those that nothing speaks against count only if there are no others."""
+    left = [ruling for ruling in rulings if ruling.state is State.INVALID]
+    invalid = [ruling for ruling in left if ruling.open]
+    if left and len(left) == len(rulings):
+        invalid = left
+    if not invalid or (len(invalid) <= most * len(rulings) and invalid is not left):
+        return ""
+    return f"{len(invalid)} of {len(rulings)} trials prove nothing: {invalid[0].why}"
+
+
+def missing(rules: Rules, trial: Trial, opinions: list[Opinion]) -> Iterator[Missed]:
+    """The assertions that do not hold. Adds the opinions that they asked for.
+
+    Raises:
+        Unjudged: an assertion asks a judge who gives no verdict.
+    """
+    twin = trial.twin.history if trial.twin is not None else None
+    for turn, assertions in ((None, rules.expect), *rules.by_turn.items()):
+        seen = Seen(trial.history, trial.key, trial.verdict, twin, turn, opinions, ask, trial)
+        for assertion in assertions:
+            if miss := _miss(assertion, seen):
+                yield Missed(assertion, miss, turn, events_of(trial.history, miss.lines))
+
+
+def _miss(assertion: Assertion, seen: Seen) -> Miss | None:
+    try:
+        return assertion.check(seen)
+    except Unjudged:
+        raise
+    except BaseException as error:
+        let_through(error)
+        owner = type(assertion).__module__
+        raise BrokenPlugin(
+            f"the assertion {assertion.name} of {owner} raised {line(describe_error(error), WHY)}"
+        ) from error
+
+
+class Book:
+    """Writes the rulings on a run beside its logs, with the opinions that they rest on; nothing if it has no logs."""
+
+    def __init__(self, name: str, rules: Rules, trials: int, *, asked: Iterable[str] = ()) -> None:
+        """`trials`: the number of trials to come. `asked`: what is required of all of them together."""
+        self._name, self._asked, self._trials = name, [*rules.asked, *asked], trials
+        self._file: RulingsFile | None = None
+
+    def add(self, ruling: Ruling, again: str) -> None:
+        """Adds the ruling on a trial. `again`: the command that runs it again.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        folder, again = ruling.trial.folder, "" if ruling.state is State.PASSED else again
+        if folder is None:
+            return
+        if self._file is None:
+            self._file = RulingsFile(folder, self._name, self._asked, self._trials)
+        self._file.add(ruling.trial.key, TrialRuling(ruling.state, tuple(ruling.reasons), again))
+        for opinion in ruling.opinions:
+            with (folder / "judge.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"trial": ruling.trial.key, **vars(opinion)}, ensure_ascii=False) + "\n")
+
+    def end(self, state: State, reasons: Sequence[str]) -> None:
+        """Adds the ruling on the whole, if there is one on a trial.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        if self._file is not None:
+            self._file.end(state, reasons)
+
+
+def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
+    """The agent, and the options of `lab.run`, with everything imported that the scenario names, within `modules_of`.
+
+    Raises:
+        ScenarioError: something cannot be imported.
+    """
+    from chaoslab.execution.agents.functions import fresh
+    from chaoslab.scenarios.spec import CommandSpec
+
+    spec = scenario.spec
+
+    def named(where: str, dotted: str) -> Any:
+        return _imported(scenario, where, dotted)
+
+    functions = [(key, given, named(key, dotted)) for key, _, given, dotted in spec.functions]
+
+    def listed(key: str) -> Any:
+        own = [(given, function) for of, given, function in functions if of == key]
+        return dict(own) if own and own[0][0] else [function for _, function in own]
+
+    if spec.operations:
+        by_name = dict(zip(scenario.functions, [function for _, _, function in functions], strict=True))
+        agent: Any = fresh(makes([Step(by_name[each.tool], each.tool, each.args) for each in spec.operations]))
+    elif isinstance(spec.agent, CommandSpec):
+        agent = _command(scenario, spec.agent)
+    else:
+        agent = named("agent", spec.agent) if spec.agent else fresh(named("fresh", spec.fresh or ""))
+    made = {
+        "tools": listed("tools"),
+        "reads": listed("reads"),
+        "services": {host: named("services", dotted) for host, dotted in spec.services.items()},
+        "faults": scenario.injections,
+        "state": named("state", spec.state) if spec.state else None,
+        "judge": named("judge", spec.judge_named) if spec.judge_named else spec.judge,
+        "says": named("says", spec.says) if isinstance(spec.says, str) else spec.says,
+    }
+    calls = [words(each) for each in spec.operations]
+    if len({*calls}) < len(calls):
+        made["anyway"] = True  # the user's own calls repeat an effect
+    return agent, {each.name: made.get(each.name, getattr(spec, key_of(each))) for each in keys()}
+
+
+def _judge(scenario: Scenario) -> Judge | None:
+    """The judge of the lab's own agent."""
+    named = scenario.spec.judge_named
+    return Judge.of(_imported(scenario, "judge", named) if named else scenario.spec.judge)
+
+
+def _command(scenario: Scenario, given: CommandSpec) -> CommandAgent:
+    try:
+        return CommandAgent(given.command, folder=scenario.folder, deadline_s=scenario.spec.deadline)
+    except LookupError as error:
+        raise ScenarioError(f"{scenario.file or scenario.name}: {error.args[0]}") from None
+
+
+def _imported(scenario: Scenario, where: str, dotted: str) -> Any:
+    if dotted in scenario.objects:
+        return scenario.objects[dotted]
+    module, _, path = dotted.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except BaseException as error:
+        let_through(error)
+        said = line(describe_error(error), WHY)
+        if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
+            names = [name for name in vars(error.obj) if not name.startswith("_")]
+            near = closest(error.name or "", names)
+            said += f"; did you mean '{near}'?" if near else ""
+        raise ScenarioError(f"{scenario.file or scenario.name}: {where} {dotted} cannot be imported: {said}") from error
+    return found

@@ -1,0 +1,77 @@
+"""A scenario that was read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.analysis.assertions import Assertion
+from chaoslab.analysis.assertions.slo import Slo
+from chaoslab.core.conversation import Conversation
+from chaoslab.core.plan import Injection
+from chaoslab.scenarios.spaces import Spaces
+
+if TYPE_CHECKING:
+    from chaoslab.execution.drawn import Drawn
+    from chaoslab.scenarios.spec import ScenarioSpec
+
+BUDGET = "budget"
+"""The name of the injection that holds a scenario to its budget."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A checked scenario. `folder`: where its modules are sought first. `by_turn`: the assertions about one turn, by
+    its number. `variant`: its name, if it is one. `objects`: those that Python gave, by the name that stands for
+    them. `slo`: the shares of calls that must be good, over all trials. `spaces`: what each trial draws."""
+
+    spec: ScenarioSpec
+    injections: tuple[Injection, ...]
+    expect: tuple[Assertion, ...]
+    by_turn: Mapping[int, tuple[Assertion, ...]]
+    prompt: str | Conversation
+    file: str = ""
+    folder: Path | None = None
+    variant: str = ""
+    objects: Mapping[str, Any] = field(default_factory=dict)
+    slo: tuple[Slo, ...] = ()
+    spaces: Spaces = field(default_factory=Spaces)
+
+    @property
+    def faults(self) -> tuple[Injection, ...]:
+        """The injections but for the budget, which a trial may stay within."""
+        return tuple(each for each in self.injections if each.name != BUDGET)
+
+    def drawn(self, seed: int, number: int) -> Drawn:
+        """The plan of the trial with this number, from 0."""
+        return self.spaces.drawn(self.injections, seed=seed, number=number)
+
+    @property
+    def name(self) -> str:
+        return f"{self.spec.name}, {self.variant}" if self.variant else self.spec.name
+
+    @property
+    def functions(self) -> list[str]:
+        """The names of its tools and reads in plans and logs."""
+        return names_of(self.spec, self.objects)
+
+
+def folders_of(folder: Path | None) -> list[Path]:
+    """The folders in which a scenario's modules are sought, the first one first: its own, and the current one."""
+    return list(dict.fromkeys([(folder or Path()).resolve(), Path.cwd()]))
+
+
+def names_of(spec: ScenarioSpec, objects: Mapping[str, Any]) -> list[str]:
+    """The names of the tools and reads in plans and logs."""
+    return [given or name_of(dotted, objects) for _, _, given, dotted in spec.functions]
+
+
+def name_of(dotted: str, objects: Mapping[str, Any]) -> str:
+    """The name of a function in plans and logs: the last one of module:name, or its own if Python gave it."""
+    if dotted in objects:
+        from chaoslab.execution.agents.functions import name_of
+
+        return name_of(objects[dotted])
+    return dotted.rpartition(":")[2].rpartition(".")[2]

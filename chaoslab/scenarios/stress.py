@@ -1,0 +1,170 @@
+"""A scenario at rising levels of chaos: the share of trials that pass, and the level at which it breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from chaoslab.analysis.measures.intervals import Rate, rate
+from chaoslab.core.levels import chance_of
+from chaoslab.record.rulings import State
+from chaoslab.scenarios.load import load
+from chaoslab.scenarios.running import Result, run
+from chaoslab.scenarios.tell import again, failed_alike
+
+BAR = 20
+"""The width of a full bar, in characters."""
+WAYS = 2
+"""The most ways to fail that are told of a level."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One level of one scenario. `met`: trials in which a fault was witnessed. `invalid`: trials that prove nothing.
+    `least`: the share that the scenario asks for. `faults`: the number of faults of its own. `folder`: the logs of its
+    run, if they are written. `failed`: lines on the trials that did not pass, at a level that breaks it."""
+
+    scenario: str
+    level: float
+    passed: int
+    judged: int
+    met: int
+    invalid: int
+    least: float
+    faults: int = 0
+    folder: Path | None = None
+    failed: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        invalid = f", {self.invalid} prove nothing" if self.invalid else ""
+        passed = f"{self.passed} of {self.judged} trials passed{invalid}"
+        return f"{self.scenario} at level {self.level:g}: {passed}; {self.met} met a fault"
+
+    @property
+    def share(self) -> Rate | None:
+        """The share of judged trials that passed; None if none was judged."""
+        return rate(self.passed, self.judged)
+
+    @property
+    def breaks(self) -> bool:
+        """True if less than asked for passed."""
+        return self.share is not None and self.share.value < self.least
+
+
+def stress(
+    path: Path, levels: Sequence[float], trials: int, *, seed: int | None = None, jobs: int = 1,
+    logs: Path | None = None,
+) -> Iterator[Step]:  # fmt: skip
+    """The scenarios of a file at each level, which comes to their own faults. The same trial has the same dice at each
+    level. `logs`: a folder that gets a run for each step.
+
+    Raises:
+        ScenarioError: the file is wrong, or something of the user's cannot be imported.
+    """
+    for level in levels:
+        for scenario in load(path, changed=[f"chaos_level={level:g}"]):
+            result = Result(scenario)
+            own = [] if seed is None else ["--seed", str(seed)]
+            given = [*own, "--set", f"chaos_level={level:g}"]
+            command = partial(again, scenario, given=given)
+            for ruling in run(scenario, trials=trials, seed=seed, jobs=jobs, logs=logs, again=command, apart=True):
+                result.add(ruling)
+            passed, failed = result.count(State.PASSED), result.count(State.FAILED)
+            folder = result.rulings[0].trial.folder if result.rulings else None
+            step = Step(
+                scenario.name, level, passed, passed + failed, result.met, result.count(State.INVALID),
+                scenario.spec.pass_rate, len(scenario.spec.faults), folder,
+            )  # fmt: skip
+            yield replace(step, failed=failed_alike(result, given, most=WAYS)) if step.breaks else step
+
+
+def told(steps: Sequence[Step]) -> str:
+    """The steps as a table with bars, and the breaking point of each scenario."""
+    lines = []
+    for name in dict.fromkeys(step.scenario for step in steps):
+        own = [step for step in steps if step.scenario == name]
+        faults = own[0].faults
+        beside = f", beside its own {'fault' if faults == 1 else f'{faults} faults'}" if faults else ""
+        lines.append(f"{name}: {own[0].judged + own[0].invalid} trials at each level{beside}")
+        lines.append("level  a call is hit  passed  95 % interval  met a fault  not judged")
+        for step in own:
+            share, chance = step.share, chance_of(step.level)
+            figures = "no trial could be judged" if share is None else (
+                f"{share.value:6.0%}  {f'{share.interval.low:.0%}–{share.interval.high:.0%}':>13}"
+                f"  {step.met:>11}  {step.invalid:>10}  {'█' * round(BAR * share.value)}"
+            )  # fmt: skip
+            lines.append(f"{step.level:<5g}  {f'{chance * 100:g} %':>13}  {figures}")
+        lines.append(_ruling(own))
+        lines += [f"  {line}" for line in next((step.failed for step in own if step.breaks), ())]
+    return "\n".join(lines)
+
+
+def _ruling(own: Sequence[Step]) -> str:
+    """The breaking point of a scenario."""
+    broken = next((step for step in own if step.breaks), None)
+    if broken is None:
+        return f"it does not break up to level {own[-1].level:g}"
+    return f"it breaks at level {broken.level:g}: less than {broken.least:.0%} of its trials pass"
+
+
+def plain(steps: Sequence[Step]) -> dict[str, Any]:
+    """The steps as JSON values."""
+    return {
+        "chaoslab": 1,
+        "steps": [
+            {
+                "scenario": step.scenario, "level": step.level, "passed": step.passed, "judged": step.judged,
+                "met_a_fault": step.met, "invalid": step.invalid, "breaks": step.breaks,
+                "failed": list(step.failed),
+                "interval": None if step.share is None else [step.share.interval.low, step.share.interval.high],
+            }
+            for step in steps
+        ],
+    }  # fmt: skip
+
+
+def chart(steps: Sequence[Step], path: Path) -> None:
+    """Draws the share that passes over the level, with its intervals: a picture (.png, .svg) or a page (.html).
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    from chaoslab.reports.levels import PassRate
+
+    by_scenario = {
+        name: [step for step in steps if step.scenario == name] for name in dict.fromkeys(s.scenario for s in steps)
+    }
+    lines = [
+        PassRate(name, [(step.level, share) for step in own if (share := step.share) is not None])
+        for name, own in by_scenario.items()
+    ]
+    if path.suffix != ".html":
+        from chaoslab.reports.charts import save_one
+        from chaoslab.reports.charts.over_level import pass_rate
+
+        save_one(pass_rate(lines), path)
+        return
+    from chaoslab.reports.formats import put
+    from chaoslab.reports.formats.html import page
+    from chaoslab.reports.svg import over_level
+
+    scenarios = [
+        {
+            "name": line.label,
+            "said": f"{_ruling(own)[:1].upper()}{_ruling(own)[1:]}.",
+            "picture": over_level.draw(line, number, least=own[0].least),
+            "rows": [_row(step) for step in own],
+        }
+        for number, (line, own) in enumerate(zip(lines, by_scenario.values(), strict=True), 1)
+    ]
+    put(page("levels.html", scenarios=scenarios), path)
+
+
+def _row(step: Step) -> list[str]:
+    share = step.share
+    interval = "–" if share is None else f"{share.interval.low:.0%}–{share.interval.high:.0%}"
+    passed = f"{step.passed} of {step.judged}"
+    return [f"{step.level:g}", f"{chance_of(step.level) * 100:g} %", passed, interval, str(step.met), str(step.invalid)]

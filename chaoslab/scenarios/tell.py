@@ -1,0 +1,246 @@
+"""The results of scenarios as text and as plain data."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from chaoslab.analysis.measures.idle import conditions
+from chaoslab.analysis.measures.intervals import rate
+from chaoslab.analysis.verdict.ledger import anywhere
+from chaoslab.base.identity import nth
+from chaoslab.core.events import FaultWitnessed
+from chaoslab.core.memory import TrialMemory
+from chaoslab.core.plan import HITS, Decision, Injection, Plan
+from chaoslab.record.history import History
+from chaoslab.record.rulings import State
+from chaoslab.scenarios.files import is_python
+from chaoslab.scenarios.lab_agent import LAB, lab_agent
+from chaoslab.scenarios.running import Result, Ruling
+from chaoslab.scenarios.scenario import Scenario
+
+EXAMPLES = 3
+"""The most trials of a scenario that are told."""
+REQUESTS = 5
+"""The first requests to each target whose hits are foreseen."""
+SHOWN = 5
+"""The most trials that are named."""
+STORY_MAX = 30
+OF_CALLS = {"when", "attempts", "on_turn", "between_turns", "window_s", "after"}
+"""The triggers of which a request's number says nothing."""
+
+
+def told(result: Result, *, trial: int | None = None, given: Sequence[str] = ()) -> str:
+    """The result in words. `trial`: the only one. `given`: options that its trials depend on, as they were given."""
+    state, scenario = result.state, result.scenario
+    passed, judged = result.count(State.PASSED), result.count(State.PASSED) + result.count(State.FAILED)
+    share = rate(passed, judged)
+    known = f", 95 % interval {share.interval.low:.0%}–{share.interval.high:.0%}" if share is not None else ""
+    head = (
+        f"{str(state).upper():8} {scenario.name}: {passed} of {judged} trials passed{known}; {result.met} met a fault"
+    )
+    unknown = sum(ruling.unknown for ruling in result.rulings)
+    counts = {"invalid": result.count(State.INVALID) - unknown, "unknown": unknown}
+    lines = [head + "".join(f"; {count} {name}" for name, count in counts.items() if count)]
+    if state is State.INVALID:
+        lines.append(f"  it proves nothing: {result.invalid}")
+    lines += [f"  {text}" for text in result.below]
+    lines += [f"  note: {text}" for text in result.idle.told()]
+    lines += [f"  {text}" for text in failed_alike(result, given)]
+    if trial is not None and result.rulings:
+        lines.append(result.rulings[0].trial.story().rstrip())
+    return "\n".join(lines)
+
+
+def failed_alike(result: Result, given: Sequence[str] = (), *, most: int = EXAMPLES) -> list[str]:
+    """The trials that did not pass, those that failed alike together, with the faults that all of them met and the
+    command that runs again the one that met the fewest. `given`: as in `told`. `most`: the most groups."""
+    poor = [ruling for ruling in result.rulings if ruling.state is State.FAILED]
+    poor = poor or [ruling for ruling in result.rulings if ruling.state is State.INVALID]
+    alike: dict[tuple[str, ...], list[Ruling]] = {}
+    for ruling in poor:
+        alike.setdefault(tuple(map(anywhere, ruling.reasons)), []).append(ruling)
+    groups = sorted(alike.values(), key=lambda rulings: -len(rulings))
+    lines = []
+    for rulings in groups[:most]:
+        simplest = min(rulings, key=lambda ruling: len(_met(ruling.trial.history)))
+        lines.append(f"{_numbers(rulings)}:")
+        lines += [f"  {reason}" for reason in simplest.reasons]
+        lines += [f"  {line}" for line in met_by_all([ruling.trial.history for ruling in rulings])]
+        lines.append(f"  again: {again(result.scenario, simplest, given)}")
+    if left := sum(map(len, groups[most:])):
+        lines.append(f"… and {left} more trials, in other ways")
+    return lines
+
+
+def met_by_all(histories: Sequence[History]) -> list[str]:
+    """A line with the faults that each of these trials met; none if there is no such fault."""
+    met = [_met(each) for each in histories]
+    shared = [f"{fault} on {target}" for fault, target in met[0] if all((fault, target) in each for each in met)]
+    return [f"{'each' if histories[1:] else 'it'} met {', '.join(shared)}"] if shared else []
+
+
+def _met(history: History) -> dict[tuple[str, str], None]:
+    """The faults that were witnessed, each with its target."""
+    return dict.fromkeys((event.fault, event.target) for _, event in history.of(FaultWitnessed))
+
+
+def broken_off(results: Sequence[Result], scenarios: int, *, trials: int | None = None) -> str:
+    """One line on a run of scenarios that was interrupted in the last of these results. `scenarios`: their number.
+    `trials`: of each, in place of its own number."""
+    *before, last = results
+    done, wanted = len(last.rulings), last.scenario.spec.trials if trials is None else trials
+    counts = _counted(ruling.state for ruling in last.rulings)
+    text = f"interrupted: {done} of {wanted} trials of {last.scenario.name} are done{counts}"
+    if scenarios > 1:
+        text += f"; {len(before)} of {scenarios} scenarios are done{_counted(result.state for result in before)}"
+    return text
+
+
+def _counted(states: Iterable[State]) -> str:
+    """The states with their numbers, as in ": 3 passed, 1 failed"; empty if there is none."""
+    found = Counter(states)
+    counts = ", ".join(f"{found[state]} {state}" for state in State if found[state])
+    return f": {counts}" if counts else ""
+
+
+def _numbers(rulings: Sequence[Ruling]) -> str:
+    """The trials by number, as in "7 trials (1, 2, 5 …)"."""
+    numbers = [str(ruling.number) for ruling in rulings]
+    if len(numbers) == 1:
+        return f"trial {numbers[0]}"
+    return f"{len(numbers)} trials ({', '.join(numbers[:SHOWN])}{' …' if numbers[SHOWN:] else ''})"
+
+
+def again(scenario: Scenario, ruling: Ruling, given: Sequence[str] = ()) -> str:
+    """The command that runs this trial again, with the options that were given; the call, if Python made it."""
+    if scenario.folder is None:
+        return f".test({', '.join([f'trial={ruling.number}', *given])})"
+    words = ["chaoslab", "test", scenario.file, "--trial", str(ruling.number), *given]
+    wanted = scenario.name if is_python(scenario.file) else scenario.variant
+    words += ["-k", wanted] if wanted else []
+    return shlex.join(words)
+
+
+def story(ruling: Ruling) -> list[str]:
+    """The trial's story, at most 30 lines."""
+    lines = ruling.trial.story().rstrip().splitlines()
+    if len(lines) <= STORY_MAX:
+        return lines
+    half = STORY_MAX // 2
+    return [*lines[: half - 1], f"… {len(lines) - STORY_MAX + 1} lines …", *lines[-half:]]
+
+
+def plain(result: Result, given: Sequence[str] = ()) -> dict[str, Any]:
+    """The result as JSON values. `given`: as in `told`."""
+    return {
+        "name": result.scenario.name,
+        "file": result.scenario.file,
+        "state": str(result.state),
+        "why": result.invalid if result.state is State.INVALID else "",
+        "trials": len(result.rulings),
+        "passed": result.count(State.PASSED),
+        "failed": result.count(State.FAILED),
+        "invalid": result.count(State.INVALID),
+        "unknown": sum(ruling.unknown for ruling in result.rulings),
+        "met_a_fault": result.met,
+        "hit_nothing": result.idle.told(),
+        "slo": [
+            {"tool": each.tool, "share": each.share, "within_s": each.within_s, "good": good, "calls": calls}
+            for each, (good, calls) in result.calls.items()
+        ],
+        "opinions": [
+            {"trial": ruling.number, **vars(opinion)} for ruling in result.rulings for opinion in ruling.opinions
+        ],
+        "not_passed": [
+            {
+                "trial": ruling.number,
+                "state": str(ruling.state),
+                "outcome": str(ruling.trial.outcome),
+                "reasons": ruling.reasons,
+                "again": again(result.scenario, ruling, given),
+            }
+            for ruling in result.rulings
+            if ruling.state is not State.PASSED
+        ],
+    }
+
+
+def foreseen(
+    scenario: Scenario, *, trials: int | None = None, seed: int | None = None, only: int | None = None
+) -> Iterator[str]:
+    """The first requests that would be hit, in a line for each trial. Nothing is run."""
+    hits = foreseen_hits(scenario, trials=trials, seed=seed, only=only)
+    yield f"{scenario.name}: {hits['trials']} trials, seed {hits['seed']}; nothing is run"
+    for number, there in hits["hits"].items():
+        with_ = "".join(f", {name} = {value}" for name, value in hits["drawn"][number].items())
+        open_ = hits["depends"][number]
+        yield f"  trial {number}: {'; '.join([*there, *open_]) or 'no fault'}{with_}"
+
+
+def foreseen_hits(
+    scenario: Scenario, *, trials: int | None = None, seed: int | None = None, only: int | None = None
+) -> dict[str, Any]:
+    """The first requests that would be hit if the agent made them with no wait, as JSON values: by trial, from 1.
+    `depends`: the faults of which only the calls themselves can tell, since they ask for turns, arguments and so on."""
+    spec = scenario.spec
+    count = spec.trials if trials is None else trials
+    plan = Plan(spec.seed if seed is None else seed, scenario.injections)
+    names = [*scenario.functions, *spec.services, *spec.upstreams]
+    names += lab_agent().TARGETS if spec.agent == LAB else ()
+
+    def foreseeable(injections: Sequence[Injection]) -> dict[str, list[Injection]]:
+        return {
+            name: [each for each in injections if each.covers(name) and not _depends(each, name, scenario.functions)]
+            for name in names
+        }
+
+    concerned = foreseeable(plan.injections)
+    found: dict[int, list[str]] = {}
+    open_: dict[int, list[str]] = {}
+    drawn: dict[int, Mapping[str, Any]] = {}
+    for number in range(count) if only is None else [only - 1]:
+        own = scenario.drawn(plan.seed, number)
+        if own.values:
+            concerned = foreseeable(own.injections)
+        open_[number + 1] = [
+            f"{each.name} at the calls that fit {conditions(each)}{_at_chance(each)}"
+            for each in own.injections
+            if each.may_hit and any(each.covers(name) and _depends(each, name, scenario.functions) for name in names)
+        ]
+        memory = TrialMemory(replace(plan, injections=own.injections), nth("", number, 1).key)
+        drawn[number + 1] = own.values
+        found[number + 1] = [
+            f"{injection.name} at request {request} of {name}"
+            for name, there in concerned.items()
+            for request in range(1, REQUESTS + 1)
+            for injection, decision in _decided(memory, there, name, request)
+            if decision in HITS
+        ]
+    return {
+        "scenario": scenario.name,
+        "trials": count,
+        "seed": plan.seed,
+        "hits": found,
+        "depends": open_,
+        "drawn": drawn,
+    }
+
+
+def _depends(injection: Injection, target: str, functions: Sequence[str]) -> bool:
+    """True if only a call itself tells whether it would be hit, such as by its turn. A function is the one tool of its
+    target."""
+    return not OF_CALLS.isdisjoint(injection.triggers) or ("tool" in injection.triggers and target not in functions)
+
+
+def _at_chance(injection: Injection) -> str:
+    return f", each with a chance of {injection.chance:g}" if injection.chance < 1 else ""
+
+
+def _decided(
+    memory: TrialMemory, there: Sequence[Injection], name: str, request: int
+) -> Iterator[tuple[Injection, Decision]]:
+    yield from zip(there, memory.decide(there, memory.occasion(name, name, request, 1)), strict=False)

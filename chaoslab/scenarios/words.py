@@ -1,0 +1,107 @@
+"""Words for what pydantic finds wrong with a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.base.foreign import KEYS
+from chaoslab.base.registry import did_you_mean
+from chaoslab.scenarios.located import Located
+from chaoslab.scenarios.spaces import FORMS
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+_SHOULD = {
+    "string_type": "a text", "string_unicode": "a text of whole characters",
+    "int_type": "a whole number", "float_type": "a number", "bool_type": "true or false",
+    "list_type": "a list", "dict_type": "a mapping", "model_type": "a mapping", "model_attributes_type": "a mapping",
+    "int_from_float": "a whole number", "finite_number": "a finite number",
+}  # fmt: skip
+
+
+def worded(located: Located, error: ErrorDetails) -> str:
+    """One line: the place, the wrong value, and what would be right."""
+    from chaoslab.scenarios.spec import DRAWN, ITS_OWN
+
+    path = path_of(located.data, error["loc"])
+    kind, context, value = error["type"], error.get("ctx", {}), error.get("input")
+    name = next((str(part) for part in reversed(path) if isinstance(part, str)), "this")
+    if kind == "extra_forbidden":
+        if instead := KEYS.get(str(path[-1])):
+            return str(located.error(path, f"'{path[-1]}' is not known here: {instead}", of_key=True))
+        known = fields(path)
+        return str(
+            located.error(path, f"'{path[-1]}' is not known here: {did_you_mean(str(path[-1]), known)}", of_key=True)
+        )
+    if name == "args" and isinstance(value, list):
+        return str(located.error(path, f"args is {short(value)}: it should be a mapping of names, as in {{order: 17}}"))
+    same = path and path[-1] not in DRAWN and kind != "missing"
+    if same and isinstance(value, Mapping) and value and value.keys() <= {*FORMS}:
+        several = f", or several as variants: {{{path[0]}: […]}}" if len(path) == 1 and path[0] not in ITS_OWN else ""
+        return str(located.error(path, f"{name} is the same in all trials: give it one value{several}"))
+    if kind == "missing":
+        return str(located.error(path[:-1], f"{error['loc'][-1]} is missing"))
+    return str(located.error(path, f"{name} is {short(value)}: it should be {_right(kind, context, error)}"))
+
+
+def _right(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> str:
+    match kind:
+        case "literal_error":
+            return str(context.get("expected", "")).replace(" or ", ", ").replace("'", "").replace(", ", " or ")
+        case "string_pattern_mismatch":
+            pattern = str(context.get("pattern"))
+            own = ", or lab for the lab's own" if pattern.startswith("^lab") else ""
+            own = ", or model" if pattern.startswith("^model") else own
+            return f"module:name, as in shop.agent:answer{own}" if ":" in pattern else "a short name"
+        case "greater_than_equal":
+            return f"{context['ge']:.15g} or more"
+        case "greater_than":
+            return f"more than {context['gt']:.15g}"
+        case "less_than_equal":
+            return f"{context['le']:.15g} or less"
+        case "too_long":
+            return f"{context['max_length']} entries at most"
+        case "too_short" | "string_too_short":
+            return "not empty"
+        case "string_too_long":
+            return f"{context['max_length']} characters at most"
+        case "value_error":
+            return str(context.get("error", error["msg"]))
+        case _:
+            return _SHOULD.get(kind, f"something else ({error['msg']})")
+
+
+def path_of(data: Any, loc: Sequence[str | int]) -> tuple[str | int, ...]:
+    """The parts of a location that are keys and indices of the data; names of types are left out."""
+    return tuple(_path(data, loc))
+
+
+def _path(data: Any, loc: Sequence[str | int]) -> Iterator[str | int]:
+    from chaoslab.scenarios.spec import TAGGED
+
+    for n, part in enumerate(loc):
+        if n and loc[n - 1] in TAGGED and part in TAGGED[str(loc[n - 1])]:
+            continue
+        if isinstance(data, dict) and (part in data or n == len(loc) - 1):
+            yield part
+            data = data.get(part)
+        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
+            yield part
+            data = data[part]
+
+
+def fields(path: Sequence[str | int]) -> list[str]:
+    """The keys that are known beside this one."""
+    from chaoslab.scenarios import spec
+
+    if len(path) > 1 and path[-2] in spec.DRAWN:
+        return list(FORMS)
+    inner = [part for part in path[:-1] if isinstance(part, str)]
+    return list((spec.PARTS.get(inner[-1], spec.ScenarioSpec) if inner else spec.ScenarioSpec).model_fields)
+
+
+def short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"

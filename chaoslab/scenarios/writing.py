@@ -1,0 +1,124 @@
+"""Writes a scenario's data as YAML, JSON or TOML."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from chaoslab.analysis.assertions import Assertion, load, plain
+from chaoslab.base.phrases import a
+from chaoslab.scenarios.located import EXPONENT, SUFFIXES, ScenarioError
+
+UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+WIDTH = 120
+"""The longest line of YAML that is not one word, in characters."""
+
+
+def text_of(data: Mapping[str, Any], suffix: str) -> str:
+    """The data as the text of a file with this suffix. `plain_data` has made it plain.
+
+    Raises:
+        ScenarioError: the format cannot hold a value.
+    """
+    if suffix == ".json":
+        return _escaped(json.dumps(data, indent=2, ensure_ascii=False)) + "\n"
+    if suffix == ".toml":
+        return "".join(f"{_toml_key(key)} = {_toml(value, key)}\n" for key, value in data.items())
+    if suffix in SUFFIXES:
+        return _yaml(data)
+    raise ScenarioError(f"a scenario's file ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, not in '{suffix}'")
+
+
+def write(data: Mapping[str, Any], path: Path) -> None:
+    """Writes the data to a file, whose suffix says how.
+
+    Raises:
+        ScenarioError: the format cannot hold a value. OSError: the file cannot be written.
+    """
+    from chaoslab.reports.formats import put
+
+    put(text_of(data, path.suffix), path)
+
+
+def plain_data(value: Any, where: str) -> Any:
+    """The value as a file holds it. `where`: its key, for the error.
+
+    Raises:
+        ScenarioError: no file can hold it.
+    """
+    if isinstance(value, Assertion):
+        try:
+            known = load(value.name) is type(value)
+        except LookupError:
+            known = False
+        if not known:
+            raise ScenarioError(
+                f"{where} holds {type(value).__name__}, which is no installed assertion: it has no name"
+            )
+        return plain_data(plain(value), where)
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise ScenarioError(f"{where} has the key {key!r:.40}: a file's keys are texts")
+        return {key: plain_data(each, f"{where}.{key}") for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_data(each, where) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ScenarioError(f"{where} is {value}, which is no number to reckon with")
+    if isinstance(value, str) and any("\ud800" <= each <= "\udfff" for each in value):
+        raise ScenarioError(f"{where} is {_short(value)}, which has half a character, so no file can hold it")
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ScenarioError(f"{where} is {a(type(value).__name__)}, which no file can hold: {_short(value)}")
+
+
+def _yaml(data: Mapping[str, Any]) -> str:
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """Quotes texts that are read as numbers, or have characters that YAML takes for the end of a line."""
+
+    def text(dumper: Any, value: str) -> Any:
+        style = '"' if UNPRINTABLE.search(value) or EXPONENT.fullmatch(value) else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    Dumper.add_representer(str, text)
+    Dumper.ignore_aliases = lambda *_: True  # type: ignore[method-assign]
+    return str(yaml.dump(data, None, Dumper, sort_keys=False, allow_unicode=True, width=WIDTH, default_flow_style=None))
+
+
+def _short(value: object) -> str:
+    return " ".join(repr(value).split())[:60]
+
+
+def _toml_key(key: str) -> str:
+    bare = key.isascii() and key.replace("_", "").replace("-", "").isalnum()
+    return key if bare else _toml_text(key)
+
+
+def _toml_text(text: str) -> str:
+    return _escaped(json.dumps(text, ensure_ascii=False))
+
+
+def _escaped(text: str) -> str:
+    """JSON without characters that YAML or TOML take only as an escape."""
+    return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _toml(value: Any, where: str) -> str:
+    if value is None:
+        raise ScenarioError(f"{where} is null, which TOML has no word for: leave it out, or write YAML or JSON")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _toml_text(value)
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{_toml_key(key)} = {_toml(each, f'{where}.{key}')}" for key, each in value.items())
+        return f"{{{inner}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(_toml(each, where) for each in value)}]"
+    return repr(value)

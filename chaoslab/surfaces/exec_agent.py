@@ -1,0 +1,211 @@
+"""Runs a command as the agent of one trial: its output is the answer, and its requests go through a gateway."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any
+
+from chaoslab.base.clock import system
+from chaoslab.base.registry import did_you_mean
+from chaoslab.config.settings import inherited
+from chaoslab.core import events
+from chaoslab.core.plan import Plan
+from chaoslab.execution.upstreams import addresses, without_proxy
+from chaoslab.reports.gate import BY_ITSELF, Gate
+from chaoslab.scenarios.command_agent import ANSWER_MAX, check_command
+from chaoslab.seams.gateway.controls import Bounds
+from chaoslab.seams.gateway.routes import Route
+from chaoslab.surfaces.gateway import answered, judged, over, trial_of
+from chaoslab.surfaces.gateway import gateway as at_gateway
+
+KEYS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+"""The ends of names of variables whose values are masked in the logs."""
+LOOK_MS = 50
+"""The time between two looks if the command has ended, in milliseconds."""
+NOT_RUN = 126
+"""The exit code for a command that is there and cannot be run, as shells have it."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command to run as the agent. `variables`: routes by the variables that shall hold their addresses. `facts` and
+    `effects` state what is right; `effects` of None states nothing."""
+
+    words: Sequence[str]
+    variables: Mapping[str, str]
+    facts: Sequence[str] = ()
+    effects: Sequence[Mapping[str, Any]] | None = None
+
+    @property
+    def shown(self) -> str:
+        return " ".join(self.words)
+
+
+def variables(texts: Sequence[str], routes: Mapping[str, Route]) -> dict[str, str]:
+    """Routes by variable, from texts such as "CRM_URL=crm".
+
+    Raises:
+        ValueError, LookupError: one is wrong.
+    """
+    found = {}
+    for text in texts:
+        name, equals, route = text.partition("=")
+        if not equals or not name:
+            raise ValueError(f"--env {text[:60]} should be a variable and a route, as in CRM_URL=crm")
+        if route not in routes:
+            raise LookupError(f"--env {text[:60]} names no route: {did_you_mean(route, routes)}")
+        found[name] = route
+    return found
+
+
+def run(
+    command: Command,
+    routes: Mapping[str, Route],
+    plan: Plan,
+    *,
+    logs: Path,
+    port: int,
+    ports: Mapping[str, int],
+    timeout_s: float,
+    settle_s: float,
+    gate: Gate = BY_ITSELF,
+    bounds: Bounds | None = None,
+    levers: bool = False,
+    proxy: tuple[int, str] | None = None,
+) -> int:
+    """Runs the command and prints the verdict to standard error. Returns the exit code that the gate asks for, else the
+    command's, which is 128 and the number of the signal that ended it, if one did. `port`, `ports`, `bounds` and
+    `proxy`: as in `gateway`; `levers`: they are there, and told; `settle_s`: as in `Running.end`.
+
+    Raises:
+        LookupError: there is no such command. OSError: the port is taken, or the logs cannot be written.
+    """
+    check_command(command.words)
+    started = trial_of(command.shown, command.facts, command.effects)
+    environment = inherited()
+    secrets = [value for name, value in environment.items() if name.upper().endswith(KEYS) and len(value) > 7]
+    with (
+        closing(_Guard()) as guard,  # before there are threads, which a fork leaves behind
+        at_gateway(
+            routes, plan, logs=logs, started=started, port=port, ports=ports, timeout_s=timeout_s, secrets=secrets,
+            stop=partial(os.kill, os.getpid(), signal.SIGTERM) if levers else None, bounds=bounds, proxy=proxy,
+        ) as running,
+    ):  # fmt: skip
+        if levers:
+            print(f"levers: {running.levers}/status", file=sys.stderr, flush=True)
+        own = {name: running.url(route) for name, route in command.variables.items()}
+        began_s = system.monotonic()
+        told = environment | without_proxy(environment) | addresses(routes, running.url) | own | dict(running.told)
+        answer, code, error = _ran(command, guard, told)
+        seconds = system.monotonic() - began_s
+
+        def finish() -> None:
+            for injection, target, request in plan.named:
+                if request > (made := running.book.requests.made(target)):
+                    running.book.note(
+                        events.FaultUnreached(injection=injection.name, target=target, request=request, made=made)
+                    )
+            answered(running.book, prompt=command.shown, answer=answer.strip(), error=error, seconds=seconds)
+
+        running.end(finish, settle_s=settle_s)
+        over(running.book, ok=not error)
+    return judged(running.book, started, gate, code, logs=logs)
+
+
+def _ran(command: Command, guard: _Guard, environment: Mapping[str, str]) -> tuple[str, int, str]:
+    """The command's output, its exit code, and the words for its failure."""
+    try:
+        process = subprocess.Popen(command.words, env=dict(environment), stdout=subprocess.PIPE, start_new_session=True)
+    except OSError as error:
+        said = f"the command {command.words[0]!r} cannot be run: {error.strerror}"
+        print(said, file=sys.stderr, flush=True)
+        return "", NOT_RUN, said
+    guard.watch(process.pid)
+
+    def forward(number: int, _: FrameType | None) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+
+    before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        assert process.stdout is not None
+        with process.stdout as output:
+            answer = _passed_on(output, process)
+        code = process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        with suppress(ProcessLookupError):  # whatever it has left behind
+            os.killpg(process.pid, signal.SIGKILL)
+        guard.watch(0)
+    if code < 0:
+        return answer, 128 - code, f"the command was ended by {signal.Signals(-code).name}"
+    return answer, code, f"the command ended with exit code {code}" if code else ""
+
+
+def _passed_on(stream: IO[bytes], process: subprocess.Popen[bytes]) -> str:
+    """The text of a command's output, which is passed on to standard output as it comes. It ends with the command, even
+    if a child that it left behind holds the output."""
+    kept, coming = bytearray(), select.poll()
+    coming.register(stream, select.POLLIN)
+    while True:
+        over = process.poll() is not None
+        if not coming.poll(0 if over else LOOK_MS):
+            if over:
+                break
+            continue
+        if not (part := os.read(stream.fileno(), 65536)):
+            break
+        sys.stdout.buffer.write(part)
+        sys.stdout.buffer.flush()
+        kept += part[: ANSWER_MAX - len(kept)]
+    return kept.decode("utf-8", "replace")
+
+
+class _Guard:
+    """A process that ends the command's group when this process is gone, even if it was killed."""
+
+    def __init__(self) -> None:
+        told, self._tells = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(self._tells)
+            _watch(told)
+        os.close(told)
+
+    def watch(self, group: int) -> None:
+        os.write(self._tells, f"{group}\n".encode())
+
+    def close(self) -> None:
+        """Ends the guard, which then watches nothing."""
+        with suppress(OSError):
+            self.watch(0)
+        os.close(self._tells)
+        os.waitpid(self._pid, 0)
+
+
+def _watch(told: int) -> None:
+    """The guard's own process: reads the group's number, then waits until nothing more can come."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    os.setpgid(0, 0)
+    group = 0
+    try:
+        while words := os.read(told, 64):
+            group = int(words.split()[-1])
+        if group:
+            os.killpg(group, signal.SIGKILL)
+    except (OSError, ValueError):
+        pass
+    finally:
+        os._exit(0)

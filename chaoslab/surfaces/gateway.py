@@ -1,0 +1,431 @@
+"""A gateway on loopback, put together: its plan, its run folder and its log."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from inspect import signature
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from chaoslab.analysis.measures.idle import not_met
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.table import Outcome, Verdict
+from chaoslab.base import files
+from chaoslab.base.clock import iso, system
+from chaoslab.base.commandline import PROVES_NOTHING
+from chaoslab.base.identity import nth
+from chaoslab.base.jsonable import line as shortened
+from chaoslab.base.registry import did_you_mean
+from chaoslab.config.settings import inherited, name_secrets
+from chaoslab.core import events
+from chaoslab.core.events import Event
+from chaoslab.core.inject import check, inject
+from chaoslab.core.memory import TrialMemory
+from chaoslab.core.plan import Injection, Plan
+from chaoslab.execution.upstreams import GRACE_S, MODEL, UPSTREAM_S, check_clocks, check_refusing, listening, of_model
+from chaoslab.model import formats
+from chaoslab.model.prices import cost_usd
+from chaoslab.record.history import History
+from chaoslab.record.log import Log
+from chaoslab.record.runs import Run
+from chaoslab.record.trial_log import Later, TrialLog
+from chaoslab.reports.folder import read
+from chaoslab.reports.gate import Gate, rule
+from chaoslab.seams.gateway.controls import PATH, Bounds, Controls
+from chaoslab.seams.gateway.routes import Route, check_reached, is_host, of_host
+from chaoslab.seams.gateway.shared import Gateway
+from chaoslab.seams.services.seam import ServiceSeam
+
+HANG_S = 600.0
+"""The longest time for which a client that does not give up waits for an answer that never comes, in seconds."""
+
+SETTLE_S = 30.0
+"""The time for requests that may have an effect yet to go on after the answer, by default, in seconds."""
+LOOK_S = 0.02
+"""The time between two looks at them, in seconds."""
+
+
+class LiveLog(TrialLog):
+    """The log of a trial in real time. Each event is written when it is noted, and none is kept."""
+
+    def __init__(self, run: Run, log: Log) -> None:
+        super().__init__(nth(run.name, 0, 1), began=system.utc())
+        self.run, self.log = run, log
+
+    def note(self, noted: Event) -> None:
+        self.log.write(noted, trial=self.key)
+
+    def note_part(self, noted: Later, part: str) -> float:
+        now_s = self._now()
+        self.note(noted.event(part, self.requests, round(now_s - self.origin, 6)))
+        return now_s
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        self.log.hide(secrets)
+
+    def tell(self, texts: Sequence[str]) -> None:
+        """Writes events down, each as the text of `Log.masked`."""
+        self.log.write_all(texts, trial=self.key)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A gateway that answers. `address`: that of all routes, as in "http://127.0.0.1:8888"."""
+
+    address: str
+    book: LiveLog
+    shared: Gateway
+    told: Mapping[str, str]
+    """The variables that lead programs to the proxy, if there is one."""
+
+    def end(
+        self,
+        finish: Callable[[], object] = lambda: None,
+        *,
+        settle_s: float = 0.0,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Ends the trial: what its clients ask after that is no part of it. `finish` writes its answer, after which
+        requests that may have an effect yet go on for `settle_s`, or until it is `stopped`."""
+        self.shared.settle(GRACE_S)
+        finish()
+        acting, until_s = self.shared.acting(), system.monotonic() + settle_s
+        if acting and settle_s:
+            said = f"chaoslab: waiting up to {settle_s:g} s for {_listed(acting)} (Ctrl-C: no longer)"
+            print(said, file=sys.stderr, flush=True)
+        try:
+            while acting and system.monotonic() < until_s and not stopped():
+                system.sleep(LOOK_S)
+                acting = self.shared.acting()
+        except KeyboardInterrupt:
+            pass
+        self.shared.end()
+        if acting:
+            said = f"still under way after the answer, so what it does is not known: {_listed(acting)}"
+            self.book.note(events.LabWarning(message=said))
+            print(f"warning: {said}", file=sys.stderr, flush=True)
+
+    @property
+    def levers(self) -> str:
+        """The address of the levers, which holds their token."""
+        assert self.shared.controls is not None
+        return f"{self.address}{PATH}{self.shared.controls.token}"
+
+    def url(self, route: str) -> str:
+        """The address under which a program asks for a route's service."""
+        return self.shared.addresses.get(route) or f"{self.address}/{route}"
+
+
+def _listed(requests: Sequence[str]) -> str:
+    more = f" and {len(requests) - 3} more" if len(requests) > 3 else ""
+    return ", ".join(requests[:3]) + more
+
+
+def ports_of(texts: Sequence[str], routes: Mapping[str, Route]) -> dict[str, int]:
+    """Ports by route, from texts such as "crm=9100".
+
+    Raises:
+        ValueError, LookupError: one is wrong.
+    """
+    found: dict[str, int] = {}
+    for text in texts:
+        said = f"--port-of {text[:60]}"
+        route, _, number = text.partition("=")
+        if not route or not re.fullmatch("[0-9]{1,5}", number) or int(number) > 65535:
+            raise ValueError(f"{said} should be a route and a port from 0 to 65535, as in crm=9100; 0 is any free one")
+        if route not in routes:
+            raise LookupError(f"{said} names no route: {did_you_mean(route, routes)}")
+        if route in found:
+            raise ValueError(f"{said} gives the route {route} a second port: it has {found[route]}")
+        found[route] = int(number)
+    return found
+
+
+def warn_of_unreached(routes: Mapping[str, Route]) -> None:
+    """Says on stderr which services on this machine take no connection now. A program may need none of them."""
+    for route in routes.values():
+        try:
+            check_reached(route, only_here=True)
+        except LookupError as error:
+            print(f"warning: {error.args[0]}", file=sys.stderr, flush=True)
+
+
+_PLAN = ("seed", "faults")
+"""The keys of a plan's file."""
+
+
+def plan_of(
+    faults: Sequence[str], file: Path | None, seed: int | None, routes: dict[str, Route] | None, *, hosts: bool = False
+) -> Plan:
+    """The plan from `--fault` options, a file, or both. A fault is "name:route", or JSON as in
+    {"fault": "latency", "target": "crm", "delay_s": 2}; a file holds a list of such objects, or {"seed": …, "faults":
+    […]}. `routes` of None: the targets are not known yet, so any name is one. `hosts`: hosts that faults name become
+    routes too.
+
+    Raises:
+        ValueError, LookupError, TypeError: one of them is wrong; OSError: the file cannot be read.
+    """
+    given: list[tuple[str, Any]] = [(f"--fault {text[:60]}", _of_text(text)) for text in faults]
+    if file is not None:
+        read = _of_file(file)
+        if isinstance(read, Mapping):
+            if unknown := [name for name in read if name not in _PLAN]:
+                raise LookupError(f"{file} has no key '{unknown[0][:60]}': {did_you_mean(unknown[0], _PLAN)}")
+            seed = read.get("seed") if seed is None else seed
+            read = read.get("faults", [])
+        if not isinstance(read, list):
+            raise ValueError(f"{file} should hold a list of faults, or an object with seed and faults")
+        given += [(f"{file}, fault {number}", each) for number, each in enumerate(read, 1)]
+    injections = [_injection(where, each) for where, each in given]
+    check_clocks(injections)
+    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
+        raise ValueError(f"the seed is {seed!r}: it should be a whole number from 0")
+    if routes is None:
+        names = [target for injection in injections for target in injection.targets]
+        return Plan(1 if seed is None else seed, check(injections, names))
+    for injection in injections:
+        for target in filter(is_host, set(injection.targets).difference(routes)):
+            if not hosts:
+                how = "exec --proxy, gateway --proxy-port"
+                raise LookupError(f"'{injection.name}' is for a host, and only a proxy knows those: {how}")
+            routes[target] = of_host(target)
+    models = [name for name in routes if of_model(routes[name])]
+    checked = check(
+        injections,
+        list(routes),
+        models=models,
+        may_be=routes,
+        objects=[name for name in models if formats.with_objects(routes[name].host) or formats.with_objects(name)],
+    )
+    check_refusing(checked, routes)
+    return Plan(1 if seed is None else seed, checked)
+
+
+def _of_text(text: str) -> Any:
+    if text.lstrip().startswith("{"):
+        try:
+            return files.json_in(text)
+        except files.Unreadable as error:
+            raise ValueError(f"--fault {text[:60]} {error}") from None
+    fault, colon, target = text.partition(":")
+    if not colon or not target:
+        raise ValueError(f"--fault {text[:60]} should be a fault and a route, as in lost_reply:crm, or JSON")
+    return {"fault": fault, "target": target}
+
+
+def _of_file(path: Path) -> Any:
+    try:
+        return files.json_of(path)
+    except files.Unreadable as error:
+        raise ValueError(f"{path} {error}") from None
+
+
+def _injection(where: str, given: Any) -> Injection:
+    like = '{"fault": "latency", "target": "crm", "delay_s": 2}'
+    if not isinstance(given, Mapping) or not {"fault", "target"} <= given.keys():
+        raise ValueError(f"{where} should be as in {like}")
+    try:
+        signature(inject).bind(**given)
+        return inject(**given)
+    except (ValueError, TypeError, LookupError) as error:
+        raise type(error)(f"{where}: {error.args[0] if error.args else error}") from None
+
+
+@contextmanager
+def gateway(
+    routes: Mapping[str, Route],
+    plan: Plan,
+    *,
+    logs: Path,
+    started: events.PromptStarted,
+    port: int = 0,
+    ports: Mapping[str, int] | None = None,
+    timeout_s: float = UPSTREAM_S,
+    secrets: Sequence[str] = (),
+    stop: Callable[[], object] | None = None,
+    bounds: Bounds | None = None,
+    proxy: tuple[int, str] | None = None,
+) -> Iterator[Running]:
+    """A context with a gateway that answers on loopback. `port`: of all routes, which are told apart by their paths;
+    `ports`: the further ones of single routes. 0 takes any free one. `stop` ends it: given, it has levers. `bounds` end
+    its faults. `proxy`: the port of a proxy, and what it does with hosts that are no routes (pass or refuse).
+
+    Raises:
+        OSError: the port is taken, or the logs cannot be written.
+    """
+    models = {name: MODEL for name in routes if of_model(routes[name])}
+    seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=cost_usd, in_order=False)
+    settings = {f"ROUTE_{name.upper()}": route.url for name, route in routes.items()}
+    with (
+        listening(routes, seam, port=port, ports=ports, timeout_s=timeout_s, proxy=proxy) as (address, shared),
+        tempfile.TemporaryDirectory(prefix="chaoslab-") if proxy is not None else nullcontext("") as folder,
+        live(plan, logs=logs, settings=settings, prompt=started, secrets=secrets) as book,
+    ):
+        shared.tell, shared.environment, shared.warn = book.tell, inherited(), partial(_warned, book)
+        seam.begin(book, TrialMemory(plan, book.key))
+        shared.controls = Controls(seam, shared.warn, stop, bounds or Bounds())
+        told = {}
+        if shared.trust is not None:
+            bundle = Path(folder, "certificates.pem")
+            bundle.write_text(shared.trust.bundle(inherited()), encoding="utf-8")
+            told = proxied(routes, shared.proxy, str(bundle))
+        yield Running(address, book, shared, told)
+
+
+def _warned(book: LiveLog, words: str) -> None:
+    book.note(events.LabWarning(message=words))
+
+
+@contextmanager
+def live(
+    plan: Plan,
+    *,
+    logs: Path,
+    settings: Mapping[str, str],
+    prompt: str | events.PromptStarted,
+    secrets: Sequence[str] = (),
+) -> Iterator[LiveLog]:
+    """A context with the log of a run of one trial, which has begun. `prompt`: the trial's, if nothing is stated about
+    it, or its first event. `finished` writes its end.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    name_secrets()
+    now = iso(system.utc())
+    run = Run.create(logs, now=now)
+    with run.log("info", secrets=secrets) as log:
+        log.write(
+            events.RunStarted(
+                seed=plan.seed, settings=dict(settings), plan=plan.to_json(), prompts=1, now=now, model="",
+                world="local", code={"log": str(events.VERSION)},
+            )
+        )  # fmt: skip
+        run.make_latest()
+        book = LiveLog(run, log)
+        if isinstance(prompt, str):
+            prompt = events.PromptStarted(prompt_index=1, prompt=prompt, effects=None)
+        book.note(prompt)
+        yield book
+
+
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+"""The variables in which programs look for a proxy; some read the small ones alone."""
+
+
+def proxied(routes: Mapping[str, Route], proxy: str, bundle: str) -> dict[str, str]:
+    """The variables by which programs ask over the proxy and believe in its authority. `bundle`: the file of
+    certificates. This machine is asked past the proxy, unless one of the routes is a host of it."""
+    from chaoslab.seams.gateway.trust import VARIABLES
+
+    past = "" if any(of_host(name).near for name in routes) else "127.0.0.1,localhost,::1"
+    return {
+        **dict.fromkeys(PROXIES, proxy), **dict.fromkeys(("NO_PROXY", "no_proxy"), past),
+        **dict.fromkeys(VARIABLES, bundle), "NODE_USE_ENV_PROXY": "1",
+    }  # fmt: skip
+
+
+def check_loop(environment: Mapping[str, str], *ports: int | None) -> None:
+    """Checks that no proxy in the environment is the gateway itself, at one of these ports.
+
+    Raises:
+        ValueError: one is.
+    """
+    for name in PROXIES:
+        value = environment.get(name, "")
+        parts = urlsplit(value if "://" in value else f"http://{value}")
+        if value and parts.hostname in ("127.0.0.1", "localhost", "::1") and parts.port and parts.port in ports:
+            raise ValueError(f"{name} leads to port {parts.port}, the gateway's own: a loop; unset it for the gateway")
+
+
+def finished(book: LiveLog, *, prompt: str, answer: str, error: str = "", seconds: float) -> None:
+    """Writes the end of the trial and of the run. `error`: the words for a failure; empty if there is none."""
+    answered(book, prompt=prompt, answer=answer, error=error, seconds=seconds)
+    over(book, ok=not error)
+
+
+def answered(book: LiveLog, *, prompt: str, answer: str, error: str = "", seconds: float) -> None:
+    """Writes the answer of the trial, or its failure."""
+    kind, status = ("agent", "failed") if error else ("none", "ok")
+    book.note(
+        events.PromptAttempt(
+            prompt_index=1, prompt=prompt, response=answer, status="error" if error else "ok",
+            start_time=iso(book.began), end_time=iso(system.utc()), duration_s=round(seconds, 6), error_type=kind,
+            prompt_attempt=1, error=error[:2000],
+        )
+    )  # fmt: skip
+    book.note(
+        events.PromptFinished(
+            prompt_index=1, prompt=prompt, status=status, answer=answer, attempts=1, duration_s=round(seconds, 6),
+            error_type=kind,
+        )
+    )  # fmt: skip
+
+
+def ruled(history: History, gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool) -> int:
+    """The exit code for a run of one trial; says to standard error what the verdict does not say."""
+    unmet, started = list(not_met(history)), history.first(events.RunStarted)
+    planned = [i.name for i in Plan.from_json(started.plan).injections if i.may_hit] if started is not None else []
+    if planned and not unmet and not history.has(events.FaultWitnessed):
+        unmet = [f"nothing met a fault ({shortened(', '.join(planned), 100)})"]
+    ruling = rule(gate, judged, judgeable=judgeable, unmet=unmet)
+    if gate.given or unmet:
+        print(f"chaoslab: {ruling.line}", file=sys.stderr, flush=True)
+    return ruling.code
+
+
+def stated(text: str | None) -> list[dict[str, Any]] | None:
+    """The effects that were stated as JSON.
+
+    Raises:
+        ValueError: it is no list of effects.
+    """
+    if text is None:
+        return None
+    try:
+        value = files.json_in(text)
+    except files.Unreadable as error:
+        raise ValueError(f"--effects {error}") from None
+    like = '[{"effect": "POST /refunds", "order": 17}]'
+    if not isinstance(value, list) or not all(isinstance(each, dict) and "effect" in each for each in value):
+        raise ValueError(f"--effects should be a list, as in {like}")
+    return value
+
+
+def trial_of(prompt: str, facts: Sequence[str], effects: Sequence[Mapping[str, Any]] | None) -> events.PromptStarted:
+    """The first event of a trial about which these facts and effects are stated; effects of None state nothing."""
+    return events.PromptStarted(
+        prompt_index=1,
+        prompt=prompt,
+        facts=[[fact] for fact in facts],
+        effects=None if effects is None else [dict(each) for each in effects],
+        stated=bool(facts) or effects is not None,
+    )
+
+
+def judged(book: LiveLog, started: events.PromptStarted, gate: Gate, code: int, *, logs: Path) -> int:
+    """Prints the verdict of a run of one trial to standard error. Returns the exit code that the gate asks for, else
+    the command's own."""
+    history = read(book.run.name, logs=logs)
+    verdict = judge(history, book.key)
+    remedy = "" if started.stated or verdict.outcome is not Outcome.UNKNOWN else ": --effects and --fact state it"
+    print(f"chaoslab: {verdict.outcome} – {verdict.why}{remedy} ({book.run.folder})", file=sys.stderr, flush=True)
+    ruling = ruled(history, gate, {book.key: verdict}, judgeable=started.stated)
+    return code if ruling == PROVES_NOTHING and code else ruling or code
+
+
+def over(book: LiveLog, *, ok: bool) -> None:
+    """Writes the end of the run."""
+    book.log.write(
+        events.RunFinished(
+            received=1, processed=1, succeeded=int(ok),
+            duration_s=round(system.monotonic() - book.run.origin, 6), reason="done",
+        )
+    )  # fmt: skip

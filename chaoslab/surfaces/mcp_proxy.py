@@ -1,0 +1,360 @@
+"""A proxy between an MCP client and a server on standard input and output: calls of tools meet faults, all else passes.
+
+A message is a line of JSON-RPC. A call of a tool is a call of a function whose work is done by the server, so the seam
+of functions numbers it, tells its stories and notes it. A client that cancels a call, or leaves, ends its waiting: a
+fault that holds it back is met then. What no fault changes passes byte by byte, and calls keep their order unless a
+fault holds one back.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import IO, Any
+
+from chaoslab.base.boundary import Through
+from chaoslab.base.clock import SystemClock, system
+from chaoslab.core.plan import Plan
+from chaoslab.execution.upstreams import GRACE_S
+from chaoslab.reports.gate import BY_ITSELF
+from chaoslab.seams.adapters.mcp import CLOSED, HIDDEN
+from chaoslab.seams.functions.mcp_result import ResultForm, ToolResult
+from chaoslab.seams.functions.native_errors import NativeErrors
+from chaoslab.seams.functions.seam import FunctionSeam
+from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
+from chaoslab.seams.protocols import mcp
+from chaoslab.surfaces.gateway import finished, judged, live, trial_of
+
+WAIT_S = 60.0
+"""The longest time for which a fault holds a call back, in seconds; clients of MCP give up about then."""
+PROMPT = "all calls of tools"
+Message = dict[str, Any]
+Ask = Callable[[bytes], None]
+"""Writes a message to the server."""
+
+
+class Silence(Exception):
+    """An answer that never comes."""
+
+
+class GivenUp(Through):
+    """The end of a call that its client waits for no more."""
+
+
+class End(Enum):
+    """An event that ends a call without the server's answer: its client has cancelled it, the client has closed its
+    end, or the server has."""
+
+    CANCELLED = "cancelled"
+    LEFT = "left"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line with its message; the message is empty if it is none that the proxy needs to know."""
+
+    text: bytes
+    message: Message
+
+    @classmethod
+    def of(cls, text: bytes) -> Line:
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = None
+        return cls(text, value if isinstance(value, dict) else {})
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A call that is under way: the client's line, and the inbox of what comes for it. `on_its_way` is set when it has
+    been sent to the server, or is held back, or is over."""
+
+    line: Line
+    inbox: SimpleQueue[Line | End] = field(default_factory=SimpleQueue)
+    on_its_way: threading.Event = field(default_factory=threading.Event)
+
+
+class Patience(SystemClock):
+    """The machine's time. A wait ends as soon as something comes into the inbox of the call in its thread."""
+
+    def __init__(self) -> None:
+        self._call = threading.local()
+
+    def begin(self, call: Asked) -> None:
+        """Begins a call in this thread."""
+        self._call.asked = call
+
+    def sleep(self, delay_s: float) -> None:
+        asked: Asked = self._call.asked
+        asked.on_its_way.set()
+        with suppress(Empty):
+            asked.inbox.get(timeout=delay_s)
+            raise GivenUp
+
+
+class RpcError(Exception):
+    """An error in place of a result. `line`: the server's, if it is its own."""
+
+    def __init__(self, error: Any, line: Line | None = None) -> None:
+        super().__init__(str(error.get("message", error)) if isinstance(error, dict) else str(error))
+        self.error, self.line = error, line
+
+
+class Errors(NativeErrors):
+    """The way in which the client learns of a fault: silence, an error of the protocol, or a result that is one."""
+
+    def failed(self, name: str, kind: str) -> Exception:  # noqa: ARG002
+        return Silence() if kind == "timed_out" else RpcError({"code": CLOSED, "message": "Connection closed"})
+
+    def text(self, said: str) -> Any:
+        return mcp.said(said)
+
+
+class Proxy:
+    """The messages between a client and a server. `patience` is the clock of `seam`. `tell` writes a message to the
+    client, `ask` one to the server. `said`: the arguments of all calls, as JSON."""
+
+    def __init__(
+        self, seam: FunctionSeam, patience: Patience, tell: Callable[[bytes], None], ask: Callable[[bytes], None]
+    ) -> None:
+        self._seam, self._patience, self._tell, self._ask = seam, patience, tell, ask
+        self.said: list[str] = []
+        self._calls: dict[str, tuple[threading.Thread, Asked]] = {}
+        self._waiting: dict[str, Asked] = {}
+        self._tools: dict[str, Callable[..., Any]] = {}
+        self._listed: dict[str, Any] = {}
+        self._lists = any(injection.of_listing for injection in seam.plan.candidates(mcp.LIST))
+
+    def from_client(self, text: bytes) -> None:
+        """Takes a line of the client's."""
+        line = Line.of(text)
+        method, params = line.message.get("method"), line.message.get("params")
+        is_call = method == mcp.CALL and isinstance(params, dict)
+        if method == mcp.CALL and isinstance(params, dict):
+            self.said.append(json.dumps(params.get("arguments"), ensure_ascii=False))
+        if "id" in line.message and (is_call or (method == mcp.LIST and self._lists)):
+            asked = Asked(line)
+            thread = threading.Thread(target=self._call, args=(asked,), daemon=True)
+            self._calls[_key(line.message["id"])] = thread, asked
+            thread.start()
+            asked.on_its_way.wait()
+            return
+        if method == "notifications/cancelled" and isinstance(params, dict):
+            call = self._calls.get(_key(params.get("requestId")))
+            if call is not None:
+                call[1].inbox.put(End.CANCELLED)
+        self._ask(text)
+
+    def left(self) -> None:
+        """Notes that the client has closed its end. It may still read what the server answers."""
+        for _, asked in [*self._calls.values()]:
+            asked.inbox.put(End.LEFT)
+
+    def closed(self) -> None:
+        """Ends the calls that are under way, since the server has closed its end."""
+        under_way = [*self._calls.values()]
+        for _, asked in under_way:
+            asked.inbox.put(End.CLOSED)
+        for thread, _ in under_way:
+            thread.join(GRACE_S)
+
+    def from_server(self, text: bytes) -> None:
+        """Takes a line of the server's. The beginning of one, in which it died, is left out: an error follows."""
+        line = Line.of(text)
+        message = line.message
+        if not message and not text.endswith(b"\n"):
+            return
+        self._listed.update({str(tool["name"]): tool for tool in mcp.tools_in(text)})
+        waiting = self._waiting.pop(_key(message["id"]), None) if "id" in message and "method" not in message else None
+        if waiting is not None:
+            waiting.inbox.put(line)
+        else:
+            self._tell(text)
+
+    def _call(self, asked: Asked) -> None:
+        """Answers a call of a tool, or of the list of tools, through the seam."""
+        self._patience.begin(asked)
+        message = asked.line.message
+        params, got = message.get("params"), list[Line]()
+        given = params if isinstance(params, dict) else {}
+        answer: Message = {"jsonrpc": "2.0", "id": message["id"]}
+        arguments = given.get("arguments")
+        try:
+            tool = self._list() if message["method"] == mcp.LIST else self._tool(str(given.get("name")))
+            result = tool(**{**(arguments if isinstance(arguments, dict) else {}), HIDDEN: (asked, got)})
+            own = next((line for line in got if line.message.get("result") is result), None)
+            answer["result"] = result
+        except (Silence, GivenUp):
+            return
+        except RpcError as error:
+            own = error.line
+            answer["error"] = error.error
+        finally:
+            self._calls.pop(_key(message["id"]), None)
+            asked.on_its_way.set()
+        self._tell(own.text if own is not None else _spelt(answer))
+
+    def _tool(self, name: str) -> Callable[..., Any]:
+        if name not in self._tools:
+            effect = not mcp.only_reads(self._listed.get(name))
+            form = ResultForm(ToolResult, lambda: (self._listed.get(name) or {}).get("outputSchema"))
+            self._tools[name] = self._led(name, form, effect=effect)
+        return self._tools[name]
+
+    def _list(self) -> Callable[..., Any]:
+        if mcp.LIST not in self._tools:
+            self._tools[mcp.LIST] = self._led(mcp.LIST, ToolList, effect=False)
+        return self._tools[mcp.LIST]
+
+    def _led(self, name: str, form: Form, *, effect: bool) -> Callable[..., Any]:
+        """The tool as the seam leads its calls."""
+        refused = Errors({}, lambda name, status, message: mcp.refused(name, f"{status} {message}"))
+        tool = WrappedFunction(name, self._asked, effect, frozenset({HIDDEN}), refused, form)
+        return self._seam.stand_in(tool)
+
+    def _asked(self, **arguments: Any) -> Any:
+        """The server's result for a call with these arguments."""
+        asked, got = arguments.pop(HIDDEN)
+        message = asked.line.message
+        params = message.get("params") or {}
+        given = params.get("arguments") or {}
+        same = message["method"] == mcp.LIST or arguments == {key: given[key] for key in given if key != HIDDEN}
+        self._waiting[_key(message["id"])] = asked
+        self._ask(asked.line.text if same else _spelt({**message, "params": {**params, "arguments": arguments}}))
+        asked.on_its_way.set()
+        answer = asked.inbox.get()
+        left = answer is End.LEFT
+        if left:
+            answer = asked.inbox.get()
+            asked.inbox.put(End.LEFT)  # a fault may hold the answer back, and nobody waits for it
+        if answer is End.CANCELLED or (answer is End.CLOSED and left):
+            raise GivenUp
+        if isinstance(answer, End):
+            raise RpcError({"code": CLOSED, "message": "Connection closed"})
+        if "error" in answer.message:
+            raise RpcError(answer.message["error"], answer)
+        got.append(answer)
+        return answer.message.get("result", {})
+
+
+class ToolList(Returned):
+    """A list of tools as the server sends it. Its value is the list."""
+
+    def __init__(self, result: Any) -> None:
+        super().__init__(result.get("tools") if isinstance(result, dict) else None)
+        self.__dict__["result"] = result
+
+    @property
+    def native(self) -> Any:
+        return self.__dict__["result"]
+
+    def with_value(self, value: Any) -> ToolList:
+        return ToolList({**self.native, "tools": value})
+
+
+def _spelt(message: Message) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
+def _key(identity: Any) -> str:
+    return json.dumps(identity)
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session of a client with the server. `logs`: the folder of runs; `facts`, `effects`: the stated ones, as in
+    `trial_of`. Without an answer of the client's, a fact is looked for in the arguments of its calls."""
+
+    plan: Plan
+    logs: Path
+    facts: Sequence[str] = ()
+    effects: Sequence[Mapping[str, Any]] | None = None
+
+    def run(self, server: str, serve: Callable[[Callable[[Ask], Proxy]], int], *, secrets: Sequence[str] = ()) -> int:
+        """Runs the session. `server`: in words; `serve` is given a function that makes the proxy, and returns the exit
+        code once one of both has closed its end. Prints a verdict if anything was stated.
+
+        Raises:
+            OSError: the command cannot be run, or the logs cannot be written.
+        """
+        started, patience = trial_of(PROMPT, self.facts, self.effects), Patience()
+        seam = FunctionSeam(self.plan, timeout_s=WAIT_S, clock=patience)
+        made: list[Proxy] = []
+
+        def proxy(ask: Ask) -> Proxy:
+            made.append(Proxy(seam, patience, writer(sys.stdout.buffer), ask))
+            return made[0]
+
+        settings = {"SERVER": server}
+        with live(self.plan, logs=self.logs, settings=settings, prompt=started, secrets=secrets) as book:
+            seam.begin(book)
+            code = serve(proxy)
+            made[0].closed()
+            seam.book = None
+            answer = "\n".join(made[0].said) if self.facts else "the connection was closed"
+            finished(book, prompt=PROMPT, answer=answer, seconds=system.monotonic() - book.origin)
+        return judged(book, started, BY_ITSELF, code, logs=self.logs) if started.stated else code
+
+
+def run(command: Sequence[str], session: Session) -> int:
+    """Runs the server's command behind the proxy until one of them closes its end. Returns the exit code: the server's,
+    unless the verdict asks for another.
+
+    Raises:
+        OSError: the command cannot be run, or the logs cannot be written.
+    """
+
+    def serve(proxied: Callable[[Ask], Proxy]) -> int:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            proxy = proxied(writer(server.stdin))
+            threading.Thread(target=_client, args=(proxy, server.stdin), daemon=True).start()
+            _lines(server.stdout, proxy.from_server)
+            proxy.closed()
+            code = server.wait()
+        return code if code >= 0 else 128 - code
+
+    return session.run(" ".join(command), serve)
+
+
+def client_lines(proxy: Proxy) -> None:
+    """Takes the client's lines until it closes its end. Not from `sys.stdin`, whose lock the interpreter wants at its
+    end."""
+    with open(0, "rb", closefd=False) as lines:
+        _lines(lines, proxy.from_client)
+    proxy.left()
+
+
+def _client(proxy: Proxy, server: IO[bytes]) -> None:
+    """Takes the client's lines until it closes its end, which ends the server too."""
+    client_lines(proxy)
+    with suppress(OSError):
+        server.close()
+
+
+def writer(stream: IO[bytes]) -> Callable[[bytes], None]:
+    """A function that writes whole lines, from any thread. What nobody reads any more is lost."""
+    lock = threading.Lock()
+
+    def write(line: bytes) -> None:
+        with lock, suppress(OSError, ValueError):
+            stream.write(line)
+            stream.flush()
+
+    return write
+
+
+def _lines(stream: IO[bytes], take: Callable[[bytes], None]) -> None:
+    for line in stream:
+        take(line)

@@ -1,0 +1,336 @@
+"""The plug-in for pytest: the fixture `chaos`, the mark `chaos`, and scenario files as tests.
+
+The lab is imported when a test uses it, since pytest loads this module in every project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+if TYPE_CHECKING:
+    from chaoslab.analysis.assertions import Assertion
+    from chaoslab.core.plan import Injection
+    from chaoslab.execution.trial import Trial
+    from chaoslab.scenarios.running import Rules, Ruling
+    from chaoslab.scenarios.scenario import Scenario
+
+TRIALS = 10
+"""The trials of `chaos.run` if neither it nor the mark says how many."""
+OF_MARK = ("faults", "trials", "seed", "expect", "accept", "pass_rate", "invalid_rate", "count_words")
+SUFFIXES = (".chaos.yaml", ".chaos.yml", ".chaos.json", ".chaos.toml")
+MARK = (
+    "chaos(faults=[…], trials=10, seed=1, expect=[…], accept=[…], pass_rate=1.0, invalid_rate=0.05): what `chaos.run` "
+    "of this test does unless it says otherwise (chaoslab)"
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("chaoslab", "chaos (chaoslab)")
+    group.addoption("--chaos-seed", type=int, metavar="N", help="the seed of the faults' dice, for all tests")
+    group.addoption("--chaos-trials", type=int, metavar="N", help="the trials of each test with chaos")
+    group.addoption("--chaos-trial", type=int, metavar="N", help="only this trial of each test, from 1")
+    group.addoption("--chaos-logs", metavar="DIR", help="write the logs of each test's trials below this folder")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARK)
+    for name, least in (("chaos_seed", 0), ("chaos_trials", 1), ("chaos_trial", 1)):
+        value = config.getoption(name)
+        if value is not None and value < least:
+            option = f"--{name.replace('_', '-')}"
+            raise pytest.UsageError(f"{option} is {value}: it should be a whole number, {least} or more")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+    """Fails a test that asked for chaos, ended well and ran no agent: it proves nothing."""
+    result = yield
+    fixture = pyfuncitem.funcargs.get("chaos")
+    if isinstance(fixture, Chaos):
+        if not fixture.used:
+            _refuse("chaos: the test never calls chaos.run, so it proves nothing")
+    elif any(mark.name == "chaos" for mark in pyfuncitem.own_markers):
+        _refuse("chaos: the mark has no effect, since the test does not take the fixture: add the parameter `chaos`")
+    return result
+
+
+@pytest.fixture
+def chaos(request: pytest.FixtureRequest) -> Chaos:
+    """Runs an agent under faults, and fails the test if a trial does not end well: `chaos.run(agent, prompt, …)`."""
+    return Chaos(request.node, request.config)
+
+
+class Chaos:
+    """The fixture `chaos`."""
+
+    def __init__(self, node: pytest.Item, config: pytest.Config) -> None:
+        self._node, self._config = node, config
+        self.used = False
+        """`run` has been called."""
+        mark = node.get_closest_marker("chaos")
+        self._stated: dict[str, Any] = dict(mark.kwargs) if mark is not None else {}
+        if mark is not None and mark.args:
+            _refuse("the mark chaos takes its arguments by name, as in chaos(faults=[…], trials=50)")
+        for name in self._stated:
+            if name not in OF_MARK:
+                _refuse(f"the mark chaos has no '{name}': it takes {', '.join(OF_MARK)}")
+
+    def inject(self, fault: str, target: str | Sequence[str], **arguments: Any) -> Injection:
+        """A fault, as `chaoslab.inject`."""
+        from chaoslab.core.inject import inject
+
+        with _one_line():
+            return inject(fault, target, **arguments)
+
+    def run(
+        self,
+        agent: Any,
+        prompt: Any,
+        *,
+        faults: Sequence[Injection] | None = None,
+        trials: int | None = None,
+        seed: int | None = None,
+        expect: Iterable[Assertion | str | dict[str, Any] | Callable[[Trial], Any]] | None = None,
+        accept: Sequence[str] | None = None,
+        pass_rate: float | None = None,
+        invalid_rate: float | None = None,
+        count_words: bool | None = None,
+        **options: Any,
+    ) -> list[Trial]:
+        """Runs the trials and returns them, or fails the test with the story of the first that does not end well.
+
+        `faults`, `trials`, `seed`: as in `chaoslab.run_many`; the command line's `--chaos-seed` and `--chaos-trials`
+        count first, then these, then the mark's. `expect`: assertions (`chaoslab.expect`), their names, or functions of
+        a trial. `accept`: the outcomes that are well, correct and degraded by default. `pass_rate`: the least share of
+        trials that must end well, `invalid_rate` the largest of those that may be invalid; unknown ones are only warned
+        of. `count_words`: a verdict that rests on words counts like a certain one. `options`: all others of
+        `chaoslab.run`.
+        """
+        self.used = True
+        from contextlib import closing
+        from dataclasses import replace
+
+        from chaoslab.execution.options import Asked, check_number, taking
+        from chaoslab.execution.spec import INVALID_RATE
+        from chaoslab.execution.trial import numbered
+        from chaoslab.record.rulings import State
+        from chaoslab.scenarios.running import Book, ruled, unproven
+
+        @taking(Asked)
+        def run(asked: Asked) -> Asked:
+            return asked
+
+        config = self._config.getoption
+        count = _first(config("chaos_trials"), trials, self._stated.get("trials"), TRIALS)
+        seed = _first(config("chaos_seed"), seed, self._stated.get("seed"), 1)
+        only = config("chaos_trial")
+        least = _first(pass_rate, self._stated.get("pass_rate"), 1.0)
+        most = _first(invalid_rate, self._stated.get("invalid_rate"), INVALID_RATE)
+        if config("chaos_logs") and "logs" not in options:
+            options["logs"] = Path(config("chaos_logs")) / _slug(self._node.nodeid)
+        with _one_line():
+            check_number("trials", count, whole=True)
+            for name, value in (("pass_rate", least), ("invalid_rate", most)):
+                if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+                    raise ValueError(f"{name} is {value!r:.60}: it should be a number from 0 to 1")
+            rules = _rules(
+                _first(expect, self._stated.get("expect"), ()), _first(accept, self._stated.get("accept"), None)
+            )
+            rules = replace(rules, count_words=bool(_first(count_words, self._stated.get("count_words"), False)))
+            injections = list(_first(faults, self._stated.get("faults"), ()))
+            numbers = range(count) if only is None else [only - 1]
+            trials_of = numbered(run(agent, prompt, seed=seed, faults=injections, **options), numbers)
+        rulings: list[Ruling] = []
+        book = Book(self._node.name, rules, len(numbers))
+        with _one_line(run=True), closing(trials_of) as done:
+            for number, trial in zip(numbers, done, strict=True):
+                rulings.append(ruled(rules, number + 1, trial))
+                if trial.folder is not None:
+                    book.add(rulings[-1], _again(self._node, seed, rulings[-1]))
+                invalid = sum(ruling.open for ruling in rulings)
+                if (rulings[-1].state is State.FAILED and least == 1.0) or invalid > most * len(numbers):
+                    break
+        state, why = State.PASSED, ""
+        passed, failed = (sum(ruling.state is state for ruling in rulings) for state in (State.PASSED, State.FAILED))
+        if failed and passed < least * (passed + failed):
+            state = State.FAILED
+            why = "" if least == 1.0 else f"{passed} of {passed + failed} trials passed, {least:.0%} should have"
+        elif why := unproven(rulings, most):
+            state = State.INVALID
+        elif injections and only is None and not any(_met(ruling) for ruling in rulings):
+            names = ", ".join(each.name for each in injections)
+            state, why = State.INVALID, f"none of {len(rulings)} trials met a fault ({names}), so this proves nothing"
+        book.end(state, [why] if why else [])
+        poor = [ruling for ruling in rulings if ruling.state is state and state is not State.PASSED]
+        if poor:
+            self._fail(poor[0], seed, why)
+        if state is State.INVALID:
+            pytest.fail(f"invalid: {why}", pytrace=False)
+        if unknown := [ruling for ruling in rulings if ruling.unknown]:
+            text = f"chaos: {len(unknown)} of {len(rulings)} trials are unknown: {unknown[0].why}"
+            self._node.warn(pytest.PytestWarning(text))
+        return [ruling.trial for ruling in rulings]
+
+    def _fail(self, worst: Ruling, seed: int, head: str = "") -> NoReturn:
+        from chaoslab.analysis.verdict.ledger import events_of
+        from chaoslab.reports.contents import Contents
+        from chaoslab.scenarios.tell import met_by_all, story
+
+        lines = [head] if head else []
+        lines += [f"trial {worst.number} {worst.state}: {reason}" for reason in worst.reasons]
+        evidence, history = worst.trial.verdict.evidence, worst.trial.history
+        lines += [f"    {each.text} ({events_of(history, each.lines)})" for each in evidence if each.lines]
+        lines += met_by_all([history])
+        lines += [f"change first: {one.do}" for one in Contents.of(history, where="").advice if not one.of_run][:1]
+        lines += ["", *story(worst), ""]
+        lines.append(_again(self._node, seed, worst))
+        _refuse("\n".join(lines))
+
+
+def _refuse(text: str) -> NoReturn:
+    """Fails the test with this text alone."""
+    raise pytest.fail.Exception(text, pytrace=False) from None
+
+
+@contextmanager
+def _one_line(*, run: bool = False) -> Iterator[None]:
+    """Fails the test with the message alone if an argument is wrong, or if the trials cannot be run or written down.
+    `run`: the trials run in it."""
+    from chaoslab.base.registry import BrokenPlugin
+    from chaoslab.core.fault import BrokenFault
+    from chaoslab.worlds.virtual.context import Unsupported
+
+    of_run, of_arguments = (
+        (BrokenFault, BrokenPlugin, Unsupported, OSError),
+        (LookupError, ValueError, TypeError, OSError),
+    )
+    wrong: tuple[type[BaseException], ...] = of_run if run else of_arguments
+    try:
+        yield
+    except wrong as error:
+        place = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else ""
+        _refuse(f"chaos: {place or (error.args[0] if error.args else error)}")
+
+
+def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> Rules:
+    """The requirements on each trial.
+
+    Raises:
+        LookupError, ValueError, TypeError: an assertion or an outcome is none.
+    """
+    from chaoslab.analysis.verdict.table import Outcome
+    from chaoslab.base.registry import did_you_mean
+    from chaoslab.scenarios.checks import of_data
+    from chaoslab.scenarios.running import Rules
+
+    asserted = [of_data(each) for each in expect]
+    if accept is None:
+        return Rules(expect=asserted)
+    known = [str(each) for each in Outcome]
+    for name in accept:
+        if name not in known:
+            raise ValueError(f"accept has {name!r:.60}: {did_you_mean(str(name), known)}")
+    return Rules(accept, asserted)
+
+
+def _again(node: pytest.Item, seed: int, ruling: Ruling) -> str:
+    """The line that runs this trial of the test again."""
+    quoted = node.nodeid.replace("'", "'\"'\"'")
+    return f"again: pytest '{quoted}' --chaos-seed={seed} --chaos-trial={ruling.number}"
+
+
+def _first(*values: Any) -> Any:
+    """The first value that is not None; None if there is none."""
+    return next((value for value in values if value is not None), None)
+
+
+def _met(ruling: Ruling) -> bool:
+    from chaoslab.core.events import FaultWitnessed
+
+    return any(True for _ in ruling.trial.history.of(FaultWitnessed))
+
+
+def _slug(nodeid: str) -> str:
+    return "".join(c if c.isalnum() or c in "._-" else "-" for c in nodeid)[:120]
+
+
+# Scenario files.
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collects test_*.chaos.yaml and the like."""
+    if file_path.name.startswith("test_") and file_path.name.endswith(SUFFIXES):
+        return ScenarioFile.from_parent(parent, path=file_path)
+    return None
+
+
+class ScenarioFile(pytest.File):
+    """A scenario's file: a test for each of its variants."""
+
+    def collect(self) -> Generator[ScenarioItem, None, None]:
+        from chaoslab.base.extras import Incomplete
+        from chaoslab.scenarios.load import ScenarioErrors, load
+
+        try:
+            scenarios = load(self.path)
+        except (ScenarioErrors, Incomplete) as error:
+            raise self.CollectError(str(error)) from None
+        for scenario in scenarios:
+            item = ScenarioItem.from_parent(self, name=scenario.variant or scenario.spec.name)
+            item.scenario = scenario
+            yield item
+
+
+class ScenarioItem(pytest.Item):
+    """A scenario as a test."""
+
+    scenario: Scenario
+
+    def runtest(self) -> None:
+        from chaoslab.record.rulings import State
+        from chaoslab.scenarios.running import Result, run
+
+        config = self.config.getoption
+        logs = Path(config("chaos_logs")) / _slug(self.nodeid) if config("chaos_logs") else None
+        result = Result(self.scenario)
+        given = {"trials": config("chaos_trials"), "seed": config("chaos_seed"), "only": config("chaos_trial")}
+        seed = _first(given["seed"], self.scenario.spec.seed)
+        with _one_line(run=True):
+            for ruling in run(self.scenario, logs=logs, again=partial(_again, self, seed), **given):
+                result.add(ruling)
+        if result.state is not State.PASSED:
+            raise NotHeld(self._told(result))
+
+    def _told(self, result: Any) -> str:
+        from chaoslab.record.rulings import State
+        from chaoslab.scenarios.tell import story, told
+
+        worst = next((each for each in result.rulings if each.state is not State.PASSED), None)
+        own = self.config.getoption("chaos_seed")
+        lines = [told(result, given=[] if own is None else ["--seed", str(own)])]
+        if worst is not None:
+            seed = _first(own, self.scenario.spec.seed)
+            lines += ["", *story(worst), ""]
+            lines.append(_again(self, seed, worst))
+        return "\n".join(lines)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The message alone where the scenario does not hold, or is wrong."""
+        from chaoslab.scenarios.located import ScenarioError
+
+        if isinstance(excinfo.value, NotHeld | ScenarioError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, f"scenario: {self.name}"
+
+
+class NotHeld(Exception):
+    """A scenario does not hold; the message has its story."""
