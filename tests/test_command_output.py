@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ def test_help_has_an_example_that_the_command_understands(
     assert lines[0].startswith(f"usage: chaoslab {command} ")
     example = import_module(f"chaoslab.cli.{command}").EXAMPLE
     assert lines[-1] == f"Example: {example}"
-    line = example.removeprefix('eval "$(').removesuffix(')"').split()
+    line = shlex.split(example.removeprefix('eval "$(').removesuffix(')"'))
     assert line[:2] == ["chaoslab", command]
     assert callable(_parser(line[1:]).parse_args(line[1:]).command)
 

@@ -74,7 +74,7 @@ def test_an_empty_history_prints_too() -> None:
 
 def test_the_help_of_inject_lists_each_fault_with_its_parameters_and_defaults() -> None:
     text = pydoc.plain(pydoc.render_doc(lab.inject))
-    assert "inject(fault: 'str', target: " in " ".join(text.split()).replace("( ", "(")
+    assert "inject(fault: 'str | Fault', target: " in " ".join(text.split()).replace("( ", "(")
     assert "One source of faults for a trial." in text
     lines = [line.strip() for line in text.splitlines()]
     for name in registry.names("faults"):

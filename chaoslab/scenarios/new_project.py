@@ -122,11 +122,13 @@ UNKNOWN = "${{ vars.CHAOSLAB }}   # a variable of your repository: git+https:// 
 
 def repository() -> str | None:
     """The address by which pip installs this chaoslab elsewhere: empty if an index has it, None if nobody knows."""
-    from importlib.metadata import PackageNotFoundError, distribution
+    from importlib.metadata import distributions
 
+    # In the clone's own folder a build has left metadata, with a list of sources and no origin.
+    installed = [each for each in distributions(name="chaoslab") if each.read_text("SOURCES.txt") is None]
     try:
-        origin = json.loads(distribution("chaoslab").read_text("direct_url.json") or "{}")  # PEP 610
-    except (PackageNotFoundError, ValueError):
+        origin = json.loads(installed[0].read_text("direct_url.json") or "{}")  # PEP 610
+    except (IndexError, ValueError):
         return None
     if "vcs_info" in origin:
         return f"{origin['vcs_info']['vcs']}+{origin['url']}@{origin['vcs_info']['commit_id']}"
