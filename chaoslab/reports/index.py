@@ -43,17 +43,16 @@ def write(logs: Path) -> Path:
 def _points(runs: Sequence[RunLine]) -> list[trend.Point]:
     """The runs with a share, oldest first."""
     return [
-        trend.Point(f"{run.began:%Y-%m-%d %H:%M}", run.well, run.harmed)
+        trend.Point(f"{run.began:%Y-%m-%d %H:%M}", run.well, run.harmed or 0)
         for run in reversed(runs)
         if run.well is not None
     ]
 
 
 def _row(run: RunLine) -> dict[str, Any]:
-    known = not run.trouble
     figures = (
         run.seed, f"{run.level:g}" if run.level is not None else None, told(run.well) if run.well else None,
-        run.harmed if known else None, run.witnessed,
+        run.harmed, run.witnessed,
     )  # fmt: skip
     return {
         "run": line(run.folder.name, NAME),

@@ -47,8 +47,8 @@ _SEQ = re.compile(rb'"seq": ?(\d{1,18})')
 @dataclass(frozen=True)
 class RunLine:
     """One run of the list. `name`: the scenario's, or else the agent's or the model's. `ruling`: the scenario's on the
-    whole. `level`: of chaos. `well`: the trials that ended well, of the judged. `harmed`: those with harm. `outcomes`:
-    None if they were not counted. `trouble`: the reason why it cannot be read, or empty."""
+    whole. `level`: of chaos. `well`: the trials that ended well, of the judged. `harmed`: those with harm. `outcomes`,
+    `harmed`: None if they were not counted. `trouble`: the reason why it cannot be read, or empty."""
 
     folder: Path
     began: datetime
@@ -63,7 +63,7 @@ class RunLine:
     ruling: str = ""
     level: float | None = None
     well: Rate | None = None
-    harmed: int = 0
+    harmed: int | None = None
 
     def told(self) -> str:
         """The run in lines of at most 80 columns."""
@@ -166,7 +166,7 @@ def _read(folder: Path, began: datetime) -> RunLine:
         ruling=str(state or "") if rulings is not None else "",
         level=level_in(run),
         well=rate(found[Standing.WELL], found[Standing.WELL] + found[Standing.BAD]),
-        harmed=sum(bool(verdict.harm) for verdict in judged.values()),
+        harmed=None if large else sum(bool(verdict.harm) for verdict in judged.values()),
     )
 
 

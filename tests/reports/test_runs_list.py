@@ -125,6 +125,8 @@ def test_of_a_large_run_only_the_beginning_is_read(logs: Path, monkeypatch: pyte
         "  chaoslab-offline",
         "  7 trials: too large to count outcomes",
     ]
+    (plain,) = (each.plain() for each in runs.listed(logs) if each.folder.name == "20261122-090000")
+    assert (plain["outcomes"], plain["harmed"], plain["judged"]) == (None, None, None)
 
 
 def test_one_page_has_the_trend_of_each_scenario_and_a_link_to_each_report(
