@@ -75,7 +75,7 @@ class AgentSpec(AgentCase):
             new, hung, exchanged = stack.enter_context(
                 {"virtual": self._virtual, "local": self._local}[self.options.world]()
             )
-            ordered = self.options.order == "seeded"
+            ordered = self.options.order != "asked"
             seam = FunctionSeam(self.plan, timeout_s=self.options.timeout_s, ordered=ordered)
             models = {name: _model(self.services.get(name)) for name in self.models}
             reads = read_by_clients(map(bare, self.reads))
