@@ -56,7 +56,8 @@ NOT_NAMED = frozenset(
 
 @dataclass(frozen=True)
 class Ground:
-    """All that an injection of a run may hit. `names`: its functions and services. `turns`: those of its conversation."""
+    """All that an injection of a run may hit. `names`: its functions and services. `turns`: of its
+    conversation."""
 
     names: Sequence[str]
     services: Mapping[str, Any]

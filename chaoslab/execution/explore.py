@@ -15,7 +15,7 @@ from chaoslab.core.events import CallsOrdered, FaultScheduled
 from chaoslab.core.fault import GROUP
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
-from chaoslab.execution.exploring import Fails, Session, fails_by_verdict, session
+from chaoslab.execution.exploring import Session, fails_by_verdict, session
 from chaoslab.execution.journal import Journal
 from chaoslab.execution.options import Asked, check_number, taking
 from chaoslab.execution.trial import NoBaseline, Trial
@@ -101,6 +101,8 @@ class Found:
     ended: str = ""
     seconds: float = 0.0
     folder: Path | None = None
+    left_out: Sequence[str] = ()
+    """The requirements of a scenario that its trial without faults does not meet: no trial was asked for them."""
 
     @property
     def untried(self) -> list[Any]:
@@ -110,7 +112,7 @@ class Found:
     def __str__(self) -> str:
         from chaoslab.reports.explored import text
 
-        return text(self.map, [str(each) for each in self.failures])
+        return text(self.map, self.failures)
 
     __repr__ = __str__
 
@@ -246,7 +248,7 @@ def searched(trials: Session, asked: AskedExplore) -> Found:
     with ExitStack() as stack:
         journal = None
         if asked.logs is not None or asked.resume is not None:
-            journal = stack.enter_context(Journal(trials.spec, asked.logs, asked.resume))
+            journal = stack.enter_context(Journal(trials.subject, asked.logs, asked.resume))
         explorer = _Explorer(trials, asked, journal)
         if explorer.calm.failed:
             raise NoBaseline(f"the trial without faults fails by itself: {explorer.calm.why}")
@@ -292,7 +294,7 @@ class Shrunk:
 def shrink_to(
     trials: Session, failing: Tried, *, moments: Sequence[Sequence[str]] = (), known: Known | None = None
 ) -> Shrunk:
-    """Shrinks a failure. `moments`: the calls of each moment, in the order of asking. `known`: what was tried before."""
+    """Shrinks a failure. `moments`: the calls of each moment, in the order of asking. `known`: what was tried."""
     cache = {} if known is None else dict(known.tried)
     cache[failing.variation.key] = failing
     reruns = 0
@@ -369,9 +371,10 @@ def hits(trial: Trial) -> Iterator[Injection]:
     """An injection for each hit of a fault in the trial, at its attempt and with the values that were drawn for it."""
     for _, event in trial.history.of(FaultScheduled):
         more: dict[str, Any] = {} if event.attempt == 1 else {"attempts": [event.attempt]}
-        at = f"{event.target} {event.request}{'' if event.attempt == 1 else f', attempt {event.attempt}'}"
-        own = {key: value for key, value in event.params.items() if isinstance(value, bool | int | float | str)}
-        yield inject(event.fault, event.target, name=f"{event.fault} at {at}", calls=[event.request], **more, **own)
+        own: dict[str, Any] = {
+            key: value for key, value in event.params.items() if isinstance(value, bool | int | float | str)
+        }
+        yield inject(event.fault, event.target, calls=[event.request], **more, **own)
 
 
 def _order_of(trial: Trial) -> Any:

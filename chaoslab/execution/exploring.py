@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 from chaoslab.analysis.verdict.table import UNJUDGED
 from chaoslab.base.identity import digest
 from chaoslab.config.settings import name_secrets
 from chaoslab.core import events
-from chaoslab.core.plan import Injection
-from chaoslab.execution.agents.case import AgentResult
-from chaoslab.execution.agents.run import AgentSpec
+from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution.checked import Ground, checked
-from chaoslab.execution.drawn import Drawn
+from chaoslab.execution.drawn import Drawn, Redrawn
 from chaoslab.execution.forked import children
 from chaoslab.execution.options import Asked
 from chaoslab.execution.spec import Executor, TrialSpec
@@ -24,51 +23,56 @@ from chaoslab.search import causes
 from chaoslab.search.probes import applicable
 from chaoslab.search.variation import GOOD, Made, Probe, Site, Tried, Variation
 
-Fails = Callable[[Trial], bool]
-"""Tells if a trial counts as a failure."""
+Fails = Callable[[Trial], str]
+"""The reason why a trial counts as a failure, in one line; empty if it does not."""
 
 
 @dataclass(frozen=True)
 class VariedRun:
-    """A run whose work is variations instead of numbers: each is the first trial of a run with its faults."""
+    """A run whose work is variations instead of numbers: each is the first trial of a run with its faults. `standing`:
+    injections that all of them have."""
 
-    run: AgentSpec
+    run: Redrawn[Any]
     standing: tuple[Injection, ...] = ()
-    """Injections that all variations have."""
 
     def named(self, spec: Variation) -> str:
         return causes.where(spec)
 
     @contextmanager
-    def opened(self) -> Iterator[Callable[[Variation], AgentResult]]:
-        def do(spec: Variation) -> AgentResult:
-            with self.of(spec).opened() as own:
+    def opened(self) -> Iterator[Callable[[Variation], Any]]:
+        def do(spec: Variation) -> Any:
+            with self.run.with_drawn(self.drawn(spec)).opened() as own:
                 return own(TrialSpec(0))
 
         yield do
 
-    def of(self, spec: Variation) -> AgentSpec:
-        """The run of one variation."""
-        run = self.run.with_drawn(Drawn((*self.standing, *spec.injections)))
-        return run if spec.order is None else replace(run, options=replace(run.options, order=dict(spec.order)))
+    def drawn(self, spec: Variation) -> Drawn:
+        order = None if spec.order is None else dict(spec.order)
+        return Drawn((*self.standing, *spec.injections), order=order)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a search breaks. `targets`: what faults can hit. `check` raises ValueError or LookupError for an injection
+    that cannot hit there. `trial_of`: the trial of a result, with its plan. `agent`: the object, for a digest of its
+    code."""
+
+    run: Redrawn[Any]
+    targets: Sequence[str]
+    check: Callable[[Injection], object]
+    trial_of: Callable[[Any, Plan], Trial]
+    agent: Any = None
 
 
 class Session:
     """A search's trials of one agent. They share one trial without faults, and the dice of a first trial, so that a
-    variation does here what its faults do in `lab.run`."""
+    variation does here what its faults do in `lab.run`. `trials`: the number of those that were run."""
 
-    def __init__(
-        self, spec: AgentSpec, twin: Trial | None, ground: Ground, does: Executor, fails: Fails,
-        standing: Sequence[Injection] = (),
-    ) -> None:  # fmt: skip
-        self.spec, self.twin, self.ground = spec, twin, ground
-        self._run, self._does, self._fails = VariedRun(spec, tuple(standing)), does, fails
+    def __init__(self, subject: Subject, does: Executor, fails: Fails, standing: Sequence[Injection] = ()) -> None:
+        self.subject, self._does, self._fails = subject, does, fails
+        self._run = VariedRun(subject.run, tuple(standing))
+        self._seed = subject.run.started(0).seed or 0
         self.trials = 0
-        """The trials that were run."""
-
-    @property
-    def targets(self) -> list[str]:
-        return list(self.ground.names)
 
     def run(self, variations: Iterable[Variation]) -> Generator[tuple[Variation, Trial], None, None]:
         """The trials of these variations, in order."""
@@ -76,7 +80,8 @@ class Session:
         with closing(self._does.map(self._run, asked)) as done:
             for variation, result in zip(asked, done, strict=True):
                 self.trials += 1
-                yield variation, trial_of(result, self._run.of(variation).plan, self.twin)
+                plan = Plan(self._seed, self._run.drawn(variation).injections)
+                yield variation, self.subject.trial_of(result, plan)
 
     def tried(self, variations: Iterable[Variation], by: str) -> Generator[tuple[Tried, Trial], None, None]:
         """The same with what came of each."""
@@ -86,10 +91,11 @@ class Session:
     def read(self, variation: Variation, trial: Trial, by: str) -> Tried:
         """What came of a trial."""
         verdict, history = trial.verdict, trial.history
-        failed = self._fails(trial)
+        why = self._fails(trial)
         effects = [event.effect for _, event in history.of(events.Effect)]
         return Tried(
-            self.trials, variation, by, str(verdict.outcome), failed, verdict.why, causes.kind_of(verdict),
+            self.trials, variation, by, str(verdict.outcome), bool(why), why or verdict.why,
+            causes.kind_of(verdict, why),
             met=tuple(dict.fromkeys(event.injection for _, event in history.of(events.FaultWitnessed))),
             made=tuple(_made(trial)),
             moments=tuple(tuple(event.calls) for _, event in history.of(events.CallsOrdered)),
@@ -100,17 +106,16 @@ class Session:
 
     def probes(self, faults: Sequence[str] = ()) -> tuple[dict[str, list[Probe]], dict[str, dict[str, str]]]:
         """The faults that apply, and why others do not; see `search.probes.applicable`."""
-        return applicable(self.targets, lambda injection: self.ground.checked([injection]), faults)
+        return applicable(self.subject.targets, self.subject.check, faults)
 
 
 def _made(trial: Trial) -> Iterator[Made]:
     """Each attempt of the trial, in the order of beginning."""
     ended: dict[tuple[str, int, int], events.CallFinished] = {}
-    for _, event in trial.history.of(events.CallFinished):
-        ended.setdefault((event.target, event.request, event.attempt), event)
+    for _, over in trial.history.of(events.CallFinished):
+        ended.setdefault((over.target, over.request, over.attempt), over)
     effects = 0
-    for record in trial.history.records:
-        event = record.event
+    for event in (record.event for record in trial.history.records):
         if isinstance(event, events.Effect):
             effects += 1
         elif isinstance(event, events.CallStarted):
@@ -125,11 +130,11 @@ def fails_by_verdict(accept: Sequence[str] = GOOD, *, count_words: bool = False)
     """A trial fails if its outcome is none of these and not unknown. `count_words`: a verdict that rests on words
     counts like a certain one."""
 
-    def fails(trial: Trial) -> bool:
+    def fails(trial: Trial) -> str:
         verdict = trial.verdict
         if str(verdict.outcome) in accept or verdict.outcome in UNJUDGED:
-            return False
-        return verdict.certain or count_words
+            return ""
+        return verdict.why if verdict.certain or count_words else ""
 
     return fails
 
@@ -153,14 +158,21 @@ def session(
     spec, wants_twin, _ = checked(asked)
     if spec.sequential:
         raise ValueError("a budget in dollars counts over a whole run, and the trials of a search have no order")
-    ground = Ground.of(spec)
+    limit_s = spec.limit_s
+    alone = children(1, limit_s, at_once=False) if apart and not spec.options.isolate else executor(1)
+    does = alone if jobs == 1 else children(jobs, limit_s, at_once=False) if apart else executor(jobs)
     with ExitStack() as stack:
         name_secrets(spec.options.secret_names or ())
         stack.enter_context(spec.prepared())
-        limit_s = spec.limit_s
-        alone = children(1, limit_s, at_once=False) if apart and not spec.options.isolate else executor(1)
         twin = None
         if wants_twin:
             twin, spec = compared(spec, alone)
-        does = alone if jobs == 1 else children(jobs, limit_s, at_once=False) if apart else executor(jobs)
-        yield Session(spec, twin, ground, does, fails or fails_by_verdict(), standing)
+        ground = Ground.of(spec)
+        subject = Subject(
+            spec,
+            ground.names,
+            lambda injection: ground.checked([injection]),
+            lambda result, plan: trial_of(result, plan, twin, asked=asked),
+            asked.agent,
+        )
+        yield Session(subject, does, fails or fails_by_verdict(), standing)

@@ -12,7 +12,8 @@ from typing import Any, Self
 
 from chaoslab.base.identity import nth
 from chaoslab.core.events import RunStarted, VariationTried
-from chaoslab.execution.agents.run import AgentSpec
+from chaoslab.execution.drawn import Redrawn
+from chaoslab.execution.exploring import Subject
 from chaoslab.execution.pipeline import written
 from chaoslab.execution.trial import Trial
 from chaoslab.record import provenance
@@ -26,7 +27,8 @@ from chaoslab.search.variation import Tried
 class _Explored:
     """The run of an exploration, whose log tells the code that it was made with."""
 
-    spec: AgentSpec
+    spec: Redrawn[Any]
+    agent: Any
 
     @property
     def name(self) -> str:
@@ -38,7 +40,7 @@ class _Explored:
 
     def started(self, trials: int) -> RunStarted:
         own = self.spec.started(trials)
-        return replace(own, code={**provenance.code(), **own.code, "the agent": _digest(self.spec.agent)})
+        return replace(own, code={**provenance.code(), **own.code, "the agent": _digest(self.agent)})
 
 
 def _digest(agent: Any) -> str:
@@ -58,7 +60,8 @@ class Journal:
         LogLost: nothing can be written.
     """
 
-    def __init__(self, spec: AgentSpec, logs: str | Path | None, resume: str | Path | None) -> None:
+    def __init__(self, subject: Subject, logs: str | Path | None, resume: str | Path | None) -> None:
+        spec = _Explored(subject.run, subject.agent)
         self._spec, self._stack, self._number = spec, ExitStack(), 0
         self.folder: Path | None = None
         self.recalled: list[Tried] = [] if resume is None else list(_recalled(spec, Path(resume)))
@@ -66,7 +69,7 @@ class Journal:
             place = Run.create(Path(logs), now=spec.now, name=spec.name)
             place.make_latest()
             self.folder = place.folder
-            self._book = self._stack.enter_context(written(_Explored(spec), 0, place.folder))
+            self._book = self._stack.enter_context(written(spec, 0, place.folder))
             for tried in self.recalled:
                 self._note(tried)
 
@@ -95,7 +98,7 @@ class Journal:
         self._stack.__exit__(*error)  # type: ignore[arg-type]
 
 
-def _recalled(spec: AgentSpec, folder: Path) -> list[Tried]:
+def _recalled(spec: _Explored, folder: Path) -> list[Tried]:
     history = History.read(folder)
     started = history.first(RunStarted)
     if started is None:
@@ -103,7 +106,7 @@ def _recalled(spec: AgentSpec, folder: Path) -> list[Tried]:
     found = [event.tried for _, event in history.of(VariationTried)]
     if not found:
         raise ValueError(f"{folder} holds a run that is no exploration")
-    own = _Explored(spec).started(0)
+    own = spec.started(0)
     name = next(iter(history.records)).run
     for what, was, is_now in (("seed", started.seed, own.seed), ("agent", started.model, own.model)):
         if was != is_now:

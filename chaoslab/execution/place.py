@@ -44,9 +44,7 @@ class Place(Protocol):
     def aside(self, work: Callable[[], None]) -> None:
         """Runs the work in this world, before the trial or after it. It takes none of the trial's time."""
 
-    def turns(
-        self, order: Dice | Mapping[int, Sequence[str]], told: Callable[[Sequence[str]], object]
-    ) -> Turns | None:
+    def turns(self, order: Dice | Mapping[int, Sequence[str]], told: Callable[[Sequence[str]], object]) -> Turns | None:
         """The turns of calls that begin at the same moment; None in real time. `order`, `told`: as in
         `Turns`."""
 

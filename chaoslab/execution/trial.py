@@ -303,8 +303,12 @@ def _trials(
             yield trial_of(result, plan, twin, folder)
 
 
-def trial_of(result: AgentResult, plan: Plan, twin: Trial | None, folder: Path | None = None) -> Trial:
-    return Trial(result.book.trial.key, result.answer, result.error, result.seconds, plan, twin, result, folder)
+def trial_of(
+    result: AgentResult, plan: Plan, twin: Trial | None, folder: Path | None = None, asked: Asked | None = None
+) -> Trial:
+    """The trial of a result."""
+    key = result.book.trial.key
+    return Trial(key, result.answer, result.error, result.seconds, plan, twin, result, folder, asked=asked)
 
 
 class NoBaseline(ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -209,6 +209,7 @@ def run(
     book = Book(scenario.name, rules, len(numbers), asked=map(str, scenario.slo))
     try:
         with ExitStack() as stack:
+            stack.enter_context(in_one_line(scenario))
             if spec.agent == LAB:
                 stack.enter_context(modules_of(scenario.folder, [*filter(None, [spec.judge_named])]))
                 of_lab = lab_agent().trials(scenario, numbers, seed=seed, jobs=jobs, logs=logs, apart=apart)
@@ -226,13 +227,24 @@ def run(
                     result.add(ruling)
                     book.add(ruling, again(ruling) if again is not None else "")
                 yield ruling
+    finally:
+        if result.rulings:
+            book.end(result.state, result.reasons)
+
+
+@contextmanager
+def in_one_line(scenario: Scenario) -> Iterator[None]:
+    """A context in which whatever is wrong with the user's agent or world becomes one line that names the scenario.
+
+    Raises:
+        ScenarioError: something is.
+    """
+    try:
+        yield
     except ScenarioError:
         raise
     except (LookupError, ValueError, TypeError, BrokenFault, Unsupported) as error:
         raise ScenarioError(f"{scenario.file or scenario.name}: {error}") from error
-    finally:
-        if result.rulings:
-            book.end(result.state, result.reasons)
 
 
 def ruled(rules: Rules, number: int, trial: Trial) -> Ruling:

@@ -13,19 +13,26 @@ from chaoslab.search.variation import Order, Tried, Variation, site_of
 _VALUES = re.compile(r"'[^']*'|\"[^\"]*\"|\d[\d.,:]*")
 _SEVERAL = re.compile(r"…(,? …)+")
 _AGAIN = re.compile(r"\b(twice|… times)")
+_ERROR = re.compile(r"\((\w+): [^)]*\)")
+"""An exception with its message, in the reason for a failure."""
 OF_WORLD = (Kind.DUPLICATE, Kind.PHANTOM, Kind.ALTERED, Kind.ORDER, Kind.STATE, Kind.LOST)
 
 
-def kind_of(verdict: Verdict) -> str:
-    """The way in which a trial ended, without values, numbers and places: equal for trials that failed alike."""
+def kind_of(verdict: Verdict, why: str = "") -> str:
+    """The way in which a trial ended, without values, numbers and places: equal for trials that failed alike. `why`:
+    the reason why it counts as a failure, if it is another than the verdict's."""
     findings = {f"{each.kind}: {_blurred(each.text)}" for each in verdict.evidence if each.kind in OF_WORLD}
-    if verdict.outcome is Outcome.HARM or not findings:
+    if verdict.outcome is Outcome.HARM:
         findings |= {_blurred(text) for text in verdict.harm}
-    return f"{verdict.outcome} – {'; '.join(sorted(findings)) or _blurred(verdict.why)}"
+    if verdict.outcome is Outcome.FAILED or not findings:
+        findings.add(_blurred(verdict.why))
+    if why and why != verdict.why:
+        findings.add(_blurred(why))
+    return f"{verdict.outcome} – {'; '.join(sorted(findings))}"
 
 
 def _blurred(text: str) -> str:
-    return _AGAIN.sub("again", _SEVERAL.sub("…", _VALUES.sub("…", anywhere(text))))
+    return _AGAIN.sub("again", _SEVERAL.sub("…", _VALUES.sub("…", _ERROR.sub(r"(\1)", anywhere(text)))))
 
 
 def told(tried: Tried) -> str:

@@ -53,7 +53,9 @@ def _of(fault: str) -> Iterator[Probe]:
 def dosed(probe: Probe, timeout_s: float) -> list[Probe]:
     """The probe on both sides of the timeout of a caller; none if no dose of it is known."""
     name = trait(load(probe.fault), "dose")
-    return [Probe(probe.fault, (*probe.params, (name, round(timeout_s * share, 3)))) for share in AROUND] if name else []
+    return (
+        [Probe(probe.fault, (*probe.params, (name, round(timeout_s * share, 3)))) for share in AROUND] if name else []
+    )
 
 
 def told(others: Mapping[str, Mapping[str, str]]) -> list[str]:

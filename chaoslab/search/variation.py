@@ -7,7 +7,7 @@ a variation alone decides what happens: it is never run twice, and the same faul
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,8 @@ Order = tuple[tuple[int, tuple[str, ...]], ...]
 """Orders of calls that were made at the same moment: the number of the moment, from 1, and the calls' names."""
 GOOD = ("correct", "degraded")
 """The outcomes that are no failure, unless others are named."""
+LOST = ("harm", "failed", "hung")
+"""The outcomes behind which a further fault shows nothing new."""
 NOTHING = ("invalid", "unfinished", "unknown")
 """The outcomes that allow no conclusion."""
 
@@ -48,13 +50,13 @@ class Probe:
     def label(self) -> str:
         if not self.params:
             return self.fault
-        return f"{self.fault} {', '.join(f'{value:g} s' if isinstance(value, float) else str(value) for _, value in self.params)}"
+        values = [f"{value:g} s" if isinstance(value, float) else str(value) for _, value in self.params]
+        return f"{self.fault} {', '.join(values)}"
 
     def at(self, site: Site) -> Injection:
         """The injection that hits this attempt and no other."""
-        name = f"{self.fault} at {site}"
         more: dict[str, Any] = {} if site.attempt == 1 else {"attempts": [site.attempt]}
-        return inject(self.fault, site.target, name=name, calls=[site.request], **more, **dict(self.params))
+        return inject(self.fault, site.target, calls=[site.request], **more, **dict(self.params))
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,18 @@ class Variation:
     injections: tuple[Injection, ...] = ()
     order: Order | None = None
     turns: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Gives injections of one name names of their own, as a plan needs them."""
+        names, own = set[str](), list[Injection]()
+        for each in self.injections:
+            name, n = each.name, 1
+            while name in names:
+                n += 1
+                name = f"{each.name} ({n})"
+            names.add(name)
+            own.append(each if name == each.name else replace(each, name=name))
+        object.__setattr__(self, "injections", tuple(own))
 
     @cached_property
     def key(self) -> str:
@@ -133,8 +147,8 @@ def _plain(injection: Injection) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Made:
-    """One attempt that a trial made. `error`: how it ended for its caller; empty: well. `effects`: the number of effects
-    in the world when it began. `given_up_s`: the seconds after which its caller gave it up; None if it did not."""
+    """One attempt that a trial made. `error`: how it ended for its caller; empty: well. `effects`: the number of
+    effects in the world when it began. `given_up_s`: the seconds after which its caller gave it up, if it did."""
 
     site: Site
     error: str = ""
@@ -146,8 +160,8 @@ class Made:
 class Tried:
     """What came of one variation.
 
-    `by`: the strategy that asked for it. `outcome`: its name. `failed`: it counts as a failure. `why`: the reason in one
-    line; `kind`: the same for trials that failed alike. `met`: the names of the injections that were witnessed.
+    `by`: the strategy that asked for it. `outcome`: its name. `failed`: it counts as a failure. `why`: the reason in
+    one line; `kind`: the same for trials that failed alike. `met`: the names of the injections that were witnessed.
     `made`: its attempts in the order of beginning. `moments`: the names of the calls of each moment at which several
     were made, in the order in which they then began. `world`: a digest of its effects and its answer. `harm`: a text
     for each thing done that should not have been.
@@ -199,7 +213,12 @@ class Known:
     `seed`: of the dice of strategies."""
 
     def __init__(
-        self, calm: Tried, probes: Mapping[str, Sequence[Probe]], *, seed: int, given_up: Mapping[str, float] | None = None
+        self,
+        calm: Tried,
+        probes: Mapping[str, Sequence[Probe]],
+        *,
+        seed: int,
+        given_up: Mapping[str, float] | None = None,
     ) -> None:
         self.calm, self.probes, self.seed = calm, probes, seed
         self.tried: dict[str, Tried] = {calm.variation.key: calm}

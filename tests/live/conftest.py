@@ -56,8 +56,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     try:
         with open(tmp_path_factory.getbasetemp().parent / "building", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # the second to build finds the layers of the first
-            # Without BuildKit, Compose builds all images at the same time and each makes the layers that it finds missing:
-            # one goes first, so that the others find those that they share.
+            # Without BuildKit, Compose builds all images at the same time and each makes the layers that it finds
+            # missing: one goes first, so that the others find those that they share.
             build = stack.compose("build", "--quiet", "search")
             if build.returncode == 0:
                 build = stack.compose("build", "--quiet")

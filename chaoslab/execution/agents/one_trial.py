@@ -61,7 +61,9 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     states = _States(case.options.state, seam, services)
     if (asked := case.options.order) != "asked":
         order = asked if isinstance(asked, Mapping) else Dice(case.plan.seed, book.key, "order")
-        seam.turns = services.turns = place.turns(order, lambda calls: book.note(events.CallsOrdered(calls=list(calls))))
+        seam.turns = services.turns = place.turns(
+            order, lambda calls: book.note(events.CallsOrdered(calls=list(calls)))
+        )
     seam.begin(book)
     services.begin(book, seam.memory, spent_usd=spec.spent_usd)
     warned: list[str] = []

@@ -1,7 +1,8 @@
 """Faults at the calls that a fault brought up: a retry, a fallback, another path.
 
-A call may be brought up by many faults. It is explored once for each number of effects that the world has when it is
-made, beside the first faults that bring it up, so a retry after work that was done is not taken for one after none.
+What a fault brings up behind harm or a failure shows nothing new, and is left out. A call may be brought up by many
+faults. It is explored once for each number of effects that the world has when it is made, beside the first faults that
+bring it up, so a retry after work that was done is not taken for one after none.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaoslab.search.strategies.singles import at_sites
-from chaoslab.search.variation import Known, Site, Tried, Variation
+from chaoslab.search.variation import LOST, Known, Site, Tried, Variation
 
 DEPTH = 3
 """The most faults of one trial."""
@@ -20,7 +21,9 @@ def batches(known: Known) -> Iterator[list[Variation]]:
     for depth in range(1, DEPTH):
         places = []
         for tried in [*known.tried.values()]:
-            if len(tried.variation.injections) != depth or tried.variation.order is not None or tried.void:
+            if len(tried.variation.injections) != depth or tried.variation.order is not None:
+                continue
+            if tried.void or tried.outcome in LOST:
                 continue
             for site in _new(known, tried):
                 state = (site, _effects(tried, site))

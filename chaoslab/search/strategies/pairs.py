@@ -1,8 +1,8 @@
 """Two faults at two calls, led by what each did alone.
 
 A pair can only find something new if the second call is still made under the first fault. Pairs of faults that were
-survived alone come first, then those of which one alone gave a wrong answer and did no harm. Faults that lead a trial along the same way at one call are alike: one stands for all. Pairs whose faults
-alone changed most are tried first.
+survived alone come first, then those of which one alone gave a wrong answer and did no harm. Faults that lead a trial
+along the same way at one call are alike: one stands for all. Pairs whose faults alone changed most are tried first.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from chaoslab.core.plan import Injection
-from chaoslab.search.variation import Known, Site, Tried, Variation, site_of
+from chaoslab.search.variation import LOST, Known, Site, Tried, Variation, site_of
 
 BATCH = 64
 """The pairs of one round: the next is chosen by what came of them."""
 
 
-LOST = ("harm", "failed", "hung")
-"""The outcomes behind which another fault shows nothing new."""
 FAILED = 100.0
 
 

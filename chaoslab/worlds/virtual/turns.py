@@ -14,8 +14,8 @@ from chaoslab.worlds.virtual.machine import Machine, Waiter
 
 class Turns:
     """Holds each call until nothing else happens at its moment, and lets all that have come by then begin in an order
-    that is stated for this moment, or else drawn by named dice; without dice in that of asking. `told` is given the names of several calls in that order, those of one name with their number
-    in the order of asking."""
+    that is stated for this moment, or else drawn by named dice; without dice in that of asking. `told` is given the
+    names of several calls in that order, those of one name with their number in the order of asking."""
 
     def __init__(
         self,
