@@ -101,6 +101,7 @@ class Session:
             moments=tuple(tuple(event.calls) for _, event in history.of(events.CallsOrdered)),
             world=digest([effects, str(verdict.outcome)]),  # not the words, which differ with each wrong value
             harm=verdict.harm,
+            certain=verdict.certain,
             seconds=trial.seconds,
         )  # fmt: skip
 

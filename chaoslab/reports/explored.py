@@ -47,7 +47,8 @@ def _outcomes(map_: Map, row: Row) -> str:
         if tried.failed:
             bad.setdefault(tried.outcome, []).append(tried.variation.injections[-1].choices[0].fault)
         else:
-            good[tried.outcome] = good.get(tried.outcome, 0) + 1
+            name = tried.outcome if tried.certain else f"≈ {tried.outcome}"
+            good[name] = good.get(name, 0) + 1
     parts = [f"{number} {name}" for name, number in good.items()]
     for name in sorted(bad, key=lambda name: RANK.get(name, len(RANK))):
         said = name.upper() if name in RANK else f"{name}, and yet FAILED"

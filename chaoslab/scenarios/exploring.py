@@ -140,7 +140,7 @@ def saved(scenario: Scenario, found: Found, folder: Path, *, changed: Sequence[s
                 **data,
                 "name": _named(scenario.name, failure),
                 "folder": _relative(scenario.folder, folder),
-                "found": f"{failure.outcome}: {failure.cause}"[:300],
+                "found": failure.cause[:300],
                 "trials": 1,
                 "seed": failure.trial.seed,
                 **(

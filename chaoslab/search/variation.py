@@ -163,8 +163,8 @@ class Tried:
     `by`: the strategy that asked for it. `outcome`: its name. `failed`: it counts as a failure. `why`: the reason in
     one line; `kind`: the same for trials that failed alike. `met`: the names of the injections that were witnessed.
     `made`: its attempts in the order of beginning. `moments`: the names of the calls of each moment at which several
-    were made, in the order in which they then began. `world`: a digest of its effects and its answer. `harm`: a text
-    for each thing done that should not have been.
+    were made, in the order in which they then began. `world`: a digest of its effects and its outcome. `harm`: a
+    text for each thing done that should not have been. `certain`: the outcome does not rest on words alone.
     """
 
     number: int
@@ -179,6 +179,7 @@ class Tried:
     moments: tuple[tuple[str, ...], ...] = ()
     world: str = ""
     harm: tuple[str, ...] = ()
+    certain: bool = True
     seconds: float = 0.0
 
     @property
