@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from chaoslab.base.clock import system
 from chaoslab.base.jsonable import shown
@@ -19,10 +19,12 @@ from chaoslab.execution.exploring import Session, fails_by_verdict, session
 from chaoslab.execution.journal import Journal
 from chaoslab.execution.options import Asked, check_number, taking
 from chaoslab.execution.trial import NoBaseline, Trial
-from chaoslab.search import causes, shrinking, strategies
+from chaoslab.search import attribution, causes, shrinking, strategies
+from chaoslab.search.attribution import Share
 from chaoslab.search.map import Map, alike
 from chaoslab.search.variation import GOOD, Known, Tried, Variation
 
+T = TypeVar("T")
 TRIALS = 2000
 """The most trials of an exploration, if nothing else is said."""
 RERUNS = 500
@@ -49,7 +51,8 @@ class Failure:
     """A distinct way to fail, with the smallest variation that shows it.
 
     `trial`: the trial of that variation. `others`: the trials that failed alike at the same calls, by other faults.
-    `reruns`: the trials that shrinking took; `minimal`: without any one of its parts it does not fail alike.
+    `reruns`: the trials that shrinking took; `minimal`: without any one of its parts it does not fail alike. `shares`,
+    `by_call`: of a trial that was shrunk, how much each of its faults, and each call that they hit, had to do with it.
     """
 
     tried: Tried
@@ -57,6 +60,8 @@ class Failure:
     others: tuple[Tried, ...] = ()
     reruns: int = 0
     minimal: bool = True
+    shares: Sequence[Share] = ()
+    by_call: Sequence[Share] = ()
 
     @property
     def outcome(self) -> str:
@@ -79,6 +84,16 @@ class Failure:
     def story(self) -> str:
         """The trial, line by line."""
         return self.trial.story()
+
+    def test(self) -> str:
+        """A test for pytest that is red until this is mended, as text.
+
+        Raises:
+            ValueError: something that `lab.run` was given has no name that a test could import.
+        """
+        from chaoslab.execution.found_test import text_of
+
+        return text_of(self.trial, self.variation, causes.where(self.variation))
 
     def __str__(self) -> str:
         more = f" (and {len(self.others)} more faults there)" if self.others else ""
@@ -291,38 +306,44 @@ class Shrunk:
     minimal: bool
 
 
-def shrink_to(
-    trials: Session, failing: Tried, *, moments: Sequence[Sequence[str]] = (), known: Known | None = None
-) -> Shrunk:
-    """Shrinks a failure. `moments`: the calls of each moment, in the order of asking. `known`: what was tried."""
-    cache = {} if known is None else dict(known.tried)
-    cache[failing.variation.key] = failing
-    reruns = 0
+class Alike:
+    """Tells of a variation if it fails like a given one, by a trial of it. `reruns`: the trials that this took."""
 
-    def fails_alike(variation: Variation) -> bool:
-        nonlocal reruns
-        if variation.key not in cache:
-            if reruns >= RERUNS:
+    def __init__(self, trials: Session, failing: Tried, known: Known | None = None) -> None:
+        self._trials, self._failing, self.reruns = trials, failing, 0
+        self.cache = {**({} if known is None else known.tried), failing.variation.key: failing}
+
+    def __call__(self, variation: Variation) -> bool:
+        if variation.key not in self.cache:
+            if self.reruns >= RERUNS:
                 return False
-            reruns += 1
-            ((tried, _),) = trials.tried([variation], "shrink")
-            cache[variation.key] = tried
-        found = cache[variation.key]
-        return found.failed and found.kind == failing.kind
+            self.reruns += 1
+            ((tried, _),) = self._trials.tried([variation], "shrink")
+            self.cache[variation.key] = tried
+        found = self.cache[variation.key]
+        return found.failed and found.kind == self._failing.kind
 
-    smallest = _driven(shrinking.passes(failing.variation, moments), fails_alike)
-    minimal = not any(fails_alike(each) for each in shrinking.without_one(smallest)) and reruns < RERUNS
+
+def shrink_to(
+    trials: Session, failing: Tried, *, moments: Sequence[Sequence[str]] = (), known: Known | None = None,
+    fails: Alike | None = None,
+) -> Shrunk:  # fmt: skip
+    """Shrinks a failure. `moments`: the calls of each moment, in the order of asking. `known`: what was tried."""
+    fails = fails or Alike(trials, failing, known)
+    smallest = _driven(shrinking.passes(failing.variation, moments), fails)
+    minimal = not any(fails(each) for each in shrinking.without_one(smallest)) and fails.reruns < RERUNS
     ((_, trial),) = trials.run([smallest])
-    return Shrunk(cache[smallest.key], trial, reruns, minimal)
+    return Shrunk(fails.cache[smallest.key], trial, fails.reruns, minimal)
 
 
-def _driven(search: shrinking.Pass, holds: Callable[[Variation], bool]) -> Variation:
+def _driven(search: Generator[Variation, bool, T], holds: Callable[[Variation], bool]) -> T:
+    """What a search returns whose questions are answered by `holds`."""
     try:
         variation = next(search)
         while True:
             variation = search.send(holds(variation))
     except StopIteration as ended:
-        found: Variation = ended.value
+        found: T = ended.value
         return found
 
 
@@ -363,8 +384,11 @@ def shrunk_in(trials: Session, trial: Trial) -> Failure:
             f"{wanted.outcome}, {wanted.why}"
         )
     ((asked, _),) = trials.tried([Variation(order=())], "orders") if stated.order else ((None, None),)
-    found = shrink_to(trials, again, moments=asked.moments if asked is not None else ())
-    return Failure(found.tried, found.trial, (), found.reruns, found.minimal)
+    fails = Alike(trials, again)
+    found = shrink_to(trials, again, moments=asked.moments if asked is not None else (), fails=fails)
+    ways = (attribution.over_injections, attribution.over_calls) if stated.injections else ()
+    shares = [_driven(way(stated, seed=trial.seed), fails) for way in ways]
+    return Failure(found.tried, found.trial, (), found.reruns, found.minimal, *shares)
 
 
 def hits(trial: Trial) -> Iterator[Injection]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,22 +13,24 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base.identity import digest
-from chaoslab.execution.explore import TRIALS, AskedExplore, Failure, Found, searched
+from chaoslab.execution.explore import TRIALS, AskedExplore, Failure, Found, searched, shrunk_in
 from chaoslab.execution.exploring import Session, session
 from chaoslab.execution.trial import Trial
-from chaoslab.record.rulings import State
+from chaoslab.record.rulings import Rulings, State
 from chaoslab.reports.page import count
 from chaoslab.scenarios.builder import arguments_of
 from chaoslab.scenarios.lab_agent import LAB, lab_agent
 from chaoslab.scenarios.load import changed_by
 from chaoslab.scenarios.located import ScenarioError, read
 from chaoslab.scenarios.modules import modules_of
-from chaoslab.scenarios.running import Rules, imported, in_one_line, ruled
+from chaoslab.scenarios.running import Rules, imported, in_one_line, ruled, run
 from chaoslab.scenarios.scenario import BUDGET, Scenario
 from chaoslab.scenarios.writing import write
 from chaoslab.search import causes
 from chaoslab.search.variation import GOOD, Variation
 
+SHOWN = 5
+"""The most trials that an error names."""
 PILOTS = 3
 """The trials without faults that an estimate rests on."""
 FAULT_KEYS = ("faults", "chaos_level", "families", "variants", "explore", "slo", "pass_rate")
@@ -128,10 +132,8 @@ def saved(scenario: Scenario, found: Found, folder: Path, *, changed: Sequence[s
         data["expect"] = [given for assertion, given in asked if str(assertion) not in found.left_out]
     paths = []
     for failure in found.failures:
-        path = (
-            folder
-            / f"{_slug(scenario.name)}-{_slug(causes.where(failure.variation))[:60]}-{digest(failure.variation.to_json())[:6]}.chaos.yml"
-        )
+        own = digest(failure.variation.to_json())[:6]
+        path = folder / f"{_slug(scenario.name)}-{_slug(causes.where(failure.variation))[:60]}-{own}.chaos.yml"
         paths.append(path)
         if path.exists():
             continue
@@ -160,8 +162,6 @@ def _order(failure: Failure) -> dict[int, list[str]]:
 
 
 def _relative(target: Path, start: Path) -> str:
-    import os
-
     return Path(os.path.relpath(target.resolve(), start.resolve())).as_posix()
 
 
@@ -175,8 +175,6 @@ def _slug(text: str) -> str:
 
 def command(scenario: Scenario, failure: Failure, *, changed: Sequence[str] = ()) -> str:
     """The command that runs a failure again. `changed`: values in place of the file's."""
-    import shlex
-
     if scenario.folder is None:
         return ""
     faults = json.dumps([arguments_of(each) for each in failure.variation.injections], ensure_ascii=False)
@@ -194,17 +192,26 @@ def plain(found: Found, commands: Mapping[str, str]) -> dict[str, Any]:
         "tried": len(found.trials),
         "seconds": round(found.seconds, 3),
         "ended": found.ended,
-        "failures": [
-            {
-                "outcome": each.outcome, "cause": each.cause, "why": each.tried.why, "minimal": each.minimal,
-                "reruns": each.reruns, "others": len(each.others), "faults": [arguments_of(one) for one in each.faults],
-                "order": [[moment, list(names)] for moment, names in each.variation.order or ()],
-                "again": commands.get(each.cause, ""),
-            }
-            for each in found.failures
-        ],
+        "failures": [plain_failure(each, commands.get(each.cause, "")) for each in found.failures],
         "map": found.map.data(),
     }  # fmt: skip
+
+
+def plain_failure(failure: Failure, again: str) -> dict[str, Any]:
+    """A failure as JSON values. `again`: the command that runs it again."""
+    shares = {"faults": failure.shares, "calls": failure.by_call}
+    return {
+        "outcome": failure.outcome,
+        "cause": failure.cause,
+        "why": failure.tried.why,
+        "minimal": failure.minimal,
+        "reruns": failure.reruns,
+        "others": len(failure.others),
+        "faults": [arguments_of(one) for one in failure.faults],
+        "order": [[moment, list(names)] for moment, names in failure.variation.order or ()],
+        "shares": {name: [vars(each) for each in own] for name, own in shares.items()},
+        "again": again,
+    }
 
 
 def of_agent(named: str, prompt: str | None, changed: Sequence[str] = ()) -> tuple[Scenario, ...]:
@@ -257,3 +264,54 @@ def estimate(scenario: Scenario, *, seed: int | None, trials: int | None, tries:
         text += f"; {tokens} tokens a trial, {tokens * most} for all"
         text += ", none of them paid for: no real model answers in virtual time"
     return text
+
+
+def shrink(scenario: Scenario, number: int, *, seed: int | None = None) -> Failure:
+    """The smallest cause of a trial of the scenario that fails. `number`: from 1.
+
+    Raises:
+        ScenarioError: it does not fail, or does not happen again with its faults stated one by one.
+    """
+    (ruling,) = run(scenario, seed=seed, only=number, apart=True)
+    if ruling.state is not State.FAILED:
+        why = f", {ruling.reasons[0]}" if ruling.reasons else ""
+        raise ScenarioError(f"{scenario.name}: trial {number} is no failure to shrink: it is {ruling.state}{why}")
+    with opened(scenario, seed=seed) as made:
+        return shrunk_in(made.session, ruling.trial)
+
+
+def again_of(folder: Path, trial: str) -> list[str]:
+    """The words of the command that runs a trial of a run again, after `chaoslab test`. `trial`: its key or number;
+    empty for the first that failed.
+
+    Raises:
+        ScenarioError: no scenario made the run, or the trial did not fail.
+    """
+    rulings = Rulings.read(folder)
+    if rulings is None:
+        raise ScenarioError(f"{folder}: no scenario made this run: give a scenario's file, and --trial")
+    key = f"p1.r{trial}" if trial.isdecimal() else trial
+    failed = {name: each for name, each in rulings.by_trial.items() if each.again}
+    if key and key not in failed:
+        there = f": there are {', '.join([*failed][:SHOWN])}" if failed else ", and no other did"
+        raise ScenarioError(f"{folder}: {key} is no trial that failed{there}")
+    if not failed:
+        raise ScenarioError(f"{folder}: every trial of this run passed: there is nothing to shrink")
+    words = shlex.split(failed[key or next(iter(failed))].again)
+    if words[:2] != ["chaoslab", "test"]:
+        raise ScenarioError(f"{folder}: it was run from Python, as {shlex.join(words)}: use lab.shrink there")
+    return words[2:]
+
+
+def pytest_of(scenario: Scenario, failure: Failure, *, changed: Sequence[str] = ()) -> str:
+    """A test for pytest that is red until the failure is mended, as text."""
+    name = re.sub(r"[^a-z0-9]+", "_", causes.where(failure.variation).lower()).strip("_")[:70]
+    given = {key: value for key, _, value in (each.partition("=") for each in changed)}
+    lines = ["import chaoslab as lab", "", "", f"def test_{name}():", "    faults = ["]
+    lines += [f"        {arguments_of(each)!r}," for each in failure.faults]
+    lines.append("    ]")
+    more = "".join(f", {key}={value!r}" for key, value in given.items())
+    more += f", order={_order(failure)!r}" if failure.variation.order else ""
+    lines.append(f"    scenario = lab.load_scenario({Path(scenario.file).as_posix()!r})")
+    lines.append(f"    scenario = scenario.set(faults=faults, trials=1, seed={failure.trial.seed}{more})")
+    return "\n".join([*lines, "    scenario.test()", ""])
