@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from chaoslab.core.plan import Injection
     from chaoslab.execution.agents.functions import fresh
     from chaoslab.execution.explore import explore, shrink
+    from chaoslab.execution.prove import prove
     from chaoslab.execution.trial import NoBaseline, NothingHit, Trial, run, run_many
     from chaoslab.execution.trials import Trials
     from chaoslab.model.offline import offline_model
@@ -34,8 +35,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Incident", "Injection", "NoBaseline", "NothingHit", "Outcome", "Report", "ToolError", "Trial", "Trials", "Verdict",
     "call", "check", "expect", "explore", "frame", "fresh", "inject", "level", "load", "load_scenario", "mcp_tool",
-    "network", "offline_model", "recorded", "report", "run", "run_many", "scenario", "scripted", "shrink", "turn",
-    "turns",
+    "network", "offline_model", "prove", "recorded", "report", "run", "run_many", "scenario", "scripted", "shrink",
+    "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {
@@ -62,6 +63,7 @@ _PLACES = {
     "mcp_tool": "seams.adapters.mcp",
     "network": "core.networks",
     "offline_model": "model.offline",
+    "prove": "execution.prove",
     "recorded": "model.recorded",
     "report": "reports.report",
     "run": "execution.trial",

@@ -96,7 +96,7 @@ def _run(options: argparse.Namespace) -> int:
         found = explore(
             scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
             tries=options.tries, by=options.by, logs=options.logs, resume=options.resume,
-            tell=None if options.quiet else _Teller(),
+            tell=None if options.quiet else Teller(),
         )  # fmt: skip
         failed = failed or bool(found.failures)
         commands = {each.cause: command(scenario, each, changed=options.set) for each in found.failures}
@@ -117,7 +117,7 @@ def _run(options: argparse.Namespace) -> int:
     return FAILED if failed else 0
 
 
-class _Teller:
+class Teller:
     """Tells the progress, at most once in a while."""
 
     def __init__(self) -> None:

@@ -102,6 +102,21 @@ class Failure:
     __repr__ = __str__
 
 
+@dataclass(frozen=True, kw_only=True)
+class AskedExplore(Asked):
+    """The arguments of `explore`."""
+
+    trials: int = TRIALS
+    seconds: float | None = None
+    jobs: int = 1
+    tries: Sequence[str] = ()
+    by: Sequence[str] = strategies.ORDER
+    accept: Sequence[str] = GOOD
+    count_words: bool = False
+    tell: Callable[[Progress], object] | None = None
+    resume: str | Path | None = None
+
+
 @dataclass
 class Found:
     """What an exploration found.
@@ -116,6 +131,8 @@ class Found:
     ended: str = ""
     seconds: float = 0.0
     folder: Path | None = None
+    asked: AskedExplore | None = None
+    """The arguments that it was made with."""
     left_out: Sequence[str] = ()
     """The requirements of a scenario that its trial without faults does not meet: no trial was asked for them."""
 
@@ -140,21 +157,6 @@ class Found:
         from chaoslab.reports.explored import save
 
         save(self, Path(path))
-
-
-@dataclass(frozen=True, kw_only=True)
-class AskedExplore(Asked):
-    """The arguments of `explore`."""
-
-    trials: int = TRIALS
-    seconds: float | None = None
-    jobs: int = 1
-    tries: Sequence[str] = ()
-    by: Sequence[str] = strategies.ORDER
-    accept: Sequence[str] = GOOD
-    count_words: bool = False
-    tell: Callable[[Progress], object] | None = None
-    resume: str | Path | None = None
 
 
 @taking(AskedExplore)
@@ -276,7 +278,7 @@ def searched(trials: Session, asked: AskedExplore) -> Found:
         found = distinct(_failure(trials, known, group) for group in alike(list(known.tried.values())))
         return Found(
             found, Map(known, explorer.others, ended), list(known.tried.values()), ended,
-            system.monotonic() - began_s, journal.folder if journal is not None else None,
+            system.monotonic() - began_s, journal.folder if journal is not None else None, asked,
         )  # fmt: skip
 
 

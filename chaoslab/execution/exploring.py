@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from chaoslab.analysis.verdict.table import UNJUDGED
@@ -102,6 +102,7 @@ class Session:
             world=digest([effects, str(verdict.outcome)]),  # not the words, which differ with each wrong value
             harm=verdict.harm,
             certain=verdict.certain,
+            tokens=sum(event.prompt_tokens + event.completion_tokens for _, event in history.of(events.Usage)),
             seconds=trial.seconds,
         )  # fmt: skip
 
@@ -143,10 +144,11 @@ def fails_by_verdict(accept: Sequence[str] = GOOD, *, count_words: bool = False)
 @contextmanager
 def session(
     asked: Asked, *, jobs: int = 1, apart: bool = False, fails: Fails | None = None,
-    standing: Sequence[Injection] = (),
+    standing: Sequence[Injection] = (), mitigation: str = "",
 ) -> Iterator[Session]:  # fmt: skip
     """A context in which the trials of a search run. `asked`: the agent with its options, without faults. `apart`: no
-    trial is run in this process. `standing`: injections that every trial has, such as a budget.
+    trial is run in this process. `standing`: injections that every trial has, such as a budget. `mitigation`:
+    what is tried around the agent's functions.
 
     Raises:
         ValueError, LookupError, TypeError: an argument is invalid; the message is one line.
@@ -157,6 +159,7 @@ def session(
     if asked.world != "virtual":
         raise ValueError(f"world is {asked.world!r}: a search runs in virtual time, where equal trials end alike")
     spec, wants_twin, _ = checked(asked)
+    spec = replace(spec, mitigation=mitigation)
     if spec.sequential:
         raise ValueError("a budget in dollars counts over a whole run, and the trials of a search have no order")
     limit_s = spec.limit_s

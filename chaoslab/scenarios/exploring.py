@@ -14,7 +14,8 @@ from typing import Any
 
 from chaoslab.base.identity import digest
 from chaoslab.execution.explore import TRIALS, AskedExplore, Failure, Found, searched, shrunk_in
-from chaoslab.execution.exploring import Session, session
+from chaoslab.execution.exploring import Session
+from chaoslab.execution.prove import opened_with, proof
 from chaoslab.execution.trial import Trial
 from chaoslab.record.rulings import Rulings, State
 from chaoslab.reports.page import count
@@ -27,6 +28,7 @@ from chaoslab.scenarios.running import Rules, imported, in_one_line, ruled, run
 from chaoslab.scenarios.scenario import BUDGET, Scenario
 from chaoslab.scenarios.writing import write
 from chaoslab.search import causes
+from chaoslab.search.proof import Proof
 from chaoslab.search.variation import GOOD, Variation
 
 SHOWN = 5
@@ -49,8 +51,9 @@ class Opened:
 
 
 @contextmanager
-def opened(scenario: Scenario, *, seed: int | None = None, jobs: int = 1) -> Iterator[Opened]:
-    """A context with a search over a scenario. A trial fails if the scenario's requirements say so.
+def opened(scenario: Scenario, *, seed: int | None = None, jobs: int = 1, mitigation: str = "") -> Iterator[Opened]:
+    """A context with a search over a scenario. A trial fails if the scenario's requirements say so. `mitigation`: what
+    is tried around the agent's functions.
 
     Raises:
         ScenarioError: something of the user's cannot be imported or does not fit, or there is no baseline.
@@ -78,7 +81,7 @@ def opened(scenario: Scenario, *, seed: int | None = None, jobs: int = 1) -> Ite
             agent, options = imported(scenario)
             options |= {"faults": (), "seed": seed}
             asked = AskedExplore(agent, scenario.prompt, **options)
-            trials = session(asked, jobs=jobs, apart=True, standing=standing, fails=fails)
+            trials = opened_with(asked, mitigation, jobs=jobs, apart=True, standing=standing, fails=fails)
         made = Opened(stack.enter_context(trials), agent, options)
         rules, made.left_out = _met_without_faults(rules, made.session)
         yield made
@@ -111,6 +114,27 @@ def explore(scenario: Scenario, *, seed: int | None = None, jobs: int = 1, **bud
         found = searched(made.session, asked)
         found.left_out = made.left_out
         return found
+
+
+def prove(
+    scenario: Scenario, other: Scenario, found: Found, *, mitigation: str = "", seed: int | None = None, jobs: int = 1
+) -> Proof:
+    """The exploration of a scenario run again on `other`, the same with another agent, or with a mitigation around its
+    functions.
+
+    Raises:
+        ScenarioError: as `opened`.
+    """
+    if mitigation and scenario.spec.agent == LAB:
+        raise ScenarioError(f"{scenario.name}: mitigations go around functions, and the lab's own agent has services")
+    what = mitigation or f"{other.spec.agent or other.spec.fresh}"
+
+    @contextmanager
+    def again() -> Iterator[Session]:
+        with opened(other, seed=seed, jobs=jobs, mitigation=mitigation) as made:
+            yield made.session
+
+    return proof(found.trials, what, again)
 
 
 def saved(scenario: Scenario, found: Found, folder: Path, *, changed: Sequence[str] = ()) -> list[Path]:

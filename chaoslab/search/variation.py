@@ -165,6 +165,7 @@ class Tried:
     `made`: its attempts in the order of beginning. `moments`: the names of the calls of each moment at which several
     were made, in the order in which they then began. `world`: a digest of its effects and its outcome. `harm`: a
     text for each thing done that should not have been. `certain`: the outcome does not rest on words alone.
+    `tokens`: those that models counted.
     """
 
     number: int
@@ -180,6 +181,7 @@ class Tried:
     world: str = ""
     harm: tuple[str, ...] = ()
     certain: bool = True
+    tokens: int = 0
     seconds: float = 0.0
 
     @property

@@ -112,6 +112,8 @@ class AgentCase:
     """The values that were drawn for the only trial, by name."""
     twin_says: Mapping[str, Any] | None = None
     """The values that `says` reads in the twin's answer; None if there are none."""
+    mitigation: str = ""
+    """The mitigation that is tried around its functions; see `seams.functions.mitigations`."""
     right_state: Any = None
     """The end state of the twin; None: nothing to compare with."""
 
