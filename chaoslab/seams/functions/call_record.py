@@ -165,10 +165,11 @@ class CallRecord:
 
     def _effect(self) -> Event:
         content = self.arguments()
+        known = request_id("", self.name, content, 0) if self.tool.keyed else ""
         return events.Effect(
             target=self.name,
             tool=self.name,
-            request_id=str(content.get(IDEMPOTENCY_KEY) or ""),
+            request_id=str(content.get(IDEMPOTENCY_KEY) or known),
             effect=self.name,
             content=content,
             reply={},

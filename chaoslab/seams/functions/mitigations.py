@@ -59,7 +59,8 @@ class Mitigation:
             self.done[key] = await function(*args, **kwargs)
             return self.done[key]
 
-        return replace(tool, function=wraps(function)(once_async if tool.of_coroutine else once))
+        own = wraps(function)(once_async if tool.of_coroutine else once)
+        return replace(tool, function=own, keyed=self.honours)
 
     honours = False
     """The service knows a write by its arguments, as by an idempotency key, and does it once."""
