@@ -68,6 +68,7 @@ class CallRecord:
         "content",
         "error",
         "id",
+        "keyed",
         "kwargs",
         "late",
         "name",
@@ -85,7 +86,7 @@ class CallRecord:
 
     def __init__(self, tool: WrappedFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self.tool, self.name, self.args, self.kwargs = tool, tool.name, args, kwargs
-        self.names = tool.names
+        self.names, self.keyed = tool.names, tool.keyed
         self.content: dict[str, Any] | None = None
         self.request: Request | None = None
         self.place: tuple[int, int, int] | None = None
@@ -165,7 +166,7 @@ class CallRecord:
 
     def _effect(self) -> Event:
         content = self.arguments()
-        known = request_id("", self.name, content, 0) if self.tool.keyed else ""
+        known = request_id("", self.name, content, 0) if self.keyed else ""
         return events.Effect(
             target=self.name,
             tool=self.name,
