@@ -212,6 +212,7 @@ class CallRecord:
         return (
             self.name,
             self.names,
+            self.keyed,
             self.arguments(),
             self.place,
             self.ok,
@@ -226,6 +227,7 @@ class CallRecord:
         (
             self.name,
             self.names,
+            self.keyed,
             self.content,
             self.place,
             self.ok,
