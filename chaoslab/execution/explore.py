@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from chaoslab.base.clock import system
 from chaoslab.base.jsonable import shown
 from chaoslab.base.registry import did_you_mean, names
+from chaoslab.core.conversation import Conversation
 from chaoslab.core.events import CallsOrdered, FaultScheduled
 from chaoslab.core.fault import GROUP
 from chaoslab.core.inject import inject
@@ -62,6 +63,8 @@ class Failure:
     minimal: bool = True
     shares: Sequence[Share] = ()
     by_call: Sequence[Share] = ()
+    prompt: Any = None
+    """The conversation with the turns that are needed, if some are not."""
 
     @property
     def outcome(self) -> str:
@@ -367,8 +370,29 @@ def shrink(trial: Trial, *, accept: Sequence[str] = GOOD, count_words: bool = Fa
         words = str(verdict.outcome) not in accept and not verdict.certain
         hint = ", which rests on words alone: count_words=True shrinks it" if words else ", which is no failure"
         raise ValueError(f"the trial is {verdict.name}{hint}")
-    with session(replace(trial.asked, faults=(), logs=None), fails=fails) as trials:
-        return shrunk_in(trials, trial)
+    asked = replace(trial.asked, faults=(), logs=None)
+    with session(asked, fails=fails) as trials:
+        found = shrunk_in(trials, trial)
+    return fewer_turns(found, asked.prompt, lambda prompt: session(replace(asked, prompt=prompt), fails=fails))
+
+
+def fewer_turns(failure: Failure, prompt: Any, opened: Callable[[Any], AbstractContextManager[Session]]) -> Failure:
+    """The failure in the shortest conversation that fails alike, if it is one of a conversation. `opened`: the session
+    of a prompt, which has a trial without faults of its own."""
+    while isinstance(prompt, Conversation):
+        for shorter in prompt.shorter():
+            try:
+                with opened(shorter) as trials:
+                    ((tried, trial),) = trials.tried([failure.variation], "shrink")
+            except NoBaseline:
+                continue
+            failure.reruns += 1
+            if tried.failed and tried.kind == failure.tried.kind:
+                failure, prompt = replace(failure, tried=tried, trial=trial, prompt=shorter), shorter
+                break
+        else:
+            break
+    return failure
 
 
 def shrunk_in(trials: Session, trial: Trial) -> Failure:

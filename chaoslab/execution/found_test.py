@@ -9,6 +9,7 @@ from dataclasses import fields
 from typing import Any
 
 from chaoslab.base.jsonable import shown
+from chaoslab.core.conversation import Conversation, Turn
 from chaoslab.core.plan import Injection
 from chaoslab.execution.agents.functions import Fresh
 from chaoslab.execution.options import RunOptions
@@ -58,12 +59,21 @@ def _injected(injection: Injection) -> str:
     return f"lab.inject({', '.join(words)})"
 
 
+def _turn(turn: Turn) -> str:
+    if turn.say and not turn.after_s:
+        return repr(turn.say)
+    own = [repr(turn.say)] if turn.say else [f"reply={dict(turn.reply)!r}"]
+    return f"lab.turn({', '.join([*own, *([f'after_s={turn.after_s}'] if turn.after_s else [])])})"
+
+
 def _word(value: Any, imports: dict[str, dict[str, None]]) -> str:
     """The value as Python text; what is imported for it is added to `imports`."""
     if value is None or isinstance(value, bool | int | float | str):
         return repr(value)
     if isinstance(value, Fresh):
         return f"lab.fresh({_word(value.make, imports)})"
+    if isinstance(value, Conversation):
+        return f"lab.turns({', '.join(_turn(each) for each in value.turns)})"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key!r}: {_word(each, imports)}" for key, each in value.items()) + "}"
     if isinstance(value, Sequence):

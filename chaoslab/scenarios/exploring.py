@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base.identity import digest
-from chaoslab.execution.explore import TRIALS, AskedExplore, Failure, Found, searched, shrunk_in
+from chaoslab.execution.explore import TRIALS, AskedExplore, Failure, Found, fewer_turns, searched, shrunk_in
 from chaoslab.execution.exploring import Session
 from chaoslab.execution.prove import opened_with, proof
 from chaoslab.execution.trial import Trial
@@ -185,6 +185,15 @@ def _order(failure: Failure) -> dict[int, list[str]]:
     return {moment: list(names) for moment, names in failure.variation.order or ()}
 
 
+def _turns(failure: Failure) -> list[Any]:
+    """The turns of the shorter conversation, as a file has them."""
+    own = [{"reply": dict(each.reply)} if each.reply else {"say": each.say} for each in failure.prompt.turns]
+    return [
+        {**one, **({"after": each.after_s} if each.after_s else {})}
+        for one, each in zip(own, failure.prompt.turns, strict=True)
+    ]
+
+
 def _relative(target: Path, start: Path) -> str:
     return Path(os.path.relpath(target.resolve(), start.resolve())).as_posix()
 
@@ -206,6 +215,8 @@ def command(scenario: Scenario, failure: Failure, *, changed: Sequence[str] = ()
     words += [word for each in changed for word in ("--set", each)]
     if failure.variation.order:
         words += ["--set", f"order={json.dumps(_order(failure), ensure_ascii=False)}"]
+    if failure.prompt is not None:
+        words += ["--set", f"turns={json.dumps(_turns(failure), ensure_ascii=False)}"]
     words += ["--seed", str(failure.trial.seed)] if failure.trial.seed != scenario.spec.seed else []
     return shlex.join([*words, *(["-k", scenario.variant] if scenario.variant else [])])
 
@@ -301,7 +312,16 @@ def shrink(scenario: Scenario, number: int, *, seed: int | None = None) -> Failu
         why = f", {ruling.reasons[0]}" if ruling.reasons else ""
         raise ScenarioError(f"{scenario.name}: trial {number} is no failure to shrink: it is {ruling.state}{why}")
     with opened(scenario, seed=seed) as made:
-        return shrunk_in(made.session, ruling.trial)
+        found = shrunk_in(made.session, ruling.trial)
+    if scenario.by_turn:  # they name turns by number
+        return found
+
+    @contextmanager
+    def again(prompt: Any) -> Iterator[Session]:
+        with opened(replace(scenario, prompt=prompt), seed=seed) as made:
+            yield made.session
+
+    return fewer_turns(found, scenario.prompt, again)
 
 
 def again_of(folder: Path, trial: str) -> list[str]:
@@ -336,6 +356,7 @@ def pytest_of(scenario: Scenario, failure: Failure, *, changed: Sequence[str] = 
     lines.append("    ]")
     more = "".join(f", {key}={value!r}" for key, value in given.items())
     more += f", order={_order(failure)!r}" if failure.variation.order else ""
+    more += f", turns={_turns(failure)!r}" if failure.prompt is not None else ""
     lines.append(f"    scenario = lab.load_scenario({Path(scenario.file).as_posix()!r})")
     lines.append(f"    scenario = scenario.set(faults=faults, trials=1, seed={failure.trial.seed}{more})")
     return "\n".join([*lines, "    scenario.test()", ""])

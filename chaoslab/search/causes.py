@@ -47,8 +47,6 @@ def where(variation: Variation) -> str:
         by_fault.setdefault(_fault(injection), []).append(_place(injection))
     found = [f"{fault} {' and '.join(f'at {place}' for place in places)}" for fault, places in by_fault.items()]
     found += orders(variation.order or ())
-    if variation.turns is not None:
-        found.append(f"in turns {', '.join(map(str, variation.turns))}")
     return " and ".join(found) or "no fault at all"
 
 

@@ -26,7 +26,6 @@ def passes(failing: Variation, moments: Sequence[Sequence[str]]) -> Pass:
     """All passes in turn. `moments`: the calls of each moment at which several were made, in the order of asking."""
     smallest = yield from parts(failing)
     smallest = yield from swaps(smallest, moments)
-    smallest = yield from turns(smallest)
     return (yield from plainer(smallest))
 
 
@@ -85,15 +84,6 @@ def swaps(failing: Variation, moments: Sequence[Sequence[str]]) -> Pass:
             if (yield replace(failing, order=fewer)):
                 failing = replace(failing, order=fewer)
                 break
-    return failing
-
-
-def turns(failing: Variation) -> Pass:
-    """Leaves out turns of the conversation, the last ones first; a fault's numbers stay as they are."""
-    for turn in sorted(failing.turns or (), reverse=True):
-        kept = tuple(each for each in failing.turns or () if each != turn)
-        if kept and (yield replace(failing, turns=kept)):
-            failing = replace(failing, turns=kept)
     return failing
 
 

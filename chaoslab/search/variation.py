@@ -62,12 +62,10 @@ class Probe:
 @dataclass(frozen=True)
 class Variation:
     """What differs from the trial without faults. `order`: None leaves the calls in the order of asking and notes
-    nothing; () does too, and notes the moments at which several calls were made. `turns`: the turns of the conversation
-    that are kept, from 1; None: all."""
+    nothing; () does too, and notes the moments at which several calls were made."""
 
     injections: tuple[Injection, ...] = ()
     order: Order | None = None
-    turns: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         """Gives injections of one name names of their own, as a plan needs them."""
@@ -85,7 +83,7 @@ class Variation:
     def key(self) -> str:
         """Equal for equal variations, whatever the order of their injections."""
         faults = sorted(canonical(_plain(each)) for each in self.injections)
-        return digest([faults, self.order, self.turns])
+        return digest([faults, self.order])
 
     @cached_property
     def parts(self) -> frozenset[str]:
@@ -107,8 +105,6 @@ class Variation:
         data: dict[str, Any] = {"injections": [_plain(each) for each in self.injections]}
         if self.order is not None:
             data["order"] = [[moment, list(names)] for moment, names in self.order]
-        if self.turns is not None:
-            data["turns"] = list(self.turns)
         return data
 
     @classmethod
@@ -127,7 +123,6 @@ class Variation:
                 for each in data["injections"]
             ),
             None if order is None else tuple((moment, tuple(names)) for moment, names in order),
-            None if data.get("turns") is None else tuple(data["turns"]),
         )
 
 
