@@ -100,7 +100,8 @@ def inject(
     }  # fmt: skip
     wanted: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     wanted.update({key: params.pop(key) for key in [*params] if key not in known and key in triggers.names()})
-    hints, bounds = get_type_hints(load(fault)), trait(load(fault), "bounds")
+    hints = get_type_hints(load(fault)) if params else {}  # they take a millisecond
+    bounds = trait(load(fault), "bounds")
     for key, value in params.items():
         if key not in known:
             near = get_close_matches(key, TRIGGERS, n=1, cutoff=SURELY)

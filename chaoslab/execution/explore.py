@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
 from chaoslab.base.jsonable import shown
 from chaoslab.base.registry import did_you_mean, names
@@ -188,7 +189,10 @@ def _check(asked: AskedExplore) -> None:
     check_number("jobs", asked.jobs, whole=True)
     if asked.seconds is not None:
         check_number("seconds", asked.seconds)
-    for name, given, known in (("tries", asked.tries, names(GROUP)), ("by", asked.by, strategies.ORDER)):
+    outcomes = [str(each) for each in Outcome]
+    for name, given, known in (
+        ("tries", asked.tries, names(GROUP)), ("by", asked.by, strategies.ORDER), ("accept", asked.accept, outcomes),
+    ):  # fmt: skip
         for each in [given] if isinstance(given, str) else given:
             if each not in known:
                 raise LookupError(f"{name} has {shown(each)}: {did_you_mean(str(each), known)}")
@@ -236,7 +240,8 @@ class _Explorer:
                 if (known := self.recalled.get(variation.key)) is not None:
                     yield known
                     continue
-                self._check_budget()
+                if by != "calm":  # without which nothing can be said
+                    self._check_budget()
                 tried, trial = next(ran)
                 if self._journal is not None:
                     self._journal.add(tried, trial)

@@ -6,6 +6,8 @@ a variation alone decides what happens: it is never run twice, and the same faul
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
@@ -15,6 +17,7 @@ from chaoslab.base.identity import canonical, digest
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Choice, Injection
 
+_NUMBER = re.compile(r" \(\d+\)$")
 Order = tuple[tuple[int, tuple[str, ...]], ...]
 """Orders of calls that were made at the same moment: the number of the moment, from 1, and the calls' names."""
 GOOD = ("correct", "degraded")
@@ -68,15 +71,15 @@ class Variation:
     order: Order | None = None
 
     def __post_init__(self) -> None:
-        """Gives injections of one name names of their own, as a plan needs them."""
-        names, own = set[str](), list[Injection]()
-        for each in self.injections:
-            name, n = each.name, 1
-            while name in names:
-                n += 1
-                name = f"{each.name} ({n})"
-            names.add(name)
-            own.append(each if name == each.name else replace(each, name=name))
+        """Gives injections of one name names of their own, as a plan needs them: by their faults and places, so that
+        equal faults have equal names whatever their order, and one that is left alone has no number."""
+        names = [_NUMBER.sub("", each.name) for each in self.injections]
+        own = list(self.injections)
+        nth = Counter[str]()
+        for n in sorted(range(len(own)), key=lambda n: canonical(_plain(own[n], named=False))):
+            nth[names[n]] += 1
+            name = names[n] if nth[names[n]] == 1 else f"{names[n]} ({nth[names[n]]})"
+            own[n] = own[n] if name == own[n].name else replace(own[n], name=name)
         object.__setattr__(self, "injections", tuple(own))
 
     @cached_property
@@ -88,7 +91,8 @@ class Variation:
     @cached_property
     def parts(self) -> frozenset[str]:
         """A text for each injection and each order: those of a smaller variation are a part of them."""
-        return frozenset([*(canonical(_plain(each)) for each in self.injections), *map(canonical, self.order or ())])
+        faults = (canonical(_plain(each, named=False)) for each in self.injections)
+        return frozenset([*faults, *map(canonical, self.order or ())])
 
     @property
     def size(self) -> int:
@@ -126,9 +130,9 @@ class Variation:
         )
 
 
-def _plain(injection: Injection) -> dict[str, Any]:
+def _plain(injection: Injection, *, named: bool = True) -> dict[str, Any]:
     return {
-        "name": injection.name,
+        **({"name": injection.name} if named else {}),
         "choices": [
             {"fault": choice.fault, "weight": choice.weight, "params": dict(choice.params)}
             for choice in injection.choices
