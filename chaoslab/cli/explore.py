@@ -75,7 +75,9 @@ def scenarios(options: argparse.Namespace) -> list[Scenario]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from chaoslab.reports.explored import save, told
+    from chaoslab.base.terminal import Steering
+    from chaoslab.config.settings import inherited
+    from chaoslab.reports.explored import painted, save, told
     from chaoslab.scenarios.exploring import command, estimate, explore, plain, saved
 
     check_place("--map", options.map)
@@ -92,6 +94,7 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     start_logs(options.logs)
     data, failed = [], False
+    colour = sys.stdout.isatty() and not inherited().get("NO_COLOR")
     for scenario in wanted:
         found = explore(
             scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
@@ -103,7 +106,8 @@ def _run(options: argparse.Namespace) -> int:
         if options.json:
             data.append({"name": scenario.name, **plain(found, commands)})
         else:
-            print(f"{scenario.name}\n{told(found, commands)}", flush=True)
+            shown = f"{scenario.name}\n{told(found, commands)}"
+            print(painted(shown) if colour else shown, file=Steering(sys.stdout) if colour else sys.stdout, flush=True)
             for each in found.left_out:
                 print(f"not asked for: {each}, which the trial without faults does not meet either")
         if options.save is not None:

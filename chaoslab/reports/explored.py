@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from chaoslab.reports.labelling import GREEN, PLAIN, RED
 from chaoslab.reports.text import one_line
 from chaoslab.search.map import RANK, Map, Row
 
@@ -38,6 +40,12 @@ def text(map_: Map, failures: Sequence[Any], commands: Mapping[str, str] | None 
     if more := len(failures) - FAILURES:
         lines += [f"… and {more} more"] if more > 0 else []
     return "\n".join([*lines, *_untried(map_)])
+
+
+def painted(text_: str) -> str:
+    """The text with colours for a terminal: what failed is red, what ended well is green."""
+    text_ = re.sub(r"\b\d+ [A-Z_]{4,}\b|(?m:^\d+\. \w+)", rf"{RED}\g<0>{PLAIN}", text_)
+    return re.sub(r"\b\d+ (correct|degraded)\b", rf"{GREEN}\g<0>{PLAIN}", text_)
 
 
 def _outcomes(map_: Map, row: Row) -> str:
