@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, seed, whole
+from chaoslab.base.commandline import Steering, as_json, filled, path, print_json, refuse, seed, whole
 from chaoslab.cli.ended import check_place, code_of
 from chaoslab.cli.runs_written import add_logs, start_logs
 
@@ -75,7 +75,7 @@ def scenarios(options: argparse.Namespace) -> list[Scenario]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from chaoslab.base.terminal import Steering
+    from chaoslab.base.terminal import clean
     from chaoslab.config.settings import inherited
     from chaoslab.reports.explored import painted, save, told
     from chaoslab.scenarios.exploring import command, estimate, explore, plain, saved
@@ -107,7 +107,11 @@ def _run(options: argparse.Namespace) -> int:
             data.append({"name": scenario.name, **plain(found, commands)})
         else:
             shown = f"{scenario.name}\n{told(found, commands)}"
-            print(painted(shown) if colour else shown, file=Steering(sys.stdout) if colour else sys.stdout, flush=True)
+            print(
+                painted(clean(shown)) if colour else shown,
+                file=Steering(sys.stdout) if colour else sys.stdout,
+                flush=True,
+            )
             for each in found.left_out:
                 print(f"not asked for: {each}, which the trial without faults does not meet either")
         if options.save is not None:
