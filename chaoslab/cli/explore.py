@@ -95,6 +95,7 @@ def _run(options: argparse.Namespace) -> int:
     start_logs(options.logs)
     data, failed = [], False
     colour = sys.stdout.isatty() and not inherited().get("NO_COLOR")
+    out = Steering(sys.stdout) if colour else sys.stdout
     for scenario in wanted:
         found = explore(
             scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
