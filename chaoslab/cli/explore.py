@@ -108,11 +108,7 @@ def _run(options: argparse.Namespace) -> int:
             data.append({"name": scenario.name, **plain(found, commands)})
         else:
             shown = f"{scenario.name}\n{told(found, commands)}"
-            print(
-                painted(clean(shown)) if colour else shown,
-                file=Steering(sys.stdout) if colour else sys.stdout,
-                flush=True,
-            )
+            print(painted(clean(shown)) if colour else shown, file=out, flush=True)
             for each in found.left_out:
                 print(f"not asked for: {each}, which the trial without faults does not meet either")
         if options.save is not None:

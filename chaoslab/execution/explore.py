@@ -102,7 +102,8 @@ class Failure:
         return text_of(self.trial, self.variation, causes.where(self.variation))
 
     def __str__(self) -> str:
-        more = f" (and {len(self.others)} more faults there)" if self.others else ""
+        others = len(self.others)
+        more = f" (and {others} more fault{'s' if others > 1 else ''} there)" if others else ""
         return f"{self.outcome}: {self.cause}{more}"
 
     __repr__ = __str__
