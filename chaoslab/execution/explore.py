@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
 from chaoslab.base.jsonable import shown
 from chaoslab.base.registry import did_you_mean, names
@@ -192,7 +193,12 @@ def _check(asked: AskedExplore) -> None:
     check_number("jobs", asked.jobs, whole=True)
     if asked.seconds is not None:
         check_number("seconds", asked.seconds)
-    for name, given, known in (("tries", asked.tries, names(GROUP)), ("by", asked.by, strategies.ORDER)):
+    known_by_name = (
+        ("tries", asked.tries, names(GROUP)),
+        ("by", asked.by, strategies.ORDER),
+        ("accept", asked.accept, [*map(str, Outcome)]),
+    )
+    for name, given, known in known_by_name:
         for each in [given] if isinstance(given, str) else given:
             if each not in known:
                 raise LookupError(f"{name} has {shown(each)}: {did_you_mean(str(each), known)}")

@@ -24,7 +24,8 @@ def told(found: Any, commands: Mapping[str, str]) -> str:
 
 
 def text(map_: Map, failures: Sequence[Any], commands: Mapping[str, str] | None = None) -> str:
-    lines = [map_.told(), ""]
+    by = ", ".join(f"{number} by {name}" for name, number in map_.by_strategy.items())
+    lines = [map_.told(), f"trials: {by}", ""]
     for row in map_.rows[:ROWS]:
         wrapped = textwrap.wrap(_outcomes(map_, row), WIDTH, initial_indent="    ", subsequent_indent="    ")
         lines += [f"  {one_line(str(row), WIDTH)}", *wrapped[:2]]
