@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, seed, whole
+from chaoslab.base.commandline import Steering, as_json, filled, path, print_json, refuse, seed, whole
 from chaoslab.cli.ended import check_place, code_of
 from chaoslab.cli.runs_written import add_logs, start_logs
 
@@ -75,10 +75,14 @@ def scenarios(options: argparse.Namespace) -> list[Scenario]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from chaoslab.reports.explored import save, told
+    from chaoslab.base.terminal import clean
+    from chaoslab.config.settings import inherited
+    from chaoslab.reports.explored import check_name, painted, save, told
     from chaoslab.scenarios.exploring import command, estimate, explore, plain, saved
 
     check_place("--map", options.map)
+    if options.map is not None:
+        check_name(options.map)
     wanted = scenarios(options)
     if not wanted:
         return refuse(LookupError(f"no scenario of {options.what} has '{options.only}' in its name"))
@@ -92,6 +96,8 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     start_logs(options.logs)
     data, failed = [], False
+    colour = sys.stdout.isatty() and not inherited().get("NO_COLOR")
+    out = Steering(sys.stdout) if colour else sys.stdout
     for scenario in wanted:
         found = explore(
             scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
@@ -103,7 +109,8 @@ def _run(options: argparse.Namespace) -> int:
         if options.json:
             data.append({"name": scenario.name, **plain(found, commands)})
         else:
-            print(f"{scenario.name}\n{told(found, commands)}", flush=True)
+            shown = f"{scenario.name}\n{told(found, commands)}"
+            print(painted(clean(shown)) if colour else shown, file=out, flush=True)
             for each in found.left_out:
                 print(f"not asked for: {each}, which the trial without faults does not meet either")
         if options.save is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+import re
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ from chaoslab.core.events import CallsOrdered, FaultScheduled
 from chaoslab.core.fault import GROUP
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
+from chaoslab.execution.agents.functions import name_of
 from chaoslab.execution.exploring import Session, fails_by_verdict, session
 from chaoslab.execution.journal import Journal
 from chaoslab.execution.options import Asked, check_number, taking
@@ -29,6 +31,7 @@ from chaoslab.search.variation import GOOD, Known, Tried, Variation
 T = TypeVar("T")
 TRIALS = 2000
 """The most trials of an exploration, if nothing else is said."""
+SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 RERUNS = 500
 """The most trials in which one failure is shrunk."""
 
@@ -65,7 +68,7 @@ class Failure:
     shares: Sequence[Share] = ()
     by_call: Sequence[Share] = ()
     prompt: Any = None
-    """The conversation with the turns that are needed, if some are not."""
+    """The conversation, or the text, without what is not needed; None if all of it is."""
 
     @property
     def outcome(self) -> str:
@@ -100,7 +103,8 @@ class Failure:
         return text_of(self.trial, self.variation, causes.where(self.variation))
 
     def __str__(self) -> str:
-        more = f" (and {len(self.others)} more faults there)" if self.others else ""
+        others = len(self.others)
+        more = f" (and {others} more fault{'s' if others > 1 else ''} there)" if others else ""
         return f"{self.outcome}: {self.cause}{more}"
 
     __repr__ = __str__
@@ -189,10 +193,12 @@ def _check(asked: AskedExplore) -> None:
     check_number("jobs", asked.jobs, whole=True)
     if asked.seconds is not None:
         check_number("seconds", asked.seconds)
-    outcomes = [str(each) for each in Outcome]
-    for name, given, known in (
-        ("tries", asked.tries, names(GROUP)), ("by", asked.by, strategies.ORDER), ("accept", asked.accept, outcomes),
-    ):  # fmt: skip
+    known_by_name = (
+        ("tries", asked.tries, names(GROUP)),
+        ("by", asked.by, strategies.ORDER),
+        ("accept", asked.accept, [*map(str, Outcome)]),
+    )
+    for name, given, known in known_by_name:
         for each in [given] if isinstance(given, str) else given:
             if each not in known:
                 raise LookupError(f"{name} has {shown(each)}: {did_you_mean(str(each), known)}")
@@ -268,7 +274,12 @@ class _Explorer:
 
 
 def searched(trials: Session, asked: AskedExplore) -> Found:
-    """The exploration of a session. The arguments are checked."""
+    """The exploration of a session.
+
+    Raises:
+        ValueError, LookupError, TypeError, NoBaseline: as `explore`.
+    """
+    _check(asked)
     began_s = system.monotonic()
     with ExitStack() as stack:
         journal = None
@@ -378,14 +389,28 @@ def shrink(trial: Trial, *, accept: Sequence[str] = GOOD, count_words: bool = Fa
     asked = replace(trial.asked, faults=(), logs=None)
     with session(asked, fails=fails) as trials:
         found = shrunk_in(trials, trial)
-    return fewer_turns(found, asked.prompt, lambda prompt: session(replace(asked, prompt=prompt), fails=fails))
+    found = asking_less(found, asked.prompt, lambda prompt: session(replace(asked, prompt=prompt), fails=fails))
+    prompt, called = found.prompt or asked.prompt, {site.target for site in found.tried.sites}
+    needed = {name: _needed(getattr(asked, name), called) for name in ("tools", "reads")}
+    with suppress(NoBaseline), session(replace(asked, prompt=prompt, **needed), fails=fails) as trials:
+        ((tried, own),) = trials.tried([found.variation], "shrink")
+        if tried.failed and tried.kind == found.tried.kind:
+            found = replace(found, tried=tried, trial=own, reruns=found.reruns + 1)
+    return found
 
 
-def fewer_turns(failure: Failure, prompt: Any, opened: Callable[[Any], AbstractContextManager[Session]]) -> Failure:
-    """The failure in the shortest conversation that fails alike, if it is one of a conversation. `opened`: the session
-    of a prompt, which has a trial without faults of its own."""
-    while isinstance(prompt, Conversation):
-        for shorter in prompt.shorter():
+def _needed(given: Any, called: Collection[str]) -> Any:
+    """The functions that were called."""
+    if isinstance(given, Mapping):
+        return {name: function for name, function in given.items() if name in called}
+    return [function for function in given or () if name_of(function) in called]
+
+
+def asking_less(failure: Failure, prompt: Any, opened: Callable[[Any], AbstractContextManager[Session]]) -> Failure:
+    """The failure with fewer turns of its conversation, or fewer sentences of its prompt, as far as it fails alike.
+    `opened`: the session of a prompt, which has a trial without faults of its own."""
+    while True:
+        for shorter in _shorter(prompt):
             try:
                 with opened(shorter) as trials:
                     ((tried, trial),) = trials.tried([failure.variation], "shrink")
@@ -396,8 +421,16 @@ def fewer_turns(failure: Failure, prompt: Any, opened: Callable[[Any], AbstractC
                 failure, prompt = replace(failure, tried=tried, trial=trial, prompt=shorter), shorter
                 break
         else:
-            break
-    return failure
+            return failure
+
+
+def _shorter(prompt: Any) -> Iterator[Any]:
+    """The conversation without each of its turns, or the text without each of its sentences."""
+    if isinstance(prompt, Conversation):
+        yield from prompt.shorter()
+    elif isinstance(prompt, str) and len(parts := SENTENCES.split(prompt.strip())) > 1:
+        for n in reversed(range(len(parts))):
+            yield " ".join(parts[:n] + parts[n + 1 :])
 
 
 def shrunk_in(trials: Session, trial: Trial) -> Failure:

@@ -99,7 +99,10 @@ class Journal:
 
 
 def _recalled(spec: _Explored, folder: Path) -> list[Tried]:
-    history = History.read(folder)
+    try:
+        history = History.read(folder)
+    except FileNotFoundError as error:
+        raise ValueError(f"{error}: give the folder of an exploration") from None
     started = history.first(RunStarted)
     if started is None:
         raise ValueError(f"{folder} holds no run: give the folder of an exploration")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from chaoslab.reports.labelling import GREEN, PLAIN, RED
 from chaoslab.reports.text import one_line
 from chaoslab.search.map import RANK, Map, Row
 
@@ -22,7 +24,8 @@ def told(found: Any, commands: Mapping[str, str]) -> str:
 
 
 def text(map_: Map, failures: Sequence[Any], commands: Mapping[str, str] | None = None) -> str:
-    lines = [map_.told(), ""]
+    by = ", ".join(f"{number} by {name}" for name, number in map_.by_strategy.items())
+    lines = [map_.told(), f"trials: {by}", ""]
     for row in map_.rows[:ROWS]:
         wrapped = textwrap.wrap(_outcomes(map_, row), WIDTH, initial_indent="    ", subsequent_indent="    ")
         lines += [f"  {one_line(str(row), WIDTH)}", *wrapped[:2]]
@@ -38,6 +41,12 @@ def text(map_: Map, failures: Sequence[Any], commands: Mapping[str, str] | None 
     if more := len(failures) - FAILURES:
         lines += [f"… and {more} more"] if more > 0 else []
     return "\n".join([*lines, *_untried(map_)])
+
+
+def painted(text_: str) -> str:
+    """The text with colours for a terminal: what failed is red, what ended well is green."""
+    text_ = re.sub(r"\b\d+ [A-Z_]{4,}\b|(?m:^\d+\. \w+)", rf"{RED}\g<0>{PLAIN}", text_)
+    return re.sub(r"\b\d+ (correct|degraded)\b", rf"{GREEN}\g<0>{PLAIN}", text_)
 
 
 def _outcomes(map_: Map, row: Row) -> str:
@@ -78,11 +87,16 @@ def save(found: Any, path: Path, commands: Mapping[str, str] | None = None) -> N
     """
     from chaoslab.reports.formats import put
 
+    check_name(path)
     if path.suffix == ".json":
         put(json.dumps(found.map.data(), indent=2, ensure_ascii=False) + "\n", path)
-    elif path.suffix == ".html":
-        put(_page(found, commands or {}), path)
     else:
+        put(_page(found, commands or {}), path)
+
+
+def check_name(path: Path) -> None:
+    """Raises ValueError for a file that `save` cannot write."""
+    if path.suffix not in (".html", ".json"):
         raise ValueError(f"{path} should end in .html or .json")
 
 

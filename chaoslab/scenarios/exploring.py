@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base.identity import digest
-from chaoslab.execution.explore import TRIALS, AskedExplore, Failure, Found, fewer_turns, searched, shrunk_in
+from chaoslab.execution.explore import TRIALS, AskedExplore, Failure, Found, asking_less, searched, shrunk_in
 from chaoslab.execution.exploring import Session
 from chaoslab.execution.prove import opened_with, proof
 from chaoslab.execution.trial import Trial
@@ -185,6 +185,13 @@ def _order(failure: Failure) -> dict[int, list[str]]:
     return {moment: list(names) for moment, names in failure.variation.order or ()}
 
 
+def _asked(failure: Failure) -> tuple[str, str]:
+    """The key of a scenario for what is asked, and its value as JSON."""
+    if isinstance(failure.prompt, str):
+        return "prompt", json.dumps(failure.prompt, ensure_ascii=False)
+    return "turns", json.dumps(_turns(failure), ensure_ascii=False)
+
+
 def _turns(failure: Failure) -> list[Any]:
     """The turns of the shorter conversation, as a file has them."""
     own = [{"reply": dict(each.reply)} if each.reply else {"say": each.say} for each in failure.prompt.turns]
@@ -212,11 +219,12 @@ def command(scenario: Scenario, failure: Failure, *, changed: Sequence[str] = ()
         return ""
     faults = json.dumps([arguments_of(each) for each in failure.variation.injections], ensure_ascii=False)
     words = ["chaoslab", "test", scenario.file, "--trial", "1", "--set", f"faults={faults}"]
-    words += [word for each in changed for word in ("--set", each)]
+    own = {"faults", "order", "prompt" if failure.prompt is not None else ""}
+    words += [word for each in changed if each.partition("=")[0] not in own for word in ("--set", each)]
     if failure.variation.order:
         words += ["--set", f"order={json.dumps(_order(failure), ensure_ascii=False)}"]
     if failure.prompt is not None:
-        words += ["--set", f"turns={json.dumps(_turns(failure), ensure_ascii=False)}"]
+        words += ["--set", "{}={}".format(*_asked(failure))]
     words += ["--seed", str(failure.trial.seed)] if failure.trial.seed != scenario.spec.seed else []
     return shlex.join([*words, *(["-k", scenario.variant] if scenario.variant else [])])
 
@@ -321,7 +329,7 @@ def shrink(scenario: Scenario, number: int, *, seed: int | None = None) -> Failu
         with opened(replace(scenario, prompt=prompt), seed=seed) as made:
             yield made.session
 
-    return fewer_turns(found, scenario.prompt, again)
+    return asking_less(found, scenario.prompt, again)
 
 
 def again_of(folder: Path, trial: str) -> list[str]:
@@ -350,13 +358,16 @@ def again_of(folder: Path, trial: str) -> list[str]:
 def pytest_of(scenario: Scenario, failure: Failure, *, changed: Sequence[str] = ()) -> str:
     """A test for pytest that is red until the failure is mended, as text."""
     name = re.sub(r"[^a-z0-9]+", "_", causes.where(failure.variation).lower()).strip("_")[:70]
-    given = {key: value for key, _, value in (each.partition("=") for each in changed)}
+    given: dict[str, Any] = {key: value for key, _, value in (each.partition("=") for each in changed)}
     lines = ["import chaoslab as lab", "", "", f"def test_{name}():", "    faults = ["]
     lines += [f"        {arguments_of(each)!r}," for each in failure.faults]
     lines.append("    ]")
+    if failure.variation.order:
+        given["order"] = _order(failure)
+    if failure.prompt is not None:
+        key, value = _asked(failure)
+        given[key] = json.loads(value)
     more = "".join(f", {key}={value!r}" for key, value in given.items())
-    more += f", order={_order(failure)!r}" if failure.variation.order else ""
-    more += f", turns={_turns(failure)!r}" if failure.prompt is not None else ""
     lines.append(f"    scenario = lab.load_scenario({Path(scenario.file).as_posix()!r})")
     lines.append(f"    scenario = scenario.set(faults=faults, trials=1, seed={failure.trial.seed}{more})")
     return "\n".join([*lines, "    scenario.test()", ""])

@@ -10,8 +10,9 @@ from typing import Any
 
 from chaoslab.core.fault import load, trait
 from chaoslab.search import causes
+from chaoslab.search.strategies import ORDER
 from chaoslab.search.strategies.singles import of_timeout
-from chaoslab.search.variation import Known, Probe, Site, Tried, Variation, site_of
+from chaoslab.search.variation import LOST, Known, Probe, Site, Tried, Variation, site_of
 
 
 @dataclass(frozen=True)
@@ -99,10 +100,39 @@ class Map:
                 why = self.ended or "it was not reached"
                 found.append(Untried(str(row), probe.label, why, "a larger budget tries it" if self.ended else ""))
             elif tried.void:
-                found.append(Untried(str(row), probe.label, f"{tried.outcome}: {tried.why}"))
+                then = "facts=, effects= or says= would decide it" if tried.outcome == "unknown" else ""
+                found.append(Untried(str(row), probe.label, f"{tried.outcome}: {tried.why}", then))
+        found += self._behind
         for target, reasons in self.others.items():
             found += [Untried(target, fault, f"not applicable: {why}") for fault, why in reasons.items()]
         return found
+
+    @property
+    def _behind(self) -> Iterator[Untried]:
+        """The attempts that some trial made and no fault was tried at."""
+        seen = {row.site for row in self.rows}
+        for tried in self.known.tried.values():
+            for site in tried.sites if tried.variation.order is None else ():
+                if site in seen:
+                    continue
+                seen.add(site)
+                after = f"{site} (after {causes.where(tried.variation)})"
+                if tried.outcome in LOST:
+                    yield Untried(
+                        after, "every fault", f"it is made behind {tried.outcome}", "mend that, and explore again"
+                    )
+                elif self.ended:
+                    yield Untried(after, "every fault", self.ended, "a larger budget tries it")
+                else:
+                    yield Untried(
+                        after, "every fault", f"only {len(tried.variation.injections)} faults together bring it up"
+                    )
+
+    @property
+    def by_strategy(self) -> dict[str, int]:
+        """The trials of each strategy."""
+        counts = Counter(tried.by for tried in self.known.tried.values())
+        return {name: counts[name] for name in ORDER if counts[name]}
 
     @property
     def single_points(self) -> list[Site]:
@@ -143,6 +173,7 @@ class Map:
                 for row, probe, tried in self.cells
             ],
             "untried": [vars(each) for each in self.untried],
+            "tried_by": self.by_strategy,
         }  # fmt: skip
 
 

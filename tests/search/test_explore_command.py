@@ -158,7 +158,7 @@ def test_a_trial_that_does_not_end_in_real_time_is_one_that_hung(here: Path, cap
         (["none.chaos.yml"], "none.chaos.yml"),
         (["desk"], "desk is no scenario's file and no module:name of an agent"),
         (["desk:agent"], "desk:agent has to be asked something: give --prompt, or a scenario's file"),
-        (["shop.chaos.yml", "-n", "0"], "it should be 1 or more"),
+        (["shop.chaos.yml", "-n", "0"], "0 should be a whole number from 1 to 1000000"),
         (["shop.chaos.yml", "--tries", "lost_repl"], "tries has 'lost_repl': did you mean 'lost_reply'?"),
         (["shop.chaos.yml", "--by", "single"], "by has 'single': did you mean 'singles'?"),
         (["shop.chaos.yml", "-k", "other"], "no scenario of shop.chaos.yml has 'other' in its name"),
