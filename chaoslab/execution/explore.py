@@ -213,7 +213,7 @@ class _Explorer:
 
     def __init__(self, trials: Session, asked: AskedExplore, journal: Journal | None) -> None:
         self.trials, self._asked, self._journal = trials, asked, journal
-        self._began_s = system.monotonic()
+        self._began_s, self._before = system.monotonic(), trials.trials
         self.recalled = {each.variation.key: each for each in journal.recalled} if journal else {}
         (calm,) = self._run([Variation()], "calm")
         self.calm = calm
@@ -256,7 +256,7 @@ class _Explorer:
             ran.close()
 
     def _check_budget(self) -> None:
-        if self.trials.trials >= self._asked.trials:
+        if self.trials.trials - self._before >= self._asked.trials:
             raise _Ended(f"the budget of {self._asked.trials} trials was spent")
         most_s = self._asked.seconds
         if most_s is not None and system.monotonic() - self._began_s >= most_s:

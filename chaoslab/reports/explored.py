@@ -14,6 +14,8 @@ from chaoslab.reports.text import one_line
 from chaoslab.search.map import RANK, Map, Row
 
 WIDTH = 100
+ENDINGS = (".html", ".json")
+"""The files that a map is written as: a page, and data."""
 ROWS, FAILURES, UNTRIED = 10, 10, 5
 """The most calls, failures and untried cells that the terminal shows."""
 
@@ -87,17 +89,12 @@ def save(found: Any, path: Path, commands: Mapping[str, str] | None = None) -> N
     """
     from chaoslab.reports.formats import put
 
-    check_name(path)
+    if path.suffix not in ENDINGS:
+        raise ValueError(f"{path} should end in {' or '.join(ENDINGS)}")
     if path.suffix == ".json":
         put(json.dumps(found.map.data(), indent=2, ensure_ascii=False) + "\n", path)
     else:
         put(_page(found, commands or {}), path)
-
-
-def check_name(path: Path) -> None:
-    """Raises ValueError for a file that `save` cannot write."""
-    if path.suffix not in (".html", ".json"):
-        raise ValueError(f"{path} should end in .html or .json")
 
 
 def _page(found: Any, commands: Mapping[str, str]) -> str:

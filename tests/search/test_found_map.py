@@ -7,7 +7,7 @@ from dataclasses import replace
 from chaoslab.search import causes
 from chaoslab.search.map import Map, alike
 from chaoslab.search.variation import Known, Site, Tried, Variation
-from tests.search.search_parts import A, B, C, ERROR, PROBES, RESET, at, tried
+from tests.search.search_parts import ERROR, PROBES, RESET, A, B, C, at, tried
 
 LATER = Site("a", 1, 2)
 
@@ -33,8 +33,9 @@ def test_every_cell_that_was_not_tried_has_its_reason() -> None:
     untried = Map(found, {"c": {"cut_stream": "c has no stream"}}, ended="the budget of 2 trials was spent").untried
     assert [str(each) for each in untried] == [
         "rate_limit at a 1: the budget of 2 trials was spent; a larger budget tries it",
-        "exception at b 1: unknown: no twin",
+        "exception at b 1: unknown: no twin; facts=, effects= or says= would decide it",
         "rate_limit at b 1: the budget of 2 trials was spent; a larger budget tries it",
+        "every fault at c 1 (after exception at a 1): it is made behind failed; mend that, and explore again",
         "cut_stream at c: not applicable: c has no stream",
     ]
 

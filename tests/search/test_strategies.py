@@ -8,7 +8,7 @@ from chaoslab.core.plan import Injection
 from chaoslab.search import strategies
 from chaoslab.search.probes import applicable
 from chaoslab.search.variation import Made, Probe, Site, Tried, Variation, site_of
-from tests.search.search_parts import A, B, C, ERROR, RESET, at, places, searched, tried
+from tests.search.search_parts import ERROR, RESET, A, B, C, places, searched, tried
 
 LATER = Site("a", 1, 2)
 """A retry."""

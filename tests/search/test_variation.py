@@ -6,7 +6,7 @@ import json
 
 from chaoslab.core.inject import inject
 from chaoslab.search.variation import Made, Probe, Site, Tried, Variation
-from tests.search.search_parts import A, B, ERROR, RESET, at
+from tests.search.search_parts import ERROR, RESET, A, B, at
 
 
 def test_the_key_is_that_of_the_faults_whatever_their_order() -> None:
