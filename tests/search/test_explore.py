@@ -34,7 +34,7 @@ def twice_if_both_fail(prompt: str) -> str:  # noqa: ARG001
     for function in (a, b):
         try:
             function()
-        except Exception:  # any error of the tool
+        except Exception:  # noqa: BLE001 - any error of the tool
             failed += 1
     pay()
     if failed == 2:
@@ -46,7 +46,7 @@ def retrying(prompt: str) -> str:  # noqa: ARG001
     for _ in range(3):
         try:
             return pay()
-        except Exception:  # any error of the tool
+        except Exception:  # noqa: BLE001 - any error of the tool
             continue
     return "I could not pay."
 
@@ -66,7 +66,9 @@ def test_a_pair_that_pays_twice_is_found_and_told_by_its_cause() -> None:
     assert failed.cause.startswith("exception at pay 1: no answer")
     assert [each.outcome for each in found.trials] == ["correct", "correct", "correct", "failed", "harm"]
     assert harm.minimal
-    assert not found.untried or all(each.why.startswith("not applicable") for each in found.untried)
+    assert [str(each) for each in found.untried] == [
+        "every fault at pay 2 (after exception at a 1 and at b 1): it is made behind harm; mend that, and explore again"
+    ]
     again = lab.run(twice_if_both_fail, "go", tools=[pay], reads=[a, b], seed=1, faults=harm.faults)
     assert str(again.verdict.outcome) == "harm"
     assert again.verdict.harm == ("pay twice",)
@@ -178,7 +180,7 @@ def test_words_alone_are_no_failure_unless_they_count() -> None:
     def silent(prompt: str) -> str:  # noqa: ARG001
         try:
             a()
-        except Exception:  # any error of the tool
+        except Exception:  # noqa: BLE001 - any error of the tool
             return "Something went wrong, I could not look it up."
         return "All is well."
 
