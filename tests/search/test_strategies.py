@@ -98,6 +98,18 @@ def test_of_faults_that_lead_the_same_way_one_is_paired_and_those_that_changed_m
     assert pairs == [["b 1/1", "c 1/1"], ["a 1/1", "b 1/1"], ["a 1/1", "c 1/1"]]
 
 
+def test_all_that_was_survived_alone_is_tried_together_before_any_pair() -> None:
+    def came(variation: Variation) -> Tried:
+        return tried(variation, "failed" if places(variation) == ["b 1/1"] else "correct", sites=(A, B, C, LATER))
+
+    _, asked = searched(came, ["singles", "pairs"], {name: [ERROR] for name in "abc"})
+    assert [places(each) for each in asked if len(each.injections) > 2] == []  # two are left
+    _, asked = searched(tried, ["singles", "pairs"])
+    together = [places(each) for each in asked if len(each.injections) > 1]
+    assert together[0] == ["a 1/1", "b 1/1", "c 1/1"]
+    assert len(together) == 1 + 3
+
+
 def parallel(variation: Variation) -> Tried:
     return tried(variation, moments=() if variation.order is None else [("a", "b", "c"), ("x", "y")])
 
