@@ -67,7 +67,7 @@ def there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("there")
 def test_a_careless_agent_is_called_worse_as_soon_as_that_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    code = main(["compare", "paid_twice.chaos.yaml", "--fresh", "paid_twice:naive", "--json"])
+    code = main(["compare", "paid_twice.chaos.yaml", "--fresh", "paid_twice:naive", "--json", "-q"])
     found = json.loads(capsys.readouterr().out)
     assert (code, found["verdict"], found["better"]) == (1, "worse", 0)
     assert found["pairs"] < 40

@@ -28,7 +28,7 @@ def pay(amount: int) -> str:
 
 
 def asks_again(_: str) -> str:
-    for _ in range(2):
+    for _attempt in range(2):
         try:
             return pay(10)
         except OSError:
@@ -49,7 +49,7 @@ async def pays_async(amount: int) -> str:
 
 
 async def asks_again_async(_: str) -> str:
-    for _ in range(2):
+    for _attempt in range(2):
         try:
             return await pays_async(10)
         except OSError:
@@ -57,10 +57,9 @@ async def asks_again_async(_: str) -> str:
     return "I could not pay."
 
 
-def explored(agent: Any, tool: Any) -> lab.execution.explore.Found:  # type: ignore[name-defined]
-    return lab.explore(
-        agent, "go", tools=[tool], tries=["lost_reply", "redelivery", "timeout_before_effect"], by=["singles"]
-    )
+def explored(agent: Any, tool: Any) -> Found:
+    faults = ["lost_reply", "redelivery", "timeout_before_effect"]
+    return lab.explore(agent, "go", tools=[tool], tries=faults, by=["singles"])
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,7 @@ def there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("there")
 def test_the_command_says_which_mitigation_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["prove", "paid_twice.chaos.yaml", "--set", "fresh=paid_twice:naive", "-n", "45", "-q"]
+    words = ["prove", "paid_twice.chaos.yaml", "--set", "fresh=paid_twice:naive", "-n", "20", "-q"]
     assert main([*words, "--try", "key,backoff"]) == 0
     assert capsys.readouterr().out.endswith("closes failures and opens none: key\n")
     assert main([*words, "--try", "hope"]) == 2
