@@ -15,6 +15,7 @@ import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
+from chaoslab.execution.explore import Found
 from chaoslab.search import attribution
 from chaoslab.search.variation import Variation
 
