@@ -187,12 +187,13 @@ class Result:
 
 
 def run(
-    scenario: Scenario, *, trials: int | None = None, seed: int | None = None, jobs: int = 1, only: int | None = None,
-    logs: Path | None = None, again: Callable[[Ruling], str] | None = None, apart: bool = False,
+    scenario: Scenario, *, trials: int | None = None, seed: int | None = None, jobs: int = 1,
+    only: int | Sequence[int] | None = None, logs: Path | None = None,
+    again: Callable[[Ruling], str] | None = None, apart: bool = False,
 ) -> Iterator[Ruling]:  # fmt: skip
     """Runs the trials of a scenario, each when the iterator is advanced. `trials`, `seed`: in place of the scenario's
-    own. `only`: this trial alone, from 1. `again`: the command that runs a trial again, for the logs. `apart`: see
-    `numbered`.
+    own. `only`: this trial alone, or these, from 1. `again`: the command that runs a trial again, for the logs.
+    `apart`: see `numbered`.
 
     Raises:
         WorkerLost: the process that does a trial ended.
@@ -201,7 +202,8 @@ def run(
     """
     spec = scenario.spec
     count = spec.trials if trials is None else trials
-    numbers = range(count) if only is None else [only - 1]
+    wanted = [only] if isinstance(only, int) else only
+    numbers: Sequence[int] = range(count) if wanted is None else [number - 1 for number in wanted]
     rules = Rules(spec.accept, scenario.expect, scenario.by_turn, spec.count_words, bool(spec.operations))
     seed = spec.seed if seed is None else seed
     drawn = partial(scenario.drawn, seed) if scenario.spaces else None
