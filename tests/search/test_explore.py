@@ -13,6 +13,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.core.events import VariationTried
+from chaoslab.execution.explore import Found
 from chaoslab.record.history import History
 from chaoslab.search.variation import Tried
 
@@ -51,11 +52,11 @@ def retrying(prompt: str) -> str:  # noqa: ARG001
     return "I could not pay."
 
 
-def explored(agent: Callable[[str], Any] = twice_if_both_fail, **more: Any) -> lab.Found:
+def explored(agent: Callable[[str], Any] = twice_if_both_fail, **more: Any) -> Found:
     return lab.explore(agent, "go", **{"tools": [pay], "reads": [a, b], "seed": 1, "tries": ["exception"], **more})
 
 
-def data(found: lab.Found) -> str:
+def data(found: Found) -> str:
     return json.dumps([each.to_json() for each in found.trials])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from chaoslab.core.plan import Injection
@@ -26,17 +28,13 @@ def test_a_delay_is_tried_on_both_sides_of_the_timeout_that_another_fault_showed
         found = tried(variation, sites=(A, B))
         late = [each for each in variation.injections if each.choices[0].fault == "exception"]
         made = (Made(A, "timed_out", given_up_s=4.0), Made(B)) if late and site_of(late[0]) == A else found.made
-        return Tried(**{**vars_of(found), "made": made})
+        return replace(found, made=made)
 
     _, asked = searched(came, ["singles"], {"a": [Probe("delay"), ERROR], "b": [Probe("delay")]})
     delays = [each.injections[0] for each in asked if each.injections[0].choices[0].fault == "delay"]
     assert [(each.targets[0], dict(each.choices[0].params)) for each in delays] == [
         ("a", {"mean_s": 2.0}), ("a", {"mean_s": 6.0}), ("b", {}),
     ]  # fmt: skip
-
-
-def vars_of(found: Tried) -> dict[str, object]:
-    return {name: getattr(found, name) for name in Tried.__dataclass_fields__}
 
 
 def retrying(variation: Variation) -> Tried:

@@ -3,8 +3,8 @@
 A pair can only find something new if the second call is still made under the first fault. Pairs of faults that were
 survived alone come first, then those of which one alone gave a wrong answer and did no harm. Faults that lead a trial
 along the same way at one call are alike: one stands for all. Before all pairs, the faults that were survived alone are
-tried together, one at each call: if that fails in a new way, it is shrunk to the few that it takes, in fewer trials than
-there are pairs. Pairs whose faults alone changed most come first.
+tried together, one at each call: if that fails in a new way, it is shrunk to the few that it takes, in fewer trials
+than there are pairs. Pairs whose faults alone changed most come first.
 """
 
 from __future__ import annotations
