@@ -38,7 +38,7 @@ RERUNS = 500
 
 @dataclass(frozen=True)
 class Progress:
-    """How far an exploration is. `strategy`: the one at work. `possible`: the trials known to be possible so far."""
+    """The progress of an exploration. `strategy`: the one at work. `possible`: the trials known to be possible so far."""
 
     strategy: str
     tried: int
@@ -127,7 +127,7 @@ class AskedExplore(Asked):
 
 @dataclass
 class Found:
-    """What an exploration found.
+    """The findings of an exploration.
 
     `failures`: the distinct ones, worst first. `map`: each call with each fault. `trials`: all that were tried, as
     data. `ended`: why it ended before all was tried; empty if it did not. `seconds`: of real time.
@@ -238,7 +238,7 @@ class _Explorer:
                     self._tell(name)
 
     def _run(self, variations: list[Variation], by: str) -> Iterator[Tried]:
-        """What came of these, in order; those that an earlier exploration tried are not run again."""
+        """The results of these, in order; those that an earlier exploration tried are not run again."""
         todo = [each for each in variations if each.key not in self.recalled]
         ran = self.trials.tried(todo, by)
         try:
@@ -358,7 +358,7 @@ def shrink_to(
 
 
 def _driven(search: Generator[Variation, bool, T], holds: Callable[[Variation], bool]) -> T:
-    """What a search returns whose questions are answered by `holds`."""
+    """The result of a search whose questions are answered by `holds`."""
     try:
         variation = next(search)
         while True:

@@ -61,7 +61,7 @@ class VariedRun:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a search breaks. `targets`: what faults can hit. `check` raises ValueError or LookupError for an injection
+    """The subject of a search. `targets`: what faults can hit. `check` raises ValueError or LookupError for an injection
     that cannot hit there. `trial_of`: the trial of a result, with its plan. `agent`: the object, for a digest of its
     code."""
 
@@ -97,7 +97,7 @@ class Session:
             yield self.read(variation, trial, by), trial
 
     def read(self, variation: Variation, trial: Trial, by: str) -> Tried:
-        """What came of a trial."""
+        """The result of a trial."""
         verdict, history = trial.verdict, trial.history
         why = self._fails(trial)
         effects = [event.effect for _, event in history.of(events.Effect)]

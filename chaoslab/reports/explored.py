@@ -21,7 +21,7 @@ ROWS, FAILURES, UNTRIED = 10, 10, 5
 
 
 def told(found: Any, commands: Mapping[str, str]) -> str:
-    """What an exploration found, for the terminal. `commands`: what runs a failure again, by its cause."""
+    """The findings of an exploration, for the terminal. `commands`: what runs a failure again, by its cause."""
     return text(found.map, found.failures, commands)
 
 
@@ -68,7 +68,7 @@ def _outcomes(map_: Map, row: Row) -> str:
 
 
 def _untried(map_: Map) -> list[str]:
-    """Why cells were not tried, those with one reason counted."""
+    """The reasons that cells were not tried, those with one reason counted."""
     found = map_.untried
     apply = [each for each in found if not each.why.startswith("not applicable")]
     lines = [f"not tried, or nothing can be said: {len(apply)} cells"] if apply else ["every applicable cell was tried"]

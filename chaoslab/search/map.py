@@ -1,4 +1,4 @@
-"""What an exploration found: the map of calls and faults, the failures, and what was not tried."""
+"""The findings of an exploration: the map of calls and faults, the failures, and what was not tried."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Map:
 
     known: Known
     others: Mapping[str, Mapping[str, str]]
-    """Why a fault does not apply, by target and fault."""
+    """The reason that a fault does not apply, by target and fault."""
     ended: str = ""
-    """Why the search ended before all was tried; empty if it did not."""
+    """The reason that the search ended before all was tried; empty if it did not."""
 
     @cached_property
     def rows(self) -> list[Row]:

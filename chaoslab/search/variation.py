@@ -64,8 +64,8 @@ class Probe:
 
 @dataclass(frozen=True)
 class Variation:
-    """What differs from the trial without faults. `order`: None leaves the calls in the order of asking and notes
-    nothing; () does too, and notes the moments at which several calls were made."""
+    """The difference of a trial from the one without faults. `order`: None leaves the calls in the order of asking and
+    notes nothing; () does too, and notes the moments at which several calls were made."""
 
     injections: tuple[Injection, ...] = ()
     order: Order | None = None
@@ -157,7 +157,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of one variation.
+    """The result of one variation.
 
     `by`: the strategy that asked for it. `outcome`: its name. `failed`: it counts as a failure. `why`: the reason in
     one line; `kind`: the same for trials that failed alike. `met`: the names of the injections that were witnessed.
@@ -233,7 +233,7 @@ class Known:
                 self._given_up.setdefault(made.site.target, made.given_up_s)
 
     def of(self, variation: Variation) -> Tried | None:
-        """What came of it; None if it was not tried."""
+        """Its result; None if it was not tried."""
         return self.tried.get(variation.key)
 
     def timeout_s(self, target: str) -> float | None:

@@ -38,7 +38,7 @@ def tried(
 def searched(
     came: Came, by: Sequence[str], probes: Mapping[str, Sequence[Probe]] = PROBES, *, seed: int = 1
 ) -> tuple[Known, list[Variation]]:
-    """What is known after these strategies, and what they asked for, in order."""
+    """The knowledge after these strategies, and what they asked for, in order."""
     known, asked = Known(came(Variation()), probes, seed=seed), list[Variation]()
     for name in by:
         for batch in strategies.load(name)(known):

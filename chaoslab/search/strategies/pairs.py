@@ -29,7 +29,7 @@ class _One:
     injection: Injection
     site: Site
     weight: float
-    """How much it changed, from 0."""
+    """The size of what it changed, from 0."""
 
 
 def batches(known: Known) -> Iterator[list[Variation]]:
