@@ -38,7 +38,7 @@ RERUNS = 500
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of an exploration. `strategy`: the one at work. `possible`: the trials known to be possible so far."""
+    """The progress of an exploration. `strategy`: the one at work. `possible`: the trials known so far."""
 
     strategy: str
     tried: int

@@ -61,8 +61,8 @@ class VariedRun:
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a search. `targets`: what faults can hit. `check` raises ValueError or LookupError for an injection
-    that cannot hit there. `trial_of`: the trial of a result, with its plan. `agent`: the object, for a digest of its
+    """The subject of a search. `targets`: what faults can hit. `check` raises ValueError or LookupError for an
+    injection that cannot hit there. `trial_of`: the trial of a result, with its plan. `agent`: the object, for a digest of its
     code."""
 
     run: Redrawn[Any]

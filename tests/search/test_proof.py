@@ -1,4 +1,4 @@
-"""The failures that a change, or a mitigation around an agent's functions, closes and opens; and the fault that decided."""
+"""The failures that a change, or a mitigation around an agent's functions, closes and opens; the decisive fault."""
 
 from __future__ import annotations
 
