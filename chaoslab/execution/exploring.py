@@ -62,8 +62,8 @@ class VariedRun:
 @dataclass(frozen=True)
 class Subject:
     """The subject of a search. `targets`: what faults can hit. `check` raises ValueError or LookupError for an
-    injection that cannot hit there. `trial_of`: the trial of a result, with its plan. `agent`: the object, for a digest of its
-    code."""
+    injection that cannot hit there. `trial_of`: the trial of a result, with its plan. `agent`: the object, for a
+    digest of its code."""
 
     run: Redrawn[Any]
     targets: Sequence[str]

@@ -76,7 +76,7 @@ class Variation:
         names = [_NUMBER.sub("", each.name) for each in self.injections]
         own = list(self.injections)
         nth = Counter[str]()
-        for n in sorted(range(len(own)), key=lambda n: canonical(_plain(own[n], named=False))):
+        for n in sorted(range(len(own)), key=lambda n: _place(own[n])):
             nth[names[n]] += 1
             name = names[n] if nth[names[n]] == 1 else f"{names[n]} ({nth[names[n]]})"
             own[n] = own[n] if name == own[n].name else replace(own[n], name=name)
@@ -128,6 +128,11 @@ class Variation:
             ),
             None if order is None else tuple((moment, tuple(names)) for moment, names in order),
         )
+
+
+def _place(injection: Injection) -> tuple[Any, ...]:
+    whole = canonical(_plain(injection, named=False))
+    return injection.targets, injection.calls, len(injection.triggers), whole
 
 
 def _plain(injection: Injection, *, named: bool = True) -> dict[str, Any]:
