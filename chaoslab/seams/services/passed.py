@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from chaoslab.base.jsonable import LOOKED_AT, WIDEST, line_of
-from chaoslab.base.secrets import plain
+from chaoslab.base.jsonable import line_of
+from chaoslab.base.secrets import SEARCHED_MAX, plain
 from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.record.log import Telling
@@ -34,7 +34,7 @@ class PassedAttempt(ServiceAttempt):
     via, sent, reply, waited_s, acted = "service", None, None, None, False
     _stopped, _broken_by, _packed = False, None, True
     _reads_all = False
-    reads = WIDEST * (LOOKED_AT * REPLY_MAX + 1)  # as much as `line_of` does
+    reads = SEARCHED_MAX
 
     def __init__(
         self,
@@ -84,7 +84,8 @@ class PassedAttempt(ServiceAttempt):
         if answer is None or not well or self._packed or self.message is not None:
             super().ended(seen)
             return
-        status, _, body = answer
+        status, fields, body = answer
+        self._hide(fields, body)
         self.over = True
         self.asked.end()
         del self.seam.open[id(self)]
@@ -153,7 +154,7 @@ def asked(
     if seam.book is None:
         return None
     wanted = Wanted(request, seam.model(name, request))
-    seam.book.hide(request.secrets)
+    seam.book.hide(request.secrets(body=wanted.long))
     if tell is not None and wanted.host is None and seam.never_hits(name):
         return passed(seam, seam.book, name, request, tell, wanted)
     if seam.aside(name, wanted):

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import Request
 from chaoslab.base.jsonable import line, line_of
-from chaoslab.base.secrets import of_headers
+from chaoslab.base.secrets import of_body, of_headers
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import ActiveFault, at_once
@@ -583,6 +583,8 @@ class ServiceAttempt(Attempt):
         if duration_s is None:
             duration_s = self.seam.clock.monotonic() - self.began_s
         status = reply.status if reply is not None else None
+        if reply is not None:
+            self._hide(reply.fields, reply.body)
         if error not in (events.CANCELLED, events.OPEN):
             self.judged(
                 Observation(
@@ -624,6 +626,12 @@ class ServiceAttempt(Attempt):
         )
         if self.chat is not None:
             self._heard(self.chat, heard, ok=ok)
+
+    def _hide(self, fields: Iterable[tuple[str, str]], body: bytes) -> None:
+        """Takes the credentials in a reply that the log cuts."""
+        if len(body) > REPLY_MAX:
+            kind = next((value for name, value in fields if name.lower() == "content-type"), "")
+            self.book.hide(of_body(kind, body))
 
     def _heard(self, chat: ModelRequest, heard: Heard | None, *, ok: bool) -> None:
         """Counts a model's answer; of one that broke off, what was used is paid too."""

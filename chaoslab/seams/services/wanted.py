@@ -17,6 +17,8 @@ from chaoslab.seams.services.model import ModelHost
 _NOTHING: dict[str, Any] = {}
 _NOTHING_WANTED = canonical(["", _NOTHING])
 """The intent of a request without a query and a body."""
+_TEXT = {"body"}
+"""The fields of the meaning of a body that is one text, whose digest stands in what is noted of it."""
 _spelt, _quoted = json.JSONEncoder(ensure_ascii=False).encode, json.encoder.encode_basestring
 
 
@@ -34,18 +36,21 @@ class Wanted:
         self.message: Message | None = found
         if found is not None:
             self.tool, self.value = found.tool, found.arguments
+        self.long = len(request.body) > TEXT_MAX
+        """True if a log may show a part of the body alone."""
         try:
             self.intent = (
                 canonical([request.target, self.value]) if found is not None
-                else _NOTHING_WANTED if empty else request.intent(self.value)
+                else _NOTHING_WANTED if empty
+                else canonical([request.query, self.arguments]) if self.long and self.value.keys() == _TEXT
+                else request.intent(self.value)
             )  # fmt: skip
         except RecursionError:
             self.intent = request.intent({})
-        self._long = len(request.body) > TEXT_MAX
 
     def noted(self, value: Any) -> Any:
         """Arguments, or the content of an effect, as a log keeps them."""
-        return kept(to_jsonable(value)) if self._long else to_jsonable(value)
+        return kept(to_jsonable(value)) if self.long else to_jsonable(value)
 
     @once
     def arguments(self) -> Any:
