@@ -39,7 +39,7 @@ from chaoslab.record.trial_log import Later, TrialLog
 from chaoslab.reports.folder import read
 from chaoslab.reports.gate import Gate, rule
 from chaoslab.seams.gateway.controls import PATH, Bounds, Controls
-from chaoslab.seams.gateway.routes import Route, check_reached, is_host, of_host
+from chaoslab.seams.gateway.routes import Route, check_reached, is_host, is_near, of_host
 from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.services.seam import ServiceSeam
 
@@ -341,7 +341,7 @@ def check_loop(environment: Mapping[str, str], *ports: int | None) -> None:
     for name in PROXIES:
         value = environment.get(name, "")
         parts = urlsplit(value if "://" in value else f"http://{value}")
-        if value and parts.hostname in ("127.0.0.1", "localhost", "::1") and parts.port and parts.port in ports:
+        if value and is_near(parts.hostname or "") and parts.port and parts.port in ports:
             raise ValueError(f"{name} leads to port {parts.port}, the gateway's own: a loop; unset it for the gateway")
 
 

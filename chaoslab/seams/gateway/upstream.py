@@ -100,6 +100,11 @@ class Upstream:
         self._protocol: _Protocol | None = None
         self._pump: asyncio.Task[None] | None = None
 
+    @property
+    def may_lead_back(self) -> bool:
+        """True if another gateway may be at the other end."""
+        return self.route.near or bool(self._proxy.hostname)
+
     async def ask(
         self, method: str, target: str, fields: Fields, body: bytes, rest: Take | None, *, length: int
     ) -> Answered:
