@@ -166,7 +166,7 @@ class Proxy:
         if not proxy.hostname:
             return await asyncio.open_connection(asked.host, asked.port)
         reader, writer = await asyncio.open_connection(proxy.hostname, proxy.port or PORTS["http"])
-        fields = [("Host", asked.name), self._gateway.hop(hops), *credentials(proxy)]
+        fields = [("Host", asked.name), *credentials(proxy), self._gateway.hop(hops)]
         try:
             writer.write(spelt(f"CONNECT {asked.name} HTTP/1.1", fields))
             status = (await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1].decode("latin-1")
