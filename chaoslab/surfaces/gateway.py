@@ -416,7 +416,7 @@ def judged(book: LiveLog, started: events.PromptStarted, gate: Gate, code: int, 
     history = read(book.run.name, logs=logs)
     verdict = judge(history, book.key)
     remedy = "" if started.stated or verdict.outcome is not Outcome.UNKNOWN else ": --effects and --fact state it"
-    print(f"chaoslab: {verdict.outcome} – {verdict.why}{remedy} ({book.run.folder})", file=sys.stderr, flush=True)
+    print(f"chaoslab: {verdict.name} – {verdict.why}{remedy} ({book.run.folder})", file=sys.stderr, flush=True)
     ruling = ruled(history, gate, {book.key: verdict}, judgeable=started.stated)
     return code if ruling == PROVES_NOTHING and code else ruling or code
 

@@ -24,7 +24,7 @@ from chaoslab.seams.gateway.rewriting import Rewriting
 from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route, of_host, proxy_for
 from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.gateway.trust import VARIABLES, Trust
-from chaoslab.seams.gateway.upstream import Said, credentials, why
+from chaoslab.seams.gateway.upstream import Said, credentials, in_words, why
 from chaoslab.wire.http1 import HEAD_MAX, PART_MAX, spelt
 
 _MADE = b"HTTP/1.1 200 Connection established\r\n\r\n"
@@ -257,7 +257,7 @@ def _turned_down(error: Exception) -> str:
     said = getattr(error, "reason", None) or ""
     turned = any(alert in said for alert in _DISTRUST)
     if not turned and not isinstance(error, ConnectionError | ssl.SSLEOFError):
-        return (said or str(error)).lower().replace("_", " ")
+        return in_words(error)
     how = "it does not believe" if turned else "it closed the connection in the handshake, as if it did not believe"
     return (
         f"{how} in the authority made for this run. It should read one of {', '.join(VARIABLES)}; one that pins its "

@@ -249,7 +249,7 @@ class Upstream:
     def _broken(self, error: BaseException) -> Broken:
         said = f"the upstream {self.route.name} ({self.route.url})"
         if isinstance(error, ssl.SSLError):
-            return Broken(502, f"{said} refuses TLS: {getattr(error, 'verify_message', None) or error.reason}")
+            return Broken(502, f"{said} refuses TLS: {getattr(error, 'verify_message', None) or in_words(error)}")
         if isinstance(error, asyncio.TimeoutError):
             return Broken(504, f"{said} did not answer within {self._timeout_s:g} s")
         if isinstance(error, http_exceptions.HttpProcessingError):
@@ -265,6 +265,11 @@ class Upstream:
         if self._pump is not None:
             self._pump.cancel()
             self._pump = None
+
+
+def in_words(error: Exception) -> str:
+    """The reason that OpenSSL gives, as in "wrong version number"."""
+    return (getattr(error, "reason", None) or str(error)).lower().replace("_", " ")
 
 
 def why(error: BaseException) -> str:
