@@ -70,10 +70,6 @@ class LiveLog(TrialLog):
     def hide(self, secrets: Iterable[str]) -> None:
         self.log.hide(secrets)
 
-    def tell(self, texts: Sequence[str]) -> None:
-        """Writes events down, each as the text of `Log.masked`."""
-        self.log.write_all(texts, trial=self.key)
-
 
 @dataclass(frozen=True)
 class Running:
@@ -268,7 +264,7 @@ def gateway(
         tempfile.TemporaryDirectory(prefix="chaoslab-") if proxy is not None else nullcontext("") as folder,
         live(plan, logs=logs, settings=settings, prompt=started, secrets=secrets) as book,
     ):
-        shared.tell, shared.environment, shared.warn = book.tell, inherited(), partial(_warned, book)
+        shared.environment, shared.warn = inherited(), partial(_warned, book)
         seam.begin(book, TrialMemory(plan, book.key))
         shared.controls = Controls(seam, shared.warn, stop, bounds or Bounds())
         told = {}

@@ -14,9 +14,9 @@ from chaoslab.base.terminal import clean
 from chaoslab.seams.gateway.controls import Controls
 from chaoslab.seams.gateway.requests import HOP
 from chaoslab.seams.gateway.routes import Route
+from chaoslab.seams.services.aside import asked, unread
 from chaoslab.seams.services.line import Line, Seen
 from chaoslab.seams.services.messages import HttpRequest
-from chaoslab.seams.services.passed import Tell, asked, unread
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ SAID_MAX = 200
 @dataclass
 class Gateway:
     """The parts that all connections share: routes by name, and the seam. `lock` is held where attempts are numbered
-    and noted. `timeout_s` bounds each silence of a service. `tell` writes events down; without it, an attempt that no
-    fault can hit is noted as all others are."""
+    and noted. `timeout_s` bounds each silence of a service."""
 
     routes: Mapping[str, Route]
     seam: ServiceSeam
@@ -41,7 +40,6 @@ class Gateway:
     """The address of all routes, as in "http://127.0.0.1:8888"."""
     addresses: dict[str, str] = field(default_factory=dict)
     """The addresses of routes that have a port of their own."""
-    tell: Tell | None = None
     under_way: dict[int, ServiceAttempt] = field(default_factory=dict)
     """The exchanges that are not over, by the attempt's id."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -113,7 +111,7 @@ class Gateway:
         with self.lock:
             if name not in self.routes:
                 return unread(self.seam, name, request)
-            return asked(self.seam, name, request, line, self.tell)
+            return asked(self.seam, name, request, line)
 
     def ended(self, attempt: ServiceAttempt, seen: Seen) -> None:
         """Takes the end of an exchange on its client's side."""

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import Request
 from chaoslab.base.jsonable import line, line_of
-from chaoslab.base.secrets import of_body, of_headers
+from chaoslab.base.secrets import SEARCHED_MAX, of_body, of_headers
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import ActiveFault, at_once
@@ -154,13 +154,6 @@ class ServiceSeam:
     def model(self, name: str, request: HttpRequest) -> ModelHost | None:
         """The model that a request is for; None if it is for another service."""
         return self.models.get(name) or (self.told_model(request) if request.method == "POST" else None)
-
-    def never_hits(self, name: str) -> bool:
-        """True if nothing in the plan can hit a request to the service, and nothing else is noted of one than that it
-        was made and what came of it."""
-        if name in self.models or self.plan.looks_back:
-            return False
-        return not self.plan.candidates(name)
 
     def lists_tools(self, name: str, body: bytes) -> None:
         """Takes a service's list of its tools in MCP."""
@@ -308,6 +301,9 @@ class ServiceAttempt(Attempt):
         if not started:
             return
         status, fields = started[0]
+        plainly = not (self.chat or self.message or self.seam.plan.looks_back) and status < "4"
+        if plainly and not any(name.lower() == "content-encoding" for name, _ in fields):
+            self.reads = SEARCHED_MAX  # nobody wants to know more of it
         self._note_effects(int(status[:3]), fields, self.request, self.value, part)
         if self.seam.refusals.will_refuse(self.name):
             started[0] = status, [*fields, ("Connection", "close")]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import TEXT_MAX, kept, to_jsonable
-from chaoslab.base.secrets import plain
 from chaoslab.base.values import once
 from chaoslab.seams.protocols import message_of
 from chaoslab.seams.protocols.message import Message
@@ -19,7 +17,6 @@ _NOTHING_WANTED = canonical(["", _NOTHING])
 """The intent of a request without a query and a body."""
 _TEXT = {"body"}
 """The fields of the meaning of a body that is one text, whose digest stands in what is noted of it."""
-_spelt, _quoted = json.JSONEncoder(ensure_ascii=False).encode, json.encoder.encode_basestring
 
 
 class Wanted:
@@ -56,14 +53,3 @@ class Wanted:
     def arguments(self) -> Any:
         """The arguments as a log keeps them."""
         return self.noted(self.value)
-
-    @once
-    def unmasked(self) -> bool:
-        """True if nothing in the tool and the arguments looks like a credential."""
-        return plain((self.tool, self.arguments))
-
-    @once
-    def shown(self) -> str:
-        """The tool and the arguments as the end of an event's text."""
-        shown = "{}" if self.value is _NOTHING else _spelt(self.arguments)
-        return f'"tool": {_quoted(self.tool)}, "arguments": {shown}}}'
