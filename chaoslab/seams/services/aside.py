@@ -24,6 +24,10 @@ class AsideAttempt(ServiceAttempt):
         seam.open[id(self)] = self
 
     @property
+    def shown(self) -> str:
+        return self.tool
+
+    @property
     def may_act(self) -> bool:
         return False
 

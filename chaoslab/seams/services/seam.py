@@ -128,10 +128,7 @@ class ServiceSeam:
     def silent(self) -> list[str]:
         """Lines about the requests that have no answer yet."""
         last = [each for each in self.lapsed if each.asked.attempts == each.call.attempt]
-        return [
-            f"{each.name} has not answered {each.tool} ({each.call.request}.{each.call.attempt})"
-            for each in (*last, *self.open.values())
-        ]
+        return [f"{each.name} has not answered {each.shown}" for each in (*last, *self.open.values())]
 
     def aside(self, name: str, wanted: Wanted) -> bool:
         """True if a request only keeps up a session, or asks for a list of tools that no fault is aimed at. It is
@@ -540,6 +537,11 @@ class ServiceAttempt(Attempt):
         self._finish(
             error, deadline_s, reply, seen.bytes, whole=whole, duration_s=duration_s, streamed=seen.streamed
         )  # fmt: skip
+
+    @property
+    def shown(self) -> str:
+        """The request with its number, as in "GET /orders (1.2)"."""
+        return f"{self.tool} ({self.call.request}.{self.call.attempt})"
 
     @property
     def may_act(self) -> bool:
