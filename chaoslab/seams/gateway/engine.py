@@ -27,7 +27,7 @@ from chaoslab.seams.gateway.requests import HOP, refusal, split
 from chaoslab.seams.gateway.rewriting import Rewriting
 from chaoslab.seams.gateway.routes import Route, proxy_for, unknown
 from chaoslab.seams.gateway.shared import Gateway
-from chaoslab.seams.gateway.upstream import FIELDS_MAX, Answered, Broken, Said, Switched, Take, Upstream
+from chaoslab.seams.gateway.upstream import FIELDS_MAX, Answered, Broken, Said, Switched, Take, Upstream, first_line
 from chaoslab.seams.services.messages import Fields, HttpRequest
 from chaoslab.seams.services.seam import ServiceAttempt
 from chaoslab.seams.services.seam import Take as Taking
@@ -122,7 +122,7 @@ class Connection(RequestHandler):
             self.log_exception("the gateway failed", exc_info=exc)
             self.force_close()
         else:
-            self.say(status, f"this is no HTTP/1.1: {message.strip().splitlines()[0].rstrip(':')}")
+            self.say(status, f"this is no HTTP/1.1: {first_line(message)}")
         return Sent(keep_alive=False)  # type: ignore[return-value]  # it has all that is asked of one
 
     def say(self, status: int, words: str | dict[str, Any]) -> Sent:
@@ -154,7 +154,7 @@ class Server(web.Server):
             return await self._answered(request, line)
         except (OSError, RequestPayloadError) as error:
             if isinstance(error, RequestPayloadError) and line.transport is not None:
-                return line.say(400, f"this is no HTTP/1.1: {str(error).strip().splitlines()[0].rstrip(':')}")
+                return line.say(400, f"this is no HTTP/1.1: {first_line(str(error))}")
         except Through:  # the log is lost: whoever reads it is told
             pass
         line.force_close()

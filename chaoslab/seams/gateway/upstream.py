@@ -253,7 +253,7 @@ class Upstream:
         if isinstance(error, asyncio.TimeoutError):
             return Broken(504, f"{said} did not answer within {self._timeout_s:g} s")
         if isinstance(error, http_exceptions.HttpProcessingError):
-            return Broken(502, f"{said} does not speak HTTP/1.1: {error.message.splitlines()[0]}")
+            return Broken(502, f"{said} does not speak HTTP/1.1: {first_line(error.message)}")
         if isinstance(error, socket.gaierror):
             return Broken(502, f"{said} is not found: {error.strerror}")
         return Broken(502, f"{said} gave no answer: {why(error)}")
@@ -265,6 +265,11 @@ class Upstream:
         if self._pump is not None:
             self._pump.cancel()
             self._pump = None
+
+
+def first_line(words: str) -> str:
+    """What the reader of HTTP says of a head or a body, without the excerpt that follows it."""
+    return words.strip().splitlines()[0].rstrip(":")
 
 
 def in_words(error: Exception) -> str:
