@@ -29,6 +29,7 @@ class Wanted:
         self.tool = f"{request.method} {request.path}"
         empty = not request.body and "?" not in request.target
         self.value: Any = _NOTHING if empty else request.meaning()
+        text = not empty and self.value.keys() == _TEXT and isinstance(self.value["body"], str)
         found = None if host is not None else message_of(self.value, request.headers, body=bool(request.body))
         self.message: Message | None = found
         if found is not None:
@@ -39,7 +40,7 @@ class Wanted:
             self.intent = (
                 canonical([request.target, self.value]) if found is not None
                 else _NOTHING_WANTED if empty
-                else canonical([request.query, self.arguments]) if self.long and self.value.keys() == _TEXT
+                else canonical([request.query, self.arguments]) if self.long and text
                 else request.intent(self.value)
             )  # fmt: skip
         except RecursionError:
