@@ -268,7 +268,7 @@ class Upstream:
 
 
 def first_line(words: str) -> str:
-    """What the reader of HTTP says of a head or a body, without the excerpt that follows it."""
+    """The first line of what is wrong with a head or a body, without the excerpt that follows it."""
     return words.strip().splitlines()[0].rstrip(":")
 
 
