@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -44,25 +43,12 @@ def run_of(logs: Path, *, priced: bool = True, unstated: bool = False, world: st
     told = RulingsFile(run.folder, "by command", [], 2)
     cost = 0.01 if priced else None
     with run.log("info") as info:
-        began: dict[str, Any] = {
-            "seed": 1,
-            "settings": {},
-            "plan": {},
-            "now": "2026-06-01T09:00:00Z",
-            "model": "m",
-            "world": world,
-        }
-        info.write(RunStarted(**began, prompts=2))
+        now = "2026-06-01T09:00:00Z"
+        info.write(RunStarted(seed=1, settings={}, plan={}, prompts=2, now=now, model="m", world=world))
         for trial in ("p1.r1", "p1.r2"):
             info.write(PromptStarted(prompt_index=1, prompt="x"), trial=trial)
-            used: dict[str, Any] = {
-                "model": "m",
-                "request": 1,
-                "prompt_tokens": 400,
-                "completion_tokens": 100,
-                "cost_usd": cost,
-            }
-            info.write(UsageUnstated(**used) if unstated else Usage(**used), trial=trial)
+            kind = UsageUnstated if unstated else Usage
+            info.write(kind(model="m", request=1, prompt_tokens=400, completion_tokens=100, cost_usd=cost), trial=trial)
             info.write(
                 PromptFinished(prompt_index=1, prompt="x", status="ok", answer="y", attempts=1, duration_s=3.0),
                 trial=trial,
