@@ -36,7 +36,7 @@ def nearness(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
     rest."""
     first, second = ("\n".join(map(str, each.get("messages") or ())) for each in (one, other))
     rest = {*one, *other} - {"messages", "earlier"}
-    alike = sum(key in one and key in other and one[key] == other[key] for key in rest) / max(1, len(rest))
+    alike: float = sum(key in one and key in other and one[key] == other[key] for key in rest) / max(1, len(rest))
     before = 1.5 if one.get("earlier") == other.get("earlier") else 0.0
     return before + float(SequenceMatcher(None, first, second).ratio()) + alike / 2
 

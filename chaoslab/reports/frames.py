@@ -13,6 +13,7 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base import extras
+from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import (
     CallFinished,
     CallStarted,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from chaoslab.reports.report import Report
 
@@ -207,6 +209,23 @@ class Frames:
         """One row an objective of a run: nines, error budget and burn rate, with the run's MTTR; none of a run of which
         nothing could be judged."""
         return self._frame("reliability", _reliability)
+
+    def chart(self, name: str) -> Figure:
+        """One of the charts that `charts.py` draws, as a matplotlib figure: `lab.load("latest").chart("mttr")`; of
+        several runs, one that lays them over each other, such as "pass_rate_vs_level".
+
+        Raises:
+            LookupError: there is no such chart. Incomplete: matplotlib is not installed.
+        """
+        extras.check("a chart", "charts")
+        from chaoslab.reports.charts import draw, names, overlay
+
+        reports = [RunReport.of(history) for history in self.runs]
+        figures = overlay(reports) if self.more else draw(reports[0], only=name)
+        if name not in figures:
+            known = figures if self.more else names()
+            raise LookupError(f"there is no chart '{name!s:.60}' of this: {did_you_mean(str(name), known)}")
+        return figures[name]
 
     def report(self) -> Report:
         """The report on the run, with its figures as values and `save("report.html")`.
