@@ -13,7 +13,7 @@ from chaoslab.reports.contents.parts import NONE, told
 from chaoslab.reports.formats import put
 from chaoslab.reports.formats.html import FILE, page
 from chaoslab.reports.page import count
-from chaoslab.reports.runs import RunLine, listed
+from chaoslab.reports.runs import REVISION, RunLine, listed
 from chaoslab.reports.svg import trend
 from chaoslab.reports.trials import counted
 
@@ -51,7 +51,8 @@ def _points(runs: Sequence[RunLine]) -> list[trend.Point]:
 
 def _row(run: RunLine) -> dict[str, Any]:
     figures = (
-        run.seed, f"{run.level:g}" if run.level is not None else None, told(run.well) if run.well else None,
+        line(run.revision, REVISION) or None, run.seed,
+        f"{run.level:g}" if run.level is not None else None, told(run.well) if run.well else None,
         run.harmed, run.witnessed,
     )  # fmt: skip
     return {

@@ -80,6 +80,13 @@ def test_each_run_has_its_moment_world_seed_outcomes_and_faults_newest_first(log
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
+def test_a_run_names_the_commit_that_was_checked_out(logs: Path) -> None:
+    place = logs / "20261122-090000" / "run.json"
+    place.write_text(json.dumps({"name": "x", "revision": "0123456789ab"}))
+    assert entry(runs.render(logs), "20261122-090000")[1].startswith("  chaoslab-offline · commit 0123456789ab · ")
+    assert next(runs.listed(logs)).plain()["revision"] == "0123456789ab"
+
+
 def test_what_cannot_be_read_is_said_in_its_place(logs: Path) -> None:
     text = runs.render(logs)
     assert entry(text, "20261119-080000")[1] == "  it has left no logs"
