@@ -28,6 +28,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
+from chaoslab.reports.contents.figures import recovery, reliability
 from chaoslab.reports.folder import LATEST, matching, read
 
 if TYPE_CHECKING:
@@ -428,14 +429,11 @@ def _incidents(history: History) -> Iterator[dict[str, Any]]:
 
 
 def _reliability(history: History) -> Iterator[dict[str, Any]]:
+    """The figures of the report's JSON under the names that the columns share with them."""
     report = RunReport.of(history)
-    found, of = report.reliability.value, report.recovery.value.overall
-    if found is None:
+    if (found := reliability(report)) is None:
         return
-    for budget in found.budgets:
-        yield {
-            "objective": budget.objective, "judged": found.available.total, "well": found.available.count,
-            "proven": found.proven, "nines": found.nines, "allowed": budget.allowed, "budget_left": budget.left,
-            "burn_rate": budget.burn, "mttr_s": of.mean_s, "detect_s": of.detected_s, "repair_s": of.since_notice_s,
-            "score": found.score,
-        }  # fmt: skip
+    of_run = {**recovery(report.recovery.value.overall), **found}
+    judged, well = (found["available"][name] for name in ("total", "count"))
+    for budget in found["error_budgets"]:
+        yield {**of_run, **budget, "judged": judged, "well": well, "budget_left": budget["left"]}
