@@ -35,6 +35,8 @@ USERS = {
     "chaoslab/reports/contents/advice/slow_success.py",
     "chaoslab/reports/formats/outcomes.py",
     "chaoslab/cli/latest.py",
+    "chaoslab/analysis/measures/slowest.py",
+    "chaoslab/reports/charts/slowest_call.py",
     "request.json",
     "my_agent.py",
     "my_app.py",
