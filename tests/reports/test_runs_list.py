@@ -146,6 +146,7 @@ def test_one_page_has_the_trend_of_each_scenario_and_a_link_to_each_report(
     text = (logs / "index.html").read_text(encoding="utf-8")
     (section,) = (part for part in text.split("<section") if ">chaoslab-offline</h2>" in part)
     assert section.count("<circle") == 2, "a point for each of its two runs"
+    assert section.count(">2026-11-20</text>") == 1, "runs of one day are told by the time"
     assert '<a href="20261122-090000/report.html">20261122-090000</a>' in section
     assert '<th scope="row">20261120-090000</th>' in section
     assert text.count('<tr><th scope="row">') == len(list(runs.listed(logs)))
