@@ -146,8 +146,8 @@ def missing(ends: Mapping[str, int], there: Iterable[str]) -> list[Gap]:
 def torn(gaps: Sequence[Gap], spans: Mapping[str, tuple[float, float]], *, until: float = inf) -> dict[str, str]:
     """The trials that gaps touch, each with a gap in words. `spans`: the times of the first and the last record of each
     trial, the latter infinite if it has no end. What is written for a trial after its end, such as a late effect, comes
-    before the next one begins. `until`: the beginning of the first trial that is not among them. A run may have lost many
-    lines, so no trial looks at every gap."""
+    before the next one begins. `until`: the beginning of the first trial that is not among them. A run may have many
+    gaps, so no trial looks at every one."""
     begins = sorted({begin for begin, _ in spans.values()} | {until})
     beside: dict[str | None, Gap] = {}
     for gap in sorted(gaps, key=_place):
