@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from math import inf
 from operator import attrgetter
@@ -155,7 +156,7 @@ def torn(gaps: Sequence[Gap], spans: Mapping[str, tuple[float, float]], *, until
             beside.setdefault(trial, gap)
     ordered = sorted(gaps, key=attrgetter("since", "log", "first"))
     sinces = [gap.since for gap in ordered]
-    latest = [*accumulate(ordered, lambda one, other: other if other.until > one.until else one)]
+    latest = [*accumulate(ordered, partial(max, key=attrgetter("until")))]
     found: dict[str, str] = {}
     for trial, (begin, end) in spans.items():
         later = bisect_left(begins, end)
