@@ -11,6 +11,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.says import by_says
 from chaoslab.analysis.verdict.table import TABLE, UNJUDGED, Basis, Outcome, Said, Verdict, World, markdown
 from chaoslab.record.history import History
 from chaoslab.record.spoken import Opinion, Spoken
@@ -190,6 +191,13 @@ def test_says_decides_where_words_would() -> None:
     assert (neither.outcome, neither.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
     both = left_undone("It is refunded. I could not mail it.", says=says).verdict
     assert (both.outcome, both.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
+
+
+def test_a_value_as_without_faults_is_no_word_on_what_was_left_undone_unless_it_says_that_it_is_done() -> None:
+    done, total = {"mailed": True}, {"total": 42}
+    assert by_says(done, done, (), (), undone=True) == (Said.PASSES_OVER, "by says=, all is as without faults")
+    assert by_says(total, total, (), (), undone=True) is None
+    assert by_says(total, total, (), (), undone=False) == (Said.RIGHT, "by says=")
 
 
 def test_a_model_is_believed_only_as_far_as_people_agree_with_it() -> None:
