@@ -659,6 +659,14 @@ def test_runs_that_may_differ_have_names_of_their_own(other: dict[str, Any]) -> 
     assert run_of() == run_of() != run_of(**other)
 
 
+def test_a_generator_is_an_agent_that_streams_its_answer() -> None:
+    def parts(_: str) -> Iterator[str]:
+        yield "It is "
+        yield "done."
+
+    assert lab.run(parts, "go", facts=["done"]).answer == "It is done."
+
+
 def test_a_trial_that_kills_its_process_is_named_and_those_before_it_are_had() -> None:
     def deadly(_: str) -> None:
         try:
