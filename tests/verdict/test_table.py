@@ -176,6 +176,21 @@ def test_an_unclear_answer_to_what_was_left_undone_shows_the_world() -> None:
     assert verdict.why.startswith("missing: refund; if the answer says so cannot be told")
 
 
+def test_words_on_another_thing_or_another_attempt_are_unclear() -> None:
+    other = left_undone("The mail could not be sent. Have a nice day.").verdict
+    assert (other.outcome, other.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
+
+    def reader(_: str) -> str:
+        try:
+            return f"The price is {price(17)} EUR."
+        except Exception:  # noqa: BLE001 - the tool's error
+            return "The first attempt failed. I could not get the price."
+
+    found = lab.run(reader, "Price?", reads=[price], faults=[lab.inject("tool_error", "price")]).verdict
+    assert (found.outcome, found.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
+    assert "it tells of several attempts" in found.why
+
+
 def test_says_decides_where_words_would() -> None:
     says = {"refund": {"done": "refunded", "undone": "could not"}}
     for trial, answer, outcome in [
