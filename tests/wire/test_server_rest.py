@@ -389,16 +389,6 @@ def test_pipelined_requests_are_answered_in_order(own: httpx.Client) -> None:
     one = b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n"
     replies = raw(own, one + b"GET /nope HTTP/1.1\r\nHost: x\r\n\r\n" + one)
     assert re.findall(rb"HTTP/1.1 (\d+) ", replies) == [b"200", b"404", b"200"]
-    head, made = b"POST /proxies HTTP/1.1\r\nHost: x\r\n", json.dumps({**PROXY, "name": "late"}).encode()
-    with dial(f"{own.base_url.host}:{own.base_url.port}") as connection:
-        connection.sendall(head + b"Content-Length: %d\r\n\r\n%b" % (len(made), made) + one)
-        replies = b""
-        while len(found := re.findall(rb"HTTP/1.1 (\d+) ", replies)) < 2:  # the first takes a while
-            replies += connection.recv(65536)
-    assert found == [b"201", b"200"]
-    chunked = head + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
-    assert re.findall(rb"HTTP/1.1 (\d+) ", raw(own, chunked)) == [b"400"]
-    assert raw(own, one)
 
 
 def test_the_config_file_is_what_populate_takes(tmp_path: Path) -> None:
