@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from chaoslab.core.networks import network
     from chaoslab.core.plan import Injection
     from chaoslab.execution.agents.functions import fresh
+    from chaoslab.execution.explore import explore, shrink
+    from chaoslab.execution.prove import prove
     from chaoslab.execution.trial import NoBaseline, NothingHit, Trial, run, run_many
     from chaoslab.execution.trials import Trials
     from chaoslab.model.offline import offline_model
@@ -32,8 +34,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Incident", "Injection", "NoBaseline", "NothingHit", "Outcome", "Report", "ToolError", "Trial", "Trials", "Verdict",
-    "call", "check", "expect", "frame", "fresh", "inject", "level", "load", "load_scenario", "mcp_tool", "network",
-    "offline_model", "recorded", "report", "run", "run_many", "scenario", "scripted", "turn", "turns",
+    "call", "check", "expect", "explore", "frame", "fresh", "inject", "level", "load", "load_scenario", "mcp_tool",
+    "network", "offline_model", "prove", "recorded", "report", "run", "run_many", "scenario", "scripted", "shrink",
+    "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {
@@ -50,6 +53,7 @@ _PLACES = {
     "call": "model.script",
     "check": "scenarios.check",
     "expect": "analysis.assertions",
+    "explore": "execution.explore",
     "frame": "reports.frames",
     "fresh": "execution.agents.functions",
     "inject": "core.inject",
@@ -59,12 +63,14 @@ _PLACES = {
     "mcp_tool": "seams.adapters.mcp",
     "network": "core.networks",
     "offline_model": "model.offline",
+    "prove": "execution.prove",
     "recorded": "model.recorded",
     "report": "reports.report",
     "run": "execution.trial",
     "run_many": "execution.trial",
     "scenario": "scenarios.builder",
     "scripted": "model.script",
+    "shrink": "execution.explore",
     "turn": "core.conversation",
     "turns": "core.conversation",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from chaoslab.base.clock import Clock
@@ -71,6 +71,12 @@ class Conversation:
         """The same with other times before the turns with these numbers, in seconds."""
         made = (replace(turn, after_s=waits_s.get(n, turn.after_s)) for n, turn in enumerate(self.turns, 1))
         return replace(self, turns=tuple(made))
+
+    def shorter(self) -> Iterator[Conversation]:
+        """The same without each of its turns, the last one first, if more than one is left."""
+        for n in reversed(range(len(self.turns) if len(self.turns) > 1 else 0)):
+            if not (rest := self.turns[:n] + self.turns[n + 1 :])[0].reply:
+                yield replace(self, turns=rest)
 
     def __str__(self) -> str:
         return "\n".join(map(str, (*self.turns, self.user) if self.user else self.turns))

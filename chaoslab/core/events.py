@@ -489,6 +489,14 @@ class Budget(Event):
 
 
 @fixed(frozen=True, kw_only=True)
+class VariationTried(Event):
+    """What came of a trial of an exploration, and what differs in it from the trial without faults. `tried`: as
+    `search.variation.Tried` has it."""
+
+    tried: dict[str, Any]
+
+
+@fixed(frozen=True, kw_only=True)
 class CallsOrdered(Event):
     """The order that was drawn for calls that were made at the same moment (`order="seeded"`). `calls`: the names of
     their functions or requests, and of several with one name its number in the order of asking."""

@@ -59,6 +59,8 @@ class Fault:
     - `of_process`: it acts on the process of a service, for all clients of the service (see `outage`).
     - `of_container`: it is done by a container's engine alone, so it exists in the compose world alone.
     - `of_clock`: it moves the wall clock of its target, which there is one of only in virtual time.
+    - `dose`: its parameter, in seconds, that decides if the caller gives the call up; a search tries it on both sides
+      of the caller's timeout.
     - `refuses`: its connection is refused. It needs no lane of its own, and no toxics.
     - `closes`: it closes the connection. The client sees it closed, or reset if some of its request was still unread.
     - `refuses_at`: the step of making a connection that fails then: the lookup of the name, the connection itself, or
@@ -90,6 +92,7 @@ class Fault:
     of_process: ClassVar[bool] = False
     of_container: ClassVar[bool] = False
     of_clock: ClassVar[bool] = False
+    dose: ClassVar[str] = ""
     refuses: ClassVar[bool] = False
     closes: ClassVar[bool] = False
     refuses_at: ClassVar[Literal["lookup", "connection", "handshake"]] = "connection"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from chaoslab.base.parsers import moment
 from chaoslab.config.settings import DEFAULT_NOW
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.inject import check
-from chaoslab.core.plan import Plan
+from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution import validation
 from chaoslab.execution.agents import says
 from chaoslab.execution.agents.case import AgentCase
@@ -54,6 +54,52 @@ NOT_NAMED = frozenset(
 """The options that do not change the run's name: their names do, or nothing does. All others do."""
 
 
+@dataclass(frozen=True)
+class Ground:
+    """All that an injection of a run may hit. `names`: its functions and services. `turns`: of its
+    conversation."""
+
+    names: Sequence[str]
+    services: Mapping[str, Any]
+    upstreams: Mapping[str, Any]
+    models: Sequence[str]
+    turns: int
+    world: str
+
+    @classmethod
+    def of(cls, run: AgentSpec) -> Ground:
+        """That of a run which was checked."""
+        names = validation.names_of(run.tools, run.reads, {**run.services, **run.upstreams})
+        turns = run.prompt.most if isinstance(run.prompt, Conversation) else 1
+        return cls(names, run.services, run.upstreams, run.models, turns, run.options.world)
+
+    @property
+    def there(self) -> dict[str, Any]:
+        """The services and those behind a gateway."""
+        return {**self.services, **self.upstreams}
+
+    def checked(self, faults: Iterable[Injection]) -> tuple[Injection, ...]:
+        """The injections, if each can hit its targets here.
+
+        Raises:
+            ValueError, LookupError: one cannot; the message is one line.
+        """
+        found = check(
+            faults,
+            self.names,
+            turns=self.turns,
+            models=self.models,
+            functions=[name for name in self.names if name not in self.there],
+            objects=[name for name in self.models if with_objects(name)],
+        )
+        check_services(found, self.there)
+        validation.check_lost(found, self.services)
+        check_refusing(found, self.upstreams)
+        if self.world != "virtual":
+            check_clocks(found)
+        return found
+
+
 def checked(asked: Asked) -> tuple[AgentSpec, bool, Path | None]:
     """The run, True if it is compared with a twin, and the folder of its logs.
 
@@ -78,18 +124,12 @@ def checked(asked: Asked) -> tuple[AgentSpec, bool, Path | None]:
     validation.agent(asked.agent)
     names = validation.names_of(tools, reads, there)
     models = validation.models(asked.models, there)
-    functions = [name for name in names if name not in there]
     turns, words = 1, str(prompt)
     if isinstance(prompt, Conversation):
         turns, words = prompt.most, repr(prompt)
         deadline_s += prompt.waits_s
-    no_texts = [name for name in models if with_objects(name)]
-    plan = Plan(asked.seed, check(faults, names, turns=turns, models=models, functions=functions, objects=no_texts))
-    check_services(plan.injections, there)
-    validation.check_lost(plan.injections, services)
-    check_refusing(plan.injections, upstreams)
-    if world != "virtual":
-        check_clocks(plan.injections)
+    ground = Ground(names, services, upstreams, models, turns, world)
+    plan = Plan(asked.seed, ground.checked(faults))
     effects = None
     if asked.effects is not None:
         named = {name_of(function): function for function in tools}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
@@ -18,11 +18,12 @@ R_co = TypeVar("R_co", covariant=True)
 @dataclass(frozen=True)
 class Drawn:
     """The plan of one trial. `values`: those that were drawn for it, by name. `waits`: the seconds before a turn of its
-    conversation, by the turn's number, where they were drawn."""
+    conversation, by the turn's number, where they were drawn. `order`: see `RunOptions.order`; None: the run's own."""
 
     injections: tuple[Injection, ...]
     values: Mapping[str, Any] = field(default_factory=dict)
     waits: Mapping[int, float] = field(default_factory=dict)
+    order: Mapping[int, Sequence[str]] | None = None
 
 
 class Redrawn(Protocol[R_co]):

@@ -80,8 +80,19 @@ def check_names(name: str, value: Any) -> None:
 
 
 def check_order(name: str, value: Any) -> None:
-    if value not in ("asked", "seeded"):
-        raise ValueError(f"{name} is {shown(value)}: it should be 'asked' or 'seeded'")
+    if value in ("asked", "seeded") or (isinstance(value, Mapping) and all(map(_is_moment, value.items()))):
+        return
+    raise ValueError(
+        f"{name} is {shown(value)}: it should be 'asked', 'seeded', or calls in their order by the moment's number, "
+        "as in {1: ['b', 'a']}"
+    )
+
+
+def _is_moment(stated: tuple[Any, Any]) -> bool:
+    number, calls = stated
+    if type(number) is not int or number < 1 or isinstance(calls, str) or not isinstance(calls, Sequence):
+        return False
+    return all(isinstance(call, str) for call in calls) and len(set(calls)) == len(calls)
 
 
 def option(
@@ -177,12 +188,13 @@ class RunOptions:
         group=WORLD,
         key="The moment at which each trial begins by its wall clock, as in 2026-12-31T23:59:58Z.", check=check_moment,
     )  # fmt: skip
-    order: str = option(
+    order: str | Mapping[int, Sequence[str]] = option(
         "asked", 'the order in which calls begin that are made at the same moment, such as the tool calls of one '
         'message: "asked", as they were made, or "seeded", drawn by named dice in virtual time, another one in each '
-        "trial. The log tells it, and the same seed draws the same. The twin has the order of asking.", group=WORLD,
-        choices=("asked", "seeded"), check=check_order,
-        key="The order of calls that are made at the same moment: asked, or seeded for one that dice draw.",
+        "trial. The log tells it, and the same seed draws the same. The twin has the order of asking. "
+        "{1: [\"b\", \"a\"]} states the order at the first moment at which several are made.",
+        group=WORLD, check=check_order,
+        key="The order of calls that are made at the same moment: asked, seeded (drawn by dice), or {1: [b, a]}.",
     )  # fmt: skip
     timeout_s: float = option(
         30.0, "the caller's timeout for an attempt that a fault delays. A client of a service has its own.",

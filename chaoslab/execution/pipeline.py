@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
+from chaoslab.core.events import RunStarted
 from chaoslab.execution.spec import Executor, RunSpec, TrialResult, TrialSpec
 from chaoslab.record.log import LogLost
 from chaoslab.worlds.virtual.run_writer import RunWriter
@@ -14,8 +15,18 @@ from chaoslab.worlds.virtual.run_writer import RunWriter
 R = TypeVar("R", bound=TrialResult)
 
 
+class Named(Protocol):
+    """A run, as far as its folder tells of it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def now(self) -> str: ...
+    def started(self, trials: int) -> RunStarted: ...
+
+
 @contextmanager
-def written(run: RunSpec[Any], trials: int, folder: Path) -> Iterator[RunWriter]:
+def written(run: Named, trials: int, folder: Path) -> Iterator[RunWriter]:
     """A context that writes the run's folder. The run ends as done, interrupted (Ctrl-C, or the iterator was closed) or
     broken.
 

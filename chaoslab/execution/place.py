@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import _get_running_loop, _set_running_loop
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
@@ -44,8 +44,9 @@ class Place(Protocol):
     def aside(self, work: Callable[[], None]) -> None:
         """Runs the work in this world, before the trial or after it. It takes none of the trial's time."""
 
-    def turns(self, dice: Dice, told: Callable[[Sequence[str]], object]) -> Turns | None:
-        """The turns of calls that begin at the same moment; None in real time. `told`: as in `Turns`."""
+    def turns(self, order: Dice | Mapping[int, Sequence[str]], told: Callable[[Sequence[str]], object]) -> Turns | None:
+        """The turns of calls that begin at the same moment; None in real time. `order`, `told`: as in
+        `Turns`."""
 
     def pace(self, function: str) -> int:
         """Counts this call of the function, and returns the number of calls until it must be asked again, this one
@@ -66,7 +67,7 @@ class Here:
     def warnings(self) -> list[str]:
         return []
 
-    def turns(self, dice: Dice, told: Callable[[Sequence[str]], object]) -> None:
+    def turns(self, order: Dice | Mapping[int, Sequence[str]], told: Callable[[Sequence[str]], object]) -> None:
         """None: nothing happens at the same moment."""
 
     def pace(self, function: str) -> int:

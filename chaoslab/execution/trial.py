@@ -6,7 +6,7 @@ import atexit
 import warnings
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
@@ -78,6 +78,8 @@ class Trial:
     folder: Path | None = None
     opinion: Reply | None = None
     """The opinion of `judge` on its answer, and what it cost; None if it was not asked."""
+    asked: Asked | None = field(default=None, repr=False)
+    """The arguments that it was made with, if it was made by `run` or `run_many`."""
 
     @property
     def seed(self) -> int:
@@ -250,9 +252,17 @@ def numbered(
     """
     spec, wants_twin, logs = checked(asked)
     judge = Judge.of(asked.judge)
-    trials = judged(_trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn, apart=apart), judge)
+    made = _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn, apart=apart)
+    trials = judged(_of(asked, made), judge)
     _begun.add(trials)
     return trials
+
+
+def _of(asked: Asked, trials: Generator[Trial, None, None]) -> Generator[Trial, None, None]:
+    with closing(trials):
+        for trial in trials:
+            trial.asked = asked
+            yield trial
 
 
 _begun: WeakSet[Generator[Trial, None, None]] = WeakSet()
@@ -278,7 +288,7 @@ def _trials(
         name_secrets(spec.options.secret_names or ())
         stack.enter_context(spec.prepared())  # forked workers inherit it
         if wants_twin:
-            twin, spec = _compared(spec, alone)
+            twin, spec = compared(spec, alone)
         book = folder = None
         if logs is not None:
             place = Run.create(logs, now=spec.now, name=spec.name)
@@ -290,18 +300,22 @@ def _trials(
         done = stack.enter_context(closing(results(run, numbers, executor=does, book=book)))
         for number, result in zip(numbers, done, strict=True):
             plan = spec.plan if drawn is None else Plan(spec.plan.seed, drawn(number).injections)
-            yield _trial(result, plan, twin, folder)
+            yield trial_of(result, plan, twin, folder)
 
 
-def _trial(result: AgentResult, plan: Plan, twin: Trial | None, folder: Path | None = None) -> Trial:
-    return Trial(result.book.trial.key, result.answer, result.error, result.seconds, plan, twin, result, folder)
+def trial_of(
+    result: AgentResult, plan: Plan, twin: Trial | None, folder: Path | None = None, asked: Asked | None = None
+) -> Trial:
+    """The trial of a result."""
+    key = result.book.trial.key
+    return Trial(key, result.answer, result.error, result.seconds, plan, twin, result, folder, asked=asked)
 
 
 class NoBaseline(ValueError):
     """The trial without faults is nothing to compare with. The message is one line."""
 
 
-def _compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
+def compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
     """The twin without faults, and the spec with the twin's results in place of those not stated. `alone`: does one
     trial after the other.
 
@@ -311,7 +325,7 @@ def _compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
     calm, times = Plan(spec.plan.seed), 2 if spec.options.world == "virtual" else 1
     plain = replace(spec, plan=calm, options=replace(spec.options, order="asked"))
     done = list(alone.map(plain, [TrialSpec(0)] * times))
-    twin, again = _trial(done[0], calm, None), _trial(done[-1], calm, None)
+    twin, again = trial_of(done[0], calm, None), trial_of(done[-1], calm, None)
     spec = replace(spec, called=twin._result.called)
     why = ""
     if not spec.options.anyway and (why := no_baseline(twin, spec)):

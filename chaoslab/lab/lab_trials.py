@@ -19,9 +19,10 @@ from chaoslab.core.conversation import Conversation
 from chaoslab.core.events import PromptAttempt, PromptFinished
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution.drawn import Drawn, DrawnRun
+from chaoslab.execution.exploring import Subject
 from chaoslab.execution.forked import children
 from chaoslab.execution.pipeline import results, written
-from chaoslab.execution.spec import RunSpec, TrialSpec
+from chaoslab.execution.spec import Executor, RunSpec, TrialSpec
 from chaoslab.execution.trial import Trial
 from chaoslab.execution.workers import executor
 from chaoslab.lab.virtual_lab import LabResult, LabSpec, lasting
@@ -63,11 +64,7 @@ def lab_trials(
     `effects` are. `timeout_s`: the deadline of an attempt at a tool. `limit_s`: as `apart` of `numbered`, with the most
     seconds of real time for a trial.
     """
-    spec = _spec(prompt, faults, seed, timeout_s, deadline_s, effects, facts)
-    twin, another = _calm(spec)
-    if effects is None and twin.said is not None:
-        stated = {"effects": [wish(each) for each in lasting(twin.effects, another.effects)]}
-        spec = replace(spec, prompts=as_data([Prompt.model_validate({**spec.prompts[0], **stated})]))
+    spec, twin = _with_twin(_spec(prompt, faults, seed, timeout_s, deadline_s, effects, facts), effects)
     run: RunSpec[LabResult] = spec if drawn is None else DrawnRun(spec, drawn)
     with ExitStack() as stack:
         book = folder = None
@@ -81,6 +78,27 @@ def lab_trials(
         for result in stack.enter_context(closing(results(run, numbers, executor=does, book=book))):
             own = spec.plan if drawn is None else Plan(seed, drawn(result.number).injections)
             yield _trial(spec, result, own, twin, folder)
+
+
+def subject(
+    prompt: str | Conversation, targets: Sequence[str], check: Callable[[Injection], object], *, seed: int, jobs: int,
+    limit_s: float, effects: Sequence[Mapping[str, Any]] | None, facts: Sequence[Any] | None,
+    timeout_s: float | None, deadline_s: float | None,
+) -> tuple[Subject, Executor]:  # fmt: skip
+    """The lab's agent as what a search breaks, and the executor of its trials; the arguments are those of
+    `lab_trials`."""
+    spec, twin = _with_twin(_spec(prompt, (), seed, timeout_s, deadline_s, effects, facts), effects)
+    made = Subject(spec, targets, check, lambda result, plan: _trial(spec, result, plan, twin))
+    return made, children(jobs, limit_s, at_once=False)
+
+
+def _with_twin(spec: LabSpec, effects: Sequence[Mapping[str, Any]] | None) -> tuple[LabSpec, Trial]:
+    """The run with the effects of its twin, unless they are stated, and the twin."""
+    twin, another = _calm(spec)
+    if effects is None and twin.said is not None:
+        stated = {"effects": [wish(each) for each in lasting(twin.effects, another.effects)]}
+        spec = replace(spec, prompts=as_data([Prompt.model_validate({**spec.prompts[0], **stated})]))
+    return spec, twin
 
 
 def _spec(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +16,10 @@ from chaoslab.core.inject import check as check_targets
 from chaoslab.core.plan import Injection
 from chaoslab.execution.options import key_of, keys
 from chaoslab.scenarios.lab_agent import Say
+from chaoslab.scenarios.scenario import BUDGET
 
 if TYPE_CHECKING:
+    from chaoslab.execution.exploring import Session
     from chaoslab.execution.trial import Trial
     from chaoslab.scenarios.scenario import Scenario
     from chaoslab.scenarios.spec import ScenarioSpec
@@ -108,3 +111,35 @@ def trials(
         drawn=partial(scenario.drawn, seed) if scenario.spaces else None,
         limit_s=spec.real_limit if apart else None,
     )  # fmt: skip
+
+
+@contextmanager
+def session(scenario: Scenario, *, seed: int, jobs: int, fails: Callable[[Trial], str]) -> Iterator[Session]:
+    """A context with the trials of a search, without the scenario's faults."""
+    extras.check("agent: lab", "virtual", "tools", "agent")
+    from chaoslab.execution.exploring import Session
+    from chaoslab.lab.lab_trials import subject
+
+    spec = scenario.spec
+    given = spec.model_fields_set
+    found, does = subject(
+        scenario.prompt,
+        TARGETS,
+        _check_one,
+        seed=seed,
+        jobs=jobs,
+        limit_s=spec.real_limit,
+        effects=spec.effects,
+        facts=[list(fact) for fact in spec.facts] or None,
+        timeout_s=spec.timeout if "timeout" in given else None,
+        deadline_s=spec.deadline if "deadline" in given else None,
+    )
+    standing = [each for each in scenario.injections if each.name == BUDGET]
+    yield Session(found, does, fails, standing)
+
+
+def _check_one(injection: Injection) -> None:
+    if wrong := _wrong(injection, 1):
+        raise ValueError(wrong)
+    if injection.layer == "stream":
+        raise ValueError(f"{injection.choices[0].fault} cuts a stream, and the agent is explored without streams")

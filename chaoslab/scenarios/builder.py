@@ -103,7 +103,7 @@ class ScenarioBuilder:
         if not isinstance(fault, str):
             if target is not None or arguments:
                 raise TypeError("an injection has its target and arguments already")
-            return self._more("faults", [_of_injection(fault)])
+            return self._more("faults", [arguments_of(fault)])
         return self._more("faults", [{"fault": fault, **_given(target=target), **_plain(arguments)}])
 
     def level(self, chaos_level: float | Mapping[str, Any], *families: str) -> Self:
@@ -330,7 +330,7 @@ def _stated(expect: Sequence[Any]) -> dict[str, Any]:
     return {"expect": _asserted(expect)} if expect else {}
 
 
-def _of_injection(given: Any) -> dict[str, Any]:
+def arguments_of(given: Any) -> dict[str, Any]:
     """The arguments that make this injection.
 
     Raises:

@@ -23,12 +23,15 @@ SCENARIO: Mapping[str, str] = {
     "budget": "The limits of a trial.",
     "slo": "Objectives over the calls of all trials.",
     "variants": "The same scenario with other values: a list of named sets of keys, or lists of values by key.",
+    "explore": "How chaoslab explore goes about it: its budget and what it tries.",
     "expect": "The assertions about each trial.",
     "accept": "The outcomes that pass.",
     "count_words": "true: a verdict that rests on words counts like a certain one; else it is open.",
     "pass_rate": "The least share of trials that must pass, from 0 to 1.",
     "invalid_rate": "The largest share of trials that may be invalid, from 0 to 1. Unknown trials do not count.",
     "trials": "The number of trials.",
+    "found": "The failure that chaoslab explore saved this file for: said to be fixed when the scenario passes.",
+    "folder": "Where its modules are sought first, from the file's own folder, which it is by default.",
 }
 PARTS: Mapping[str, Mapping[str, str]] = {
     "AnswerSpec": {
@@ -41,6 +44,12 @@ PARTS: Mapping[str, Mapping[str, str]] = {
         "calls": "The most calls of a trial.",
         "seconds": "The longest time of a trial, in seconds or as a duration.",
         "mode": "hard refuses each call beyond a limit, soft only logs it.",
+    },
+    "ExploreSpec": {
+        "trials": "The most trials.",
+        "seconds": "The most seconds of real time.",
+        "tries": "The only faults to try.",
+        "by": "The strategies, of singles, born, pairs, orders and random_plans.",
     },
     "CommandSpec": {
         "command": "A program and its arguments. {prompt} stands for the prompt, which is at the standard input too.",

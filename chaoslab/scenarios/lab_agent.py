@@ -6,12 +6,14 @@ It is named here and loaded when such a scenario is read, since the library impo
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
     from chaoslab.core.plan import Injection
+    from chaoslab.execution.exploring import Session
     from chaoslab.execution.trial import Trial
     from chaoslab.scenarios.scenario import Scenario
     from chaoslab.scenarios.spec import ScenarioSpec
@@ -37,6 +39,11 @@ class LabAgent(Protocol):
         self, scenario: Scenario, numbers: Sequence[int], *, seed: int, jobs: int, logs: Path | None, apart: bool
     ) -> Generator[Trial, None, None]:
         """The trials with these numbers, from 0."""
+
+    def session(
+        self, scenario: Scenario, *, seed: int, jobs: int, fails: Callable[[Trial], str]
+    ) -> AbstractContextManager[Session]:
+        """A context with the trials of a search, without the scenario's faults."""
 
 
 def lab_agent() -> LabAgent:

@@ -45,7 +45,9 @@ def load(path: Path, *, changed: Sequence[str] = ()) -> tuple[Scenario, ...]:
         ScenarioErrors: it cannot be read, or something in it is wrong.
     """
     try:
-        return checked(changed_by(read(path), changed), folder=path.parent)
+        located = changed_by(read(path), changed)
+        folder = located.data.get("folder", "") if isinstance(located.data, dict) else ""
+        return checked(located, folder=path.parent / folder if isinstance(folder, str) else path.parent)
     except ScenarioErrors:
         raise
     except ScenarioError as error:

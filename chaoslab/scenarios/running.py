@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -187,12 +187,13 @@ class Result:
 
 
 def run(
-    scenario: Scenario, *, trials: int | None = None, seed: int | None = None, jobs: int = 1, only: int | None = None,
-    logs: Path | None = None, again: Callable[[Ruling], str] | None = None, apart: bool = False,
+    scenario: Scenario, *, trials: int | None = None, seed: int | None = None, jobs: int = 1,
+    only: int | Sequence[int] | None = None, logs: Path | None = None,
+    again: Callable[[Ruling], str] | None = None, apart: bool = False,
 ) -> Iterator[Ruling]:  # fmt: skip
     """Runs the trials of a scenario, each when the iterator is advanced. `trials`, `seed`: in place of the scenario's
-    own. `only`: this trial alone, from 1. `again`: the command that runs a trial again, for the logs. `apart`: see
-    `numbered`.
+    own. `only`: this trial alone, or these, from 1. `again`: the command that runs a trial again, for the logs.
+    `apart`: see `numbered`.
 
     Raises:
         WorkerLost: the process that does a trial ended.
@@ -201,7 +202,8 @@ def run(
     """
     spec = scenario.spec
     count = spec.trials if trials is None else trials
-    numbers = range(count) if only is None else [only - 1]
+    wanted = [only] if isinstance(only, int) else only
+    numbers: Sequence[int] = range(count) if wanted is None else [number - 1 for number in wanted]
     rules = Rules(spec.accept, scenario.expect, scenario.by_turn, spec.count_words, bool(spec.operations))
     seed = spec.seed if seed is None else seed
     drawn = partial(scenario.drawn, seed) if scenario.spaces else None
@@ -209,6 +211,7 @@ def run(
     book = Book(scenario.name, rules, len(numbers), asked=map(str, scenario.slo))
     try:
         with ExitStack() as stack:
+            stack.enter_context(in_one_line(scenario))
             if spec.agent == LAB:
                 stack.enter_context(modules_of(scenario.folder, [*filter(None, [spec.judge_named])]))
                 of_lab = lab_agent().trials(scenario, numbers, seed=seed, jobs=jobs, logs=logs, apart=apart)
@@ -226,13 +229,24 @@ def run(
                     result.add(ruling)
                     book.add(ruling, again(ruling) if again is not None else "")
                 yield ruling
+    finally:
+        if result.rulings:
+            book.end(result.state, result.reasons)
+
+
+@contextmanager
+def in_one_line(scenario: Scenario) -> Iterator[None]:
+    """A context in which whatever is wrong with the user's agent or world becomes one line that names the scenario.
+
+    Raises:
+        ScenarioError: something is.
+    """
+    try:
+        yield
     except ScenarioError:
         raise
     except (LookupError, ValueError, TypeError, BrokenFault, Unsupported) as error:
         raise ScenarioError(f"{scenario.file or scenario.name}: {error}") from error
-    finally:
-        if result.rulings:
-            book.end(result.state, result.reasons)
 
 
 def ruled(rules: Rules, number: int, trial: Trial) -> Ruling:

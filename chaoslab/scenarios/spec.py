@@ -214,6 +214,24 @@ class SloSpec(Strict):
     tool: Annotated[str, Field(min_length=1)] = "*"
 
 
+class ExploreSpec(Strict):
+    """How `chaoslab explore` goes about this scenario: its budget in trials and in seconds, the only faults to try, and
+    the strategies."""
+
+    trials: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    seconds: Seconds | None = None
+    tries: list[str] = Field(default_factory=list)
+    by: list[Literal["singles", "born", "pairs", "orders", "random_plans"]] = Field(default_factory=list)
+
+    @property
+    def budget(self) -> dict[str, Any]:
+        """The arguments of `lab.explore` that are stated."""
+        return {name: value for name, value in self.model_dump().items() if value}
+
+
+Order = Literal["asked", "seeded"] | dict[Annotated[int, Field(ge=1)], list[str]]
+
+
 def _with_options(spec: type[ScenarioSpec]) -> type[ScenarioSpec]:
     """Adds the options of `run` that have a key and are not read by the checks of scenarios in a way of their own."""
     types = get_type_hints(RunOptions)
@@ -254,6 +272,7 @@ class ScenarioSpec(Strict):
     budget: BudgetSpec | None = None
     slo: list[SloSpec] = Field(default_factory=list)
     variants: list[Any] | dict[str, list[Any]] = Field(default_factory=list)
+    explore: ExploreSpec | None = None
     expect: list[Any] = Field(default_factory=list)
     effects: list[dict[str, Any]] | None = None
     facts: list[Texts] = Field(default_factory=list)
@@ -261,6 +280,9 @@ class ScenarioSpec(Strict):
     count_words: bool = False
     pass_rate: Annotated[float, Field(ge=0, le=1)] = 1.0
     invalid_rate: Annotated[float, Field(ge=0, le=1)] = INVALID_RATE
+    found: str = ""
+    folder: str = ""
+    order: Order = "asked"
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 1
     trials: Annotated[int, Field(ge=1, le=1_000_000)] = 10
     world: Literal["virtual", "local"] = "virtual"
@@ -301,6 +323,7 @@ PARTS: dict[str, type[Strict]] = {
     "operations": OperationSpec,
     "budget": BudgetSpec,
     "slo": SloSpec,
+    "explore": ExploreSpec,
 }
 """The types of the mappings below a scenario's keys."""
 DRAWN = ("after", "tokens", "calls", "seconds", "chaos_level")
@@ -311,7 +334,7 @@ TAGGED = {
     **dict.fromkeys(DRAWN, ("one", "range", "choices")),
 }
 """The keys whose values are of several types, and the tags of these in an error's location."""
-ITS_OWN = ("chaoslab", "name", "description", "variants")
+ITS_OWN = ("chaoslab", "name", "description", "variants", "folder", "found", "explore")
 """The keys that a variant does not replace."""
 INSTEAD = (("agent", "fresh"), ("prompt", "turns"))
 """Keys of which a scenario has one."""

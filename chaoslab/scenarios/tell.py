@@ -47,6 +47,8 @@ def told(result: Result, *, trial: int | None = None, given: Sequence[str] = ())
     lines = [head + "".join(f"; {count} {name}" for name, count in counts.items() if count)]
     if state is State.INVALID:
         lines.append(f"  it proves nothing: {result.invalid}")
+    if state is State.PASSED and scenario.spec.found:
+        lines.append(f"  fixed: it was found with {scenario.spec.found}")
     lines += [f"  {text}" for text in result.below]
     lines += [f"  note: {text}" for text in result.idle.told()]
     lines += [f"  {text}" for text in failed_alike(result, given)]

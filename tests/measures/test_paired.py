@@ -1,10 +1,14 @@
-"""McNemar's exact test, against values worked out by hand."""
+"""Tests of pairs, against values worked out by hand."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from chaoslab.analysis.measures.paired import mcnemar
+from chaoslab.analysis.measures.intervals import wilson
+from chaoslab.analysis.measures.paired import difference, discordant_needed, e_value, mcnemar
+from chaoslab.base.dice import Dice
 
 
 @pytest.mark.parametrize(
@@ -25,3 +29,70 @@ def test_values_worked_out_by_hand(worse: int, better: int, p: float) -> None:
 
 def test_without_a_discordant_pair_there_is_no_p() -> None:
     assert mcnemar(0, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("worse", "better", "evidence"),
+    [
+        (0, 0, 1.0),
+        (1, 0, 3 / 2),  # 2 · ∫ θ · 2 dθ from 1/2 to 1
+        (0, 1, 1 / 2),
+        (7, 0, 255 / 8),
+        (1, 1, (1 + 3) / (3 * 2)),
+        (0, 9, 1 / 10),
+    ],
+)
+def test_evidence_worked_out_by_hand(worse: int, better: int, evidence: float) -> None:
+    assert e_value(worse, better) == pytest.approx(evidence)
+
+
+@given(st.integers(0, 30), st.integers(0, 30))
+def test_the_evidence_grows_by_no_more_than_it_may_lose(worse: int, better: int) -> None:
+    # Where a discordant pair is as often better, the next evidence is on the average no more than this one.
+    after = (e_value(worse + 1, better) + e_value(worse, better + 1)) / 2
+    assert after == pytest.approx(e_value(worse, better)) or after < e_value(worse, better)
+
+
+def test_a_side_that_is_no_worse_is_seldom_called_so_however_often_it_is_looked_at() -> None:
+    dice, runs, called = Dice(1, "null"), 400, 0
+    for run in range(runs):
+        worse = better = 0
+        for pair in range(120):
+            if dice(run, pair).hits(0.5):
+                worse += 1
+            else:
+                better += 1
+            if e_value(worse, better) >= 20:
+                called += 1
+                break
+    assert called <= 0.05 * runs + 3 * (0.05 * 0.95 * runs) ** 0.5
+
+
+@given(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
+def test_intervals_of_a_difference(kept: int, lost: int, worse: int, better: int) -> None:
+    pairs = kept + lost + worse + better
+    if not pairs:
+        return
+    low, high = difference(kept + worse, kept + better, worse, better, pairs)
+    assert -1 <= low <= (better - worse) / pairs <= high <= 1
+    turned = difference(kept + better, kept + worse, better, worse, pairs)
+    assert turned[0] == pytest.approx(-high, abs=1e-9)
+    assert turned[1] == pytest.approx(-low, abs=1e-9)
+
+
+def test_an_interval_worked_out_by_hand() -> None:
+    # 40 pairs, 8 worse and none better, 30 well in both: phi = (30 · 2 − 20) / √(38 · 2 · 30 · 10)
+    low, high = difference(38, 30, 8, 0, 40)
+    (one, other), phi = (wilson(38, 40), wilson(30, 40)), 40 / (38 * 2 * 30 * 10) ** 0.5
+    assert one is not None
+    assert other is not None
+    down, up = 0.75 - other.low, one.high - 0.95
+    assert low == pytest.approx(-0.2 - (down**2 - 2 * phi * down * up + up**2) ** 0.5)
+    assert high < -0.03
+
+
+def test_pairs_that_a_fixed_test_needs() -> None:
+    # Connor 1987 by hand: (1.96 · √0.2 + 1.2816 · √(0.2 − 0.04))² / 0.04
+    needed = discordant_needed(0.2, 0.0, z_alpha=1.96, z_power=1.2816)
+    assert needed == 49
+    assert discordant_needed(0.1, 0.1, z_alpha=1.96, z_power=1.2816) is None

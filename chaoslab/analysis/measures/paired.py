@@ -1,13 +1,15 @@
-"""McNemar's exact test: did the share of bad trials change between two runs of the same trials?
+"""Pairs of trials, one of each of two sides: did the share of bad ones change?
 
-Source: McNemar 1947, in its exact form: under no change each discordant pair (bad in one run alone) is worse or better
+McNemar 1947, in its exact form: under no change each discordant pair (bad in one run alone) is worse or better
 with probability 1/2, so the two-sided p is twice the smaller binomial tail, at most 1. Concordant pairs say nothing.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import comb
+from math import ceil, comb
+
+from chaoslab.analysis.measures.intervals import wilson
 
 
 def mcnemar(worse: int, better: int) -> float | None:
@@ -17,3 +19,42 @@ def mcnemar(worse: int, better: int) -> float | None:
         return None
     tail = sum(comb(n, k) for k in range(min(worse, better) + 1))
     return min(1.0, float(Fraction(2 * tail, 2**n)))
+
+
+def e_value(worse: int, better: int) -> float:
+    """The evidence of these discordant pairs, in any order, that the new side is worse: an e-value, which may be looked
+    at after every pair. Where the new side is not worse, it ever reaches 1 / alpha with a chance of alpha at most.
+
+    It is the likelihood ratio of θ > 1/2 to θ = 1/2, averaged over θ uniform from 1/2 to 1, where θ is the chance that
+    a discordant pair is worse: Σ_{k ≤ worse} C(n + 1, k) / ((n + 1) · C(n, worse)) with n = worse + better. Each ratio
+    is a supermartingale wherever θ is 1/2 or less, hence so is their mean (Ville's inequality; A. Ramdas et al.,
+    Game-theoretic statistics and safe anytime-valid inference, Statistical Science 38(4), 2023).
+    """
+    n = worse + better
+    return float(Fraction(sum(comb(n + 1, k) for k in range(worse + 1)), (n + 1) * comb(n, worse)))
+
+
+def discordant_needed(worse: float, better: float, *, z_alpha: float, z_power: float) -> int | None:
+    """The pairs that a test of fixed size would need to show a difference of these shares of discordant pairs: the
+    normal approximation of R. J. Connor, Biometrics 43(1), 1987. None if the shares are equal."""
+    both, difference = worse + better, abs(worse - better)
+    if not difference:
+        return None
+    root: float = z_alpha * both**0.5 + z_power * max(0.0, both - difference**2) ** 0.5
+    return ceil((root / difference) ** 2)
+
+
+def difference(base: int, new: int, worse: int, better: int, pairs: int) -> tuple[float, float]:
+    """The 95 % interval of the change in the share of good pairs, from −1 to 1: method 10 of R. G. Newcombe, Statistics
+    in Medicine 17, 1998. `base`, `new`: the good ones on each side; `pairs`: all, above 0."""
+    one, other = wilson(base, pairs), wilson(new, pairs)
+    assert one is not None
+    assert other is not None
+    p1, p2 = base / pairs, new / pairs
+    kept, lost = base - worse, pairs - base - better
+    product = base * (pairs - base) * new * (pairs - new)
+    top = kept * lost - worse * better
+    phi = 0.0 if not product else (max(top - pairs / 2, 0.0) if top > 0 else float(top)) / product**0.5
+    low = ((p2 - other.low) ** 2 - 2 * phi * (p2 - other.low) * (one.high - p1) + (one.high - p1) ** 2) ** 0.5
+    high = ((other.high - p2) ** 2 - 2 * phi * (other.high - p2) * (p1 - one.low) + (p1 - one.low) ** 2) ** 0.5
+    return p2 - p1 - low, p2 - p1 + high

@@ -112,6 +112,8 @@ class AgentCase:
     """The values that were drawn for the only trial, by name."""
     twin_says: Mapping[str, Any] | None = None
     """The values that `says` reads in the twin's answer; None if there are none."""
+    mitigation: str = ""
+    """The mitigation that is tried around its functions; see `seams.functions.mitigations`."""
     right_state: Any = None
     """The end state of the twin; None: nothing to compare with."""
 
@@ -124,6 +126,8 @@ class AgentCase:
     def with_drawn(self, drawn: Drawn) -> Self:
         """The same run with the plan of one trial. Where its waits are its own, the twin's duration says nothing."""
         run = replace(self, plan=Plan(self.plan.seed, drawn.injections), drawn=drawn.values)
+        if drawn.order is not None:
+            run = replace(run, options=replace(run.options, order=drawn.order))
         if not drawn.waits or not isinstance(self.prompt, Conversation):
             return run
         prompt = self.prompt.waiting(drawn.waits)

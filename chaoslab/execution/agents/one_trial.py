@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -59,9 +59,11 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
             book.note(event)
     result = AgentResult(book, warnings=(*case.notes, *(UNHELD.format(name) for name in ready.unheld)))
     states = _States(case.options.state, seam, services)
-    if case.options.order == "seeded":
-        dice = Dice(case.plan.seed, book.key, "order")
-        seam.turns = services.turns = place.turns(dice, lambda calls: book.note(events.CallsOrdered(calls=list(calls))))
+    if (asked := case.options.order) != "asked":
+        order = asked if isinstance(asked, Mapping) else Dice(case.plan.seed, book.key, "order")
+        seam.turns = services.turns = place.turns(
+            order, lambda calls: book.note(events.CallsOrdered(calls=list(calls)))
+        )
     seam.begin(book)
     services.begin(book, seam.memory, spent_usd=spec.spent_usd)
     warned: list[str] = []

@@ -29,6 +29,7 @@ from chaoslab.model.script import Scripted
 from chaoslab.seams import adapters
 from chaoslab.seams.adapters.mcp import read_by_clients
 from chaoslab.seams.functions import code_swap, native_errors
+from chaoslab.seams.functions.mitigations import KINDS
 from chaoslab.seams.functions.references import References
 from chaoslab.seams.functions.seam import FunctionSeam, Wrapping
 from chaoslab.seams.functions.wrapped import WrappedFunction
@@ -75,8 +76,9 @@ class AgentSpec(AgentCase):
             new, hung, exchanged = stack.enter_context(
                 {"virtual": self._virtual, "local": self._local}[self.options.world]()
             )
-            ordered = self.options.order == "seeded"
+            ordered = self.options.order != "asked"
             seam = FunctionSeam(self.plan, timeout_s=self.options.timeout_s, ordered=ordered)
+            seam.mitigation = KINDS[self.mitigation]() if self.mitigation else None
             models = {name: _model(self.services.get(name)) for name in self.models}
             reads = read_by_clients(map(bare, self.reads))
             services = ServiceSeam(

@@ -28,6 +28,7 @@ class Latency(Fault):
     stream: Stream = ""
     layer = "wire"
     delays = True
+    dose = "delay_s"
     example = '"latency", "search", delay_s=1.5, jitter_s=0.5'
     source = "https://github.com/Shopify/toxiproxy#latency"
 

@@ -21,6 +21,7 @@ class ServicePaused(Fault):
     layer = "tool"
     conditional = True
     delays = True
+    dose = "paused_s"
     of_process = True
     bounds = {"paused_s": (0.001, 86400)}  # noqa: RUF012 - a trait, which nobody changes
     example = '"service_paused", "crm.test", calls=[1], paused_s=10'

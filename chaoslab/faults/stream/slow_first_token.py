@@ -19,6 +19,7 @@ class SlowFirstToken(Fault):
     delay_s: float = 5.0
     layer = "stream"
     delays = True
+    dose = "delay_s"
     example = '"slow_first_token", "api.openai.com", chance=0.1, delay_s=20'
     source = "https://github.com/BlockRunAI/Franklin/issues/74"
 

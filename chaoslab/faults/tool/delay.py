@@ -43,6 +43,7 @@ class Delay(Fault):
     preset: Literal["", "good", "moderate", "poor", "degrading", "spiky"] = ""
     layer = "tool"
     delays = True
+    dose = "mean_s"
     bounds: ClassVar = {"spike_chance": (0.0, 1.0)}
     example = '"delay", "get_order", preset="spiky"'
     source = "https://github.com/openai/openai-java/issues/722"

@@ -68,6 +68,7 @@ class CallRecord:
         "content",
         "error",
         "id",
+        "keyed",
         "kwargs",
         "late",
         "name",
@@ -85,7 +86,7 @@ class CallRecord:
 
     def __init__(self, tool: WrappedFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self.tool, self.name, self.args, self.kwargs = tool, tool.name, args, kwargs
-        self.names = tool.names
+        self.names, self.keyed = tool.names, tool.keyed
         self.content: dict[str, Any] | None = None
         self.request: Request | None = None
         self.place: tuple[int, int, int] | None = None
@@ -165,10 +166,11 @@ class CallRecord:
 
     def _effect(self) -> Event:
         content = self.arguments()
+        known = request_id("", self.name, content, 0) if self.keyed else ""
         return events.Effect(
             target=self.name,
             tool=self.name,
-            request_id=str(content.get(IDEMPOTENCY_KEY) or ""),
+            request_id=str(content.get(IDEMPOTENCY_KEY) or known),
             effect=self.name,
             content=content,
             reply={},
@@ -210,6 +212,7 @@ class CallRecord:
         return (
             self.name,
             self.names,
+            self.keyed,
             self.arguments(),
             self.place,
             self.ok,
@@ -224,6 +227,7 @@ class CallRecord:
         (
             self.name,
             self.names,
+            self.keyed,
             self.content,
             self.place,
             self.ok,

@@ -26,6 +26,7 @@ from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Candidates, Decision, Plan
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions.call_record import CallRecord, Spelt, kept
+from chaoslab.seams.functions.mitigations import Mitigation
 from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors
 from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
 
@@ -75,12 +76,13 @@ class FunctionSeam:
 
     `book` takes the calls; while it is None a stand-in only calls its function. `pace` is called with a function's name
     before a call when no call is `left`. It returns the number of calls until it is called again, or ends the trial.
-    `ordered`: each call waits for its turn first.
+    `ordered`: each call waits for its turn first. `mitigation`: what is tried around each function.
     """
 
     def __init__(self, plan: Plan, *, timeout_s: float, clock: Clock = system, ordered: bool = False) -> None:
         self.plan, self.timeout_s, self.clock, self._ordered = plan, timeout_s, clock, ordered
         self.turns: Turns | None = None
+        self.mitigation: Mitigation | None = None
         self.book: TrialLog | None = None
         self.memory = TrialMemory(plan, "")
         self.pace: Callable[[str], int] = lambda _: UNPACED
@@ -91,15 +93,21 @@ class FunctionSeam:
     def begin(self, book: TrialLog) -> None:
         """Begins a trial, whose calls go into this log."""
         self.book, self.memory = book, TrialMemory(self.plan, book.key)
+        if self.mitigation is not None:
+            self.mitigation.begin()
 
     def stand_in(self, tool: WrappedFunction) -> Callable[..., Any]:
         """Returns a wrapper with the function's signature; async if the function is."""
-        reach = self.plan.candidates(tool.name)
+        reach, whole = self.plan.candidates(tool.name), tool
+        if self.mitigation is not None:
+            tool = self.mitigation.inside(tool)
         make = {"sync": self._of_generator, "async": self._of_async_generator}.get(tool.generates)
         if make is None:
             make = self._of_coroutine if tool.of_coroutine else self._of_function
         made = make(tool, reach)
-        return functools.wraps(tool.function)(self._in_turn(tool, made) if self._ordered else made)
+        if self.mitigation is not None:
+            made = self.mitigation.around(whole, made)
+        return functools.wraps(whole.function)(self._in_turn(tool, made) if self._ordered else made)
 
     def _in_turn(self, tool: WrappedFunction, made: Callable[..., Any]) -> Callable[..., Any]:
         """The stand-in of a function, which waits for its turn first. A generator does not."""

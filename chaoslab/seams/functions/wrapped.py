@@ -59,7 +59,8 @@ class Form(Protocol):
 class WrappedFunction:
     """One function of the agent's. `effect`: a call of it changes the world. `hidden`: the parameters that are not
     arguments of the request. `errors`: the exceptions by which its caller learns of a fault. `returned`: the form of
-    its results. `served`: a service does its work, which may note the effect itself (`TrialLog.served`)."""
+    its results. `served`: a service does its work, which may note the effect itself (`TrialLog.served`). `keyed`: calls
+    with the same arguments have one effect."""
 
     name: str
     function: Callable[..., Any]
@@ -68,6 +69,7 @@ class WrappedFunction:
     errors: NativeErrors = PYTHON
     returned: Form = Returned
     served: bool = False
+    keyed: bool = False
     names: tuple[str, ...] = field(init=False)
     """The parameters' names if all are plain, which saves binding; else empty."""
 

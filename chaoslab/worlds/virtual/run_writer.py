@@ -26,7 +26,7 @@ class RunWriter:
 
     def begin(self, started: RunStarted) -> None:
         self._asked = started.prompts
-        self._note(started)
+        self.note(started)
 
     def add(self, kept: Iterable[BufferedEvent], *, seconds: float, ok: bool) -> None:
         """Writes a trial; each log gets all of its events or none, and the main log only after the others."""
@@ -43,7 +43,7 @@ class RunWriter:
         self._succeeded += ok
 
     def end(self, reason: str) -> None:
-        self._note(
+        self.note(
             RunFinished(
                 received=self._asked,
                 processed=self._trials,
@@ -54,7 +54,7 @@ class RunWriter:
             )
         )
 
-    def _note(self, event: Event) -> None:
+    def note(self, event: Event) -> None:
         self._log(MAIN).copy(
             masked([BufferedEvent.of(MAIN, 0.0, None, event)]), began=self._began, after_s=self.seconds
         )

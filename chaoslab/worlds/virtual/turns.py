@@ -1,10 +1,10 @@
-"""The order of calls that begin at the same moment, drawn by dice."""
+"""The order of calls that begin at the same moment: drawn by dice, or stated."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from chaoslab.base.dice import Dice
@@ -14,11 +14,19 @@ from chaoslab.worlds.virtual.machine import Machine, Waiter
 
 class Turns:
     """Holds each call until nothing else happens at its moment, and lets all that have come by then begin in an order
-    that named dice draw. `told` is given the names of several calls in that order, those of one name with their number
-    in the order of asking."""
+    that is stated for this moment, or else drawn by named dice; without dice in that of asking. `told` is given the
+    names of several calls in that order, those of one name with their number in the order of asking."""
 
-    def __init__(self, machine: Machine, dice: Dice, told: Callable[[Sequence[str]], object]) -> None:
-        self._machine, self._dice, self._told = machine, dice, told
+    def __init__(
+        self,
+        machine: Machine,
+        order: Dice | Mapping[int, Sequence[str]],
+        told: Callable[[Sequence[str]], object],
+    ) -> None:
+        """`order`: dice, or the names in their order by the number of the moment, from 1, as `told` is given them."""
+        self._machine, self._told = machine, told
+        self._dice = order if isinstance(order, Dice) else None
+        self._stated = {} if isinstance(order, Dice) else order
         self._held: list[tuple[str, Callable[[], object]]] = []
         self._times = 0
 
@@ -50,9 +58,15 @@ class Turns:
             for name, begin in held:
                 nth[name] += 1
                 told = f"{name} {nth[name]}" if sum(other == name for other, _ in held) > 1 else name
-                drawn.append((self._dice(self._times, name, nth[name]).uniform(), told, begin))
+                place = self._place(told) if self._dice is None else self._dice(self._times, name, nth[name]).uniform()
+                drawn.append((place, told, begin))
             drawn.sort(key=lambda each: each[0])
             held = [(told, begin) for _, told, begin in drawn]
             self._told([told for told, _ in held])
         for _, begin in held:
             begin()
+
+    def _place(self, told: str) -> float:
+        """The place of a call in the order that is stated for this moment; behind all others if it is not in it."""
+        stated = [*self._stated.get(self._times, ())]
+        return stated.index(told) if told in stated else len(stated)

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import sys
 from asyncio import _get_running_loop, _set_running_loop
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -141,9 +141,9 @@ class World:
         """Warnings about what the program asked of this world."""
         return self.elsewhere.warnings
 
-    def turns(self, dice: Dice, told: Callable[[Sequence[str]], object]) -> Turns:
+    def turns(self, order: Dice | Mapping[int, Sequence[str]], told: Callable[[Sequence[str]], object]) -> Turns:
         """The turns of calls that begin at the same moment; see `Turns`."""
-        return Turns(self.machine, dice, told)
+        return Turns(self.machine, order, told)
 
     def pace(self, function: str) -> int:
         """The number of calls that the running thread may make until it must ask again, this one included."""

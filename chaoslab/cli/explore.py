@@ -1,0 +1,137 @@
+"""`chaoslab explore`: every fault at every call of an agent, and the smallest cause of each failure."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaoslab.base.commandline import Steering, as_json, filled, path, print_json, refuse, seed, whole
+from chaoslab.cli.ended import check_place, code_of
+from chaoslab.cli.runs_written import add_logs, start_logs
+
+if TYPE_CHECKING:
+    from chaoslab.execution.explore import Progress
+    from chaoslab.scenarios.scenario import Scenario
+
+HELP = "try every fault at every call, and tell the smallest cause of each failure"
+EXAMPLE = "chaoslab explore refund.chaos.yml --trials 500 --save found"
+FAILED = 1
+EVERY_S = 2.0
+"""Seconds between two lines of progress."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "what", metavar="SCENARIO|AGENT", type=filled, help="a scenario file, or module:name of an agent"
+    )
+    parser.add_argument("--prompt", help="what the agent is asked, if no scenario says so")
+    parser.add_argument("-n", "--trials", type=whole(1, 1_000_000), help="the most trials (2000)")
+    parser.add_argument("--seconds", type=whole(1, 1_000_000), help="the most seconds of real time")
+    parser.add_argument("--tries", action="append", metavar="FAULT", help="try this fault; may be given several times")
+    parser.add_argument(
+        "--by", action="append", metavar="STRATEGY", help="singles, born, pairs, orders or random_plans"
+    )
+    parser.add_argument("--estimate", action="store_true", help="run the trial without faults alone, and tell the cost")
+    parser.add_argument("--save", type=path, metavar="DIR", help="write each failure there as a scenario of its own")
+    parser.add_argument("--map", type=path, metavar="FILE", help="write the map as a page (.html) or as data (.json)")
+    parser.add_argument("--resume", type=path, metavar="RUN", help="go on with an exploration that was broken off")
+    parser.add_argument("--seed", type=seed, help="seed of all dice, in place of the scenario's own")
+    parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a value in place of the file's"
+    )
+    parser.add_argument("--anyway", action="store_true", help="run though the trial without faults is no baseline")
+    parser.add_argument("--count-words", action="store_true", help="count verdicts that rest on words")
+    parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
+    add_logs(parser, "where a run with all its trials is written")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    as_json(parser)
+
+
+def is_apart(_: argparse.Namespace) -> bool:
+    return True
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.base import extras
+
+    extras.check("chaoslab explore", "scenarios", "virtual")
+    return code_of(lambda: _run(options))
+
+
+def scenarios(options: argparse.Namespace) -> list[Scenario]:
+    """The scenarios that the command line names."""
+    from chaoslab.scenarios.exploring import of_agent
+    from chaoslab.scenarios.load import load
+
+    options.set += [f"{key}=true" for key in ("anyway", "count_words") if getattr(options, key)]
+    if Path(options.what).suffix in (".yml", ".yaml", ".json", ".toml"):
+        found = load(Path(options.what), changed=options.set)
+    else:
+        found = of_agent(options.what, options.prompt, options.set)
+    return [each for each in found if options.only in each.name]
+
+
+def _run(options: argparse.Namespace) -> int:
+    from chaoslab.base.terminal import clean
+    from chaoslab.config.settings import inherited
+    from chaoslab.reports.explored import painted, save, told
+    from chaoslab.scenarios.exploring import command, estimate, explore, plain, saved
+
+    check_place("--map", options.map)
+    wanted = scenarios(options)
+    if not wanted:
+        return refuse(LookupError(f"no scenario of {options.what} has '{options.only}' in its name"))
+    if options.map is not None and len(wanted) > 1:
+        return refuse(ValueError(f"--map takes one scenario, and these are {len(wanted)}: choose one with -k"))
+    if options.estimate:
+        for scenario in wanted:
+            print(
+                f"{scenario.name}: {estimate(scenario, seed=options.seed, trials=options.trials, tries=options.tries)}"
+            )
+        return 0
+    start_logs(options.logs)
+    data, failed = [], False
+    colour = sys.stdout.isatty() and not inherited().get("NO_COLOR")
+    out = Steering(sys.stdout) if colour else sys.stdout
+    for scenario in wanted:
+        found = explore(
+            scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
+            tries=options.tries, by=options.by, logs=options.logs, resume=options.resume,
+            tell=None if options.quiet else Teller(),
+        )  # fmt: skip
+        failed = failed or bool(found.failures)
+        commands = {each.cause: command(scenario, each, changed=options.set) for each in found.failures}
+        if options.json:
+            data.append({"name": scenario.name, **plain(found, commands)})
+        else:
+            shown = f"{scenario.name}\n{told(found, commands)}"
+            print(painted(clean(shown)) if colour else shown, file=out, flush=True)
+            for each in found.left_out:
+                print(f"not asked for: {each}, which the trial without faults does not meet either")
+        if options.save is not None:
+            for file in saved(scenario, found, options.save, changed=options.set):
+                print(f"saved {file}", file=sys.stderr)
+        if options.map is not None:
+            save(found, options.map, commands)
+            print(f"map {options.map}", file=sys.stderr)
+    if options.json:
+        print_json(explored=data)
+    return FAILED if failed else 0
+
+
+class Teller:
+    """Tells the progress, at most once in a while."""
+
+    def __init__(self) -> None:
+        self._said_s = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        from chaoslab.base.clock import system
+
+        now_s = system.monotonic()
+        if now_s - self._said_s >= EVERY_S:
+            self._said_s = now_s
+            print(progress, file=sys.stderr, flush=True)

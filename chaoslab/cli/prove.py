@@ -1,0 +1,84 @@
+"""`chaoslab prove`: does a change close the failures that an exploration finds, and open none?"""
+
+from __future__ import annotations
+
+import argparse
+
+from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, seed, whole
+from chaoslab.cli.ended import code_of
+
+HELP = "run the map of an agent again on another one, or with a mitigation around its functions"
+EXAMPLE = "chaoslab prove refund.chaos.yml --agent shop.agent:careful"
+OPENED = 1
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="SCENARIO", type=path, help="a scenario file")
+    parser.add_argument("--agent", type=filled, metavar="NAME", help="the changed agent, as module:name")
+    parser.add_argument("--fresh", type=filled, metavar="NAME", help="what makes the changed agent, as module:name")
+    parser.add_argument(
+        "--try", dest="tries", type=filled, metavar="LIST", help="key,no-retry,read-first,backoff,deadline"
+    )
+    parser.add_argument("-n", "--trials", type=whole(1, 1_000_000), help="the most trials of the exploration (2000)")
+    parser.add_argument("--resume", type=path, metavar="RUN", help="an exploration of the agent as it was")
+    parser.add_argument("--seed", type=seed, help="seed of all dice, in place of the scenario's own")
+    parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a value in place of its own")
+    parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="the scenario with this text in its name")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    as_json(parser)
+
+
+def is_apart(_: argparse.Namespace) -> bool:
+    return True
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.base import extras
+
+    extras.check("chaoslab prove", "scenarios", "virtual")
+    return code_of(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    from chaoslab.base.registry import did_you_mean
+    from chaoslab.cli.explore import Teller
+    from chaoslab.execution.prove import MITIGATIONS
+    from chaoslab.scenarios.exploring import explore, prove
+    from chaoslab.scenarios.load import load
+
+    given = [f"{key}={value}" for key, value in (("agent", options.agent), ("fresh", options.fresh)) if value]
+    tries = options.tries.split(",") if options.tries else []
+    if len(given) + bool(tries) != 1:
+        return refuse(ValueError("prove takes one of --agent, --fresh and --try"))
+    for each in tries:
+        if each not in MITIGATIONS:
+            return refuse(LookupError(f"--try has '{each:.40}': {did_you_mean(each, MITIGATIONS)}"))
+    proofs = []
+    others = load(options.file, changed=[*options.set, *given])
+    for scenario, other in zip(load(options.file, changed=options.set), others, strict=True):
+        if options.only not in scenario.name:
+            continue
+        tell = None if options.quiet else Teller()
+        found = explore(
+            scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, resume=options.resume, tell=tell
+        )
+        made = [
+            prove(scenario, other, found, mitigation=each, seed=options.seed, jobs=options.jobs)
+            for each in (tries or [""])
+        ]
+        proofs += made
+        if not options.json:
+            print(scenario.name)
+            print("\n".join(line for each in made for line in each.told()))
+            if tries:
+                print(_best([each.what for each in made if each.holds]))
+    if not proofs:
+        return refuse(LookupError(f"no scenario of {options.file} has '{options.only}' in its name"))
+    if options.json:
+        print_json(proofs=[each.data() for each in proofs])
+    return 0 if any(each.holds for each in proofs) else OPENED
+
+
+def _best(held: list[str]) -> str:
+    return f"closes failures and opens none: {', '.join(held)}" if held else "none closes a failure without opening one"

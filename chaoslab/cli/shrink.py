@@ -1,0 +1,105 @@
+"""`chaoslab shrink`: the smallest cause of a trial that failed."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaoslab.base.commandline import as_json, filled, path, print_json, seed
+from chaoslab.cli.ended import code_of
+
+if TYPE_CHECKING:
+    from chaoslab.execution.explore import Failure
+    from chaoslab.scenarios.scenario import Scenario
+
+HELP = "find the smallest cause of a trial that failed, and write a test that shows it"
+EXAMPLE = "chaoslab shrink latest --trial p1.r7"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    named = "a run of a scenario, in logs/ or by its path, or a scenario's file (%(default)s)"
+    parser.add_argument("what", metavar="RUN|SCENARIO", type=filled, nargs="?", default="latest", help=named)
+    parser.add_argument("--trial", default="", metavar="K", help="the trial, as 7 or p1.r7")
+    parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of the scenario's own")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a value in place of its own")
+    parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="the scenario with this text in its name")
+    parser.add_argument("--count-words", action="store_true", help="count verdicts that rest on words")
+    parser.add_argument("--test", type=path, metavar="FILE", help="write the test into this file, too")
+    as_json(parser)
+
+
+def is_apart(_: argparse.Namespace) -> bool:
+    return True
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.base import extras
+
+    extras.check("chaoslab shrink", "scenarios", "virtual")
+    return code_of(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    from chaoslab.reports.formats import put
+    from chaoslab.scenarios.exploring import command, plain_failure, pytest_of, shrink
+
+    scenario, number = _chosen(options)
+    failure = shrink(scenario, number, seed=options.seed)
+    test = pytest_of(scenario, failure, changed=options.set)
+    if options.json:
+        print_json(**plain_failure(failure, command(scenario, failure, changed=options.set)), test=test)
+    else:
+        print(told(scenario, failure, options.set, test))
+    if options.test is not None:
+        put(test, options.test)
+    return 0
+
+
+def told(scenario: Scenario, failure: Failure, changed: list[str], test: str) -> str:
+    """The failure for the terminal."""
+    from chaoslab.scenarios.exploring import command
+
+    minimal = "no part of it can be left out" if failure.minimal else "not proved minimal: too many trials"
+    lines = [f"{failure.outcome}: {failure.cause}", f"found in {failure.reruns} trials; {minimal}"]
+    if len(failure.shares) > 1:
+        lines += ["what each fault of the trial had to do with it:", *(f"  {each}" for each in failure.shares)]
+        lines += ["what each call had to do with it:", *(f"  {each}" for each in failure.by_call)]
+    lines += [
+        "",
+        failure.story().rstrip(),
+        "",
+        f"again: {command(scenario, failure, changed=changed)}",
+        "",
+        test.rstrip(),
+    ]
+    return "\n".join(lines)
+
+
+def _chosen(options: argparse.Namespace) -> tuple[Scenario, int]:
+    """The scenario and the number of the trial, from 1."""
+    from chaoslab.cli import test as test_command
+    from chaoslab.reports.folder import find
+    from chaoslab.scenarios.exploring import again_of
+    from chaoslab.scenarios.load import load
+    from chaoslab.scenarios.located import ScenarioError
+
+    if Path(options.what).suffix not in (".yml", ".yaml", ".json", ".toml"):
+        parser = argparse.ArgumentParser()
+        test_command.arguments(parser)
+        try:
+            given = parser.parse_args(again_of(find(options.what), options.trial))
+        except LookupError as error:
+            raise ScenarioError(str(error.args[0])) from None
+        options.what, options.trial, options.only = given.files[0], str(given.trial), given.only
+        options.set, options.seed = [*given.set, *options.set], given.seed if options.seed is None else options.seed
+    options.set += ["count_words=true"] if options.count_words else []
+    number = options.trial.rpartition("r")[2] or "1"
+    if not number.isdecimal() or int(number) < 1:
+        raise ScenarioError(f"--trial {options.trial} should be a number from 1, or a key such as p1.r7")
+    found = [each for each in load(Path(options.what), changed=options.set) if options.only in each.name]
+    if len(found) != 1:
+        names = ", ".join(each.name for each in found)
+        there = f" ({names})" if names else ""
+        raise ScenarioError(f"{options.what} has {len(found)} such scenarios{there}: choose one with -k")
+    return found[0], int(number)

@@ -1,0 +1,464 @@
+"""`lab.explore` and `lab.shrink`: every fault at every call, and the smallest cause of each failure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.base.clock import system
+from chaoslab.base.jsonable import shown
+from chaoslab.base.registry import did_you_mean, names
+from chaoslab.core.conversation import Conversation
+from chaoslab.core.events import CallsOrdered, FaultScheduled
+from chaoslab.core.fault import GROUP
+from chaoslab.core.inject import inject
+from chaoslab.core.plan import Injection
+from chaoslab.execution.agents.functions import name_of
+from chaoslab.execution.exploring import Session, fails_by_verdict, session
+from chaoslab.execution.journal import Journal
+from chaoslab.execution.options import Asked, check_number, taking
+from chaoslab.execution.trial import NoBaseline, Trial
+from chaoslab.search import attribution, causes, shrinking, strategies
+from chaoslab.search.attribution import Share
+from chaoslab.search.map import Map, alike
+from chaoslab.search.variation import GOOD, Known, Tried, Variation
+
+T = TypeVar("T")
+TRIALS = 2000
+"""The most trials of an exploration, if nothing else is said."""
+SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+RERUNS = 500
+"""The most trials in which one failure is shrunk."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an exploration is. `strategy`: the one at work. `possible`: the trials known to be possible so far."""
+
+    strategy: str
+    tried: int
+    possible: int
+    failures: int
+    left_s: float | None = None
+
+    def __str__(self) -> str:
+        left = "" if self.left_s is None else f", about {self.left_s:.0f} s left"
+        return f"{self.strategy}: {self.tried} of {self.possible} tried, {self.failures} distinct failures{left}"
+
+
+@dataclass
+class Failure:
+    """A distinct way to fail, with the smallest variation that shows it.
+
+    `trial`: the trial of that variation. `others`: the trials that failed alike at the same calls, by other faults.
+    `reruns`: the trials that shrinking took; `minimal`: without any one of its parts it does not fail alike. `shares`,
+    `by_call`: of a trial that was shrunk, how much each of its faults, and each call that they hit, had to do with it.
+    """
+
+    tried: Tried
+    trial: Trial
+    others: tuple[Tried, ...] = ()
+    reruns: int = 0
+    minimal: bool = True
+    shares: Sequence[Share] = ()
+    by_call: Sequence[Share] = ()
+    prompt: Any = None
+    """The conversation, or the text, without what is not needed; None if all of it is."""
+
+    @property
+    def outcome(self) -> str:
+        return self.tried.outcome
+
+    @property
+    def variation(self) -> Variation:
+        return self.tried.variation
+
+    @property
+    def cause(self) -> str:
+        """The cause in one line, as in "exception at a 1 and at b 1: pay twice"."""
+        return causes.told(self.tried)
+
+    @property
+    def faults(self) -> tuple[Injection, ...]:
+        """The injections that bring it about, for `lab.run(…, faults=)`."""
+        return self.variation.injections
+
+    def story(self) -> str:
+        """The trial, line by line."""
+        return self.trial.story()
+
+    def test(self) -> str:
+        """A test for pytest that is red until this is mended, as text.
+
+        Raises:
+            ValueError: something that `lab.run` was given has no name that a test could import.
+        """
+        from chaoslab.execution.found_test import text_of
+
+        return text_of(self.trial, self.variation, causes.where(self.variation))
+
+    def __str__(self) -> str:
+        others = len(self.others)
+        more = f" (and {others} more fault{'s' if others > 1 else ''} there)" if others else ""
+        return f"{self.outcome}: {self.cause}{more}"
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedExplore(Asked):
+    """The arguments of `explore`."""
+
+    trials: int = TRIALS
+    seconds: float | None = None
+    jobs: int = 1
+    tries: Sequence[str] = ()
+    by: Sequence[str] = strategies.ORDER
+    accept: Sequence[str] = GOOD
+    count_words: bool = False
+    tell: Callable[[Progress], object] | None = None
+    resume: str | Path | None = None
+
+
+@dataclass
+class Found:
+    """What an exploration found.
+
+    `failures`: the distinct ones, worst first. `map`: each call with each fault. `trials`: all that were tried, as
+    data. `ended`: why it ended before all was tried; empty if it did not. `seconds`: of real time.
+    """
+
+    failures: list[Failure]
+    map: Map
+    trials: list[Tried]
+    ended: str = ""
+    seconds: float = 0.0
+    folder: Path | None = None
+    asked: AskedExplore | None = None
+    """The arguments that it was made with."""
+    left_out: Sequence[str] = ()
+    """The requirements of a scenario that its trial without faults does not meet: no trial was asked for them."""
+
+    @property
+    def untried(self) -> list[Any]:
+        """The cells that were not tried, or of which nothing can be said, each with the reason."""
+        return self.map.untried
+
+    def __str__(self) -> str:
+        from chaoslab.reports.explored import text
+
+        return text(self.map, self.failures)
+
+    __repr__ = __str__
+
+    def save(self, path: str | Path) -> None:
+        """Writes the map as a page (.html) or as data (.json).
+
+        Raises:
+            ValueError: the name ends otherwise. OSError: it cannot be written.
+        """
+        from chaoslab.reports.explored import save
+
+        save(self, Path(path))
+
+
+@taking(AskedExplore)
+def explore(asked: AskedExplore) -> Found:
+    """Tries each fault that applies at each call of an agent, at the calls that faults bring up, in pairs, in other
+    orders of parallel calls and in plans by dice, in virtual time; then shrinks each distinct failure.
+
+    The options are those of `run`, without `faults`. `tries`: the names of the only faults to try. `trials`, `seconds`:
+    the budget, in trials and in real time. `by`: the strategies, of "singles", "born", "pairs", "orders" and
+    "random_plans". `accept`: the outcomes that are no failure. `count_words`: a verdict that rests on words counts like
+    a certain one. `tell` is called with a `Progress`. `resume`: the folder of an exploration that was broken off, whose
+    trials are not run again.
+
+    Raises:
+        ValueError, LookupError, TypeError: an argument is invalid; the message is one line.
+        NoBaseline: the trial without faults is nothing to compare with, or fails by itself.
+    """
+    _check(asked)
+    fails = fails_by_verdict(asked.accept, count_words=asked.count_words)
+    with session(asked, jobs=asked.jobs, fails=fails) as trials:
+        return searched(trials, asked)
+
+
+def _check(asked: AskedExplore) -> None:
+    check_number("trials", asked.trials, whole=True)
+    check_number("jobs", asked.jobs, whole=True)
+    if asked.seconds is not None:
+        check_number("seconds", asked.seconds)
+    known_by_name = (
+        ("tries", asked.tries, names(GROUP)),
+        ("by", asked.by, strategies.ORDER),
+        ("accept", asked.accept, [*map(str, Outcome)]),
+    )
+    for name, given, known in known_by_name:
+        for each in [given] if isinstance(given, str) else given:
+            if each not in known:
+                raise LookupError(f"{name} has {shown(each)}: {did_you_mean(str(each), known)}")
+
+
+class _Ended(Exception):
+    """The budget is spent; the message says which."""
+
+
+class _Explorer:
+    """An exploration under way."""
+
+    def __init__(self, trials: Session, asked: AskedExplore, journal: Journal | None) -> None:
+        self.trials, self._asked, self._journal = trials, asked, journal
+        self._began_s = system.monotonic()
+        self.recalled = {each.variation.key: each for each in journal.recalled} if journal else {}
+        (calm,) = self._run([Variation()], "calm")
+        self.calm = calm
+        probes, self.others = trials.probes([asked.tries] if isinstance(asked.tries, str) else asked.tries)
+        self.known = Known(calm, probes, seed=asked.seed)
+        self.possible = 1
+
+    def all_batches(self) -> None:
+        """Goes through all strategies.
+
+        Raises:
+            _Ended: the budget is spent.
+        """
+        for name in strategies.ORDER:
+            if name not in self._asked.by:
+                continue
+            for batch in strategies.load(name)(self.known):
+                new = {each.key: each for each in batch if self.known.of(each) is None}
+                self.possible += len(new)
+                for tried in self._run(list(new.values()), name):
+                    self.known.add(tried)
+                    self._tell(name)
+
+    def _run(self, variations: list[Variation], by: str) -> Iterator[Tried]:
+        """What came of these, in order; those that an earlier exploration tried are not run again."""
+        todo = [each for each in variations if each.key not in self.recalled]
+        ran = self.trials.tried(todo, by)
+        try:
+            for variation in variations:
+                if (known := self.recalled.get(variation.key)) is not None:
+                    yield known
+                    continue
+                self._check_budget()
+                tried, trial = next(ran)
+                if self._journal is not None:
+                    self._journal.add(tried, trial)
+                yield tried
+        finally:
+            ran.close()
+
+    def _check_budget(self) -> None:
+        if self.trials.trials >= self._asked.trials:
+            raise _Ended(f"the budget of {self._asked.trials} trials was spent")
+        most_s = self._asked.seconds
+        if most_s is not None and system.monotonic() - self._began_s >= most_s:
+            raise _Ended(f"the budget of {most_s:g} s was spent")
+
+    def _tell(self, name: str) -> None:
+        if self._asked.tell is None:
+            return
+        done = len(self.known.tried)
+        took_s = system.monotonic() - self._began_s
+        left = min(self.possible, self._asked.trials) - done
+        left_s = took_s / done * left if done else None
+        kinds = {each.kind for each in self.known.tried.values() if each.failed}
+        self._asked.tell(Progress(name, done, self.possible, len(kinds), left_s))
+
+
+def searched(trials: Session, asked: AskedExplore) -> Found:
+    """The exploration of a session. The arguments are checked."""
+    began_s = system.monotonic()
+    with ExitStack() as stack:
+        journal = None
+        if asked.logs is not None or asked.resume is not None:
+            journal = stack.enter_context(Journal(trials.subject, asked.logs, asked.resume))
+        explorer = _Explorer(trials, asked, journal)
+        if explorer.calm.failed:
+            raise NoBaseline(f"the trial without faults fails by itself: {explorer.calm.why}")
+        ended = ""
+        try:
+            explorer.all_batches()
+        except _Ended as error:
+            ended = str(error)
+        known = explorer.known
+        found = distinct(_failure(trials, known, group) for group in alike(list(known.tried.values())))
+        return Found(
+            found, Map(known, explorer.others, ended), list(known.tried.values()), ended,
+            system.monotonic() - began_s, journal.folder if journal is not None else None, asked,
+        )  # fmt: skip
+
+
+def distinct(failures: Iterable[Failure]) -> list[Failure]:
+    """Those that fail in a way of their own at calls of their own: plans may shrink to one cause."""
+    found: dict[tuple[str, Any], Failure] = {}
+    for each in failures:
+        found.setdefault((each.tried.kind, each.variation.places), each)
+    return [*found.values()]
+
+
+def _failure(trials: Session, known: Known, group: Sequence[Tried]) -> Failure:
+    """The failure of trials that failed alike at the same calls, by the smallest of them."""
+    smallest, *others = group
+    asked = next((each.moments for each in known.tried.values() if each.variation.order == ()), ())
+    shrunk = shrink_to(trials, smallest, moments=asked, known=known)
+    return Failure(shrunk.tried, shrunk.trial, tuple(others), shrunk.reruns, shrunk.minimal)
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """The smallest variation that fails like a given one."""
+
+    tried: Tried
+    trial: Trial
+    reruns: int
+    minimal: bool
+
+
+class Alike:
+    """Tells of a variation if it fails like a given one, by a trial of it. `reruns`: the trials that this took."""
+
+    def __init__(self, trials: Session, failing: Tried, known: Known | None = None) -> None:
+        self._trials, self._failing, self.reruns = trials, failing, 0
+        self.cache = {**({} if known is None else known.tried), failing.variation.key: failing}
+
+    def __call__(self, variation: Variation) -> bool:
+        if variation.key not in self.cache:
+            if self.reruns >= RERUNS:
+                return False
+            self.reruns += 1
+            ((tried, _),) = self._trials.tried([variation], "shrink")
+            self.cache[variation.key] = tried
+        found = self.cache[variation.key]
+        return found.failed and found.kind == self._failing.kind
+
+
+def shrink_to(
+    trials: Session, failing: Tried, *, moments: Sequence[Sequence[str]] = (), known: Known | None = None,
+    fails: Alike | None = None,
+) -> Shrunk:  # fmt: skip
+    """Shrinks a failure. `moments`: the calls of each moment, in the order of asking. `known`: what was tried."""
+    fails = fails or Alike(trials, failing, known)
+    smallest = _driven(shrinking.passes(failing.variation, moments), fails)
+    minimal = not any(fails(each) for each in shrinking.without_one(smallest)) and fails.reruns < RERUNS
+    ((_, trial),) = trials.run([smallest])
+    return Shrunk(fails.cache[smallest.key], trial, fails.reruns, minimal)
+
+
+def _driven(search: Generator[Variation, bool, T], holds: Callable[[Variation], bool]) -> T:
+    """What a search returns whose questions are answered by `holds`."""
+    try:
+        variation = next(search)
+        while True:
+            variation = search.send(holds(variation))
+    except StopIteration as ended:
+        found: T = ended.value
+        return found
+
+
+def shrink(trial: Trial, *, accept: Sequence[str] = GOOD, count_words: bool = False) -> Failure:
+    """Shrinks a trial of `run` or `run_many` that failed to the smallest cause that fails alike: fewer faults, plainer
+    triggers and parameters, shorter delays, fewer swaps of parallel calls.
+
+    Its faults are first stated as they hit, call by call, with the values that were drawn.
+
+    Raises:
+        ValueError: it is no failure, rests on words alone, was not made by `run` or `run_many` in virtual time, or
+            does not happen again with its faults stated one by one.
+    """
+    fails = fails_by_verdict(accept, count_words=count_words)
+    if trial.asked is None:
+        raise ValueError("this trial holds no agent to run again: give one of lab.run or lab.run_many")
+    if not fails(trial):
+        verdict = trial.verdict
+        words = str(verdict.outcome) not in accept and not verdict.certain
+        hint = ", which rests on words alone: count_words=True shrinks it" if words else ", which is no failure"
+        raise ValueError(f"the trial is {verdict.name}{hint}")
+    asked = replace(trial.asked, faults=(), logs=None)
+    with session(asked, fails=fails) as trials:
+        found = shrunk_in(trials, trial)
+    found = asking_less(found, asked.prompt, lambda prompt: session(replace(asked, prompt=prompt), fails=fails))
+    prompt, called = found.prompt or asked.prompt, {site.target for site in found.tried.sites}
+    needed = {name: _needed(getattr(asked, name), called) for name in ("tools", "reads")}
+    with suppress(NoBaseline), session(replace(asked, prompt=prompt, **needed), fails=fails) as trials:
+        ((tried, own),) = trials.tried([found.variation], "shrink")
+        if tried.failed and tried.kind == found.tried.kind:
+            found = replace(found, tried=tried, trial=own, reruns=found.reruns + 1)
+    return found
+
+
+def _needed(given: Any, called: Collection[str]) -> Any:
+    """The functions that were called."""
+    if isinstance(given, Mapping):
+        return {name: function for name, function in given.items() if name in called}
+    return [function for function in given or () if name_of(function) in called]
+
+
+def asking_less(failure: Failure, prompt: Any, opened: Callable[[Any], AbstractContextManager[Session]]) -> Failure:
+    """The failure with fewer turns of its conversation, or fewer sentences of its prompt, as far as it fails alike.
+    `opened`: the session of a prompt, which has a trial without faults of its own."""
+    while True:
+        for shorter in _shorter(prompt):
+            try:
+                with opened(shorter) as trials:
+                    ((tried, trial),) = trials.tried([failure.variation], "shrink")
+            except NoBaseline:
+                continue
+            failure.reruns += 1
+            if tried.failed and tried.kind == failure.tried.kind:
+                failure, prompt = replace(failure, tried=tried, trial=trial, prompt=shorter), shorter
+                break
+        else:
+            return failure
+
+
+def _shorter(prompt: Any) -> Iterator[Any]:
+    """The conversation without each of its turns, or the text without each of its sentences."""
+    if isinstance(prompt, Conversation):
+        yield from prompt.shorter()
+    elif isinstance(prompt, str) and len(parts := SENTENCES.split(prompt.strip())) > 1:
+        for n in reversed(range(len(parts))):
+            yield " ".join(parts[:n] + parts[n + 1 :])
+
+
+def shrunk_in(trials: Session, trial: Trial) -> Failure:
+    """The smallest cause of a trial of this session's agent.
+
+    Raises:
+        ValueError: it does not happen again.
+    """
+    stated = Variation(tuple(hits(trial)), _order_of(trial))
+    wanted = trials.read(stated, trial, "given")
+    ((again, _),) = trials.tried([stated], "given")
+    if not again.failed or again.kind != wanted.kind:
+        raise ValueError(
+            f"it does not happen again with its faults stated one by one: {again.outcome}, {again.why}, and it was "
+            f"{wanted.outcome}, {wanted.why}"
+        )
+    ((asked, _),) = trials.tried([Variation(order=())], "orders") if stated.order else ((None, None),)
+    fails = Alike(trials, again)
+    found = shrink_to(trials, again, moments=asked.moments if asked is not None else (), fails=fails)
+    ways = (attribution.over_injections, attribution.over_calls) if stated.injections else ()
+    shares = [_driven(way(stated, seed=trial.seed), fails) for way in ways]
+    return Failure(found.tried, found.trial, (), found.reruns, found.minimal, *shares)
+
+
+def hits(trial: Trial) -> Iterator[Injection]:
+    """An injection for each hit of a fault in the trial, at its attempt and with the values that were drawn for it."""
+    for _, event in trial.history.of(FaultScheduled):
+        more: dict[str, Any] = {} if event.attempt == 1 else {"attempts": [event.attempt]}
+        own: dict[str, Any] = {
+            key: value for key, value in event.params.items() if isinstance(value, bool | int | float | str)
+        }
+        yield inject(event.fault, event.target, calls=[event.request], **more, **own)
+
+
+def _order_of(trial: Trial) -> Any:
+    moments = [tuple(event.calls) for _, event in trial.history.of(CallsOrdered)]
+    return tuple(enumerate(moments, 1)) or None

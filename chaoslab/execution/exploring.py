@@ -1,0 +1,182 @@
+"""Runs the trials that a search asks for, and tells it what came of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from chaoslab.analysis.verdict.table import UNJUDGED
+from chaoslab.base.identity import digest
+from chaoslab.config.settings import name_secrets
+from chaoslab.core import events
+from chaoslab.core.plan import Injection, Plan
+from chaoslab.execution.checked import Ground, checked
+from chaoslab.execution.drawn import Drawn, Redrawn
+from chaoslab.execution.forked import children
+from chaoslab.execution.options import Asked
+from chaoslab.execution.spec import Executor, TrialSpec
+from chaoslab.execution.trial import Trial, compared, trial_of
+from chaoslab.execution.workers import executor
+from chaoslab.search import causes
+from chaoslab.search.probes import applicable
+from chaoslab.search.variation import GOOD, Made, Probe, Site, Tried, Variation
+
+Fails = Callable[[Trial], str]
+"""The reason why a trial counts as a failure, in one line; empty if it does not."""
+
+
+@dataclass(frozen=True)
+class VariedRun:
+    """A run whose work is variations instead of numbers: each is the first trial of a run with its faults. `standing`:
+    injections that all of them have."""
+
+    run: Redrawn[Any]
+    standing: tuple[Injection, ...] = ()
+
+    def named(self, spec: Variation) -> str:
+        return causes.where(spec)
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[Variation], Any]]:
+        def do(spec: Variation) -> Any:
+            with self.run.with_drawn(self.drawn(spec)).opened() as own:
+                return own(TrialSpec(0))
+
+        yield do
+
+    def drawn(self, spec: Variation) -> Drawn:
+        order = None if spec.order is None else dict(spec.order)
+        return Drawn((*self.standing, *spec.injections), order=order)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a search breaks. `targets`: what faults can hit. `check` raises ValueError or LookupError for an injection
+    that cannot hit there. `trial_of`: the trial of a result, with its plan. `agent`: the object, for a digest of its
+    code."""
+
+    run: Redrawn[Any]
+    targets: Sequence[str]
+    check: Callable[[Injection], object]
+    trial_of: Callable[[Any, Plan], Trial]
+    agent: Any = None
+
+
+class Session:
+    """A search's trials of one agent. They share one trial without faults, and the dice of a first trial, so that a
+    variation does here what its faults do in `lab.run`. `trials`: the number of those that were run."""
+
+    def __init__(self, subject: Subject, does: Executor, fails: Fails, standing: Sequence[Injection] = ()) -> None:
+        self.subject, self._does, self._fails = subject, does, fails
+        self._run = VariedRun(subject.run, tuple(standing))
+        self._seed = subject.run.started(0).seed or 0
+        self.trials = 0
+
+    def run(self, variations: Iterable[Variation]) -> Generator[tuple[Variation, Trial], None, None]:
+        """The trials of these variations, in order."""
+        asked = list(variations)
+        with closing(self._does.map(self._run, asked)) as done:
+            for variation, result in zip(asked, done, strict=True):
+                self.trials += 1
+                plan = Plan(self._seed, self._run.drawn(variation).injections)
+                yield variation, self.subject.trial_of(result, plan)
+
+    def tried(self, variations: Iterable[Variation], by: str) -> Generator[tuple[Tried, Trial], None, None]:
+        """The same with what came of each."""
+        for variation, trial in self.run(variations):
+            yield self.read(variation, trial, by), trial
+
+    def read(self, variation: Variation, trial: Trial, by: str) -> Tried:
+        """What came of a trial."""
+        verdict, history = trial.verdict, trial.history
+        why = self._fails(trial)
+        effects = [event.effect for _, event in history.of(events.Effect)]
+        return Tried(
+            self.trials, variation, by, str(verdict.outcome), bool(why), why or verdict.why,
+            causes.kind_of(verdict, why),
+            met=tuple(dict.fromkeys(event.injection for _, event in history.of(events.FaultWitnessed))),
+            made=tuple(_made(trial)),
+            moments=tuple(tuple(event.calls) for _, event in history.of(events.CallsOrdered)),
+            world=digest([effects, str(verdict.outcome)]),  # not the words, which differ with each wrong value
+            harm=verdict.harm,
+            certain=verdict.certain,
+            tokens=sum(event.prompt_tokens + event.completion_tokens for _, event in history.of(events.Usage)),
+            seconds=trial.seconds,
+        )  # fmt: skip
+
+    def probes(self, faults: Sequence[str] = ()) -> tuple[dict[str, list[Probe]], dict[str, dict[str, str]]]:
+        """The faults that apply, and why others do not; see `search.probes.applicable`."""
+        return applicable(self.subject.targets, self.subject.check, faults)
+
+
+def _made(trial: Trial) -> Iterator[Made]:
+    """Each attempt of the trial, in the order of beginning."""
+    ended: dict[tuple[str, int, int], events.CallFinished] = {}
+    for _, over in trial.history.of(events.CallFinished):
+        ended.setdefault((over.target, over.request, over.attempt), over)
+    effects = 0
+    for event in (record.event for record in trial.history.records):
+        if isinstance(event, events.Effect):
+            effects += 1
+        elif isinstance(event, events.CallStarted):
+            end = ended.get((event.target, event.request, event.attempt))
+            error = "" if end is None or end.ok else end.error or "failed"
+            late = end is not None and end.error == "timed_out"
+            site = Site(event.target, event.request, event.attempt, event.tool)
+            yield Made(site, error, effects, end.duration_s if late and end is not None else None)
+
+
+def fails_by_verdict(accept: Sequence[str] = GOOD, *, count_words: bool = False) -> Fails:
+    """A trial fails if its outcome is none of these and not unknown. `count_words`: a verdict that rests on words
+    counts like a certain one."""
+
+    def fails(trial: Trial) -> str:
+        verdict = trial.verdict
+        if str(verdict.outcome) in accept or verdict.outcome in UNJUDGED:
+            return ""
+        return verdict.why if verdict.certain or count_words else ""
+
+    return fails
+
+
+@contextmanager
+def session(
+    asked: Asked, *, jobs: int = 1, apart: bool = False, fails: Fails | None = None,
+    standing: Sequence[Injection] = (), mitigation: str = "",
+) -> Iterator[Session]:  # fmt: skip
+    """A context in which the trials of a search run. `asked`: the agent with its options, without faults. `apart`: no
+    trial is run in this process. `standing`: injections that every trial has, such as a budget. `mitigation`:
+    what is tried around the agent's functions.
+
+    Raises:
+        ValueError, LookupError, TypeError: an argument is invalid; the message is one line.
+        NoBaseline: the trial without faults is nothing to compare with, or fails by itself.
+    """
+    if asked.faults:
+        raise ValueError("faults= is chosen by the search: name those that it may try in tries=")
+    if asked.world != "virtual":
+        raise ValueError(f"world is {asked.world!r}: a search runs in virtual time, where equal trials end alike")
+    spec, wants_twin, _ = checked(asked)
+    spec = replace(spec, mitigation=mitigation)
+    if spec.sequential:
+        raise ValueError("a budget in dollars counts over a whole run, and the trials of a search have no order")
+    limit_s = spec.limit_s
+    alone = children(1, limit_s, at_once=False) if apart and not spec.options.isolate else executor(1)
+    does = alone if jobs == 1 else children(jobs, limit_s, at_once=False) if apart else executor(jobs)
+    with ExitStack() as stack:
+        name_secrets(spec.options.secret_names or ())
+        stack.enter_context(spec.prepared())
+        twin = None
+        if wants_twin:
+            twin, spec = compared(spec, alone)
+        ground = Ground.of(spec)
+        subject = Subject(
+            spec,
+            ground.names,
+            lambda injection: ground.checked([injection]),
+            lambda result, plan: trial_of(result, plan, twin, asked=asked),
+            asked.agent,
+        )
+        yield Session(subject, does, fails or fails_by_verdict(), standing)

@@ -1,0 +1,134 @@
+"""An exploration as text, as a page and as data."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from chaoslab.reports.labelling import GREEN, PLAIN, RED
+from chaoslab.reports.text import one_line
+from chaoslab.search.map import RANK, Map, Row
+
+WIDTH = 100
+ROWS, FAILURES, UNTRIED = 10, 10, 5
+"""The most calls, failures and untried cells that the terminal shows."""
+
+
+def told(found: Any, commands: Mapping[str, str]) -> str:
+    """What an exploration found, for the terminal. `commands`: what runs a failure again, by its cause."""
+    return text(found.map, found.failures, commands)
+
+
+def text(map_: Map, failures: Sequence[Any], commands: Mapping[str, str] | None = None) -> str:
+    by = ", ".join(f"{number} by {name}" for name, number in map_.by_strategy.items())
+    lines = [map_.told(), f"trials: {by}", ""]
+    for row in map_.rows[:ROWS]:
+        wrapped = textwrap.wrap(_outcomes(map_, row), WIDTH, initial_indent="    ", subsequent_indent="    ")
+        lines += [f"  {one_line(str(row), WIDTH)}", *wrapped[:2]]
+    if (more := len(map_.rows) - ROWS) > 0:
+        lines.append(f"  … and {more} calls more, in --json and in the page of --map")
+    lines.append("")
+    if not failures:
+        lines.append("no failure was found")
+    for n, failure in enumerate(failures[:FAILURES], 1):
+        lines.append(f"{n}. {failure}")
+        if command := (commands or {}).get(failure.cause):
+            lines.append(f"   again: {command}")
+    if more := len(failures) - FAILURES:
+        lines += [f"… and {more} more"] if more > 0 else []
+    return "\n".join([*lines, *_untried(map_)])
+
+
+def painted(text_: str) -> str:
+    """The text with colours for a terminal: what failed is red, what ended well is green."""
+    text_ = re.sub(r"\b\d+ [A-Z_]{4,}\b|(?m:^\d+\. \w+)", rf"{RED}\g<0>{PLAIN}", text_)
+    return re.sub(r"\b\d+ (correct|degraded)\b", rf"{GREEN}\g<0>{PLAIN}", text_)
+
+
+def _outcomes(map_: Map, row: Row) -> str:
+    """The outcomes of a row, the good ones counted, the bad ones with their faults, worst first."""
+    good, bad = dict[str, int](), dict[str, list[str]]()
+    for _, _, tried in map_.of_row(row):
+        if tried.failed:
+            bad.setdefault(tried.outcome, []).append(tried.variation.injections[-1].choices[0].fault)
+        else:
+            name = tried.outcome if tried.certain else f"≈ {tried.outcome}"
+            good[name] = good.get(name, 0) + 1
+    parts = [f"{number} {name}" for name, number in good.items()]
+    for name in sorted(bad, key=lambda name: RANK.get(name, len(RANK))):
+        said = name.upper() if name in RANK else f"{name}, and yet FAILED"
+        parts.append(f"{len(bad[name])} {said}: {', '.join(dict.fromkeys(bad[name]))}")
+    return " · ".join(parts)
+
+
+def _untried(map_: Map) -> list[str]:
+    """Why cells were not tried, those with one reason counted."""
+    found = map_.untried
+    apply = [each for each in found if not each.why.startswith("not applicable")]
+    lines = [f"not tried, or nothing can be said: {len(apply)} cells"] if apply else ["every applicable cell was tried"]
+    lines += [f"  {one_line(str(each), WIDTH)}" for each in apply[:UNTRIED]]
+    if len(apply) > UNTRIED:
+        lines.append(f"  … and {len(apply) - UNTRIED} more, all of them in --json and in the page of --map")
+    others = {each.fault for each in found if each.why.startswith("not applicable")}
+    if others:
+        lines.append(f"{len(others)} faults apply to some targets or none, each with its reason there too")
+    return lines
+
+
+def save(found: Any, path: Path, commands: Mapping[str, str] | None = None) -> None:
+    """Writes the map as a page (.html) or as data (.json).
+
+    Raises:
+        ValueError: the name ends otherwise. OSError: it cannot be written.
+    """
+    from chaoslab.reports.formats import put
+
+    if path.suffix == ".json":
+        put(json.dumps(found.map.data(), indent=2, ensure_ascii=False) + "\n", path)
+    elif path.suffix == ".html":
+        put(_page(found, commands or {}), path)
+    else:
+        raise ValueError(f"{path} should end in .html or .json")
+
+
+def _page(found: Any, commands: Mapping[str, str]) -> str:
+    from chaoslab.analysis.verdict.table import Outcome
+    from chaoslab.reports.contents.outcomes import glyph
+    from chaoslab.reports.formats.html import page
+
+    map_: Map = found.map
+    failure_of = {
+        each.variation.key: n
+        for n, failure in enumerate(found.failures, 1)
+        for each in (failure.tried, *failure.others)
+    }
+    rows = []
+    for label in map_.columns:
+        tries = [(map_.outcome(row, label), map_.cell(row, label)) for row in map_.rows]
+        cells = [
+            {
+                "outcome": outcome,
+                "tried": tried is not None,
+                "why": "" if tried is None else one_line(tried.why, 300),
+                "failure": None if tried is None else failure_of.get(tried.variation.key),
+            }
+            for outcome, tried in tries
+        ]
+        rows.append({"fault": label, "cells": cells})
+    outcomes = list(dict.fromkeys(tried.outcome for _, _, tried in map_.cells if tried is not None))
+    failures = [
+        {
+            "n": n, "outcome": each.outcome, "cause": each.cause, "others": len(each.others),
+            "again": commands.get(each.cause, ""), "story": each.story(),
+        }
+        for n, each in enumerate(found.failures, 1)
+    ]  # fmt: skip
+    return page(
+        "explored.html", said=map_.told(), calls=[str(row) for row in map_.rows], rows=rows, legend=outcomes,
+        glyphs={str(each): glyph(each) for each in Outcome}, failures=failures, ended=found.ended,
+        untried=[vars(each) for each in map_.untried],
+    )  # fmt: skip

@@ -1,0 +1,156 @@
+"""Mitigations that a search tries around an agent's functions, to tell which would have closed a failure.
+
+Each stands for a change of the agent or of its service. `inside` wraps the function itself, as its service would be
+changed; `around` wraps the call that the agent makes, as its client would be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any
+
+from chaoslab.base.boundary import let_through
+from chaoslab.base.clock import system
+from chaoslab.base.identity import canonical
+from chaoslab.base.jsonable import to_jsonable
+from chaoslab.seams.functions.wrapped import WrappedFunction
+
+FIRST_S, FACTOR, WAIT_MAX_S = 1.0, 2.0, 60.0
+"""The waits of `backoff`: the first, the factor to the next, and the longest, in seconds."""
+Called = tuple[str, str]
+"""A function's name and the canonical JSON of its arguments."""
+
+
+class Mitigation:
+    """One mitigation in one process. What it remembers is of one trial."""
+
+    def __init__(self) -> None:
+        self.done: dict[Called, Any] = {}
+        """The results of writes that were done."""
+        self.failed: dict[Called, BaseException] = {}
+        """The errors by which calls failed for the agent."""
+        self.tries: dict[str, int] = {}
+
+    def begin(self) -> None:
+        """Forgets the last trial."""
+        self.done.clear()
+        self.failed.clear()
+        self.tries.clear()
+
+    def inside(self, tool: WrappedFunction) -> WrappedFunction:
+        """The function as its service would do it. Remembers what was done."""
+        if not tool.effect or tool.generates:
+            return tool
+        function = tool.function
+
+        def once(*args: Any, **kwargs: Any) -> Any:
+            key = _key(tool, args, kwargs)
+            if self.honours and key in self.done:
+                return self.done[key]
+            self.done[key] = function(*args, **kwargs)
+            return self.done[key]
+
+        async def once_async(*args: Any, **kwargs: Any) -> Any:
+            key = _key(tool, args, kwargs)
+            if self.honours and key in self.done:
+                return self.done[key]
+            self.done[key] = await function(*args, **kwargs)
+            return self.done[key]
+
+        own = wraps(function)(once_async if tool.of_coroutine else once)
+        return replace(tool, function=own, keyed=self.honours)
+
+    honours = False
+    """The service knows a write by its arguments, as by an idempotency key, and does it once."""
+
+    def before(self, tool: WrappedFunction, key: Called) -> float:  # noqa: ARG002 - most need none of it
+        """The seconds to wait before a call. May raise the error that the agent gets in place of it."""
+        return 0.0
+
+    def known(self, tool: WrappedFunction, key: Called) -> bool:  # noqa: ARG002
+        """Tells if the result of the call is `done[key]`, so that it is not made."""
+        return False
+
+    def around(self, tool: WrappedFunction, made: Callable[..., Any]) -> Callable[..., Any]:
+        """The call as the agent's client would make it."""
+        if tool.generates:
+            return made
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            key = _key(tool, args, kwargs)
+            if (wait_s := self.before(tool, key)) > 0:
+                system.sleep(wait_s)
+            if self.known(tool, key):
+                return self.done[key]
+            try:
+                result = made(*args, **kwargs)
+            except BaseException as error:
+                self._fails(tool, key, error)
+                raise
+            self.tries.pop(tool.name, None)
+            return result
+
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            key = _key(tool, args, kwargs)
+            if (wait_s := self.before(tool, key)) > 0:
+                await system.asleep(wait_s)
+            if self.known(tool, key):
+                return self.done[key]
+            try:
+                result = await made(*args, **kwargs)
+            except BaseException as error:
+                self._fails(tool, key, error)
+                raise
+            self.tries.pop(tool.name, None)
+            return result
+
+        return call_async if tool.of_coroutine else call
+
+    def _fails(self, tool: WrappedFunction, key: Called, error: BaseException) -> None:
+        let_through(error)
+        self.failed[key] = error
+        self.tries[tool.name] = self.tries.get(tool.name, 0) + 1
+
+
+class Key(Mitigation):
+    """An idempotency key that the service honours: a write with the same arguments is done once."""
+
+    honours = True
+
+
+class NoRetry(Mitigation):
+    """A write that failed is not tried again: the agent gets the same error."""
+
+    def before(self, tool: WrappedFunction, key: Called) -> float:
+        if tool.effect and key in self.failed:
+            raise self.failed[key]
+        return 0.0
+
+
+class ReadFirst(Mitigation):
+    """Before a write is tried again, the client looks if it was done; if so, it takes that for the result."""
+
+    def known(self, tool: WrappedFunction, key: Called) -> bool:
+        return tool.effect and key in self.failed and key in self.done
+
+
+class Backoff(Mitigation):
+    """A call after one that failed waits: 1 s, then twice as long each time."""
+
+    def before(self, tool: WrappedFunction, key: Called) -> float:  # noqa: ARG002
+        tries = self.tries.get(tool.name, 0)
+        return min(WAIT_MAX_S, FIRST_S * FACTOR ** (tries - 1)) if tries else 0.0
+
+
+KINDS: dict[str, type[Mitigation]] = {
+    "key": Key,
+    "no-retry": NoRetry,
+    "read-first": ReadFirst,
+    "backoff": Backoff,
+}
+
+
+def _key(tool: WrappedFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Called:
+    return tool.name, canonical(to_jsonable([args, kwargs]))

@@ -1,0 +1,93 @@
+"""Which part of a plan brought its failure about: Shapley values over injections, or over the calls that they hit.
+
+A coalition's worth is 1 if the trial with these injections alone fails alike, else 0, so the values add up to 1 (L. S.
+Shapley, A value for n-person games, 1953). Up to `EXACT` players they are exact; above, the mean over permutations that
+dice draw (J. Castro et al., Computers & Operations Research 36, 2009), with a 95 % interval (normal approximation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import factorial, sqrt
+from statistics import fmean, pstdev
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.plan import Injection
+from chaoslab.search.variation import Variation, site_of
+
+EXACT = 8
+"""The most players whose values are exact: 256 coalitions."""
+PERMUTATIONS = 100
+Z = 1.96
+
+
+@dataclass(frozen=True)
+class Share:
+    """A player's share of a failure, from 0 to 1. `low`, `high`: the 95 % interval; the value itself if it is exact."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        interval = "" if self.low == self.high else f" ({self.low:.0%}–{self.high:.0%})"
+        return f"{self.name}: {self.value:.0%}{interval}"
+
+
+Ask = Generator[Variation, bool, list[Share]]
+
+
+def over_injections(failing: Variation, *, seed: int = 0) -> Ask:
+    """The share of each injection. It yields variations, and is sent True for one that fails alike."""
+    players = [(f"{each.choices[0].fault} at {site_of(each)}", (each,)) for each in failing.injections]
+    return (yield from _shares(failing, players, seed))
+
+
+def over_calls(failing: Variation, *, seed: int = 0) -> Ask:
+    """The share of each call, with all faults that hit it."""
+    calls: dict[str, list[Injection]] = {}
+    for each in failing.injections:
+        site = site_of(each)
+        calls.setdefault(f"{site.target} {site.request}", []).append(each)
+    return (yield from _shares(failing, [(name, tuple(own)) for name, own in calls.items()], seed))
+
+
+def _shares(failing: Variation, players: Sequence[tuple[str, tuple[Injection, ...]]], seed: int) -> Ask:
+    worths: dict[frozenset[int], bool] = {frozenset(): False, frozenset(range(len(players))): True}
+
+    def worth(of: frozenset[int]) -> Generator[Variation, bool, float]:
+        if of not in worths:
+            kept = [each for n in of for each in players[n][1]]
+            injections = tuple(each for each in failing.injections if each in kept)
+            worths[of] = yield replace(failing, injections=injections)
+        return float(worths[of])
+
+    size, found = len(players), list[Share]()
+    if size <= EXACT:
+        for player in range(size):
+            others, value = [n for n in range(size) if n != player], 0.0
+            for count in range(size):
+                weight = factorial(count) * factorial(size - count - 1) / factorial(size)
+                for chosen in combinations(others, count):
+                    without = frozenset(chosen)
+                    value += weight * ((yield from worth(without | {player})) - (yield from worth(without)))
+            found.append(Share(players[player][0], value, value, value))
+        return _sorted(found)
+    gains: list[list[float]] = [[] for _ in players]
+    for number in range(PERMUTATIONS):
+        dice, before = Dice(seed, "permutations", number), frozenset[int]()
+        for player in sorted(range(size), key=lambda n: dice(n).uniform()):
+            gain = (yield from worth(before | {player})) - (yield from worth(before))
+            gains[player].append(gain)
+            before |= {player}
+    for (name, _), own in zip(players, gains, strict=True):
+        mean, half = fmean(own), Z * pstdev(own) / sqrt(len(own))
+        found.append(Share(name, mean, mean - half, mean + half))
+    return _sorted(found)
+
+
+def _sorted(shares: list[Share]) -> list[Share]:
+    return sorted(shares, key=lambda share: -share.value)

@@ -1,0 +1,194 @@
+"""What an exploration found: the map of calls and faults, the failures, and what was not tried."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from chaoslab.core.fault import load, trait
+from chaoslab.search import causes
+from chaoslab.search.strategies import ORDER
+from chaoslab.search.strategies.singles import of_timeout
+from chaoslab.search.variation import LOST, Known, Probe, Site, Tried, Variation, site_of
+
+
+@dataclass(frozen=True)
+class Row:
+    """An attempt, and the faults that have to hit first for it to be made; none for one of the calm trial."""
+
+    site: Site
+    after: Variation = Variation()
+
+    def __str__(self) -> str:
+        return f"{self.site} (after {causes.where(self.after)})" if self.after.injections else str(self.site)
+
+
+@dataclass(frozen=True)
+class Untried:
+    """A cell that was not tried, or of which nothing can be said. `then`: what would try it; empty if nothing does."""
+
+    row: str
+    fault: str
+    why: str
+    then: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.fault} at {self.row}: {self.why}{f'; {self.then}' if self.then else ''}"
+
+
+@dataclass(frozen=True)
+class Map:
+    """Each attempt with each fault that applies. A cell is the trial with that fault at that attempt, beside those that
+    bring it up."""
+
+    known: Known
+    others: Mapping[str, Mapping[str, str]]
+    """Why a fault does not apply, by target and fault."""
+    ended: str = ""
+    """Why the search ended before all was tried; empty if it did not."""
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        found = {str(row): row for row in map(Row, self.known.calm.sites)}
+        for tried in self.known.tried.values():
+            if tried.by == "born":
+                *before, last = tried.variation.injections
+                row = Row(site_of(last), Variation(tuple(before)))
+                found.setdefault(str(row), row)
+        return [*found.values()]
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The faults that some cell was tried with, in the order of the alphabet."""
+        return sorted({probe.label for row in self.rows for probe in self.probes(row)})
+
+    def probes(self, row: Row) -> list[Probe]:
+        """The faults that apply to an attempt."""
+        found = []
+        for probe in self.known.probes.get(row.site.target, ()):
+            dosed = trait(load(probe.fault), "dose")
+            found += of_timeout(self.known, probe, row.site.target) if dosed else [probe]
+        return found
+
+    def cell(self, row: Row, label: str) -> Tried | None:
+        """The trial of a cell; None if it was not run, or the fault does not apply."""
+        probe = next((each for each in self.probes(row) if each.label == label), None)
+        return None if probe is None else self.known.of(Variation((*row.after.injections, probe.at(row.site))))
+
+    def outcome(self, row: Row, label: str) -> str:
+        """The outcome of a cell; "–" if it was not run, "" if the fault does not apply."""
+        if label not in {each.label for each in self.probes(row)}:
+            return ""
+        found = self.cell(row, label)
+        return "–" if found is None else found.outcome
+
+    @property
+    def cells(self) -> Iterator[tuple[Row, Probe, Tried | None]]:
+        for row in self.rows:
+            for probe in self.probes(row):
+                yield row, probe, self.known.of(Variation((*row.after.injections, probe.at(row.site))))
+
+    @cached_property
+    def untried(self) -> list[Untried]:
+        """The cells that were not tried and those of which nothing can be said, with the reason."""
+        found = []
+        for row, probe, tried in self.cells:
+            if tried is None:
+                why = self.ended or "it was not reached"
+                found.append(Untried(str(row), probe.label, why, "a larger budget tries it" if self.ended else ""))
+            elif tried.void:
+                then = "facts=, effects= or says= would decide it" if tried.outcome == "unknown" else ""
+                found.append(Untried(str(row), probe.label, f"{tried.outcome}: {tried.why}", then))
+        found += self._behind
+        for target, reasons in self.others.items():
+            found += [Untried(target, fault, f"not applicable: {why}") for fault, why in reasons.items()]
+        return found
+
+    @property
+    def _behind(self) -> Iterator[Untried]:
+        """The attempts that some trial made and no fault was tried at."""
+        seen = {row.site for row in self.rows}
+        for tried in self.known.tried.values():
+            for site in tried.sites if tried.variation.order is None else ():
+                if site in seen:
+                    continue
+                seen.add(site)
+                after = f"{site} (after {causes.where(tried.variation)})"
+                if tried.outcome in LOST:
+                    yield Untried(
+                        after, "every fault", f"it is made behind {tried.outcome}", "mend that, and explore again"
+                    )
+                elif self.ended:
+                    yield Untried(after, "every fault", self.ended, "a larger budget tries it")
+                else:
+                    yield Untried(
+                        after, "every fault", f"only {len(tried.variation.injections)} faults together bring it up"
+                    )
+
+    @property
+    def by_strategy(self) -> dict[str, int]:
+        """The trials of each strategy."""
+        counts = Counter(tried.by for tried in self.known.tried.values())
+        return {name: counts[name] for name in ORDER if counts[name]}
+
+    @property
+    def single_points(self) -> list[Site]:
+        """The calls of the calm trial at which one fault alone is enough for a failure."""
+        return [
+            row.site
+            for row in self.rows
+            if not row.after.injections and any(tried.failed for _, _, tried in self.of_row(row))
+        ]
+
+    def of_row(self, row: Row) -> Iterator[tuple[Row, Probe, Tried]]:
+        for probe in self.probes(row):
+            if (tried := self.cell(row, probe.label)) is not None:
+                yield row, probe, tried
+
+    def told(self) -> str:
+        """The map in words."""
+        calls = len(self.known.calm.sites)
+        tried = [tried for _, _, tried in self.cells if tried is not None]
+        counts = Counter(each.outcome for each in tried)
+        points = self.single_points
+        text = f"{len(tried)} of {sum(1 for _ in self.cells)} cells tried: "
+        text += ", ".join(f"{count} {name}" for name, count in counts.most_common()) + ". "
+        text += f"{len(points)} of {calls} call{'s' if calls != 1 else ''} "
+        text += f"{'is a' if len(points) == 1 else 'are'} single point{'s' if len(points) != 1 else ''} of failure"
+        return text + (f": {', '.join(map(str, points))}." if points else ".")
+
+    def data(self) -> dict[str, Any]:
+        """The map as JSON values."""
+        return {
+            "cells": [
+                {
+                    "call": str(row.site), "after": causes.where(row.after) if row.after.injections else "",
+                    "fault": probe.label, "outcome": "not tried" if tried is None else tried.outcome,
+                    "failed": bool(tried and tried.failed), "why": "" if tried is None else tried.why,
+                    "trial": None if tried is None else tried.number,
+                }
+                for row, probe, tried in self.cells
+            ],
+            "untried": [vars(each) for each in self.untried],
+            "tried_by": self.by_strategy,
+        }  # fmt: skip
+
+
+def alike(tried: Sequence[Tried]) -> list[list[Tried]]:
+    """The trials that failed, those that failed alike at the same calls together, the smallest first in each; worst
+    first. One that holds all faults of a smaller one that failed alike shows nothing new, and is left out."""
+    failed = sorted((each for each in tried if each.failed), key=lambda each: (each.variation.size, each.number))
+    minimal: list[Tried] = []
+    groups: dict[tuple[str, frozenset[tuple[str, int]]], list[Tried]] = {}
+    for each in failed:
+        if not any(other.kind == each.kind and other.variation.parts < each.variation.parts for other in minimal):
+            minimal.append(each)
+            groups.setdefault((each.kind, each.variation.places), []).append(each)
+    return sorted(groups.values(), key=lambda group: (RANK.get(group[0].outcome, len(RANK)), group[0].number))
+
+
+RANK = {name: n for n, name in enumerate(("harm", "false_success", "wrong", "hung", "failed"))}
+"""The outcomes, worst first."""

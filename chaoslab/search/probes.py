@@ -1,0 +1,67 @@
+"""The faults that a search tries at a target, with the parameters that decide something there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+
+from chaoslab.base.registry import names
+from chaoslab.core.fault import GROUP, load, trait
+from chaoslab.core.plan import Injection
+from chaoslab.search.variation import Probe, Site
+
+AROUND = (0.5, 1.5)
+"""The doses of a delay, as shares of the timeout of its caller: one that it waits for, one that it does not."""
+ASIDE = ("budget", "concurrency_limit", "runaway_guard")
+"""Faults that limit a whole trial instead of breaking one call."""
+DIRECTIONS = ("upstream", "downstream")
+"""The two directions of a connection: what is lost upstream was not done, what is lost downstream was."""
+
+
+def applicable(
+    targets: Sequence[str], checked: Callable[[Injection], object], faults: Sequence[str] = ()
+) -> tuple[dict[str, list[Probe]], dict[str, dict[str, str]]]:
+    """The probes by target, and why others do not apply, by target and fault. `checked` raises ValueError or
+    LookupError, with one line, for an injection that cannot hit its target. `faults`: the only ones; by default all
+    that there are.
+    """
+    wanted = list(faults) or [name for name in names(GROUP) if name not in ASIDE]
+    apply: dict[str, list[Probe]] = {}
+    others: dict[str, dict[str, str]] = {}
+    for target in targets:
+        apply[target], others[target] = [], {}
+        for fault in wanted:
+            for probe in _of(fault):
+                try:
+                    checked(probe.at(Site(target, 1)))
+                except (ValueError, LookupError) as error:
+                    others[target][probe.label] = str(error.args[0])
+                else:
+                    apply[target].append(probe)
+    return apply, others
+
+
+def _of(fault: str) -> Iterator[Probe]:
+    cls = load(fault)
+    both = "stream" in {each.name for each in fields(cls)} and not trait(cls, "delays")
+    if both:
+        yield from (Probe(fault, (("stream", each),)) for each in DIRECTIONS)
+    else:
+        yield Probe(fault)
+
+
+def dosed(probe: Probe, timeout_s: float) -> list[Probe]:
+    """The probe on both sides of the timeout of a caller; none if no dose of it is known."""
+    name = trait(load(probe.fault), "dose")
+    return (
+        [Probe(probe.fault, (*probe.params, (name, round(timeout_s * share, 3)))) for share in AROUND] if name else []
+    )
+
+
+def told(others: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Why faults do not apply, one line a reason, with their number of targets."""
+    found: dict[str, set[str]] = {}
+    for target, reasons in others.items():
+        for fault in reasons:
+            found.setdefault(fault, set()).add(target)
+    return [f"{fault}: not applicable to {', '.join(sorted(targets))}" for fault, targets in sorted(found.items())]

@@ -1,0 +1,108 @@
+"""Two agents, or one with and without a mitigation, on the same cells of a map: which closed, which opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from chaoslab.search import causes
+from chaoslab.search.variation import Tried
+
+
+@dataclass(frozen=True)
+class Change:
+    """One variation before and after."""
+
+    before: Tried
+    after: Tried
+
+    @property
+    def name(self) -> str:
+        """closed, opened, failing (before and after), well, or open: nothing can be said of one of them."""
+        if self.before.void or self.after.void:
+            return "open"
+        if self.before.failed:
+            return "failing" if self.after.failed else "closed"
+        return "opened" if self.after.failed else "well"
+
+    def __str__(self) -> str:
+        told = f"{self.before.outcome} → {self.after.outcome}"
+        why = self.after.why if self.name == "opened" else self.before.why
+        return f"{causes.where(self.before.variation)}: {told} ({why})"
+
+
+@dataclass
+class Cost:
+    """What a calm trial and all trials together took: calls, seconds of the world, tokens."""
+
+    calls: int
+    seconds: float
+    tokens: int
+
+    @classmethod
+    def of(cls, tried: Sequence[Tried]) -> Cost:
+        return cls(
+            sum(len(each.made) for each in tried),
+            round(sum(each.seconds for each in tried), 3),
+            sum(each.tokens for each in tried),
+        )
+
+
+@dataclass
+class Proof:
+    """The changes from one map to another. `what`: what differs, in words. `refused`: why the changed agent could not
+    be tried at all; empty if it could."""
+
+    what: str
+    changes: list[Change] = field(default_factory=list)
+    refused: str = ""
+
+    def named(self, name: str) -> list[Change]:
+        return [each for each in self.changes if each.name == name]
+
+    @property
+    def holds(self) -> bool:
+        """It closes a failure and opens none."""
+        return not self.refused and bool(self.named("closed")) and not self.named("opened")
+
+    @property
+    def costs(self) -> tuple[Cost, Cost]:
+        """Before and after."""
+        return Cost.of([each.before for each in self.changes]), Cost.of([each.after for each in self.changes])
+
+    def told(self, most: int = 5) -> Iterator[str]:
+        """The proof in lines."""
+        if self.refused:
+            yield f"{self.what}: it cannot be tried: {self.refused}"
+            return
+        counts = {name: len(self.named(name)) for name in ("closed", "opened", "failing", "well", "open")}
+        yield (
+            f"{self.what}: {counts['closed']} closed, {counts['opened']} opened, {counts['failing']} still failing, "
+            f"{counts['well']} well before and after"
+            + (f"; nothing can be said of {counts['open']}" if counts["open"] else "")
+        )
+        before, after = self.costs
+        tokens = f", {before.tokens} → {after.tokens} tokens" if before.tokens or after.tokens else ""
+        yield f"  it costs {before.calls} → {after.calls} calls, {before.seconds:g} → {after.seconds:g} s{tokens}"
+        for name in ("opened", "failing", "closed"):
+            found = self.named(name)
+            for each in found[:most]:
+                yield f"  {name}: {each}"
+            if len(found) > most:
+                yield f"  … and {len(found) - most} more {name}"
+
+    def data(self) -> dict[str, Any]:
+        """The proof as JSON values."""
+        before, after = self.costs
+        cells: list[Mapping[str, Any]] = [
+            {
+                "change": each.name, "faults": causes.where(each.before.variation), "before": each.before.outcome,
+                "after": each.after.outcome, "why_before": each.before.why, "why_after": each.after.why,
+            }
+            for each in self.changes
+        ]  # fmt: skip
+        return {
+            "what": self.what, "holds": self.holds, "refused": self.refused, "cost_before": vars(before),
+            "cost_after": vars(after), "cells": cells,
+        }  # fmt: skip

@@ -1,0 +1,46 @@
+"""Faults at the calls that a fault brought up: a retry, a fallback, another path.
+
+What a fault brings up behind harm or a failure shows nothing new, and is left out. A call may be brought up by many
+faults. It is explored once for each number of effects that the world has when it is made, beside the first faults that
+bring it up, so a retry after work that was done is not taken for one after none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaoslab.search.strategies.singles import at_sites
+from chaoslab.search.variation import LOST, Known, Site, Tried, Variation
+
+DEPTH = 3
+"""The most faults of one trial."""
+
+
+def batches(known: Known) -> Iterator[list[Variation]]:
+    done: set[tuple[Site, int]] = set()
+    for depth in range(1, DEPTH):
+        places = []
+        for tried in [*known.tried.values()]:
+            if len(tried.variation.injections) != depth or tried.variation.order is not None:
+                continue
+            if tried.void or tried.outcome in LOST:
+                continue
+            for site in _new(known, tried):
+                state = (site, _effects(tried, site))
+                if state not in done:
+                    done.add(state)
+                    places.append((tried.variation.injections, site))
+        yield from at_sites(known, places)
+
+
+def _new(known: Known, tried: Tried) -> list[Site]:
+    """The attempts that neither the trial without faults nor the trial with one fault less makes."""
+    *before, _ = tried.variation.injections
+    parent = known.of(Variation(tuple(before)))
+    old = {*known.calm.sites, *(parent.sites if parent is not None else ())}
+    return [site for site in tried.sites if site not in old]
+
+
+def _effects(tried: Tried, site: Site) -> int:
+    """The number of effects in the world when this attempt began."""
+    return next(made.effects for made in tried.made if made.site == site)

@@ -1,0 +1,249 @@
+"""A trial that a search may run, and what came of it, as data.
+
+A variation is all in which a trial differs from the one without faults. Every trial of a search has the same dice, so
+a variation alone decides what happens: it is never run twice, and the same faults in `lab.run` do the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+from chaoslab.base.identity import canonical, digest
+from chaoslab.core.inject import inject
+from chaoslab.core.plan import Choice, Injection
+
+Order = tuple[tuple[int, tuple[str, ...]], ...]
+"""Orders of calls that were made at the same moment: the number of the moment, from 1, and the calls' names."""
+GOOD = ("correct", "degraded")
+"""The outcomes that are no failure, unless others are named."""
+LOST = ("harm", "failed", "hung")
+"""The outcomes behind which a further fault shows nothing new."""
+NOTHING = ("invalid", "unfinished", "unknown")
+"""The outcomes that allow no conclusion."""
+
+
+@dataclass(frozen=True, order=True)
+class Site:
+    """One attempt of a request: the place of a fault. `request` and `attempt` count from 1."""
+
+    target: str
+    request: int
+    attempt: int = 1
+    tool: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        again = "" if self.attempt == 1 else f", attempt {self.attempt}"
+        return f"{self.target} {self.request}{again}"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A fault with the parameters that a search tries it with. `label`: its name in a map."""
+
+    fault: str
+    params: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def label(self) -> str:
+        if not self.params:
+            return self.fault
+        values = [f"{value:g} s" if isinstance(value, float) else str(value) for _, value in self.params]
+        return f"{self.fault} {', '.join(values)}"
+
+    def at(self, site: Site) -> Injection:
+        """The injection that hits this attempt and no other."""
+        more: dict[str, Any] = {} if site.attempt == 1 else {"attempts": [site.attempt]}
+        return inject(self.fault, site.target, calls=[site.request], **more, **dict(self.params))
+
+
+@dataclass(frozen=True)
+class Variation:
+    """What differs from the trial without faults. `order`: None leaves the calls in the order of asking and notes
+    nothing; () does too, and notes the moments at which several calls were made."""
+
+    injections: tuple[Injection, ...] = ()
+    order: Order | None = None
+
+    def __post_init__(self) -> None:
+        """Gives injections of one name names of their own, as a plan needs them."""
+        names, own = set[str](), list[Injection]()
+        for each in self.injections:
+            name, n = each.name, 1
+            while name in names:
+                n += 1
+                name = f"{each.name} ({n})"
+            names.add(name)
+            own.append(each if name == each.name else replace(each, name=name))
+        object.__setattr__(self, "injections", tuple(own))
+
+    @cached_property
+    def key(self) -> str:
+        """Equal for equal variations, whatever the order of their injections."""
+        faults = sorted(canonical(_plain(each)) for each in self.injections)
+        return digest([faults, self.order])
+
+    @cached_property
+    def parts(self) -> frozenset[str]:
+        """A text for each injection and each order: those of a smaller variation are a part of them."""
+        return frozenset([*(canonical(_plain(each)) for each in self.injections), *map(canonical, self.order or ())])
+
+    @property
+    def size(self) -> int:
+        """The number of its parts."""
+        return len(self.injections) + len(self.order or ())
+
+    @property
+    def places(self) -> frozenset[tuple[str, int]]:
+        """The requests that its faults hit, and the moments whose orders it states."""
+        requests = {(target, number) for each in self.injections for target in each.targets for number in each.calls}
+        return frozenset(requests | {("", moment) for moment, _ in self.order or ()})
+
+    def to_json(self) -> dict[str, Any]:
+        data: dict[str, Any] = {"injections": [_plain(each) for each in self.injections]}
+        if self.order is not None:
+            data["order"] = [[moment, list(names)] for moment, names in self.order]
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Variation:
+        order = data.get("order")
+        return cls(
+            tuple(
+                Injection(
+                    each["name"],
+                    tuple(Choice(**choice) for choice in each["choices"]),
+                    tuple(each["targets"]),
+                    each.get("chance", 1.0),
+                    tuple(each.get("calls", ())),
+                    each.get("triggers", {}),
+                )
+                for each in data["injections"]
+            ),
+            None if order is None else tuple((moment, tuple(names)) for moment, names in order),
+        )
+
+
+def _plain(injection: Injection) -> dict[str, Any]:
+    return {
+        "name": injection.name,
+        "choices": [
+            {"fault": choice.fault, "weight": choice.weight, "params": dict(choice.params)}
+            for choice in injection.choices
+        ],
+        "targets": list(injection.targets),
+        "chance": injection.chance,
+        "calls": list(injection.calls),
+        "triggers": {name: injection.triggers[name] for name in sorted(injection.triggers)},
+    }
+
+
+@dataclass(frozen=True)
+class Made:
+    """One attempt that a trial made. `error`: how it ended for its caller; empty: well. `effects`: the number of
+    effects in the world when it began. `given_up_s`: the seconds after which its caller gave it up, if it did."""
+
+    site: Site
+    error: str = ""
+    effects: int = 0
+    given_up_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of one variation.
+
+    `by`: the strategy that asked for it. `outcome`: its name. `failed`: it counts as a failure. `why`: the reason in
+    one line; `kind`: the same for trials that failed alike. `met`: the names of the injections that were witnessed.
+    `made`: its attempts in the order of beginning. `moments`: the names of the calls of each moment at which several
+    were made, in the order in which they then began. `world`: a digest of its effects and its outcome. `harm`: a
+    text for each thing done that should not have been. `certain`: the outcome does not rest on words alone.
+    `tokens`: those that models counted.
+    """
+
+    number: int
+    variation: Variation
+    by: str
+    outcome: str
+    failed: bool
+    why: str
+    kind: str
+    met: tuple[str, ...] = ()
+    made: tuple[Made, ...] = ()
+    moments: tuple[tuple[str, ...], ...] = ()
+    world: str = ""
+    harm: tuple[str, ...] = ()
+    certain: bool = True
+    tokens: int = 0
+    seconds: float = 0.0
+
+    @property
+    def void(self) -> bool:
+        """Nothing can be concluded from it."""
+        return self.outcome in NOTHING and not self.failed
+
+    def to_json(self) -> dict[str, Any]:
+        made = [[*astuple(each.site), each.error, each.effects, each.given_up_s] for each in self.made]
+        plain = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**plain, "variation": self.variation.to_json(), "made": made}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Tried:
+        made = tuple(Made(Site(*each[:4]), *each[4:]) for each in data["made"])
+        moments = tuple(tuple(each) for each in data["moments"])
+        own = {"variation": Variation.from_json(data["variation"]), "made": made, "moments": moments}
+        return cls(**{**data, **own, "met": tuple(data["met"]), "harm": tuple(data["harm"])})
+
+    @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        return tuple(dict.fromkeys(each.site for each in self.made))
+
+    @cached_property
+    def path(self) -> str:
+        """The way that the trial took: its attempts with their ends, its effects and its answer."""
+        return digest([[(str(each.site), each.site.tool, bool(each.error)) for each in self.made], self.world])
+
+
+class Known:
+    """All that a search knows: what is possible, and what was tried. `probes`: the faults that apply, by target.
+    `seed`: of the dice of strategies."""
+
+    def __init__(
+        self,
+        calm: Tried,
+        probes: Mapping[str, Sequence[Probe]],
+        *,
+        seed: int,
+        given_up: Mapping[str, float] | None = None,
+    ) -> None:
+        self.calm, self.probes, self.seed = calm, probes, seed
+        self.tried: dict[str, Tried] = {calm.variation.key: calm}
+        self._given_up = dict(given_up or {})
+
+    def add(self, tried: Tried) -> None:
+        self.tried[tried.variation.key] = tried
+        for made in tried.made:
+            if made.given_up_s is not None:
+                self._given_up.setdefault(made.site.target, made.given_up_s)
+
+    def of(self, variation: Variation) -> Tried | None:
+        """What came of it; None if it was not tried."""
+        return self.tried.get(variation.key)
+
+    def timeout_s(self, target: str) -> float | None:
+        """The seconds after which a caller of the target gives up, if one did."""
+        return self._given_up.get(target)
+
+    def singles(self) -> Iterator[tuple[Tried, Injection]]:
+        """The trials with one fault, at a call that the trial without faults makes too."""
+        for tried in self.tried.values():
+            if len(tried.variation.injections) == 1 and tried.variation.order is None:
+                yield tried, tried.variation.injections[0]
+
+
+def site_of(injection: Injection) -> Site:
+    """The attempt that an injection of a search hits."""
+    attempts = injection.triggers.get("attempts", [1])
+    return Site(injection.targets[0], injection.calls[0], attempts[0])

@@ -1,0 +1,190 @@
+"""What a change, or a mitigation around an agent's functions, closes and opens; and whose fault a failure was."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.cli import main
+from chaoslab.core.inject import inject
+from chaoslab.core.plan import Injection
+from chaoslab.execution.explore import Found
+from chaoslab.search import attribution
+from chaoslab.search.variation import Variation
+
+FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
+paid: list[int] = []
+
+
+def pay(amount: int) -> str:
+    paid.append(amount)
+    return "paid"
+
+
+def asks_again(_: str) -> str:
+    for _attempt in range(2):
+        try:
+            return pay(10)
+        except OSError:
+            continue
+    return "I could not pay."
+
+
+def asks_once(_: str) -> str:
+    try:
+        return pay(10)
+    except OSError:
+        return "I could not pay; it may have been done."
+
+
+async def pays_async(amount: int) -> str:
+    paid.append(amount)
+    return "paid"
+
+
+async def asks_again_async(_: str) -> str:
+    for _attempt in range(2):
+        try:
+            return await pays_async(10)
+        except OSError:
+            continue
+    return "I could not pay."
+
+
+def explored(agent: Any, tool: Any) -> Found:
+    faults = ["lost_reply", "redelivery", "timeout_before_effect"]
+    return lab.explore(agent, "go", tools=[tool], tries=faults, by=["singles"])
+
+
+@pytest.mark.parametrize(
+    ("mitigation", "closed", "opened"),
+    [
+        ("key", {"lost_reply at pay 1", "redelivery at pay 1"}, set()),
+        ("read-first", {"lost_reply at pay 1"}, set()),
+        ("no-retry", {"lost_reply at pay 1"}, set()),
+        ("backoff", set(), set()),
+        ("deadline", set(), set()),
+    ],
+)
+def test_each_mitigation_closes_what_it_can(mitigation: str, closed: set[str], opened: set[str]) -> None:
+    proof = lab.prove(explored(asks_again, pay), mitigation=mitigation)
+    told = proof.data()["cells"]
+    assert {each["faults"] for each in told if each["change"] == "closed"} >= closed
+    assert {each["faults"] for each in told if each["change"] == "opened"} == opened
+    if mitigation == "key":
+        assert proof.holds
+
+
+def test_a_mitigation_goes_around_async_functions_too() -> None:
+    proof = lab.prove(explored(asks_again_async, pays_async), mitigation="key")
+    assert {each["faults"] for each in proof.data()["cells"] if each["change"] == "closed"} == {
+        "lost_reply at pays_async 1",
+        "redelivery at pays_async 1",
+    }
+
+
+def test_backing_off_takes_time_and_changes_no_verdict() -> None:
+    proof = lab.prove(explored(asks_again, pay), mitigation="backoff")
+    before, after = proof.costs
+    assert after.seconds > before.seconds
+
+
+def test_another_agent_is_tried_on_the_same_cells() -> None:
+    proof = lab.prove(explored(asks_again, pay), asks_once)
+    assert "lost_reply at pay 1" in {each["faults"] for each in proof.data()["cells"] if each["change"] == "closed"}
+    assert "it costs" in "\n".join(proof.told())
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "prove takes another agent, or mitigation=, and not both"),
+        ({"mitigation": "hope"}, "no mitigation is called 'hope'"),
+    ],
+)
+def test_what_cannot_be_proved_is_one_line(given: dict[str, Any], said: str) -> None:
+    found = explored(asks_again, pay)
+    with pytest.raises((ValueError, LookupError), match=said):
+        lab.prove(found, **given)
+
+
+@pytest.fixture
+def there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FOLDER)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+
+@pytest.mark.usefixtures("there")
+def test_the_command_says_which_mitigation_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["prove", "paid_twice.chaos.yaml", "--set", "fresh=paid_twice:naive", "-n", "20", "-q"]
+    assert main([*words, "--try", "key,backoff"]) == 0
+    assert capsys.readouterr().out.endswith("closes failures and opens none: key\n")
+    assert main([*words, "--try", "hope"]) == 2
+    assert "--try has 'hope'" in capsys.readouterr().err
+    assert main(words) == 2
+    assert capsys.readouterr().err == "prove takes one of --agent, --fresh and --try\n"
+
+
+@pytest.mark.usefixtures("there")
+def test_shrink_writes_a_test_that_is_red(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ["shrink", "paid_twice.chaos.yaml", "--set", "fresh=paid_twice:naive", "--trial", "3"]
+    file = tmp_path / "test_found.py"
+    assert main([*words, "--json", "--test", str(file)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["minimal"]
+    assert found["cause"].startswith("lost_reply at refund 1")
+    spec = spec_from_file_location("test_found", file)
+    assert spec is not None
+    assert spec.loader is not None
+    spec.loader.exec_module(module := module_from_spec(spec))
+    test = next(value for name, value in vars(module).items() if name.startswith("test_"))
+    with pytest.raises(AssertionError, match="refund"):
+        test()
+    assert len(file.read_text().splitlines()) <= 15
+
+
+@pytest.mark.usefixtures("there")
+def test_a_trial_that_passed_is_not_shrunk(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["shrink", "paid_twice.chaos.yaml", "--trial", "1"]) == 2
+    assert "trial 1 is no failure to shrink" in capsys.readouterr().err
+
+
+def shares(needed: set[str], given: Iterable[Injection], of: Any = attribution.over_injections) -> dict[str, float]:
+    """The shares in a plan that fails if all `needed` are hit."""
+    ask = of(Variation(tuple(given)))
+    try:
+        asked = next(ask)
+        while True:
+            asked = ask.send(needed <= {each.targets[0] for each in asked.injections})
+    except StopIteration as ended:
+        return {each.name: each.value for each in ended.value}
+
+
+def at(*names: str) -> list[Injection]:
+    return [inject("exception", name, calls=[1]) for name in names]
+
+
+def test_shares_add_up_and_fall_on_what_is_needed() -> None:
+    found = shares({"a", "c"}, at(*"abcdef"))
+    assert sum(found.values()) == pytest.approx(1)
+    assert found["exception at a 1"] == found["exception at c 1"] == pytest.approx(0.5)
+    assert found["exception at b 1"] == pytest.approx(0)
+    assert shares({"a"}, at("a")) == {"exception at a 1": 1.0}
+
+
+def test_many_injections_are_sampled_and_the_needed_ones_are_first() -> None:
+    found = shares({"f3", "f7"}, at(*(f"f{n}" for n in range(12))))
+    assert [*found][:2] in (["exception at f3 1", "exception at f7 1"], ["exception at f7 1", "exception at f3 1"])
+    assert sum(found.values()) == pytest.approx(1)
+
+
+def test_shares_over_calls_put_the_faults_of_a_call_together() -> None:
+    given = [*at("a"), inject("delay", "a", calls=[1]), *at("b")]
+    assert shares({"a"}, given, attribution.over_calls) == {"a 1": 1.0, "b 1": 0.0}
