@@ -73,6 +73,16 @@ def test_a_message_in_another_protocol_is_none_of_graphql() -> None:
     assert ends.part == "session"
 
 
+def test_what_is_no_list_of_tools_is_an_answer_as_any_other() -> None:
+    asked = message_of({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, (), body=True)
+    assert asked is not None
+    assert asked.part == "listing"
+    assert asked.answer("no list") is None
+    found = asked.answer({"jsonrpc": "2.0", "id": 1, "result": {"tools": "none"}})
+    assert found is not None
+    assert found.value == {"tools": "none"}
+
+
 def text(told: str, **more: Any) -> dict[str, Any]:
     return {"type": "text", "text": told, **more}
 

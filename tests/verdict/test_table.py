@@ -11,7 +11,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.verdict.judge import judge
-from chaoslab.analysis.verdict.says import by_says
+from chaoslab.analysis.verdict.says import BOTH, by_says
 from chaoslab.analysis.verdict.table import TABLE, UNJUDGED, Basis, Outcome, Said, Verdict, World, markdown
 from chaoslab.record.history import History
 from chaoslab.record.spoken import Opinion, Spoken
@@ -213,6 +213,8 @@ def test_a_value_as_without_faults_is_no_word_on_what_was_left_undone_unless_it_
     assert by_says(done, done, (), (), undone=True) == (Said.PASSES_OVER, "by says=, all is as without faults")
     assert by_says(total, total, (), (), undone=True) is None
     assert by_says(total, total, (), (), undone=False) == (Said.RIGHT, "by says=")
+    twice = by_says({"refund": BOTH}, None, ["refund"], ["refund"], undone=True)
+    assert twice == (Said.UNCLEAR, "says= finds refund both done and undone")
 
 
 def test_a_model_is_believed_only_as_far_as_people_agree_with_it() -> None:
