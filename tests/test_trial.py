@@ -661,7 +661,7 @@ def test_runs_that_may_differ_have_names_of_their_own(other: dict[str, Any]) -> 
 
 def test_effects_that_are_stated_are_right_whatever_the_twin_does() -> None:
     def agent(_: str) -> str:
-        return str(refund("17", 30))
+        return refund(17, 30)
 
     trial = lab.run(agent, "go", tools=[refund], effects=[], twin=True)
     assert (trial.outcome, trial.why) == ("harm", "refund, which was not asked for")
