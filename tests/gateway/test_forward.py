@@ -192,8 +192,8 @@ def asked(address: str, *parts: bytes) -> bytes:
         (b"GET ftp://a.test:21/ HTTP/1.1\r\nHost: a.test\r\n\r\n", 400, b"this is the port of a proxy"),
         (b"CONNECT :443 HTTP/1.1\r\n\r\n", 400, b"CONNECT should name a host, as in api.openai.com:443"),
         (b"CONNECT a.test:x HTTP/1.1\r\n\r\n", 400, b"CONNECT should name a host"),
-        (b"CONNECT OWN HTTP/1.1\r\n\r\n", 508, b"OWN is this gateway itself: a loop"),
-        (b"GET http://OWN/ HTTP/1.1\r\nHost: OWN\r\n\r\n", 508, b"OWN is this gateway itself: a loop"),
+        (b"CONNECT OWN HTTP/1.1\r\n\r\n", 508, b"OWN leads back to this gateway: a loop"),
+        (b"GET http://OWN/ HTTP/1.1\r\nHost: OWN\r\n\r\n", 508, b"OWN leads back to this gateway: a loop"),
     ],
 )
 def test_what_no_program_means_is_told_in_one_line(bytes_: bytes, status: int, words: bytes, tmp_path: Path) -> None:
