@@ -20,6 +20,7 @@ import requests
 import trustme
 
 from chaoslab.core.events import CallFinished, FaultWitnessed, LabWarning
+from chaoslab.seams.gateway.forward import _turned_down
 from tests.gateway.parts import history, shop, standing
 from tests.seams.lab_parts import eventually
 
@@ -250,3 +251,7 @@ def test_a_key_is_never_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert Path(running.told["SSL_CERT_FILE"]) in written
         assert not [path for path in written if b"PRIVATE KEY" in path.read_bytes()]
     assert not [*(tmp_path / "temporary").iterdir()]
+
+
+def test_a_handshake_that_ended_otherwise_is_told_in_its_own_words() -> None:
+    assert _turned_down(ValueError("it is no name")) == "it is no name"

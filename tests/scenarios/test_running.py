@@ -242,6 +242,7 @@ def test_what_does_not_fit_is_one_line(change: str, said: str, here: Path, capsy
         (["--logs", "/proc/none"], "/proc/none: No such file or directory\n"),
         (["--logs", "refund.chaos.yaml/none"], "refund.chaos.yaml/none: Not a directory\n"),
         (["--junit", "."], "--junit .: this is a folder; name a file in it\n"),
+        (["--junit", "/dev/null"], "--junit /dev/null: this is no regular file; name one"),
         (["--junit", "none/out.xml"], "--junit none/out.xml: there is no folder none\n"),
         (["--set", "trials="], "refund.chaos.yaml, --set trials=: trials is '': it should be a whole number\n"),
         (
