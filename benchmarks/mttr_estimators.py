@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from chaoslab.analysis.measures.intervals import Interval, bootstrap_mean, kaplan_meier, rate
-from chaoslab.analysis.measures.mttr import Ending, Incident
+from chaoslab.analysis.measures.mttr import Ending, Incident, spells
 from chaoslab.base.dice import Dice
 
 MEAN_S = 10.0
@@ -84,7 +84,8 @@ def simulated(
         repaired_s = repairs.quantile_s(dice.random())
         cut_s = censoring_s if scheme == "deadline" else dice.expovariate(1 / censoring_s)
         ending = Ending.RETRY if repaired_s <= cut_s else Ending.CENSORED
-        found.append(Incident(f"p{n}.r1", "search", 1, "timeout", "wire", 0.0, min(repaired_s, cut_s), ending))
+        cut, lasted_s = ending is Ending.CENSORED, min(repaired_s, cut_s)
+        found.append(Incident(f"p{n}.r1", "search", 1, "timeout", "wire", 0.0, lasted_s, ending, cut=cut))
     return found
 
 
@@ -136,7 +137,7 @@ def measure(shape: float, scheme: str, *, repetitions: int, incidents: int, seed
         dice = Dice(seed, "repairs", shape, scheme, repetition).stream()
         found = simulated(repairs, scheme, incidents=incidents, censoring_s=censoring_s, dice=dice)
         recovered_s = [one.duration_s for one in found if one.recovered]
-        curve = kaplan_meier([one.spell for one in found])
+        curve = kaplan_meier(spells(found))
         if curve is None or curve.median is None or len(recovered_s) < 2:
             raise ValueError(f"{incidents} incidents are too few for an estimate; try 200")
         censored += incidents - len(recovered_s)

@@ -24,6 +24,7 @@ from chaoslab.base import registry
 from chaoslab.base.commandline import Parser
 from chaoslab.config.settings import table
 from chaoslab.core import events, triggers
+from chaoslab.execution.options import RunOptions
 from chaoslab.reports import frames
 from chaoslab.reports.fault_pages import traits, within
 from chaoslab.reports.formats import json as json_format
@@ -107,7 +108,11 @@ def _python() -> str:
             texts.append(f"## lab.{name}\n\n{inspect.getdoc(type(thing))}\n\n{_table(('assertion', 'holds if'), rows)}")
             continue
         if not inspect.isclass(thing):
-            texts.append(f"## lab.{name}\n\n```text\n{_signature(name, thing)}\n```\n\n{_doc(thing)}\n")
+            said = _doc(thing)
+            if thing is lab.inject:  # its help lists the parameters of every fault, which have a page of their own
+                head, _, _ = said.partition("The faults, with their parameters and defaults:")
+                said = f"{head.rstrip()} [Faults](faults.md) has those parameters."
+            texts.append(f"## lab.{name}\n\n```text\n{_signature(name, thing)}\n```\n\n{said}\n")
             continue
         texts.append(f"## lab.{name}\n\n{_doc(thing)}\n")
         if thing is lab.Outcome:
@@ -136,7 +141,12 @@ def _assertion(name: str) -> tuple[str, str]:
 def _signature(name: str, function: Any) -> str:
     """One parameter a line."""
     lines, starred = [], False
-    for parameter in inspect.signature(function).parameters.values():
+    parameters = inspect.signature(function).parameters
+    options = {each.name for each in fields(RunOptions)}
+    of_run = options <= set(parameters) and function is not lab.run  # which has them once for all
+    for parameter in parameters.values():
+        if of_run and parameter.name in options:
+            continue
         if parameter.kind is parameter.KEYWORD_ONLY and not starred:
             lines.append("*,")
         starred = starred or parameter.kind is parameter.KEYWORD_ONLY
@@ -144,6 +154,7 @@ def _signature(name: str, function: Any) -> str:
         lines.append(
             f"{'**' * (parameter.kind is parameter.VAR_KEYWORD)}{parameter.name}: {parameter.annotation}{default},"
         )
+    lines += ["# and the options of run"] if of_run else []
     return f"{name}(\n" + "".join(f"    {line}\n" for line in lines) + ")"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.assertions import Assertion, Miss, Seen, load
+from chaoslab.analysis.assertions import Assertion, ByFunction, Miss, Seen, load
 from chaoslab.base.registry import names
 
 
@@ -29,6 +29,19 @@ def test_an_assertion_is_found_by_name_and_spelt_as_it_was_stated() -> None:
     assert "max_calls" in dir(lab.expect)
     with pytest.raises(AttributeError, match="did you mean 'max_calls'"):
         _ = lab.expect.max_cals
+
+
+def test_a_function_that_raises_is_named_with_the_line_that_did() -> None:
+    def inner() -> None:
+        raise AssertionError
+
+    def holds(_: object) -> bool:
+        inner()
+        return True
+
+    missed = ByFunction(holds).check(seen())
+    assert missed is not None
+    assert missed.text == f"AssertionError at test_assertion.py:{inner.__code__.co_firstlineno + 1}"
 
 
 def test_a_miss_names_its_lines() -> None:

@@ -20,6 +20,7 @@ from chaoslab.core.events import FaultWitnessed
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.advice import slow_success
+from chaoslab.reports.charts import draw
 from chaoslab.reports.folder import read
 from chaoslab.wire import toxics
 
@@ -35,9 +36,10 @@ lab.check(odd, lab.expect.calls_something())
 print(toxics.load("late_start")(wait=5))
 contents = Contents.of(read(str(odd.folder)), where=str(odd.folder))
 print(*formats.files("outcomes", contents).values(), end="")
+print(len(draw(contents.report, only="slowest_call")["slowest_call"].axes[0].patches), "bar")
 print(cli.main(["latest"]) == 0, slow_success.advise.__name__)
 """
-SAID = r"odd: 1 3\nLateStart\(wait=5\)\np1\.r1 \w+\n[\d-]+\nTrue advise\n"
+SAID = r"odd: 1 3\nLateStart\(wait=5\)\np1\.r1 \w+\n1 bar\n[\d-]+\nTrue advise\n"
 PALETTE = "chaoslab/reports/charts/palette.py"
 NEEDED = (
     "chaoslab",
@@ -65,7 +67,9 @@ def test_a_newcomer_who_follows_the_steps_has_a_fault(tmp_path: Path) -> None:
     (copy / PALETTE).write_text(
         f'{seen_most}\n    {look[1]}\n}}\n"""The looks of the faults that are seen most.{rest}', encoding="utf-8"
     )
-    kinds = re.findall(r": `(chaoslab/[\w/]+\.py)`(?:, and [^\n]*)?\n\n```python\n(.*?)```", KINDS, flags=re.DOTALL)
+    kinds = re.findall(
+        r": `(chaoslab/[\w/]+\.py)`(?:, and [^\n]*(?:\n[^\n]+)?)?\n\n```python\n(.*?)```", KINDS, flags=re.DOTALL
+    )
     assert len(kinds) == KINDS.count("```python")
     for name, text in kinds:
         (copy / name).write_text(text, encoding="utf-8")

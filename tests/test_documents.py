@@ -35,6 +35,8 @@ USERS = {
     "chaoslab/reports/contents/advice/slow_success.py",
     "chaoslab/reports/formats/outcomes.py",
     "chaoslab/cli/latest.py",
+    "chaoslab/analysis/measures/slowest.py",
+    "chaoslab/reports/charts/slowest_call.py",
     "request.json",
     "my_agent.py",
     "my_app.py",
@@ -79,11 +81,11 @@ def test_there_is_no_page_of_the_reference_that_is_not_made() -> None:
     assert {path.name for path in (DOCS / "reference").iterdir()} == set(MADE)
 
 
-def test_each_fault_is_one_item_below_inject_however_long_its_description_is() -> None:
+def test_what_has_a_page_of_its_own_is_not_said_again_on_the_page_of_python() -> None:
     section = MADE["python.md"].partition("## lab.inject\n")[2].partition("\n## ")[0]
-    items = section.partition("defaults:\n\n")[2].strip().splitlines()
-    assert [item.partition("(")[0] for item in items] == [f"- {name}" for name in registry.names("faults")]
-    assert any(len(item) > 200 for item in items)
+    assert "[Faults](faults.md) has those parameters." in section
+    assert [name for name in registry.names("faults") if f"- {name}(" in MADE["python.md"]] == []
+    assert MADE["python.md"].count("secret_names: Sequence") == 1
 
 
 def test_the_table_of_settings_is_the_codes() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.cli import main
 from chaoslab.config.topology import WRITERS
+from chaoslab.record.gaps import Gap, torn
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.reports import runs
@@ -163,6 +165,29 @@ def test_a_line_that_cannot_be_read_is_told_once_and_touches_its_trial(run: Path
     report = RunReport.read(run)
     assert report.notes == (f"messaging.log: line {number} could not be read",)
     assert report.outcomes[trial] == "unfinished"
+
+
+_GAPS = st.lists(
+    st.tuples(st.integers(0, 9), st.integers(0, 9), st.sampled_from([(), ("p0",), (None, "p3")])), max_size=5
+)
+
+
+@settings(max_examples=50)
+@given(gaps=_GAPS, trials=st.lists(st.tuples(st.integers(0, 9), st.sampled_from([0, 1, 5, inf])), max_size=5))
+def test_a_gap_touches_whom_it_stands_beside_and_whose_time_it_meets(
+    gaps: list[tuple[int, int, tuple[str | None, ...]]], trials: list[tuple[int, float]]
+) -> None:
+    """A trial's time goes on until the next one begins."""
+    lost = [Gap("a.log", 2 * n + 1, 2 * n + 1, at, at + lasts, beside) for n, (at, lasts, beside) in enumerate(gaps)]
+    spans = {f"p{n}": (float(begin), begin + lasts) for n, (begin, lasts) in enumerate(trials)}
+    touching: dict[str, set[str]] = {}
+    for trial, (begin, end) in spans.items():
+        over = min((other for other, _ in spans.values() if other >= end), default=inf)
+        met = {g.told for g in lost if trial in g.beside or (begin < g.until and g.since < over)}
+        touching |= {trial: met} if met else {}
+    found = torn(lost, spans)
+    assert list(found) == list(touching)
+    assert all(told in touching[trial] for trial, told in found.items())
 
 
 @settings(max_examples=60, deadline=None)

@@ -265,6 +265,12 @@ def test_the_stages_of_a_story_are_noted_as_it_goes() -> None:
     assert [active.fault_name for active in faults.active] == ["tool_error"]
 
 
+def test_all_attempts_in_a_window_meet_the_same_fault() -> None:
+    window = Injection("w", (Choice("latency", params={"jitter_s": 5.0}),), ("search",), triggers={"window_s": [0, 60]})
+    drawn = {Plan(1, (window,)).fault_for(window, call(n)).fault for n in range(1, 5)}
+    assert len(drawn) == 1
+
+
 def test_a_story_that_decides_by_itself_is_scheduled_when_it_acts() -> None:
     """A budget that is not used up was never a fault.
 

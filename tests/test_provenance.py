@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from chaoslab.record.provenance import ABSENT, OTHERS, OWN, changed, code
+from pathlib import Path
+
+import pytest
+
+from chaoslab.record.provenance import ABSENT, OTHERS, OWN, changed, code, revision
+from chaoslab.record.runs import Run, revision_of
 
 
 def test_it_names_the_log_python_our_own_code_and_what_it_runs_on() -> None:
@@ -21,3 +26,40 @@ def test_a_difference_is_said_by_name() -> None:
 
 def test_a_container_that_did_not_hold_a_part_says_nothing_about_it() -> None:
     assert changed({**code(), "flask_tools": ABSENT}, code()) == []
+
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({".git/HEAD": COMMIT}, COMMIT[:12]),
+        ({".git/HEAD": "ref: refs/heads/main\n", ".git/refs/heads/main": f"{COMMIT}\n"}, COMMIT[:12]),
+        ({".git/HEAD": "ref: refs/heads/main", ".git/packed-refs": f"# pack\n{COMMIT} refs/heads/main\n"}, COMMIT[:12]),
+        (
+            {
+                ".git": "gitdir: main/.git/worktrees/one\n",
+                "main/.git/worktrees/one/HEAD": "ref: refs/heads/one",
+                "main/.git/worktrees/one/commondir": "../..",
+                "main/.git/refs/heads/one": COMMIT,
+            },
+            COMMIT[:12],
+        ),
+        ({".git/HEAD": "ref: refs/heads/new"}, ""),
+        ({".git/HEAD": "no commit at all"}, ""),
+        ({".git/config": ""}, ""),
+    ],
+    ids=["detached", "branch", "packed", "work tree", "no commit yet", "nonsense", "no HEAD"],
+)
+def test_a_run_keeps_the_commit_that_is_checked_out(
+    files: dict[str, str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "src").mkdir()
+    assert revision(tmp_path / "src") == expected
+    monkeypatch.chdir(tmp_path / "src")
+    made = Run.create(tmp_path / "logs", now="2026-06-01T09:00:00Z", name="v1-any")
+    assert revision_of(made.folder) == expected

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from chaoslab.reports.charts import names
 from tests import warm
 from tests.cli_parts import chaoslab, command, environment, free_base, prompts
 
@@ -37,7 +38,7 @@ def in_containers(line: str) -> bool:
 
 INSTALL = ("export CHAOSLAB=", "pip install ")
 """The beginnings of lines that test_extras.py holds to their form: each would take minutes."""
-PICTURES = 13
+PICTURES = len(names())
 RUN = ".venv/bin/chaoslab run "
 ONCE = list(dict.fromkeys(commands()))
 QUICK = (ROOT / "docs" / "how-to" / "choose-what-breaks.md").read_text(encoding="utf-8")

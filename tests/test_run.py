@@ -137,7 +137,7 @@ def test_one_command_leaves_figures_pictures_and_logs(tmp_path: Path) -> None:
     ended = chaoslab(tmp_path, *VIRTUAL, *typed, drawn=True)
     assert (ended.returncode, complaints(ended)) == (0, "")
     assert re.search(
-        r"^5 of 5 trials, \d+ s of virtual time in \d+\.\d s \(\d+ virtual seconds a second\)$",
+        r"^5 of 5 trials, \d+ s of virtual time in \d+\.\d s( \(\d+ × real time\))?$",
         ended.stdout,
         re.MULTILINE,
     )

@@ -179,6 +179,41 @@ def test_none_of_them_is_written_at_the_gateway(service: str, tmp_path: Path, fa
     assert "again" in written(tmp_path)
 
 
+class Login(Echo):
+    """Answers with a credential behind what a log keeps of a reply, and with the path of what was asked."""
+
+    def _answer(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        data = json.dumps({"path": self.path, "notes": "x" * 400, "session_token": "OpaqueFromTheReply"}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_GET = do_POST = _answer
+
+
+@pytest.mark.parametrize("faults", [(), ({"fault": "wrong_value", "target": "crm", "chance": 0.5},)])
+def test_one_in_the_cut_off_part_of_a_body_is_masked_where_it_comes_again(tmp_path: Path, faults: Any) -> None:
+    long = "left at the door\n" * 1200 + "password=OpaqueFromTheUpload"
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Login)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    with (
+        standing(tmp_path, [f"crm=http://127.0.0.1:{server.server_address[1]}"], *faults) as running,
+        httpx.Client(base_url=running.url("crm")) as client,
+    ):
+        client.post("/logs", content=long, headers={"Content-Type": "text/plain"})
+        client.get("/orders/OpaqueFromTheUpload")
+        client.get("/orders/OpaqueFromTheReply")
+    server.shutdown()
+    server.server_close()
+    thread.join()
+    assert "Opaque" not in written(tmp_path)
+    assert written(tmp_path).count("GET /orders/***") >= 4
+
+
 def shop(request: Request) -> Any:
     turn = int(request.query.get("turn", 0))
     said = json.loads(echo(turn)) | {"access_token": PLANTED["in a reply"]}

@@ -12,6 +12,7 @@ from chaoslab.core.chain import ActiveFault
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Reply
 from chaoslab.core.fault import BrokenFault, Fault
+from chaoslab.core.frames import Frames, frame
 from chaoslab.core.pipe import Line, Signal, Timed
 from chaoslab.core.stream import EVENT_MAX, Events, Piped, Watched, is_done
 from tests.faults.fault_parts import Target, meet
@@ -158,3 +159,8 @@ def test_a_body_has_room_again_once_a_pipe_has_cut_an_event_and_the_next_one_hol
     body = Piped([Watched(Line(law, room_bytes=0)) for law in (halved, kept)], 0.0)
     body.feed(b"data: 1\n\n", 0.0)
     assert (body.poll(0.0), body.room) == (None, True)
+
+
+def test_a_frame_that_says_it_is_shorter_than_its_length_is_its_length() -> None:
+    whole = frame("chunk", {"a": 1})
+    assert Frames().feed(b"\0\0\0\1" + whole) == [b"\0\0\0\1", whole]

@@ -649,7 +649,7 @@ def test_an_answer_that_cannot_be_made_again_is_not_taken_for_a_worker_that_died
 
 @pytest.mark.parametrize(
     "other", [{"timeout_s": 5}, {"deadline_s": 60}, {"calls_max": 5}, {"facts": ["30"]},
-              {"effects": [{"effect": "refund"}]}, {"seed": 2}],
+              {"effects": [{"effect": "refund"}]}, {"seed": 2}, {"ignore": ["order"]}, {"raises": "httpx"}],
     ids=lambda other: next(iter(other)),
 )  # fmt: skip
 def test_runs_that_may_differ_have_names_of_their_own(other: dict[str, Any]) -> None:
@@ -657,6 +657,22 @@ def test_runs_that_may_differ_have_names_of_their_own(other: dict[str, Any]) -> 
         return trial_of(**given).history.records[0].run
 
     assert run_of() == run_of() != run_of(**other)
+
+
+def test_effects_that_are_stated_are_right_whatever_the_twin_does() -> None:
+    def agent(_: str) -> str:
+        return refund(17, 30)
+
+    trial = lab.run(agent, "go", tools=[refund], effects=[], twin=True)
+    assert (trial.outcome, trial.why) == ("harm", "refund, which was not asked for")
+
+
+def test_a_generator_is_an_agent_that_streams_its_answer() -> None:
+    def parts(_: str) -> Iterator[str]:
+        yield "It is "
+        yield "done."
+
+    assert lab.run(parts, "go", facts=["done"]).answer == "It is done."
 
 
 def test_a_trial_that_kills_its_process_is_named_and_those_before_it_are_had() -> None:

@@ -35,6 +35,20 @@ def test_an_error_names_the_file_and_not_the_one_beside_it(tmp_path: Path) -> No
     assert (str(refused.value.filename), os.listdir(tmp_path)) == (str(path), ["folder"])
 
 
+def test_a_pipe_or_a_device_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe")
+    (link := tmp_path / "link").symlink_to(os.devnull)
+    for path, kind in ((pipe, "a named pipe"), (link, "a device")):
+        with (
+            pytest.raises(OSError, match=f"it is {kind}, and only regular files are replaced") as error,
+            replacing(path),
+        ):
+            pass
+        assert error.value.filename == str(path)
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+
+
 def test_an_error_of_another_file_keeps_its_name(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as error, replacing(tmp_path / "a"):
         (tmp_path / "b").read_text()

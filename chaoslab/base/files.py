@@ -36,8 +36,11 @@ def replacing(path: Path) -> Iterator[Path]:
     """A context with a file beside `path` that takes its place at the end, so that nobody reads a part of it.
 
     Raises:
-        OSError: it could not be written; the error names `path`, and an earlier file is unchanged.
+        OSError: it could not be written, or what is there is a device or a pipe; the error names `path`, and what is
+            there is unchanged.
     """
+    if path.exists():
+        _check_kind(path, path.stat().st_mode, "replaced")
     part = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
     try:
         yield part
@@ -102,12 +105,12 @@ def opened(path: Path) -> BinaryIO:
     return file
 
 
-def _check_kind(path: Path, mode: int) -> None:
+def _check_kind(path: Path, mode: int, done: str = "read") -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(mode):
         kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
-        raise OSError(errno.EINVAL, f"it is {kind}, and only regular files are read", str(path))
+        raise OSError(errno.EINVAL, f"it is {kind}, and only regular files are {done}", str(path))
 
 
 def text_of(path: Path) -> str:

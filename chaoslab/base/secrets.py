@@ -63,6 +63,9 @@ _ASSIGNED = re.compile(r"([A-Za-z][\w.-]{1,63})=([^\s&;,\"'\\<>#]+)")
 _SCHEME = re.compile(r"\b(?:Bearer|Basic)\s+(?=[^\s]*[\d=])([A-Za-z0-9._~+/=-]{6,})", re.IGNORECASE)
 _USER = re.compile(r"(?<=://)[^/@?#\s\"'\\<>]+@")
 _NUMBER, _TEXT = re.compile(r"-?\d[\d.]*"), re.compile(r'(\\*)"')
+SEARCHED_MAX = 64 * 1024
+"""The most bytes of a body in which secrets are looked for."""
+_NO_TEXT = ("image/", "audio/", "video/", "font/", "application/octet-stream", "application/pdf", "application/zip")
 _ENDS = ('"', "\\", "…", "...", "*")
 """The mark behind the beginning of a secret that was cut."""
 _names: dict[str, frozenset[str]] = {
@@ -85,6 +88,7 @@ def set_names(names: Iterable[str]) -> None:
     _names["spared"] = frozenset(_bare(name) for name in given if name.startswith("-"))
     is_secret.cache_clear()
     _plain_texts.clear()
+    _long[0] = ""
 
 
 @lru_cache(maxsize=4096)
@@ -127,9 +131,20 @@ def of_query(query: str) -> set[str]:
     return {value for name, value in parse_qsl(query) if len(value) >= LEAST and is_secret(name)}
 
 
+def of_body(kind: str, body: bytes) -> set[str]:
+    """The secrets in the first `SEARCHED_MAX` bytes of a body, of which a log shows less. `kind`: its Content-Type."""
+    text = "" if kind.lower().startswith(_NO_TEXT) else body[:SEARCHED_MAX].decode("utf-8", "replace")
+    masker = Masker()
+    if not plain((text,)):
+        masker.mask(text)
+    return masker.known
+
+
 _plain_texts: set[str] = set()
 """Texts without any sign of a secret: most texts of a log recur."""
 _TEXTS_MAX, _TEXT_MAX = 8192, 2048
+_long = [""]
+"""The last longer one: an effect repeats the text of its request."""
 
 
 def plain(values: Iterable[Any]) -> bool:
@@ -137,7 +152,7 @@ def plain(values: Iterable[Any]) -> bool:
     for value in values:
         kind = type(value)
         if kind is str:
-            if value not in _plain_texts and not _looked_at(value):
+            if value not in _plain_texts and value is not _long[0] and not _looked_at(value):
                 return False
         elif kind is dict:
             if not plain(value) or not plain(value.values()) or any(is_secret(str(n), body=True) for n in value):
@@ -155,6 +170,8 @@ def _looked_at(text: str) -> bool:
         if len(_plain_texts) >= _TEXTS_MAX:
             _plain_texts.clear()
         _plain_texts.add(text)
+    else:
+        _long[0] = text
     return True
 
 

@@ -45,6 +45,8 @@ def check_place(option: str, path: Path | None) -> None:
         return
     if path.is_dir():
         raise ScenarioError(f"{option} {path}: this is a folder; name a file in it")
+    if path.exists() and not path.is_file():
+        raise ScenarioError(f"{option} {path}: this is no regular file; name one, which is replaced, or a new one")
     if not path.parent.is_dir():
         raise ScenarioError(f"{option} {path}: there is no folder {path.parent}")
     if path.suffix == ".log" or path.name in ("run.json", "rulings.jsonl"):

@@ -36,9 +36,11 @@ def of(options: argparse.Namespace) -> Gate:
 
 def of_or_by_itself(options: argparse.Namespace) -> Gate:
     """The same; where the options ask for nothing, the requirements that hold by themselves."""
+    from dataclasses import replace
+
     from chaoslab.reports.gate import BY_ITSELF
 
-    return of(options) or BY_ITSELF
+    return of(options) or replace(BY_ITSELF, count_words=options.count_words)
 
 
 def _share(text: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from chaoslab.base.commandline import filled
 from chaoslab.cli import gate, output
@@ -18,6 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trials", type=filled, help="so many in all (TRIALS)")
     parser.add_argument("--seed", type=filled, help="of all dice (SEED)")
     parser.add_argument("--jobs", type=filled, help="processes of a virtual run (JOBS)")
+    parser.add_argument("--estimate", action="store_true", help="only tell what the run would cost")
     output.arguments(parser)
 
 
@@ -27,4 +29,18 @@ is_apart = output.is_apart
 def run(options: argparse.Namespace) -> int:
     named = {"WORLD": options.world, "TRIALS": options.trials, "SEED": options.seed, "JOBS": options.jobs}
     given = [f"{name}={value}" for name, value in (*named.items(), ("PROMPTS", options.prompts)) if value is not None]
+    if options.estimate:
+        return _estimate([*options.settings, *given], options)
     return output.run([*options.settings, *given], options, ruled=gate.of_or_by_itself(options))
+
+
+def _estimate(given: Sequence[str], options: argparse.Namespace) -> int:
+    from chaoslab.base.commandline import refuse
+    from chaoslab.cli.estimates import say
+    from chaoslab.config.settings import SettingError
+    from chaoslab.lab.estimate import estimated
+
+    try:
+        return say([estimated(given)], options)
+    except (SettingError, OSError) as error:
+        return refuse(error)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from chaoslab.base.commandline import as_json, path, print_json, refuse
 
-HELP = "list the runs, newest first: when, world, seed, scenario, level, outcomes, harm, faults"
+HELP = "list the runs, newest first: when, world, seed, scenario, commit, level, outcomes, harm, faults"
 EXAMPLE = "chaoslab runs --json"
 
 

@@ -31,13 +31,15 @@ def say_report(folder: Path | None, *, quiet: bool = False, failed: bool = False
     """Writes the HTML of a run into its folder, and says where, or why there is none. `quiet`: only writes it.
     `failed`: says what to change first, too, if the run shows that."""
     from chaoslab.reports import formats
+    from chaoslab.reports.page import wrapped
 
     if folder is None:
         return
     try:
         file, contents = formats.html_beside(folder)
         remedies = [one.do for one in contents.advice if failed and not one.of_run]
-        said = "\n".join([*(f"change first: {remedy}" for remedy in remedies[:1]), f"report {file}"])
+        first = wrapped(f"change first: {remedies[0]}") if remedies else []
+        said = "\n".join([*first, f"report {file}"])
     except (formats.Missing, OSError) as error:
         said, quiet = f"report none: {error}", quiet and isinstance(error, formats.Missing)
     if not quiet:

@@ -21,6 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--levels", type=_levels, default="0,0.25,0.5,1,2", help="the levels (%(default)s)")
     parser.add_argument("--seed", type=seed, help="of the faults' dice, in place of the scenario's own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
+    parser.add_argument("--estimate", action="store_true", help="only tell what the trials would cost")
     parser.add_argument("--chart", type=path, metavar="FILE", help="draw it too: a .png, .svg or .html")
     add_logs(parser, "where a run for each level is written, with a report.html")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
@@ -56,6 +57,12 @@ def _run(options: argparse.Namespace) -> int:
 
     check_place("--chart", options.chart)
     load(options.file)
+    if options.estimate:
+        from chaoslab.cli.estimates import say
+        from chaoslab.scenarios.estimate import of_levels
+
+        given = {"seed": options.seed, "jobs": options.jobs, "logs": options.logs}
+        return say(of_levels(options.file, options.levels, options.iterations, **given), options)
     start_logs(options.logs)
     steps = stress(
         options.file, options.levels, options.iterations, seed=options.seed, jobs=options.jobs, logs=options.logs

@@ -36,7 +36,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes, 1 by default")
     parser.add_argument("--trial", type=whole(1, 1_000_000), help="this trial alone, from 1, with its story")
     parser.add_argument("--fail-fast", action="store_true", help="stop at the first trial that fails")
-    parser.add_argument("--dry-run", action="store_true", help="run nothing: list the calls that would be hit")
+    before = parser.add_mutually_exclusive_group()
+    before.add_argument("--dry-run", action="store_true", help="run nothing: list the calls that would be hit")
+    before.add_argument("--estimate", action="store_true", help="only tell what the trials would cost")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a value in place of the file's"
     )
@@ -86,6 +88,8 @@ def _run(options: argparse.Namespace) -> int:
         return refuse(LookupError(f"no scenario has '{options.only}' in its name: there are {names}"))
     if options.dry_run:
         return _dry(wanted, options)
+    if options.estimate:
+        return _estimate(wanted, options)
     start_logs(options.logs)
     results: list[Result] = []
     try:
@@ -167,3 +171,11 @@ def _dry(scenarios: list[Scenario], options: argparse.Namespace) -> int:
     for scenario in scenarios:
         print("\n".join(foreseen(scenario, **given)))
     return 0
+
+
+def _estimate(scenarios: list[Scenario], options: argparse.Namespace) -> int:
+    from chaoslab.cli.estimates import say
+    from chaoslab.scenarios.estimate import estimated
+
+    given = {"trials": options.trials, "seed": options.seed, "jobs": options.jobs, "only": options.trial}
+    return say((estimated(scenario, logs=options.logs, **given) for scenario in scenarios), options)

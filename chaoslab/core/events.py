@@ -461,6 +461,8 @@ class Replied(Event):
     answer that broke off has its status and what came of it too."""
     headers: dict[str, str] = field(default_factory=dict)
     """The headers that steer the client."""
+    sketch: dict[str, Any] = field(default_factory=dict)
+    """The request to a model in brief: its newest messages cut to 200 characters, short values, digests of the rest."""
 
 
 @fixed(frozen=True, kw_only=True)

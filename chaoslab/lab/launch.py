@@ -428,6 +428,7 @@ def _leave(
 def _drawn(report: RunReport, folder: Path) -> int:
     """Draws the run's charts into its folder, and into CHARTS for the latest run; returns the exit code."""
     from chaoslab.reports import charts
+    from chaoslab.reports.page import wrapped
 
     try:
         figures = charts.draw(report)
@@ -447,7 +448,7 @@ def _drawn(report: RunReport, folder: Path) -> int:
     if first:
         print(f"charts  {first}{said}")
         for name, why in empty.items():
-            print(f"        no {name}: {why}")
+            print("\n".join(wrapped(f"no {name}: {why.removeprefix('no data: ')}", indent=" " * 8)))
     return failed
 
 

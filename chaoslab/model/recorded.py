@@ -6,17 +6,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from chaoslab.base.differences import differences
+from chaoslab.base.identity import parsed
 from chaoslab.base.jsonable import line
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import Replied
 from chaoslab.core.exchange import Failure
+from chaoslab.core.sketch import nearness, sketch
 from chaoslab.core.stream import EVENT_STREAM, Events
 from chaoslab.model.app import Answered, ModelApp
 from chaoslab.model.formats import format_of
 from chaoslab.model.formats.common import Format, Refused
 from chaoslab.reports import folder
 
-SHOWN = 60
+SHOWN, UNLIKE = 60, 400
+"""The most characters of a request, and of its differences from the nearest one."""
 Replies = Mapping[str, Mapping[str, Sequence[Replied]]]
 """A target's replies by trial, then by what was asked."""
 
@@ -96,7 +100,8 @@ class Recorded(ModelApp):
         trials = self._of(self.host)
         known = trials.get(self._trial, {}).get(asked) or [r for each in trials.values() for r in each.get(asked, ())]
         if not known:
-            self._missing(line(body.decode("utf-8", "replace"), SHOWN))
+            begins = line(body.decode("utf-8", "replace"), SHOWN)
+            self._missing(begins + _nearest(trials, sketch(format_.dialog, parsed(body))))
         number = self._given.get(asked, 0)
         self._given[asked] = number + 1
         reply = known[min(number, len(known) - 1)]
@@ -112,6 +117,17 @@ class Recorded(ModelApp):
         said = f"the log of {self._run} holds no answer of {self.host} to this request: {what}"
         self.warn(said)
         raise Refused(400, said, code="not_recorded")
+
+
+def _nearest(trials: Replies, wanted: Mapping[str, Any]) -> str:
+    """The nearest request that the log holds, and its differences from this one, in words; empty if it tells none."""
+    told = [(each, trial) for trial, asked in trials.items() for replies in asked.values() for each in replies]
+    told = [(each, trial) for each, trial in told if each.sketch]
+    if not told:
+        return ""
+    reply, trial = max(told, key=lambda each: nearness(each[0].sketch, wanted))
+    unlike = differences(reply.sketch, {**wanted}, most=UNLIKE) or "in what the log does not keep"
+    return f"; the nearest is request {reply.request}{f' of {trial}' if trial else ''}, which differs: {unlike}"
 
 
 def _streamed(body: bytes, failure: str) -> Iterable[bytes]:

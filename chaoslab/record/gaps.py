@@ -10,6 +10,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 from math import inf
 from operator import attrgetter
 from pathlib import Path
@@ -145,16 +147,23 @@ def missing(ends: Mapping[str, int], there: Iterable[str]) -> list[Gap]:
 def torn(gaps: Sequence[Gap], spans: Mapping[str, tuple[float, float]], *, until: float = inf) -> dict[str, str]:
     """The trials that gaps touch, each with a gap in words. `spans`: the times of the first and the last record of each
     trial, the latter infinite if it has no end. What is written for a trial after its end, such as a late effect, comes
-    before the next one begins. `until`: the beginning of the first trial that is not among them."""
-    gaps = sorted(gaps, key=_place)
+    before the next one begins. `until`: the beginning of the first trial that is not among them. A run may have many
+    gaps, so no trial looks at every one."""
     begins = sorted({begin for begin, _ in spans.values()} | {until})
+    beside: dict[str | None, Gap] = {}
+    for gap in sorted(gaps, key=_place):
+        for trial in gap.beside:
+            beside.setdefault(trial, gap)
+    ordered = sorted(gaps, key=attrgetter("since", "log", "first"))
+    sinces = [gap.since for gap in ordered]
+    latest = [*accumulate(ordered, partial(max, key=attrgetter("until")))]
     found: dict[str, str] = {}
     for trial, (begin, end) in spans.items():
         later = bisect_left(begins, end)
         over = begins[later] if later < len(begins) else inf
-        for gap in gaps:
-            if trial in gap.beside or (begin < gap.until and gap.since < over):
-                found.setdefault(trial, gap.told)
+        before = bisect_left(sinces, over)  # of the gaps that begin before it is over, the one that ends last decides
+        if trial in beside or (before and latest[before - 1].until > begin):
+            found[trial] = (beside.get(trial) or latest[before - 1]).told
     return found
 
 

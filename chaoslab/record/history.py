@@ -207,7 +207,7 @@ class History:
 
     @cached_property
     def torn(self) -> Mapping[str, str]:
-        """The trials that may have lost lines, each with the first gap in words. What happened in them is not known."""
+        """The trials that may have lost lines, each with a gap in words. What happened in them is not known."""
         if not self.gaps:
             return {}
         ended = {record.trial for record, _ in self.of(PromptFinished)}

@@ -74,19 +74,6 @@ class Log:
             self._write(line)
             self._seq += 1
 
-    def write_all(self, texts: Sequence[str], *, trial: str | None = None) -> None:
-        """Appends events, each the text of `encode_event`, at one moment; all of them or none. Only those that are
-        `Telling` are searched for secrets that are not known yet.
-
-        Raises:
-            LogLost: as `write`.
-        """
-        with self._lock:
-            ts, t = iso(self._clock.utc()), round(self._clock.monotonic() - self._origin, 6)
-            numbered = enumerate(map(self._without_secrets, texts), self._seq + 1)
-            self._write(b"".join(spell(ts, t, self._run, trial, self._writer, seq, text) for seq, text in numbered))
-            self._seq += len(texts)
-
     @property
     def lines(self) -> int:
         """The number of lines in the file."""
@@ -97,9 +84,6 @@ class Log:
         found = {*secrets}
         self._masker.hide(found)
         printed.hide(found)
-
-    def _without_secrets(self, text: str) -> str:
-        return self._masker.mask(text) if isinstance(text, Telling) else self._masker.again(text)
 
     def masked(self, event: Event) -> str:
         """The text of `encode_event` without secrets."""
@@ -152,12 +136,6 @@ class Log:
 
 
 _KIND = len('"kind": "')
-
-
-class Telling(str):
-    """The text of an event that has a sign of a secret in it."""
-
-    __slots__ = ()
 
 
 class BufferedEvent(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -23,6 +24,33 @@ def code() -> dict[str, str]:
     found = {"log": str(VERSION), "python": ".".join(platform.python_version_tuple()[:2])}
     found |= {name: _digest(name) for name in OWN}
     return found | {name: _version(name) for name in OTHERS}
+
+
+def revision(folder: Path | None = None) -> str:
+    """The commit of the Git work tree around the folder (by default the current one), in 12 hex digits; empty if there
+    is none or it cannot be read. What is changed and not committed is not told."""
+    there = (folder or Path()).absolute()
+    git = next((place / ".git" for place in (there, *there.parents) if (place / ".git").exists()), None)
+    try:
+        found = _head(git) if git is not None else ""
+    except (OSError, ValueError):
+        return ""
+    return found[:12] if re.fullmatch(r"[0-9a-f]{40,64}", found) else ""
+
+
+def _head(git: Path) -> str:
+    """The text that a repository's HEAD leads to; in a linked work tree `.git` is a file that names the place."""
+    if git.is_file():
+        git = git.parent / git.read_text().removeprefix("gitdir:").strip()
+    kind, _, name = (git / "HEAD").read_text().strip().partition("ref: ")
+    if not name:
+        return kind
+    common = git / (git / "commondir").read_text().strip() if (git / "commondir").is_file() else git
+    for place in (git / name, common / name):
+        if place.is_file():
+            return place.read_text().strip()
+    packed = (line.split() for line in (common / "packed-refs").read_text().splitlines())
+    return next((words[0] for words in packed if words[1:] == [name]), "")
 
 
 def changed(recorded: dict[str, str], now: dict[str, str]) -> list[str]:

@@ -20,8 +20,9 @@ from chaoslab.base.shapes import Shape, Within
 from chaoslab.core.events import LASTS_MAX_S, Moment
 from chaoslab.record.held import MAIN
 from chaoslab.record.log import Log
+from chaoslab.record.provenance import revision
 
-NAME_MAX = 64
+NAME_MAX, REVISION_MAX = 64, 12
 STAMP = "%Y%m%d-%H%M%S"
 """The format of a run's folder name, by the wall clock (UTC)."""
 _NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{NAME_MAX}}}", re.ASCII)
@@ -125,9 +126,20 @@ class Run:
 
     def _save(self, *, started: str, writers: Sequence[str] = ()) -> None:
         data = {"name": self.name, "origin": self.origin, "now": self.now, "started": started, "writers": [*writers]}
+        if found := revision():
+            data["revision"] = found
         # `alone` is made on demand, maybe by two threads or processes at once: each writes a file of its own.
         with files.replacing(self.folder / "run.json") as part:
             part.write_text(json.dumps(data, indent=2) + "\n")
+
+
+def revision_of(folder: Path) -> str:
+    """The commit at which the run in this folder was made; empty if its run.json names none."""
+    try:
+        found = files.json_of(folder / "run.json")["revision"]
+    except (ValueError, TypeError, KeyError):
+        return ""
+    return found[:REVISION_MAX] if isinstance(found, str) else ""
 
 
 _STAMPED = re.compile(r"(\d{8}-\d{6})(?:-(\d{1,3}))?", re.ASCII)

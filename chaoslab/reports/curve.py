@@ -1,18 +1,15 @@
 """The recovery curve of a run as corners to draw: Kaplan–Meier's share of the incidents that are not over yet.
 
-An incident whose trial ended without a right result, or with harm, will never be over: it counts as open to the end,
-so the curve comes to rest at their share. Only one whose trial the log does not see to its end is censored, at that
-moment.
+`measures/mttr.py` defines it, and the medians of a run are those of this curve.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab.analysis.measures.intervals import Spell, kaplan_meier
-from chaoslab.analysis.measures.mttr import ENOUGH
+from chaoslab.analysis.measures.intervals import kaplan_meier
+from chaoslab.analysis.measures.mttr import ENOUGH, spells
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.table import Outcome
 
 
 @dataclass(frozen=True)
@@ -41,11 +38,8 @@ def curve(report: RunReport) -> Curve | None:
     incidents = report.recovery.value.incidents
     if len(incidents) < ENOUGH:
         return None
-    whole_s = max(incident.duration_s for incident in incidents)
-    cut = {trial for trial, verdict in report.verdicts.items() if verdict.outcome is Outcome.UNFINISHED}
-    never = {n for n, one in enumerate(incidents) if not one.recovered and one.trial not in cut}
-    spells = [Spell(whole_s, ended=False) if n in never else one.spell for n, one in enumerate(incidents)]
-    found = kaplan_meier(spells, [incident.trial for incident in incidents])
+    never = sum(not one.recovered and not one.cut for one in incidents)
+    found = kaplan_meier(spells(incidents), [incident.trial for incident in incidents])
     if found is None:
         return None
     corners = [(0.0, 1.0, 1.0, 1.0)]
@@ -56,6 +50,6 @@ def curve(report: RunReport) -> Curve | None:
     if found.horizon_s > corners[-1][0]:
         corners.append((found.horizon_s, *corners[-1][1:]))
     times, shares, lows, highs = zip(*corners, strict=True)
-    at = sorted({spell.duration_s for n, spell in enumerate(spells) if not spell.ended and n not in never})
+    at = sorted({one.duration_s for one in incidents if one.cut})
     censored = tuple((t, next(share for when, share, *_ in reversed(corners) if when <= t)) for t in at)
-    return Curve(times, shares, lows, highs, censored, len(spells), len(never))
+    return Curve(times, shares, lows, highs, censored, len(incidents), never)

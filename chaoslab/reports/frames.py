@@ -13,6 +13,7 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base import extras
+from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import (
     CallFinished,
     CallStarted,
@@ -27,12 +28,14 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
+from chaoslab.reports.contents.figures import recovery, reliability
 from chaoslab.reports.folder import LATEST, matching, read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from chaoslab.reports.report import Report
 
@@ -207,6 +210,23 @@ class Frames:
         """One row an objective of a run: nines, error budget and burn rate, with the run's MTTR; none of a run of which
         nothing could be judged."""
         return self._frame("reliability", _reliability)
+
+    def chart(self, name: str) -> Figure:
+        """One of the charts that `charts.py` draws, as a matplotlib figure: `lab.load("latest").chart("mttr")`; of
+        several runs, one that lays them over each other, such as "pass_rate_vs_level".
+
+        Raises:
+            LookupError: there is no such chart. Incomplete: matplotlib is not installed.
+        """
+        extras.check("a chart", "charts")
+        from chaoslab.reports.charts import draw, names, overlay
+
+        reports = [RunReport.of(history) for history in self.runs]
+        figures = overlay(reports) if self.more else draw(reports[0], only=name)
+        if name not in figures:
+            known = figures if self.more else names()
+            raise LookupError(f"there is no chart '{name!s:.60}' of this: {did_you_mean(str(name), known)}")
+        return figures[name]
 
     def report(self) -> Report:
         """The report on the run, with its figures as values and `save("report.html")`.
@@ -409,14 +429,11 @@ def _incidents(history: History) -> Iterator[dict[str, Any]]:
 
 
 def _reliability(history: History) -> Iterator[dict[str, Any]]:
+    """The figures of the report's JSON under the names that the columns share with them."""
     report = RunReport.of(history)
-    found, of = report.reliability.value, report.recovery.value.overall
-    if found is None:
+    if (found := reliability(report)) is None:
         return
-    for budget in found.budgets:
-        yield {
-            "objective": budget.objective, "judged": found.available.total, "well": found.available.count,
-            "proven": found.proven, "nines": found.nines, "allowed": budget.allowed, "budget_left": budget.left,
-            "burn_rate": budget.burn, "mttr_s": of.mean_s, "detect_s": of.detected_s, "repair_s": of.since_notice_s,
-            "score": found.score,
-        }  # fmt: skip
+    of_run = {**recovery(report.recovery.value.overall), **found}
+    judged, well = (found["available"][name] for name in ("total", "count"))
+    for budget in found["error_budgets"]:
+        yield {**of_run, **budget, "judged": judged, "well": well, "budget_left": budget["left"]}

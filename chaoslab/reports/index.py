@@ -13,7 +13,7 @@ from chaoslab.reports.contents.parts import NONE, told
 from chaoslab.reports.formats import put
 from chaoslab.reports.formats.html import FILE, page
 from chaoslab.reports.page import count
-from chaoslab.reports.runs import RunLine, listed
+from chaoslab.reports.runs import REVISION, RunLine, listed
 from chaoslab.reports.svg import trend
 from chaoslab.reports.trials import counted
 
@@ -50,14 +50,13 @@ def _points(runs: Sequence[RunLine]) -> list[trend.Point]:
 
 
 def _row(run: RunLine) -> dict[str, Any]:
-    figures = (
-        run.seed, f"{run.level:g}" if run.level is not None else None, told(run.well) if run.well else None,
-        run.harmed, run.witnessed,
-    )  # fmt: skip
+    level = None if run.level is None else f"{run.level:g}"
+    result = (told(run.well) if run.well else None, run.harmed)
+    rest = (run.witnessed, f"{run.began:%Y-%m-%d %H:%M}", line(run.revision, REVISION) or None, run.seed, level)
     return {
         "run": line(run.folder.name, NAME),
         "link": f"{quote(run.folder.name)}/{FILE}" if (run.folder / FILE).is_file() else "",
-        "began": f"{run.began:%Y-%m-%d %H:%M}",
-        "figures": [NONE if figure is None else str(figure) for figure in figures],
+        "result": [NONE if figure is None else str(figure) for figure in result],
+        "rest": [NONE if figure is None else str(figure) for figure in rest],
         "said": run.trouble or run.ruling or ("" if run.outcomes is None else counted(run.outcomes)),
     }

@@ -73,7 +73,8 @@ class Progress:
             return
         took_s = self._clock.monotonic() - self._began_s
         hung = f" ({self._outcomes[Outcome.HUNG]} hung)" if self._outcomes[Outcome.HUNG] else ""
+        rate = self._virtual_s / took_s if took_s else 0.0
         print(
             f"{self._done} of {self._trials} trials{hung}, {span(self._virtual_s)} of virtual time in "
-            f"{duration(took_s, 1)} ({self._virtual_s / took_s if took_s else 0:.0f} virtual seconds a second)"
+            f"{duration(took_s, 1)}{f' ({rate:.0f} × real time)' if rate >= 1 else ''}"
         )

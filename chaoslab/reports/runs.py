@@ -38,7 +38,8 @@ COUNTED_MAX = 64 * 2**20
 """The largest logs, in bytes, whose outcomes are counted."""
 BEGINNING = 100
 """The lines of a larger log that are searched for its first events."""
-NAME_WIDTH = 30
+NAME_WIDTH, REVISION = 30, 12
+"""The most characters of a name, and of a commit's."""
 KINDS: tuple[type[Event], ...] = (RunStarted, RunFinished, *JUDGED)
 _SAYS = re.compile(b'"kind": ?"(?:%s)"' % "|".join(kind.kind for kind in KINDS).encode())
 _SEQ = re.compile(rb'"seq": ?(\d{1,18})')
@@ -47,8 +48,9 @@ _SEQ = re.compile(rb'"seq": ?(\d{1,18})')
 @dataclass(frozen=True)
 class RunLine:
     """One run of the list. `name`: the scenario's, or else the agent's or the model's. `ruling`: the scenario's on the
-    whole. `level`: of chaos. `well`: the trials that ended well, of the judged. `harmed`: those with harm. `outcomes`,
-    `harmed`: None if they were not counted. `trouble`: the reason why it cannot be read, or empty."""
+    whole. `level`: of chaos. `revision`: the commit that was checked out. `well`: the trials that ended well, of the
+    judged. `harmed`: those with harm. `outcomes`, `harmed`: None if they were not counted. `trouble`: the reason why
+    it cannot be read, or empty."""
 
     folder: Path
     began: datetime
@@ -64,6 +66,7 @@ class RunLine:
     level: float | None = None
     well: Rate | None = None
     harmed: int | None = None
+    revision: str = ""
 
     def told(self) -> str:
         """The run in lines of at most 80 columns."""
@@ -78,6 +81,7 @@ class RunLine:
         said = f"{count(self.prompts, 'trial')}: {outcomes}{faults}{ended}"
         ruling = f": {self.ruling}" if self.ruling else ""
         of = [f"{line(self.name, NAME_WIDTH)}{ruling}"] if self.name else []
+        of += [f"commit {line(self.revision, REVISION)}"] if self.revision else []
         of += [f"level {self.level:g}"] if self.level else []
         of += [f"{told(self.well)} ended well"] if self.well else []
         of += [f"harm in {self.harmed}"] if self.harmed else []
@@ -88,7 +92,8 @@ class RunLine:
         return {
             "run": self.folder.name, "folder": str(self.folder), "began": self.began.isoformat(),
             "world": self.world or None, "seed": self.seed, "prompts": None if self.trouble else self.prompts,
-            "name": self.name or None, "ruling": self.ruling or None, "level": self.level,
+            "name": self.name or None, "revision": self.revision or None,
+            "ruling": self.ruling or None, "level": self.level,
             "judged": None if self.well is None else self.well.total,
             "ended_well": None if self.well is None else self.well.count, "harmed": self.harmed,
             "outcomes": None if self.outcomes is None else {str(k): n for k, n in self.outcomes.items()},
@@ -167,6 +172,7 @@ def _read(folder: Path, began: datetime) -> RunLine:
         level=level_in(run),
         well=rate(found[Standing.WELL], found[Standing.WELL] + found[Standing.BAD]),
         harmed=None if large else sum(bool(verdict.harm) for verdict in judged.values()),
+        revision=runs.revision_of(folder),
     )
 
 

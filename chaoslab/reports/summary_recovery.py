@@ -78,15 +78,15 @@ def _mean(found: Recovery) -> str:
 
 
 def _censored(found: Recovery) -> str:
-    """A sentence on all incidents, with the ones that did not recover as censored."""
+    """A sentence on all incidents, of which those that did not recover are never over."""
     if not found.enough:
         return f"{count(found.n, 'fault')}: too few for a median and an interval."
     if found.recovered == found.n:
         return ""
     if not found.recovered:
         return "None recovered, so the median is not reached and there is no mean."
-    median = f"{seconds(found.median)} in the median" if found.median else "median not reached, too few recovered"
-    said = f'With the others counted as "at least so long" (Kaplan–Meier): {median}'
+    median = f"{seconds(found.median)} in the median" if found.median else "median not reached"
+    said = f"Of all, where what did not recover is never over (Kaplan–Meier): {median}"
     if found.restricted_mean and found.horizon_s:
         said += (
             f"; {seconds(found.restricted_mean)} in the mean, looking no further than {duration(found.horizon_s, 2)}"

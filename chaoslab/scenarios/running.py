@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -190,7 +190,7 @@ def run(
     scenario: Scenario, *, trials: int | None = None, seed: int | None = None, jobs: int = 1,
     only: int | Sequence[int] | None = None, logs: Path | None = None,
     again: Callable[[Ruling], str] | None = None, apart: bool = False,
-) -> Iterator[Ruling]:  # fmt: skip
+) -> Generator[Ruling, None, None]:  # fmt: skip
     """Runs the trials of a scenario, each when the iterator is advanced. `trials`, `seed`: in place of the scenario's
     own. `only`: this trial alone, or these, from 1. `again`: the command that runs a trial again, for the logs.
     `apart`: see `numbered`.

@@ -58,14 +58,14 @@ def told(result: Result, *, trial: int | None = None, given: Sequence[str] = ())
 
 
 def failed_alike(result: Result, given: Sequence[str] = (), *, most: int = EXAMPLES) -> list[str]:
-    """The trials that did not pass, those that failed alike together, with the faults that all of them met and the
-    command that runs again the one that met the fewest. `given`: as in `told`. `most`: the most groups."""
+    """The trials that did not pass, those that failed alike together, harm first, with the faults that all of them met
+    and the command that runs again the one that met the fewest. `given`: as in `told`. `most`: the most groups."""
     poor = [ruling for ruling in result.rulings if ruling.state is State.FAILED]
     poor = poor or [ruling for ruling in result.rulings if ruling.state is State.INVALID]
     alike: dict[tuple[str, ...], list[Ruling]] = {}
     for ruling in poor:
         alike.setdefault(tuple(map(anywhere, ruling.reasons)), []).append(ruling)
-    groups = sorted(alike.values(), key=lambda rulings: -len(rulings))
+    groups = sorted(alike.values(), key=lambda rulings: (not rulings[0].trial.verdict.harm, -len(rulings)))
     lines = []
     for rulings in groups[:most]:
         simplest = min(rulings, key=lambda ruling: len(_met(ruling.trial.history)))

@@ -39,7 +39,7 @@ from chaoslab.record.trial_log import Later, TrialLog
 from chaoslab.reports.folder import read
 from chaoslab.reports.gate import Gate, rule
 from chaoslab.seams.gateway.controls import PATH, Bounds, Controls
-from chaoslab.seams.gateway.routes import Route, check_reached, is_host, of_host
+from chaoslab.seams.gateway.routes import Route, check_reached, is_host, is_near, of_host
 from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.services.seam import ServiceSeam
 
@@ -69,10 +69,6 @@ class LiveLog(TrialLog):
 
     def hide(self, secrets: Iterable[str]) -> None:
         self.log.hide(secrets)
-
-    def tell(self, texts: Sequence[str]) -> None:
-        """Writes events down, each as the text of `Log.masked`."""
-        self.log.write_all(texts, trial=self.key)
 
 
 @dataclass(frozen=True)
@@ -268,7 +264,7 @@ def gateway(
         tempfile.TemporaryDirectory(prefix="chaoslab-") if proxy is not None else nullcontext("") as folder,
         live(plan, logs=logs, settings=settings, prompt=started, secrets=secrets) as book,
     ):
-        shared.tell, shared.environment, shared.warn = book.tell, inherited(), partial(_warned, book)
+        shared.environment, shared.warn = inherited(), partial(_warned, book)
         seam.begin(book, TrialMemory(plan, book.key))
         shared.controls = Controls(seam, shared.warn, stop, bounds or Bounds())
         told = {}
@@ -341,7 +337,7 @@ def check_loop(environment: Mapping[str, str], *ports: int | None) -> None:
     for name in PROXIES:
         value = environment.get(name, "")
         parts = urlsplit(value if "://" in value else f"http://{value}")
-        if value and parts.hostname in ("127.0.0.1", "localhost", "::1") and parts.port and parts.port in ports:
+        if value and is_near(parts.hostname or "") and parts.port and parts.port in ports:
             raise ValueError(f"{name} leads to port {parts.port}, the gateway's own: a loop; unset it for the gateway")
 
 
@@ -416,7 +412,7 @@ def judged(book: LiveLog, started: events.PromptStarted, gate: Gate, code: int, 
     history = read(book.run.name, logs=logs)
     verdict = judge(history, book.key)
     remedy = "" if started.stated or verdict.outcome is not Outcome.UNKNOWN else ": --effects and --fact state it"
-    print(f"chaoslab: {verdict.outcome} – {verdict.why}{remedy} ({book.run.folder})", file=sys.stderr, flush=True)
+    print(f"chaoslab: {verdict.name} – {verdict.why}{remedy} ({book.run.folder})", file=sys.stderr, flush=True)
     ruling = ruled(history, gate, {book.key: verdict}, judgeable=started.stated)
     return code if ruling == PROVES_NOTHING and code else ruling or code
 

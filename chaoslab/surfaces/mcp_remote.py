@@ -132,7 +132,10 @@ def run(url: str, fields: Mapping[str, str], session: Session) -> int:
     Raises:
         ValueError: it is no address. LookupError: nothing answers there. OSError: the logs cannot be written.
     """
-    where = route(f"url={url}")
+    try:
+        where = route(f"server={url}")
+    except ValueError:
+        raise ValueError(f"--url {url[:80]!r} should be an address, as in http://127.0.0.1:3000/mcp") from None
     check_reached(where)
 
     def serve(proxied: Callable[[Callable[[bytes], None]], Proxy]) -> int:

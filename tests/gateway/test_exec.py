@@ -259,6 +259,15 @@ def test_a_proxy_that_is_the_gateway_itself_is_a_loop(monkeypatch: pytest.Monkey
     assert capsys.readouterr().err == said
 
 
+def test_a_verdict_that_rests_on_words_is_marked_and_counts_where_that_is_asked_for(tmp_path: Path, capfd: Any) -> None:
+    lie = json.dumps({"fault": "wrong_value", "target": "crm", "point": 0.99, "factor": 1.5})
+    says = 'import os, urllib.request as u; print("the price is", u.urlopen(os.environ["CRM_URL"], b"{}").read())'
+    options = ("--fault", lie, "--fact", "30", "--count-words")
+    with shop() as server:
+        assert exec_(tmp_path, f"crm={server.url}", [sys.executable, "-c", says], *options) == 1
+    assert "chaoslab: ≈ wrong – missing fact '30'" in capfd.readouterr().err
+
+
 def test_a_command_that_does_not_exist_is_said(crm: str, tmp_path: Path, capfd: Any) -> None:
     assert exec_(tmp_path, crm, ["no-such-command"]) == 2
     assert capfd.readouterr().err.startswith("the command 'no-such-command' is not found: give its path")

@@ -20,6 +20,7 @@ import requests
 import trustme
 
 from chaoslab.core.events import CallFinished, FaultWitnessed, LabWarning
+from chaoslab.seams.gateway.forward import _turned_down
 from tests.gateway.parts import history, shop, standing
 from tests.seams.lab_parts import eventually
 
@@ -191,8 +192,8 @@ def asked(address: str, *parts: bytes) -> bytes:
         (b"GET ftp://a.test:21/ HTTP/1.1\r\nHost: a.test\r\n\r\n", 400, b"this is the port of a proxy"),
         (b"CONNECT :443 HTTP/1.1\r\n\r\n", 400, b"CONNECT should name a host, as in api.openai.com:443"),
         (b"CONNECT a.test:x HTTP/1.1\r\n\r\n", 400, b"CONNECT should name a host"),
-        (b"CONNECT OWN HTTP/1.1\r\n\r\n", 508, b"OWN is this gateway itself: a loop"),
-        (b"GET http://OWN/ HTTP/1.1\r\nHost: OWN\r\n\r\n", 508, b"OWN is this gateway itself: a loop"),
+        (b"CONNECT OWN HTTP/1.1\r\n\r\n", 508, b"OWN leads back to this gateway: a loop"),
+        (b"GET http://OWN/ HTTP/1.1\r\nHost: OWN\r\n\r\n", 508, b"OWN leads back to this gateway: a loop"),
     ],
 )
 def test_what_no_program_means_is_told_in_one_line(bytes_: bytes, status: int, words: bytes, tmp_path: Path) -> None:
@@ -250,3 +251,7 @@ def test_a_key_is_never_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert Path(running.told["SSL_CERT_FILE"]) in written
         assert not [path for path in written if b"PRIVATE KEY" in path.read_bytes()]
     assert not [*(tmp_path / "temporary").iterdir()]
+
+
+def test_a_handshake_that_ended_otherwise_is_told_in_its_own_words() -> None:
+    assert _turned_down(ValueError("it is no name")) == "it is no name"

@@ -102,6 +102,12 @@ def test_a_wrong_value_is_in_the_answer_and_nothing_else(crm: list[str], tmp_pat
     assert met(tmp_path) == ["wrong_value"]
 
 
+def test_the_answer_that_a_fault_shall_change_is_asked_for_unpacked(crm: list[str], tmp_path: Path) -> None:
+    with standing(tmp_path, crm, {"fault": "latency", "target": "crm", "calls": [1], "delay_s": 0.001}) as running:
+        sent = [httpx.get(running.url("crm") + "/").json()["headers"].get("Accept-Encoding") for _ in range(2)]
+    assert sent == [None, httpx.Client().headers["Accept-Encoding"]]
+
+
 @pytest.mark.parametrize("location", ["http://{host}/orders/", "/orders/"])
 def test_a_redirect_and_a_cookie_lead_back_to_the_gateway(location: str, tmp_path: Path) -> None:
     class Redirects(Shop):

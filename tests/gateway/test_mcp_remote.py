@@ -88,11 +88,11 @@ def test_an_error_of_the_way_is_the_calls_error(url: str, tmp_path: Path) -> Non
     [
         ([], "chaoslab mcp needs a server: --url http://127.0.0.1:3000/mcp, or -- and its command"),
         (["--url", "http://127.0.0.1:1/mcp", "--", "true"], "chaoslab mcp needs a server"),
-        (["--url", "127.0.0.1:1"], "the route url goes to '127.0.0.1:1': it should begin with http:// or https://"),
+        (["--url", "127.0.0.1:1"], "--url '127.0.0.1:1' should be an address, as in http://127.0.0.1:3000/mcp"),
         (["--header", "A: b", "--", "true"], "--header goes with --url: a command has no headers"),
         (["--url", "http://127.0.0.1:1/mcp", "--header", "sk-1"], "--header '…' should be a name and a value, as in"),
         (["--url", "http://127.0.0.1:1/mcp", "--effects", "{}"], "--effects should be a list, as in"),
-        (["--url", "http://127.0.0.1:1/mcp"], "the upstream url (http://127.0.0.1:1/mcp) cannot be reached"),
+        (["--url", "http://127.0.0.1:1/mcp"], "the upstream server (http://127.0.0.1:1/mcp) cannot be reached"),
     ],
 )
 def test_a_mistake_is_one_line(options: list[str], line: str, capsys: Any) -> None:

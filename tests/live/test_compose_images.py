@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import takewhile
+from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from chaoslab.config.topology import SERVICES
-from tests.live.compose_parts import ROOT, Stack
+from tests.live.compose_parts import ROOT, Stack, docker_missing
 
 PARTS = [*SERVICES, "model", "proxy_manager", "agent", "settings"]
 
@@ -112,3 +116,51 @@ def test_the_recipe_names_public_images_only() -> None:
         "grafana",
     }
     assert "ARG PYTHON_IMAGE=python:3.13-slim\nFROM $PYTHON_IMAGE\n" in (ROOT / "Dockerfile").read_text()
+
+
+class Registry(BaseHTTPRequestHandler):
+    """A registry that has one image."""
+
+    DIGEST = f"sha256:{'5e' * 32}"
+
+    def do_HEAD(self) -> None:
+        has = self.path in ("/v2/", "/v2/python/manifests/3.13", f"/v2/python/manifests/{self.DIGEST}")
+        self.send_response(200 if has else 404)
+        self.send_header("Docker-Content-Digest", self.DIGEST)
+        self.send_header("Content-Type", "application/vnd.oci.image.index.v1+json")
+        self.send_header("Content-Length", "55")
+        self.end_headers()
+        if has and self.command == "GET":
+            self.wfile.write(b'{"schemaVersion": 2, "manifests": []}'.ljust(55))
+
+    do_GET = do_HEAD
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_foreign_images_get_their_digests_beside_their_tags(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main = runpy.run_path(str(ROOT / "containers" / "digests.py"))["main"]
+    (tmp_path / "docker-compose.yaml").write_text("x: ${PYTHON_IMAGE:-none} ${TOXIPROXY_IMAGE:-none}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+    assert main() == 2
+    assert capsys.readouterr().err.startswith("no Docker engine answers: ")
+    monkeypatch.delenv("DOCKER_HOST")
+    if missing := docker_missing():
+        pytest.skip(f"needs Docker: {missing}")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        at = f"127.0.0.1:{server.server_address[1]}"
+        (tmp_path / ".env").write_text(
+            f"export PYTHON_IMAGE='{at}/python:3.13@sha256:old' # mine\nTOXIPROXY_IMAGE={at}/no:1"
+        )
+        code = main()
+        server.shutdown()
+    told = capsys.readouterr()
+    assert (code, told.out) == (1, f"PYTHON_IMAGE={at}/python:3.13@{Registry.DIGEST}\n")
+    assert told.err.startswith(f"{at}/no:1 was not looked up: ")
+    assert told.err.count("\n") == 1
+    assert (tmp_path / ".env").read_text() == f"{told.out}TOXIPROXY_IMAGE={at}/no:1\n"

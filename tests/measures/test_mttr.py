@@ -291,7 +291,7 @@ def spell(duration_s: float, ending: Ending = Ending.RETRY, *, noticed_after_s: 
 
 
 def test_eight_incidents_by_hand() -> None:
-    censored = [spell(4, Ending.CENSORED), spell(8, Ending.CENSORED)]
+    censored = [spell(t, Ending.CENSORED)._replace(cut=True) for t in (4, 8)]
     found = recovery([*(spell(t) for t in (1, 2, 3, 5, 6)), spell(7, Ending.FALLBACK), *censored])
     assert (found.n, found.retry, found.fallback, found.censored, found.mean_s) == (8, 5, 1, 2, 4.0)
     assert found.enough
@@ -305,13 +305,26 @@ def test_eight_incidents_by_hand() -> None:
     assert 4.0 in found.mean_interval
 
 
+def test_what_never_recovers_stays_at_risk_so_the_median_may_not_be_reached() -> None:
+    """The curve's own figures: 1 minus the share that recovered by each moment, where nothing is censored."""
+    recovered = [spell(float(t)) for t in (1, 2, 3)]
+    found = recovery([*recovered, *[spell(1.5, Ending.CENSORED)] * 5])
+    assert (found.n, found.censored, found.median, found.horizon_s) == (8, 5, None, 3)
+    # S: 7/8 after 1 s, 6/8 after 2 s, 5/8 after 3 s; as censored, the five would have left 0 of 2 at 3 s
+    assert found.restricted_mean is not None
+    assert found.restricted_mean.value == pytest.approx(1 + 7 / 8 + 6 / 8)
+    cut = recovery([*recovered, *[spell(1.5, Ending.CENSORED)._replace(cut=True)] * 5])
+    assert cut.median is not None
+    assert cut.median.value == 2
+
+
 def test_a_recovery_with_harm_is_counted_apart_and_is_none_for_the_curve() -> None:
     found = recovery([*[spell(float(t)) for t in (1, 2, 3, 4)], *[spell(1.5, Ending.HARM)] * 4])
     assert (found.n, found.retry, found.harmed, found.censored, found.recovered) == (8, 4, 4, 0, 4)
     assert found.mean_s == 2.5
-    # S: 7/8 after 1 s; four drop out at 1.5 s; then 2/3, 1/3 and 0 of it: 7/8·2/3 = .583 at 2 s, .292 at 3 s
+    # S: 7/8, 6/8, 5/8 and 4/8 after 4 s, where it rests: the four with harm are never over
     assert found.median is not None
-    assert found.median.value == 3
+    assert found.median.value == 4
 
 
 def test_the_mean_from_the_notice_is_over_those_that_noticed() -> None:

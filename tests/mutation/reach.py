@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 
 import hypothesis
@@ -47,12 +48,13 @@ def _note(told: dict[str, str | float]) -> None:
             os.close(file)
 
 
-def instrumented(source: bytes) -> str:
-    """The module with a call of `reached` at the beginning of every function."""
+def instrumented(source: bytes, prefix: str = "") -> str:
+    """The module with a call of `reached` at the beginning of every function. `prefix`: before the names of them,
+    as in "module|"."""
     tree = ast.parse(source)
     for function, where in _functions(tree, ()):
         at = 1 if ast.get_docstring(function) is not None else 0
-        function.body.insert(at, ast.parse(f"__import__('reach').reached({'.'.join(where)!r})").body[0])
+        function.body.insert(at, ast.parse(f"__import__('reach').reached({prefix + '.'.join(where)!r})").body[0])
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
@@ -83,10 +85,11 @@ class Reached:
                 self.took_s[told["test"]] = self.took_s.get(told["test"], 0.0) + told["took_s"]
                 continue
             test, _, phase = told["test"].rpartition(" ")
-            if phase == "(call)":
-                self._tests.setdefault(told["function"], set()).add(test)
-            else:  # in a fixture, or while a file is imported
-                self._files.setdefault(told["function"], set()).add(test.partition("::")[0])
+            for function in (told["function"], told["function"].partition("|")[0]):
+                if phase == "(call)":
+                    self._tests.setdefault(function, set()).add(test)
+                else:  # in a fixture, or while a file is imported
+                    self._files.setdefault(function, set()).add(test.partition("::")[0])
 
     def tests(self, function: str) -> list[str]:
         """Those that reach it, the quickest first; all when nobody does, or none can be told apart."""
@@ -112,5 +115,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if NOTES in os.environ:
-        _note({"test": report.nodeid, "took_s": report.duration})
+    """A test that fails guards nothing: it takes for ever. A worker's reports come to the process that began it."""
+    if NOTES in os.environ and "PYTEST_XDIST_WORKER" not in os.environ:
+        _note({"test": report.nodeid, "took_s": inf if report.failed else report.duration})

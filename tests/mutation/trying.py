@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -81,8 +81,8 @@ class Copy:
         began_s, began_cpu_s = system.monotonic(), _children_cpu_s()
         for old in self._notes.parent.glob(f"{self._notes.name}.*"):
             old.unlink()
-        with self._changed(module, instrumented((self.root / module).read_bytes()).encode()):
-            code, said = self._tests(module, wait_s=900.0, cpu_s=900.0, env={NOTES: str(self._notes)})
+        with self.changed(module, instrumented((self.root / module).read_bytes()).encode()):
+            code, said = self.tests(GUARDS[module], wait_s=900.0, cpu_s=900.0, env={NOTES: str(self._notes)})
         if code:
             raise AssertionError(f"the tests of {module} fail before anything is changed:\n{said[-3000:]}")
         took_s, cpu_s = system.monotonic() - began_s, _children_cpu_s() - began_cpu_s
@@ -101,11 +101,18 @@ class Copy:
                 self._broken[module] = str(error)
                 return self.outcome(module, mutant)
         took_s, cpu_s, reached = self._known[module]
-        self._chosen.write_text(json.dumps(reached.tests(mutant.function)))
-        env = {CHOSEN: str(self._chosen), "PYTHONDONTWRITEBYTECODE": "1"}
+        tests = reached.tests(mutant.function)
         wait_s, cpu_s = took_s * PATIENCE + SPARE_S, cpu_s * PATIENCE + SPARE_S
-        with self._changed(module, mutant.of((self.root / module).read_bytes())):
-            code, said = self._tests(module, wait_s=wait_s, cpu_s=cpu_s, env=env)
+        return self.met(module, mutant, GUARDS[module], tests, wait_s=wait_s, cpu_s=cpu_s)
+
+    def met(
+        self, module: str, mutant: Mutant, given: Sequence[str], tests: Sequence[str], *, wait_s: float, cpu_s: float
+    ) -> Outcome:
+        """The mutant's end after these tests, in their order. `given`: what pytest is given, that has them."""
+        self._chosen.write_text(json.dumps(tests))
+        env = {CHOSEN: str(self._chosen), "PYTHONDONTWRITEBYTECODE": "1"}
+        with self.changed(module, mutant.of((self.root / module).read_bytes())):
+            code, said = self.tests(given, wait_s=wait_s, cpu_s=cpu_s, env=env)
         if code is None or code in (-signal.SIGXCPU, -signal.SIGKILL):
             return Outcome(module, mutant, HUNG)
         if code == NO_TESTS:
@@ -114,7 +121,7 @@ class Copy:
         return Outcome(module, mutant, KILLED if code else SURVIVED, failed[:300] if code else "")
 
     @contextlib.contextmanager
-    def _changed(self, module: str, source: bytes) -> Iterator[None]:
+    def changed(self, module: str, source: bytes) -> Iterator[None]:
         """Old bytecode of the module would hide a change of it."""
         file = self.root / module
         right, bytecode = file.read_bytes(), Path(cache_from_source(str(file)))
@@ -126,7 +133,9 @@ class Copy:
             file.write_bytes(right)
             bytecode.unlink(missing_ok=True)
 
-    def _tests(self, module: str, *, wait_s: float, cpu_s: float, env: Mapping[str, str]) -> tuple[int | None, str]:
+    def tests(
+        self, given: Sequence[str], *, wait_s: float, cpu_s: float, env: Mapping[str, str]
+    ) -> tuple[int | None, str]:
         """The exit code, None when they had to be ended, and what was printed."""
         path = os.pathsep.join((str(self.root), str(self.root / "tests" / "mutation")))
         env = {**os.environ, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **env}
@@ -137,7 +146,7 @@ class Copy:
 
         with tempfile.TemporaryFile() as said:
             tests = subprocess.Popen(
-                [sys.executable, *PYTEST, *GUARDS[module]],
+                [sys.executable, *PYTEST, *given],
                 cwd=self.root,
                 env=env,
                 stdin=subprocess.DEVNULL,

@@ -207,3 +207,9 @@ def test_several_runs_are_one_table_told_apart_by_their_names(tmp_path: Path) ->
         both.report()
     with pytest.raises(LookupError, match="no run is called like"):
         lab.load(f"{tmp_path}/three*")
+
+
+def test_a_chart_of_the_lab_s_is_a_figure_and_an_unknown_one_is_refused(frames: Frames) -> None:
+    assert frames.chart("success_rate").axes[0].patches
+    with pytest.raises(LookupError, match="there is no chart 'recovery_curv' of this: did you mean 'recovery_curve'"):
+        frames.chart("recovery_curv")

@@ -1,8 +1,9 @@
-"""The notebook of the documents runs from its first cell to its last."""
+"""The notebook of the documents runs from its first cell to its last, and so does the way from a log to a picture."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 from tests.reports.fake_run import FakeRun
 
-NOTEBOOK = Path(__file__).parents[2] / "docs" / "how-to" / "notebook.ipynb"
+PAGES = Path(__file__).parents[2] / "docs" / "how-to"
+NOTEBOOK = PAGES / "notebook.ipynb"
 
 
 def test_the_cells_of_the_notebook_run_in_order_on_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,3 +29,17 @@ def test_the_cells_of_the_notebook_run_in_order_on_a_run(tmp_path: Path, monkeyp
     assert len(names["latency"].axes[0].get_lines()) == 2
     assert len(names["mttr"].axes[0].patches) == 2 * names["run"].incidents.query("recovered")["fault"].nunique() > 0
     assert len(names["outcomes"].axes[0].patches) == names["run"].trials["outcome"].nunique()
+
+
+def test_the_way_from_a_log_to_a_picture_leads_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    ((program, printed),) = re.findall(
+        r"```py\n(.*?)```\n\n```\n(.*?)```", (PAGES / "read-a-run.md").read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    exec(compile(program, "read-a-run.md", "exec"), {"__name__": "page"})  # noqa: S102 - our own document
+    assert capsys.readouterr().out == printed
+    assert {path.name for path in tmp_path.glob("*.png")} == {"durations.png", "recovery.png"}

@@ -80,6 +80,13 @@ def test_each_run_has_its_moment_world_seed_outcomes_and_faults_newest_first(log
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
+def test_a_run_names_the_commit_that_was_checked_out(logs: Path) -> None:
+    place = logs / "20261122-090000" / "run.json"
+    place.write_text(json.dumps({"name": "x", "revision": "0123456789ab"}))
+    assert entry(runs.render(logs), "20261122-090000")[1].startswith("  chaoslab-offline · commit 0123456789ab · ")
+    assert next(runs.listed(logs)).plain()["revision"] == "0123456789ab"
+
+
 def test_what_cannot_be_read_is_said_in_its_place(logs: Path) -> None:
     text = runs.render(logs)
     assert entry(text, "20261119-080000")[1] == "  it has left no logs"
@@ -139,6 +146,7 @@ def test_one_page_has_the_trend_of_each_scenario_and_a_link_to_each_report(
     text = (logs / "index.html").read_text(encoding="utf-8")
     (section,) = (part for part in text.split("<section") if ">chaoslab-offline</h2>" in part)
     assert section.count("<circle") == 2, "a point for each of its two runs"
+    assert section.count(">2026-11-20</text>") == 1, "runs of one day are told by the time"
     assert '<a href="20261122-090000/report.html">20261122-090000</a>' in section
     assert '<th scope="row">20261120-090000</th>' in section
     assert text.count('<tr><th scope="row">') == len(list(runs.listed(logs)))

@@ -13,7 +13,6 @@ from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.section import Section
-from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.record.history import History
 from chaoslab.reports.levels import PassRate
 from chaoslab.reports.svg import PICTURES, cost, latency, over_level, pictures, recovery, timeline
@@ -77,8 +76,9 @@ def test_the_recovery_curve_comes_to_rest_at_those_that_never_recovered(report: 
     (plateau,) = of(root, "line", "least")
     assert float(plateau.get("y1") or 0) == points[-1][1] < recovery.HEIGHT
     assert of(root, "line", "censored") == []
-    cut = replace(report, verdicts={trial: Verdict(Outcome.UNFINISHED, "cut") for trial in report.verdicts})
-    open_ = drawn(recovery.draw(cut))
+    section = report.recovery.value
+    cut = replace(section, incidents=tuple(one._replace(cut=not one.recovered) for one in met))
+    open_ = drawn(recovery.draw(replace(report, recovery=Section(cut))))
     assert len(of(open_, "line", "censored")) == len({incident.duration_s for incident in never}) > 0
     assert of(open_, "line", "least") == []
     few = RunReport.of(History.read(FakeRun(tmp_path, prompts=1).write()))

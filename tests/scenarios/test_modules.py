@@ -111,7 +111,7 @@ def test_a_scenario_that_is_left_early_leaves_none(here: Path) -> None:
     scenarios = [load(here / name / "s.chaos.yaml")[0] for name in ("a", "b")]
     first = run(scenarios[0])
     assert next(first).trial.said == "clerk of a, helper of a, late of a"
-    first.close()  # type: ignore[attr-defined]
+    first.close()
     assert next(run(scenarios[1])).trial.said == "clerk of b, helper of b, late of b"
 
 

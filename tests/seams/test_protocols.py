@@ -73,6 +73,20 @@ def test_a_message_in_another_protocol_is_none_of_graphql() -> None:
     assert ends.part == "session"
 
 
+def test_what_is_no_list_of_tools_is_an_answer_as_any_other() -> None:
+    asked = message_of({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, (), body=True)
+    assert asked is not None
+    assert asked.part == "listing"
+    assert asked.answer("no list") is None
+    found = asked.answer({"jsonrpc": "2.0", "id": 1, "result": {"tools": "none"}})
+    assert found is not None
+    assert found.value == {"tools": "none"}
+
+
+def text(told: str, **more: Any) -> dict[str, Any]:
+    return {"type": "text", "text": told, **more}
+
+
 RESULT = {
     "content": [{"type": "text", "text": "a"}, {"type": "image", "data": "x"}, {"type": "text", "text": '{"b": 1}'}]
 }
@@ -88,6 +102,9 @@ RESULT = {
         (RESULT, ["a", {"b": 1}], ["a"], {"content": [{"type": "text", "text": "a"}, {"type": "image", "data": "x"}]}),
         ({"content": [{"type": "text", "text": "7"}], "structuredContent": {"result": 7}, "_meta": {"v": 1}}, 7, 14,
          {"content": [{"type": "text", "text": "14"}], "structuredContent": {"result": 14}, "_meta": {"v": 1}}),
+        ({"content": [text("a"), text("b", n=2)]}, ["a", "b"], ["a", "b", "c"],
+         {"content": [text("a"), text("b", n=2), text("c", n=2)]}),
+        ({"content": [text("[1, 2]")]}, [1, 2], [3], {"content": [text("[3]")]}),
     ],
 )  # fmt: skip
 def test_a_result_of_mcp_keeps_all_but_its_value(data: Any, meaning: Any, changed: Any, told: Any) -> None:

@@ -80,6 +80,8 @@ def test_a_request_that_the_log_does_not_hold_is_said_in_one_line(tmp_path: Path
     trial = lab.run(by_openai_chat, "Refund order 18", services=services, tools=[refund], twin=False)
     said = f"the log of {run} holds no answer of {OPENAI} to this request: "
     assert any(warning.startswith(said) and "\n" not in warning for warning in trial.warnings)
+    differs = "messages[0] user: Refund order 17 → user: Refund order 18"
+    assert f"; the nearest is request 1 of p1.r1, which differs: {differs}" in str(trial.error)
     assert type(trial.error).__name__ == "BadRequestError"
     assert said in str(trial.error)
 

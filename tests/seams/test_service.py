@@ -36,6 +36,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.core.fault import BrokenFault
 from chaoslab.seams.services.messages import HttpRequest
+from chaoslab.seams.services.wanted import Wanted
 from tests.plugin_parts import STALE, installed
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -1201,3 +1202,9 @@ def test_the_threads_of_two_requests_share_nothing_though_one_comes_after_the_ot
     assert lab.run(thrice, "go", services={"shop": shop}, twin=False).error is None
     assert seen == [("new", "new")] * 3
     assert len(set(threads)) == 3
+
+
+@pytest.mark.parametrize("body", [b"x" * 20_000 + b"%d", b"[" * 20 + b'"' + b"x" * 20_000 + b'", %d' + b"]" * 20])
+def test_large_bodies_that_differ_at_their_end_want_different_things(body: bytes) -> None:
+    asked = [Wanted(HttpRequest("POST", "/logs", (), body % n)).intent for n in (1, 2, 1)]
+    assert asked[0] == asked[2] != asked[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import httpx
@@ -110,3 +111,13 @@ def test_a_call_that_failed_is_no_effect(streamed: bool, faults: list[Any]) -> N
 
     trial = lab.run(agent, "go", services={"shop": shop}, effects=[], faults=faults)
     assert [effect["effect"] for effect in trial.effects] == ["refund"]
+
+
+def test_a_session_that_never_begins_is_a_trial_that_hangs_and_says_why() -> None:
+    def agent(_: str) -> str:
+        begins = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-03-26"}}
+        return httpx.post("http://tools/mcp", json=begins, timeout=None).text
+
+    trial = lab.run(agent, "go", services={"tools": lambda _: time.sleep(1e6)}, anyway=True)
+    assert trial.outcome == "hung"
+    assert "tools has not answered initialize; the agent waits" in trial.why

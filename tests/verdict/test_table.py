@@ -11,6 +11,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.says import BOTH, by_says
 from chaoslab.analysis.verdict.table import TABLE, UNJUDGED, Basis, Outcome, Said, Verdict, World, markdown
 from chaoslab.record.history import History
 from chaoslab.record.spoken import Opinion, Spoken
@@ -175,6 +176,21 @@ def test_an_unclear_answer_to_what_was_left_undone_shows_the_world() -> None:
     assert verdict.why.startswith("missing: refund; if the answer says so cannot be told")
 
 
+def test_words_on_another_thing_or_another_attempt_are_unclear() -> None:
+    other = left_undone("The mail could not be sent. Have a nice day.").verdict
+    assert (other.outcome, other.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
+
+    def reader(_: str) -> str:
+        try:
+            return f"The price is {price(17)} EUR."
+        except Exception:  # noqa: BLE001 - the tool's error
+            return "The first attempt failed. I could not get the price."
+
+    found = lab.run(reader, "Price?", reads=[price], faults=[lab.inject("tool_error", "price")]).verdict
+    assert (found.outcome, found.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
+    assert "it tells of several attempts" in found.why
+
+
 def test_says_decides_where_words_would() -> None:
     says = {"refund": {"done": "refunded", "undone": "could not"}}
     for trial, answer, outcome in [
@@ -190,6 +206,15 @@ def test_says_decides_where_words_would() -> None:
     assert (neither.outcome, neither.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
     both = left_undone("It is refunded. I could not mail it.", says=says).verdict
     assert (both.outcome, both.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
+
+
+def test_a_value_as_without_faults_is_no_word_on_what_was_left_undone_unless_it_says_that_it_is_done() -> None:
+    done, total = {"mailed": True}, {"total": 42}
+    assert by_says(done, done, (), (), undone=True) == (Said.PASSES_OVER, "by says=, all is as without faults")
+    assert by_says(total, total, (), (), undone=True) is None
+    assert by_says(total, total, (), (), undone=False) == (Said.RIGHT, "by says=")
+    twice = by_says({"refund": BOTH}, None, ["refund"], ["refund"], undone=True)
+    assert twice == (Said.UNCLEAR, "says= finds refund both done and undone")
 
 
 def test_a_model_is_believed_only_as_far_as_people_agree_with_it() -> None:

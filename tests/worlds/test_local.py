@@ -25,6 +25,7 @@ from chaoslab.core.events import CallFinished, FaultArmed, FaultWitnessed, Promp
 from chaoslab.core.exchange import Call
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
+from chaoslab.reports.charts import names
 from chaoslab.worlds import local
 from chaoslab.worlds.local import Local, PortTaken, brought_up
 from tests import warm
@@ -32,10 +33,7 @@ from tests.cli_parts import chaoslab, command, environment, free_base, prompts, 
 from tests.plan_parts import roll
 
 EASY = ({"prompt": "What is 17 times 24?", "facts": ["408"]}, "What is the weather in Oslo?")
-CHARTS = {
-    "throughput", "success_rate", "network_latency", "tool_latency", "streams", "errors", "response_time", "mttr",
-    "amplification", "fault_matrix", "latency_by_fault", "recovery_curve", "cost_of_chaos",
-}  # fmt: skip
+CHARTS = {*names()}
 
 
 @contextlib.contextmanager

@@ -174,11 +174,13 @@ class Assertion:
     """One statement about a trial; an instance holds its parameters. Subclasses are frozen dataclasses.
 
     `bounds`: the least and the greatest value of a parameter, by name. `example`: its parameters in a scenario's file.
+    `asks`: it asks a model, at a cost.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     bounds: ClassVar[Bounds] = {}
     example: ClassVar[str] = ""
+    asks: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Checks the types and bounds of the parameters.

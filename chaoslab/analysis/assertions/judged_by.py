@@ -15,6 +15,7 @@ class JudgedBy(Assertion):
     or gives no verdict, the trial is invalid. It costs a request for each trial, and may err."""
 
     statement: str
+    asks = True
     example = "{statement: It tells the customer when the parcel comes.}"
 
     def check(self, seen: Seen) -> Miss | None:

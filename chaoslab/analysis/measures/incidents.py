@@ -33,7 +33,7 @@ It ends in one of five ways:
   two entries of its ledger by the same tool with equal content and without a common request id. (An agent that wants
   the same thing twice looks alike.) Or the trial left the world that its user's function reads in a state that is
   neither the right one nor the one before; which of its calls did so is not known.
-- `censored`: the trial ended first.
+- `censored`: the trial ended first, so that it never recovers; or the log did (`cut`), and nobody knows if it would.
 
 Incidents of a log without faults (the first lab's) are *inferred*. At a tool, one opens at the first failed attempt of
 a trial that was noticed, which is later than its fault, and closes at the first success of that request. A failure
@@ -52,7 +52,6 @@ from itertools import combinations
 from sys import intern
 from typing import NamedTuple
 
-from chaoslab.analysis.measures.intervals import Spell
 from chaoslab.analysis.measures.wishes import Wishes
 from chaoslab.analysis.verdict import traits
 from chaoslab.analysis.verdict.end_state import compare
@@ -94,7 +93,7 @@ class Incident(NamedTuple):
     """One request that met a fault.
 
     `opened_t`: the start of the attempt that met the fault. `duration_s`: from there to the right result, or to the
-    trial's end. `noticed_after_s`: from there to the notice.
+    trial's end. `noticed_after_s`: from there to the notice. `cut`: the log ends before the trial does.
     """
 
     trial: str
@@ -106,6 +105,7 @@ class Incident(NamedTuple):
     duration_s: float
     ending: Ending
     noticed_after_s: float = 0.0
+    cut: bool = False
 
     @property
     def recovered(self) -> bool:
@@ -116,11 +116,6 @@ class Incident(NamedTuple):
     def since_notice_s(self) -> float | None:
         """The time from the notice to the right result, or to the trial's end; None if there was nothing to notice."""
         return None if self.ending is Ending.LATE else round(max(0.0, self.duration_s - self.noticed_after_s), 6)
-
-    @property
-    def spell(self) -> Spell:
-        """The duration for the curve: censored if there was no recovery, or one with harm."""
-        return Spell(self.duration_s, ended=self.recovered)
 
 
 class Traits:
@@ -257,8 +252,9 @@ class _Told:
         noticed_t = min(noticed_t, closed_t, again_t if again_t > opened_t else noticed_t)
         duration_s, noticed_after_s = _lasted_s(opened_t, closed_t), _lasted_s(opened_t, noticed_t)
         target, name, injection = intern(fault.target), intern(fault.fault), intern(fault.injection)
+        cut = ending is Ending.CENSORED and trial not in self.ends
         return Incident(
-            trial, target, fault.request, name, injection, opened_t, duration_s, ending, noticed_after_s
+            trial, target, fault.request, name, injection, opened_t, duration_s, ending, noticed_after_s, cut
         )  # fmt: skip
 
     def _right(self, place: Place, tries: list[_Ended]) -> list[_Ended]:
@@ -322,12 +318,14 @@ def _of_tools(history: History) -> list[Incident]:
     found = []
     for (trial, target), (opened_t, call) in opened.items():
         closed_t, ending = closed.get((trial, target), (max(opened_t, ends.get(trial, opened_t)), Ending.CENSORED))
-        found.append(_inferred(trial, target, call.request, call.error or "failure", opened_t, closed_t, ending))
+        cut, error = ending is Ending.CENSORED and trial not in ends, call.error or "failure"
+        found.append(_inferred(trial, target, call.request, error, opened_t, closed_t, ending, cut=cut))
     return found
 
 
 def _of_prompts(history: History) -> list[Incident]:
     """One incident per trial with a failed attempt at its prompt."""
+    ends = {record.trial for record, _ in history.of(PromptFinished)}
     tries: dict[str, list[tuple[float, PromptAttempt]]] = {}
     for record, attempt in history.of(PromptAttempt):
         tries.setdefault(record.trial or "", []).append((record.t, attempt))
@@ -340,12 +338,13 @@ def _of_prompts(history: History) -> list[Incident]:
         right = next((t for t, later in attempts[failed:] if later.status == "ok"), None)
         closed_t, ending = (attempts[-1][0], Ending.CENSORED) if right is None else (right, Ending.RETRY)
         kind = f"{attempt.error_type} error"
-        found.append(_inferred(trial, "agent", attempt.prompt_index, kind, opened_t, closed_t, ending))
+        cut = right is None and trial not in ends
+        found.append(_inferred(trial, "agent", attempt.prompt_index, kind, opened_t, closed_t, ending, cut=cut))
     return found
 
 
 def _inferred(
-    trial: str, target: str, request: int, fault: str, opened_t: float, closed_t: float, ending: Ending
+    trial: str, target: str, request: int, fault: str, opened_t: float, closed_t: float, ending: Ending, *, cut: bool
 ) -> Incident:
     lasted_s = round(closed_t - opened_t, 6)
-    return Incident(trial, target, request, f"{fault}, {INFERRED}", "", opened_t, lasted_s, ending)
+    return Incident(trial, target, request, f"{fault}, {INFERRED}", "", opened_t, lasted_s, ending, cut=cut)

@@ -4,8 +4,11 @@ The main figure counts from the fault's *beginning*, since that is a user's wait
 at once that is answered within 0.1 s, took 2.1 s. The time from its *notice* (0.1 s there) shows the agent's speed, and
 is given beside it; a late answer has none.
 
-No recovery counts as a duration of 0. An incident that never recovered, or did so with harm, is censored in
-Kaplan–Meier's curve: it lasted at least so long.
+No recovery counts as a duration of 0. An incident whose trial ended without recovery, or with harm, never recovers: it
+stays at risk to the end of Kaplan–Meier's curve, which comes to rest at the share of these. So the curve is 1 minus the
+cumulative incidence of recovery, where what never recovers is a competing event (Gray 1988; Fine and Gray 1999), and
+the median is not reached if more than half never recover. Only an incident whose trial the log does not see to its
+end is censored: it lasted at least so long.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from statistics import fmean
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from chaoslab.analysis.measures.incidents import Ending as Ending
 from chaoslab.analysis.measures.incidents import Incident as Incident
@@ -34,7 +37,8 @@ class Recovery:
 
     `mean_s` is over the recovered ones, from the fault's beginning. Over those by retry or fallback, `detected_s` goes
     from there to the notice, and `since_notice_s` from the notice on; their sum is the mean duration of these. The
-    estimates are None below 8 incidents; so is the median if half of them did not recover within the observed time.
+    estimates are None below 8 incidents; so is the median if more than half of them never recovered, or not within the
+    observed time. `censored` counts all that did not recover.
     """
 
     n: int
@@ -108,20 +112,41 @@ def mttr(history: History) -> Mttr:
 
 
 class _Times(NamedTuple):
-    """The figures of an incident, which are asked for in three groups. `noticed`: of a recovery with a notice, the
-    times from the beginning to it and from it on."""
+    """The figures of an incident, which are asked for in three groups. `cut`: as of incidents. `noticed`: of a recovery
+    with a notice, the times from the beginning to it and from it on."""
 
     trial: str
     ending: Ending
-    spell: Spell
+    recovered: bool
+    duration_s: float
+    cut: bool
     noticed: tuple[float, float] | None
 
 
 def _times(incident: Incident) -> _Times:
-    spell = incident.spell
-    after_s = incident.since_notice_s if spell.ended else None
+    recovered = incident.recovered
+    after_s = incident.since_notice_s if recovered else None
     noticed = None if after_s is None else (incident.noticed_after_s, after_s)
-    return _Times(incident.trial, incident.ending, spell, noticed)
+    return _Times(incident.trial, incident.ending, recovered, incident.duration_s, incident.cut, noticed)
+
+
+class _Lasted(Protocol):
+    """An incident, as far as its place on the curve depends on it."""
+
+    @property
+    def recovered(self) -> bool: ...
+    @property
+    def duration_s(self) -> float: ...
+    @property
+    def cut(self) -> bool: ...
+
+
+def spells(found: Sequence[_Lasted]) -> list[Spell]:
+    """The durations for the curve. One that never recovers lasts as long as the longest of all."""
+    whole_s = max((one.duration_s for one in found), default=0.0)
+    return [
+        Spell(one.duration_s if one.recovered or one.cut else whole_s, ended=one.recovered) for one in found
+    ]  # fmt: skip
 
 
 def recovery(found: Sequence[Incident]) -> Recovery:
@@ -131,13 +156,12 @@ def recovery(found: Sequence[Incident]) -> Recovery:
 
 def _recovery(found: Sequence[_Times]) -> Recovery:
     counts = Counter([i.ending for i in found])
-    spells = [i.spell for i in found]
-    ended = [spell.ended for spell in spells]
-    durations = [spell.duration_s for spell in compress(spells, ended)]
+    ended = [i.recovered for i in found]
+    durations = [i.duration_s for i in compress(found, ended)]
     within = [i.trial for i in found]
     trials = [*compress(within, ended)]
     noticed = [i.noticed for i in found if i.noticed is not None]
-    curve = kaplan_meier(spells, within) if len(found) >= ENOUGH else None
+    curve = kaplan_meier(spells(found), within) if len(found) >= ENOUGH else None
     return Recovery(
         n=len(found),
         retry=counts[Ending.RETRY],

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from http import HTTPStatus
 from sys import intern
 from typing import Any
 
@@ -66,11 +67,13 @@ def events_of(history: History, lines: Collection[tuple[str, int]]) -> str:
 
 
 _PLACES = re.compile(r" \(events? [\d, …]+ of the trial\)")
+_BROKEN = re.compile("|".join(rf"\b{one.value} {one.phrase}\b" for one in HTTPStatus if one >= 500))
 
 
 def anywhere(text: str) -> str:
-    """The text without the places of `events_of`, which differ where trials end alike."""
-    return _PLACES.sub("", text)
+    """The text without what differs where trials end alike: the places of `events_of`, and which status of 5xx it
+    was."""
+    return _BROKEN.sub("5xx", _PLACES.sub("", text))
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,7 @@ class AnthropicMessages(Format):
 
     name = "Anthropic messages"
     dialog = Dialog("messages", _role, answers=AnthropicAnswers())
+    known, listed = KNOWN, "data"
 
     def serves(self, path: str) -> bool:
         return path.endswith("/messages")
@@ -259,15 +260,11 @@ class AnthropicMessages(Format):
     def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
         return _error(status, message, LOST if code == LOST else None)
 
-    def known_errors(self) -> Mapping[int, ErrorReply]:
-        return KNOWN
-
     def headers(self, answer: Answer) -> Mapping[str, str]:
         return {"request-id": f"req_{answer.chat.id[:24]}"}
 
-    def models(self, names: Sequence[str]) -> Any:
-        page = [self.model(name) for name in names]
-        return {"data": page, "has_more": False, "first_id": names[0], "last_id": names[-1]}
+    def models(self, names: Sequence[str]) -> dict[str, Any]:
+        return {**super().models(names), "has_more": False, "first_id": names[0], "last_id": names[-1]}
 
     def model(self, name: str) -> Any:
         return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}

@@ -119,6 +119,7 @@ class Bedrock(Format):
     name = "Bedrock converse"
     dialog = Dialog("messages", _role, _from_user, answers=BedrockAnswers())
     stream_type = FRAMES
+    known, listed = KNOWN, "modelSummaries"
 
     def serves(self, path: str) -> bool:
         return PATH.search(path) is not None
@@ -189,17 +190,11 @@ class Bedrock(Format):
         yield frame("messageStop", {"stopReason": _stop(answer)})
         yield frame("metadata", {"metrics": {"latencyMs": 1}, "usage": _usage(answer)})
 
-    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:  # noqa: ARG002
-        return _error(status, message)
-
-    def known_errors(self) -> Mapping[int, ErrorReply]:
-        return KNOWN
-
     def headers(self, answer: Answer) -> Mapping[str, str]:
         return {"x-amzn-RequestId": answer.chat.id}
 
-    def models(self, names: Sequence[str]) -> Any:
-        return {"modelSummaries": [self.model(name) for name in names]}
+    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:  # noqa: ARG002
+        return _error(status, message)
 
     def model(self, name: str) -> Any:
         return {"modelId": name, "modelName": name, "providerName": "chaoslab"}

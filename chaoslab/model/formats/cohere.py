@@ -92,6 +92,7 @@ class Cohere(Format):
 
     name = "Cohere chat"
     dialog: ClassVar[Dialog] = Dialog(answers=CohereAnswers())
+    known = KNOWN
 
     def serves(self, path: str) -> bool:
         return path.endswith("/v2/chat")
@@ -123,12 +124,6 @@ class Cohere(Format):
 
     def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:  # noqa: ARG002
         return _error(status, message)
-
-    def known_errors(self) -> Mapping[int, ErrorReply]:
-        return KNOWN
-
-    def models(self, names: Sequence[str]) -> Any:
-        return {"models": [self.model(name) for name in names]}
 
     def model(self, name: str) -> Any:
         return {"name": name, "endpoints": ["chat"], "context_length": 131072}

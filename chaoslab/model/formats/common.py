@@ -128,6 +128,10 @@ class Format(ABC):
     name: ClassVar[str]
     dialog: ClassVar[Dialog] = CHAT
     stream_type: ClassVar[str] = EVENT_STREAM
+    known: ClassVar[Mapping[int, ErrorReply]]
+    """The error replies for which the service has words of its own."""
+    listed: ClassVar[str] = "models"
+    """The field of the list of models."""
 
     @abstractmethod
     def serves(self, path: str) -> bool:
@@ -160,9 +164,9 @@ class Format(ABC):
     def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
         """An error reply."""
 
-    @abstractmethod
-    def models(self, names: Sequence[str]) -> Any:
+    def models(self, names: Sequence[str]) -> dict[str, Any]:
         """The JSON of the list of models."""
+        return {self.listed: [self.model(name) for name in names]}
 
     @abstractmethod
     def model(self, name: str) -> Any:
@@ -208,11 +212,7 @@ class Format(ABC):
     def errors(self) -> Mapping[int, ErrorReply]:
         """The service's own error replies, by status from 400 to 599, and that for `CONTEXT_LENGTH`."""
         all_of_them = {status: self.refusal(status, phrase(status, f"status {status}")) for status in range(400, 600)}
-        return {**all_of_them, **self.known_errors()}
-
-    @abstractmethod
-    def known_errors(self) -> Mapping[int, ErrorReply]:
-        """The error replies for which the service has words of its own."""
+        return {**all_of_them, **self.known}
 
     def estimated(self, path: str, body: bytes, heard: Heard) -> tuple[int, int]:
         """The tokens of a request and of its answer, estimated as everywhere in the lab: one for four characters."""

@@ -168,6 +168,7 @@ class Gemini(Format):
 
     name = "Gemini generateContent"
     dialog = Dialog("contents", _role, _from_user, answers=GeminiAnswers())
+    known = KNOWN
 
     def serves(self, path: str) -> bool:
         return PATH.search(path) is not None
@@ -248,12 +249,6 @@ class Gemini(Format):
 
     def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:  # noqa: ARG002
         return _error(status, message)
-
-    def known_errors(self) -> Mapping[int, ErrorReply]:
-        return KNOWN
-
-    def models(self, names: Sequence[str]) -> Any:
-        return {"models": [self.model(name) for name in names]}
 
     def model(self, name: str) -> Any:
         return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.model import errors as groq
@@ -68,6 +68,8 @@ class OpenaiChat(Format):
     """`POST …/chat/completions`."""
 
     name = "OpenAI chat completions"
+    known: ClassVar[Mapping[int, ErrorReply]] = KNOWN
+    listed = "data"
 
     def serves(self, path: str) -> bool:
         return path.endswith("/chat/completions")
@@ -108,14 +110,11 @@ class OpenaiChat(Format):
     def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
         return error(status, message, "server_error" if status >= 500 else "invalid_request_error", code)
 
-    def known_errors(self) -> Mapping[int, ErrorReply]:
-        return KNOWN
-
     def headers(self, answer: Answer) -> Mapping[str, str]:
         return {"x-request-id": f"req_{answer.chat.id}", "openai-version": "2020-10-01"}
 
-    def models(self, names: Sequence[str]) -> Any:
-        return {"object": "list", "data": [self.model(name) for name in names]}
+    def models(self, names: Sequence[str]) -> dict[str, Any]:
+        return {"object": "list", **super().models(names)}
 
     def model(self, name: str) -> Any:
         return {"id": name, "object": "model", "created": 0, "owned_by": "chaoslab"}
@@ -148,6 +147,7 @@ class GroqChat(OpenaiChat):
     """`POST /openai/v1/chat/completions`, with what Groq adds."""
 
     name = "Groq chat completions"
+    known = groq.ERRORS | {QUOTA: groq.INSUFFICIENT_QUOTA}
 
     def serves(self, path: str) -> bool:
         return path == "/openai/v1/chat/completions"
@@ -161,9 +161,6 @@ class GroqChat(OpenaiChat):
     def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
         kind = "internal_server_error" if status >= 500 else "invalid_request_error"
         return groq.refusal(status, message, kind, code)
-
-    def known_errors(self) -> Mapping[int, ErrorReply]:
-        return groq.ERRORS | {QUOTA: groq.INSUFFICIENT_QUOTA}
 
 
 class MistralChat(OpenaiChat):

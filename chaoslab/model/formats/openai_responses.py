@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from chaoslab.core.answers import CHAT_FAILED, Answers, FunctionCall, Said, halves, new_id, pieces, text_of
 from chaoslab.core.dialog import TOOL, Dialog
-from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
+from chaoslab.core.service_spec import CONTEXT_LENGTH
 from chaoslab.core.stream import spelt_event, type_of
 from chaoslab.model.chat import ToolCall
 from chaoslab.model.formats.common import (
@@ -113,6 +113,7 @@ class OpenaiResponses(OpenaiChat):
 
     name = "OpenAI responses"
     dialog = Dialog("input", _role, bare=True, answers=ResponsesAnswers())
+    known = {**OpenaiChat.known, CONTEXT_LENGTH: TOO_LONG}  # noqa: RUF012 - which nobody changes
 
     def serves(self, path: str) -> bool:
         return path.endswith("/responses")
@@ -145,9 +146,6 @@ class OpenaiResponses(OpenaiChat):
                 made[call] = True
         if (open_ := next((call for call, answered in made.items() if not answered), None)) is not None:
             raise Refused(400, f"No tool output found for function call {open_}.")
-
-    def known_errors(self) -> Mapping[int, ErrorReply]:
-        return {**super().known_errors(), CONTEXT_LENGTH: TOO_LONG}
 
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
         before = body.get("previous_response_id")

@@ -37,10 +37,15 @@ COMPRESSION = 3
 """Of zlib: a tenth larger than its usual 6, and written in half the time."""
 
 
-def draw(report: RunReport) -> dict[str, Figure]:
-    """The charts of one run by file name (without `.png`), also those that have nothing to show."""
+def names() -> list[str]:
+    """The charts of one run."""
+    return [name for name, _ in _charts()]
+
+
+def draw(report: RunReport, *, only: str = "") -> dict[str, Figure]:
+    """The charts of one run by file name (without `.png`), also those that have nothing to show. `only`: this one."""
     _load()
-    figures = _guarded({name: partial(chart, report) for name, chart in _charts()})
+    figures = _guarded({name: partial(chart, report) for name, chart in _charts() if only in ("", name)})
     for figure in figures.values():
         sign(figure, report)
     return figures

@@ -79,7 +79,9 @@ def _recovery(report: RunReport) -> Part:
         mean = seconds(Estimate(every.mean_s, every.mean_interval)) if every.mean_interval else _s(every.mean_s)
         lines.append(f"Those that recovered took {mean} in the mean.")
     if every.median:
-        lines.append(f"Median, with the others as censored (Kaplan–Meier): {seconds(every.median)}.")
+        lines.append(
+            f"Median of all, where what did not recover is never over (Kaplan–Meier): {seconds(every.median)}."
+        )
     elif not every.enough:
         lines.append("Too few incidents for a median and an interval.")
     if every.restricted_mean and every.horizon_s and every.recovered:

@@ -41,6 +41,7 @@ def draw(points: Sequence[Point], number: int = 1) -> Picture | None:
     path = " ".join(f"{1000 * at:.1f},{y(one.well.value)}" for at, one in zip(places, points, strict=True))
     parts.append(stretched(el("polyline", points=path, class_="line"), height=HEIGHT))
     step = max(1, -(-len(points) // NAMED))
+    one_a_day = len({one.when[:10] for one in points}) == len(points)
     for n, (at, one) in enumerate(zip(places, points, strict=True)):
         x, style = share(at), " bad" if one.harmed else ""
         harm = f", harm in {one.harmed}" if one.harmed else ""
@@ -50,7 +51,8 @@ def draw(points: Sequence[Point], number: int = 1) -> Picture | None:
         dot = el("circle", cx=x, cy=y(one.well.value), r=5, class_=f"end{style}")
         parts.append(el("g", el("title", said), bar, dot))
         if n % step == 0:
-            parts.append(el("text", one.when[:10], x=x, y=HEIGHT + 16, text_anchor="middle", class_="dim"))
+            moment = one.when[:10] if one_a_day else one.when[5:]
+            parts.append(el("text", moment, x=x, y=HEIGHT + 16, text_anchor="middle", class_="dim"))
     first, last = (f"{percent(one.well.value)} on {one.when}" for one in (points[0], points[-1]))
     said = f"{len(points)} runs: from {first} to {last}."
     caption = "Judged trials that ended well, run by run, with the 95 % Wilson interval; red: harm was done."

@@ -23,11 +23,11 @@ from chaoslab.core.exchange import Failure
 from chaoslab.core.stream import Parts
 from chaoslab.seams.gateway.client import Client, reset
 from chaoslab.seams.gateway.controls import PATH
-from chaoslab.seams.gateway.requests import refusal, split
+from chaoslab.seams.gateway.requests import HOP, refusal, split
 from chaoslab.seams.gateway.rewriting import Rewriting
 from chaoslab.seams.gateway.routes import Route, proxy_for, unknown
 from chaoslab.seams.gateway.shared import Gateway
-from chaoslab.seams.gateway.upstream import FIELDS_MAX, Answered, Broken, Said, Switched, Take, Upstream
+from chaoslab.seams.gateway.upstream import FIELDS_MAX, Answered, Broken, Said, Switched, Take, Upstream, first_line
 from chaoslab.seams.services.messages import Fields, HttpRequest
 from chaoslab.seams.services.seam import ServiceAttempt
 from chaoslab.seams.services.seam import Take as Taking
@@ -38,6 +38,9 @@ from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, PART_MAX
 LEFT_S = 0.25
 """The time from the end of a client's own direction until it has left, in seconds: some end theirs with the request,
 and still take the answer."""
+MANY = 16
+"""The exchanges under way at once from which on requests to this machine, or a proxy, bear the gateway's mark: one that
+has passed through many gateways, or one many times, may never end."""
 Beside = Callable[[], Coroutine[None, None, None]]
 _CLOSES = 0x8
 """The first half byte of the frame that ends a WebSocket."""
@@ -119,7 +122,7 @@ class Connection(RequestHandler):
             self.log_exception("the gateway failed", exc_info=exc)
             self.force_close()
         else:
-            self.say(status, f"this is no HTTP/1.1: {message.strip().splitlines()[0].rstrip(':')}")
+            self.say(status, f"this is no HTTP/1.1: {first_line(message)}")
         return Sent(keep_alive=False)  # type: ignore[return-value]  # it has all that is asked of one
 
     def say(self, status: int, words: str | dict[str, Any]) -> Sent:
@@ -151,7 +154,7 @@ class Server(web.Server):
             return await self._answered(request, line)
         except (OSError, RequestPayloadError) as error:
             if isinstance(error, RequestPayloadError) and line.transport is not None:
-                return line.say(400, f"this is no HTTP/1.1: {str(error).strip().splitlines()[0].rstrip(':')}")
+                return line.say(400, f"this is no HTTP/1.1: {first_line(str(error))}")
         except Through:  # the log is lost: whoever reads it is told
             pass
         line.force_close()
@@ -185,6 +188,8 @@ class Server(web.Server):
         said = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in request.raw_headers}
         old = request.version < (1, 1)
         target = request.raw_path.encode("utf-8", "surrogateescape").decode("latin-1")
+        if self._gateway.mark in said.get(HOP.lower(), ""):
+            return line.say(508, self._gateway.loop(target.partition("?")[0][:60]))
         led = self.led(line, request.method, target, said, old=old)
         if isinstance(led, Sent):
             return led
@@ -360,6 +365,9 @@ class Exchange:
             line.upstreams[self._route] = Upstream(self._route, shared.timeout_s, shared.hasty, proxy)
         self._upstream = upstream = line.upstreams[self._route]
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers]
+        if upstream.may_lead_back and len(shared.under_way) >= MANY:
+            hops = request.header(HOP.lower().encode())
+            fields = [*(field for field in fields if field[0].lower() != HOP.lower()), shared.hop(hops)]
         if attempt.hit or attempt.of_model or attempt.message is not None:  # whoever reads the answer wants it unpacked
             fields = [field for field in fields if field[0].lower() != "accept-encoding"]
         changed = self._rest is None and request.body is not self._body and request.body != self._body

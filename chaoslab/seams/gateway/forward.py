@@ -8,28 +8,25 @@ and not transports: only a socket lets it look at the first byte after a CONNECT
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import ssl
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import urlsplit
 
 from chaoslab.base.boundary import Through
-from chaoslab.base.terminal import clean
 from chaoslab.seams.gateway.client import AT_ONCE
 from chaoslab.seams.gateway.engine import Connection, Sent, Server
-from chaoslab.seams.gateway.requests import split
+from chaoslab.seams.gateway.requests import HOP, split
 from chaoslab.seams.gateway.rewriting import Rewriting
 from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route, of_host, proxy_for
 from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.gateway.trust import VARIABLES, Trust
-from chaoslab.seams.gateway.upstream import Said, credentials, why
+from chaoslab.seams.gateway.upstream import Said, credentials, in_words, why
 from chaoslab.wire.http1 import HEAD_MAX, PART_MAX, spelt
 
-SAID_MAX = 200
-"""The most lines about hosts in one run."""
 _MADE = b"HTTP/1.1 200 Connection established\r\n\r\n"
 _HANDSHAKE = b"\x16"
 """The first byte of TLS."""
@@ -37,12 +34,14 @@ _DISTRUST = ("UNKNOWN_CA", "BAD_CERTIFICATE", "CERTIFICATE_UNKNOWN", "UNSUPPORTE
 """The alerts of TLS with which programs turn a certificate down."""
 
 
+_HOPS = re.compile(rf"^{HOP}: *([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
+
+
 class Proxy:
     """The proxy at a listener. `elsewhere`: pass or refuse, for hosts that are no routes."""
 
     def __init__(self, gateway: Gateway, listener: socket.socket, elsewhere: str) -> None:
         self._gateway, self._listener, self._passes = gateway, listener, elsewhere == "pass"
-        self._told: set[str] = set()
         self._trust = gateway.trust = Trust()
         gateway.proxy = "http://{}:{}".format(*listener.getsockname()[:2])
 
@@ -72,18 +71,20 @@ class Proxy:
         """Answers a CONNECT, and what comes after it."""
         loop = asyncio.get_running_loop()
         try:
-            _, target, _ = (await _head(line)).split(b"\r\n", 1)[0].decode("latin-1").split(" ")
+            head = (await _head(line)).decode("latin-1")
+            _, target, _ = head.split("\r\n", 1)[0].split(" ")
             parts = urlsplit(f"//{target}")
             asked = _asked("https", parts.hostname or "", parts.port)
         except ValueError:
             await loop.sock_sendall(line, Said(400, "CONNECT should name a host, as in api.openai.com:443").spelt())
             return
-        route = self.route(asked)
+        hops = " ".join(_HOPS.findall(head))
+        route = (508, self._gateway.loop(asked.name)) if self._gateway.mark in hops else self.route(asked)
         if isinstance(route, tuple):
             await loop.sock_sendall(line, Said(*route).spelt())
             return
         if route is None:
-            await self._tunnel(line, asked, _MADE)
+            await self._tunnel(line, asked, _MADE, hops)
             return
         await loop.sock_sendall(line, _MADE)
         first = b"\0"
@@ -97,9 +98,9 @@ class Proxy:
             await self._handed(line, server, _asked("http", asked.host, asked.port))
         elif first:
             how = "passes unread, so no fault can hit it" if self._passes else "is refused: --elsewhere pass lets it by"
-            self._tell(f"what goes to {asked.name} is neither TLS nor HTTP: it {how}", aloud=True)
+            self._gateway.tell_once(f"what goes to {asked.name} is neither TLS nor HTTP: it {how}", aloud=True)
             if self._passes:
-                await self._tunnel(line, asked, b"")
+                await self._tunnel(line, asked, b"", hops)
 
     async def _handed(self, line: socket.socket, server: _Server, asked: Route | None, *, secure: bool = False) -> None:
         """Has the engine answer on the connection, until it is over. `asked`: the host at its other end, if it was told
@@ -113,17 +114,20 @@ class Proxy:
             await made.over.wait()
         except (ssl.SSLError, ConnectionError, ValueError) as error:
             if asked is not None:
-                self._tell(f"the program does not speak TLS for {asked.host}: {_turned_down(error)}", aloud=True)
+                self._gateway.tell_once(
+                    f"the program does not speak TLS for {asked.host}: {_turned_down(error)}", aloud=True
+                )
         finally:
             if transport is not None:
                 transport.abort()
 
-    async def _tunnel(self, line: socket.socket, asked: Route, first: bytes) -> None:
-        """Passes all on in both directions, unread. `first`: the bytes that the program gets before."""
+    async def _tunnel(self, line: socket.socket, asked: Route, first: bytes, hops: str) -> None:
+        """Passes all on in both directions, unread. `first`: the bytes that the program gets before; `hops`: the marks
+        of the gateways on the way here."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(CONNECT_S):
-                reader, writer = await self._reached(asked)
+                reader, writer = await self._reached(asked, hops)
         except (OSError, EOFError) as error:
             reason = "it did not answer" if isinstance(error, TimeoutError) else why(error)
             if first:
@@ -152,7 +156,7 @@ class Proxy:
         finally:
             writer.transport.abort()
 
-    async def _reached(self, asked: Route) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _reached(self, asked: Route, hops: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection to the host, over the environment's proxy if it names one.
 
         Raises:
@@ -162,8 +166,9 @@ class Proxy:
         if not proxy.hostname:
             return await asyncio.open_connection(asked.host, asked.port)
         reader, writer = await asyncio.open_connection(proxy.hostname, proxy.port or PORTS["http"])
+        fields = [("Host", asked.name), *credentials(proxy), self._gateway.hop(hops)]
         try:
-            writer.write(spelt(f"CONNECT {asked.name} HTTP/1.1", [("Host", asked.name), *credentials(proxy)]))
+            writer.write(spelt(f"CONNECT {asked.name} HTTP/1.1", fields))
             status = (await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1].decode("latin-1")
             if status != "200":
                 raise OSError(0, f"the proxy {proxy.hostname} says {status[:20]}")
@@ -186,23 +191,13 @@ class Proxy:
             for each in (self._gateway.proxy, self._gateway.address, *self._gateway.addresses.values())
         }
         if asked.near and asked.port in own:
-            return 508, f"{asked.name} is this gateway itself: a loop"
+            return 508, self._gateway.loop(asked.name)
         if self._passes:
-            self._tell(f"{asked.name} is no route: what goes there passes unread")
+            self._gateway.tell_once(f"{asked.name} is no route: what goes there passes unread")
             return None
         words = f"the host {asked.host} is no route: name it with --route {asked.host}, or let it by: --elsewhere pass"
-        self._tell(words)
+        self._gateway.tell_once(words)
         return 403, words
-
-    def _tell(self, words: str, *, aloud: bool = False) -> None:
-        """Writes a warning down, once."""
-        with self._gateway.lock:
-            if words in self._told or len(self._told) == SAID_MAX or self._gateway.seam.book is None:
-                return
-            self._told.add(words)
-            self._gateway.warn(words)
-        if aloud:
-            print(f"warning: {clean(words)}", file=sys.stderr, flush=True)
 
 
 class _Server(Server):
@@ -262,7 +257,7 @@ def _turned_down(error: Exception) -> str:
     said = getattr(error, "reason", None) or ""
     turned = any(alert in said for alert in _DISTRUST)
     if not turned and not isinstance(error, ConnectionError | ssl.SSLEOFError):
-        return (said or str(error)).lower().replace("_", " ")
+        return in_words(error)
     how = "it does not believe" if turned else "it closed the connection in the handshake, as if it did not believe"
     return (
         f"{how} in the authority made for this run. It should read one of {', '.join(VARIABLES)}; one that pins its "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]", "host.docker.internal"})
 """The names under which a client may ask for the gateway. Any other is a page's of a browser that was led here."""
+HOP = "Chaoslab-Hop"
+"""The field with the marks of the gateways that a request has passed, where it may go round in a loop."""
 
 
 def split(target: str, only: str) -> tuple[str, str]:

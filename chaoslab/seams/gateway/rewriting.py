@@ -6,13 +6,12 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from chaoslab.seams.gateway.routes import PORTS, Route
+from chaoslab.seams.gateway.routes import PORTS, Route, is_near
 from chaoslab.wire.http1 import Fields
 
 _ADDRESSES = frozenset({"location", "content-location"})
 _REWRITTEN = _ADDRESSES | {"refresh", "set-cookie"}
 _REFRESH = re.compile(r"(\s*[0-9.]*\s*[;,]\s*(?:url\s*=\s*)?)(['\"]?)(.*?)\2\s*", re.IGNORECASE)
-_HERE = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class Rewriting:
@@ -50,7 +49,7 @@ class Rewriting:
             return url if path is None else urlsplit(self._own).path + path
         scheme = parts.scheme or self._route.scheme
         for route in self._routes:
-            same = host == route.host or {host, route.host} <= _HERE
+            same = host == route.host or (is_near(host) and route.near)
             if not same or scheme != route.scheme or (port or PORTS[scheme]) != route.port:
                 continue
             rest = url.split("//", 1)[1]

@@ -32,7 +32,7 @@ class Route:
     @property
     def near(self) -> bool:
         """True if the service is on this machine, and asked by loopback."""
-        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+        return is_near(self.host)
 
     @property
     def authority(self) -> str:
@@ -43,6 +43,11 @@ class Route:
     @property
     def url(self) -> str:
         return f"{self.scheme}://{self.authority}{self.base}"
+
+
+def is_near(host: str) -> bool:
+    """True if the host is this machine, by loopback."""
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def is_host(name: str) -> bool:

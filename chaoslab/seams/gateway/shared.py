@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Condition, Lock
 from typing import TYPE_CHECKING
 
+from chaoslab.base.terminal import clean
 from chaoslab.seams.gateway.controls import Controls
+from chaoslab.seams.gateway.requests import HOP
 from chaoslab.seams.gateway.routes import Route
+from chaoslab.seams.services.aside import asked, unread
 from chaoslab.seams.services.line import Line, Seen
 from chaoslab.seams.services.messages import HttpRequest
-from chaoslab.seams.services.passed import Tell, asked, unread
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
 
 if TYPE_CHECKING:
     from chaoslab.seams.gateway.trust import Trust
 
 
+SAID_MAX = 200
+"""The most lines about hosts in one run."""
+
+
 @dataclass
 class Gateway:
     """The parts that all connections share: routes by name, and the seam. `lock` is held where attempts are numbered
-    and noted. `timeout_s` bounds each silence of a service. `tell` writes events down; without it, an attempt that no
-    fault can hit is noted as all others are."""
+    and noted. `timeout_s` bounds each silence of a service."""
 
     routes: Mapping[str, Route]
     seam: ServiceSeam
@@ -33,7 +40,6 @@ class Gateway:
     """The address of all routes, as in "http://127.0.0.1:8888"."""
     addresses: dict[str, str] = field(default_factory=dict)
     """The addresses of routes that have a port of their own."""
-    tell: Tell | None = None
     under_way: dict[int, ServiceAttempt] = field(default_factory=dict)
     """The exchanges that are not over, by the attempt's id."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -47,12 +53,36 @@ class Gateway:
     """The proxy's authority."""
     hasty: set[str] = field(default_factory=set)
     """The routes whose services close their connections without saying so."""
+    mark: str = field(default_factory=lambda: os.urandom(8).hex())
+    """The gateway's own mark in the field `HOP`."""
+    told: set[str] = field(default_factory=set)
+    """The warnings that `tell_once` has written down."""
     calm: Condition = field(default_factory=Condition)
 
     @cached_property
     def prefixes(self) -> dict[str, str]:
         """The address of each route's paths, by route."""
         return {name: f"{self.address}/{name}" for name in self.routes}
+
+    def tell_once(self, words: str, *, aloud: bool = False) -> None:
+        """Writes a warning down, once; `aloud`: on standard error too."""
+        with self.lock:
+            if words in self.told or len(self.told) == SAID_MAX or self.seam.book is None:
+                return
+            self.told.add(words)
+            self.warn(words)
+        if aloud:
+            print(f"warning: {clean(words)}", file=sys.stderr, flush=True)
+
+    def hop(self, hops: str) -> tuple[str, str]:
+        """The field with this gateway's mark behind those of the gateways on the way here."""
+        return HOP, f"{hops} {self.mark}".strip()
+
+    def loop(self, where: str) -> str:
+        """Tells of a request that has come back. Returns the words for it."""
+        words = f"{where} leads back to this gateway: a loop"
+        self.tell_once(words, aloud=True)
+        return words
 
     def settle(self, grace_s: float) -> None:
         """Waits until all exchanges are over, or the time is."""
@@ -81,7 +111,7 @@ class Gateway:
         with self.lock:
             if name not in self.routes:
                 return unread(self.seam, name, request)
-            return asked(self.seam, name, request, line, self.tell)
+            return asked(self.seam, name, request, line)
 
     def ended(self, attempt: ServiceAttempt, seen: Seen) -> None:
         """Takes the end of an exchange on its client's side."""

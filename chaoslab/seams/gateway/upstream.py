@@ -100,6 +100,11 @@ class Upstream:
         self._protocol: _Protocol | None = None
         self._pump: asyncio.Task[None] | None = None
 
+    @property
+    def may_lead_back(self) -> bool:
+        """True if another gateway may be at the other end."""
+        return self.route.near or bool(self._proxy.hostname)
+
     async def ask(
         self, method: str, target: str, fields: Fields, body: bytes, rest: Take | None, *, length: int
     ) -> Answered:
@@ -244,11 +249,11 @@ class Upstream:
     def _broken(self, error: BaseException) -> Broken:
         said = f"the upstream {self.route.name} ({self.route.url})"
         if isinstance(error, ssl.SSLError):
-            return Broken(502, f"{said} refuses TLS: {getattr(error, 'verify_message', None) or error.reason}")
+            return Broken(502, f"{said} refuses TLS: {getattr(error, 'verify_message', None) or in_words(error)}")
         if isinstance(error, asyncio.TimeoutError):
             return Broken(504, f"{said} did not answer within {self._timeout_s:g} s")
         if isinstance(error, http_exceptions.HttpProcessingError):
-            return Broken(502, f"{said} does not speak HTTP/1.1: {error.message.splitlines()[0]}")
+            return Broken(502, f"{said} does not speak HTTP/1.1: {first_line(error.message)}")
         if isinstance(error, socket.gaierror):
             return Broken(502, f"{said} is not found: {error.strerror}")
         return Broken(502, f"{said} gave no answer: {why(error)}")
@@ -260,6 +265,16 @@ class Upstream:
         if self._pump is not None:
             self._pump.cancel()
             self._pump = None
+
+
+def first_line(words: str) -> str:
+    """The first line of what is wrong with a head or a body, without the excerpt that follows it."""
+    return words.strip().splitlines()[0].rstrip(":")
+
+
+def in_words(error: Exception) -> str:
+    """The reason that OpenSSL gives, as in "wrong version number"."""
+    return (getattr(error, "reason", None) or str(error)).lower().replace("_", " ")
 
 
 def why(error: BaseException) -> str:

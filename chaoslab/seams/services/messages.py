@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from chaoslab.base.identity import canonical
 from chaoslab.base.json_text import encoded, value_of
-from chaoslab.base.secrets import MASK, is_secret, of_headers, of_query
+from chaoslab.base.secrets import MASK, is_secret, of_body, of_headers, of_query
 from chaoslab.base.values import fixed
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.frames import FRAMES, Frames
@@ -69,11 +69,12 @@ class HttpRequest:
         query = {name: MASK if is_secret(name) else value for name, value in _fields_of(self.query).items()}
         return {**({"query": query} if query else {}), **self._content()[1]}
 
-    @property
-    def secrets(self) -> set[str]:
-        """The credentials in its headers and its query."""
+    def secrets(self, *, body: bool) -> set[str]:
+        """The credentials in its headers and its query, and in its `body` if that is cut in a log."""
         found = of_headers((key.decode("latin-1"), value.decode("latin-1")) for key, value in self.headers)
-        return found | of_query(self.query) if self.query else found
+        if self.query:
+            found |= of_query(self.query)
+        return found | of_body(self.header(b"content-type"), self.body) if body else found
 
     def intent(self, meaning: Mapping[str, Any]) -> str:
         """The meaning as text, to tell if another request wants the same. Of a body that is very large, or nested very

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from chaoslab.base.identity import parsed
 from chaoslab.core import events
 from chaoslab.core.dialog import Dialog
 from chaoslab.core.exchange import Call, Reply
 from chaoslab.core.frames import FRAMES
 from chaoslab.core.service_spec import ErrorReply
+from chaoslab.core.sketch import sketch
 from chaoslab.core.stream import EVENT_STREAM
 from chaoslab.seams.replied import replied
 from chaoslab.seams.services.messages import HttpRequest
@@ -157,7 +159,8 @@ class ModelRequest:
         if self._host.recorded:
             with suppress(ValueError, RecursionError):  # a request that is no JSON cannot be found again
                 asked = self.format.asked(self.sent.path, self.sent.body)
-                yield replied(call.target, call.request, call.attempt, asked, reply)
+                brief = sketch(self.format.dialog, parsed(self.sent.body))
+                yield replace(replied(call.target, call.request, call.attempt, asked, reply), sketch=brief)
 
     def ended(self, heard: Heard | None) -> None:
         """Tells the model what its client got as its answer; None if that did not reach it whole."""

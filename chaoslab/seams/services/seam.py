@@ -15,7 +15,7 @@ from typing import Any, Literal
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import Request
 from chaoslab.base.jsonable import line, line_of
-from chaoslab.base.secrets import of_headers
+from chaoslab.base.secrets import SEARCHED_MAX, of_body, of_headers
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import ActiveFault, at_once
@@ -128,10 +128,7 @@ class ServiceSeam:
     def silent(self) -> list[str]:
         """Lines about the requests that have no answer yet."""
         last = [each for each in self.lapsed if each.asked.attempts == each.call.attempt]
-        return [
-            f"{each.name} has not answered {each.tool} ({each.call.request}.{each.call.attempt})"
-            for each in (*last, *self.open.values())
-        ]
+        return [f"{each.name} has not answered {each.shown}" for each in (*last, *self.open.values())]
 
     def aside(self, name: str, wanted: Wanted) -> bool:
         """True if a request only keeps up a session, or asks for a list of tools that no fault is aimed at. It is
@@ -154,13 +151,6 @@ class ServiceSeam:
     def model(self, name: str, request: HttpRequest) -> ModelHost | None:
         """The model that a request is for; None if it is for another service."""
         return self.models.get(name) or (self.told_model(request) if request.method == "POST" else None)
-
-    def never_hits(self, name: str) -> bool:
-        """True if nothing in the plan can hit a request to the service, and nothing else is noted of one than that it
-        was made and what came of it."""
-        if name in self.models or self.plan.looks_back:
-            return False
-        return not self.plan.candidates(name)
 
     def lists_tools(self, name: str, body: bytes) -> None:
         """Takes a service's list of its tools in MCP."""
@@ -308,6 +298,9 @@ class ServiceAttempt(Attempt):
         if not started:
             return
         status, fields = started[0]
+        plainly = not (self.chat or self.message or self.seam.plan.looks_back) and status < "4"
+        if plainly and not any(name.lower() == "content-encoding" for name, _ in fields):
+            self.reads = SEARCHED_MAX  # nobody wants to know more of it
         self._note_effects(int(status[:3]), fields, self.request, self.value, part)
         if self.seam.refusals.will_refuse(self.name):
             started[0] = status, [*fields, ("Connection", "close")]
@@ -546,6 +539,11 @@ class ServiceAttempt(Attempt):
         )  # fmt: skip
 
     @property
+    def shown(self) -> str:
+        """The request with its number, as in "GET /orders (1.2)"."""
+        return f"{self.tool} ({self.call.request}.{self.call.attempt})"
+
+    @property
     def may_act(self) -> bool:
         """True while the service has not answered, so that what it does is not noted, if it may do anything."""
         return not self.acted and not self.of_model and self.request.method not in SAFE
@@ -583,6 +581,8 @@ class ServiceAttempt(Attempt):
         if duration_s is None:
             duration_s = self.seam.clock.monotonic() - self.began_s
         status = reply.status if reply is not None else None
+        if reply is not None:
+            self._hide(reply.fields, reply.body)
         if error not in (events.CANCELLED, events.OPEN):
             self.judged(
                 Observation(
@@ -624,6 +624,12 @@ class ServiceAttempt(Attempt):
         )
         if self.chat is not None:
             self._heard(self.chat, heard, ok=ok)
+
+    def _hide(self, fields: Iterable[tuple[str, str]], body: bytes) -> None:
+        """Takes the credentials in a reply that the log cuts."""
+        if len(body) > REPLY_MAX:
+            kind = next((value for name, value in fields if name.lower() == "content-type"), "")
+            self.book.hide(of_body(kind, body))
 
     def _heard(self, chat: ModelRequest, heard: Heard | None, *, ok: bool) -> None:
         """Counts a model's answer; of one that broke off, what was used is paid too."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import TEXT_MAX, kept, to_jsonable
-from chaoslab.base.secrets import plain
 from chaoslab.base.values import once
 from chaoslab.seams.protocols import message_of
 from chaoslab.seams.protocols.message import Message
@@ -17,7 +15,8 @@ from chaoslab.seams.services.model import ModelHost
 _NOTHING: dict[str, Any] = {}
 _NOTHING_WANTED = canonical(["", _NOTHING])
 """The intent of a request without a query and a body."""
-_spelt, _quoted = json.JSONEncoder(ensure_ascii=False).encode, json.encoder.encode_basestring
+_TEXT = {"body"}
+"""The fields of the meaning of a body that is one text, whose digest stands in what is noted of it."""
 
 
 class Wanted:
@@ -30,35 +29,28 @@ class Wanted:
         self.tool = f"{request.method} {request.path}"
         empty = not request.body and "?" not in request.target
         self.value: Any = _NOTHING if empty else request.meaning()
+        text = not empty and self.value.keys() == _TEXT and isinstance(self.value["body"], str)
         found = None if host is not None else message_of(self.value, request.headers, body=bool(request.body))
         self.message: Message | None = found
         if found is not None:
             self.tool, self.value = found.tool, found.arguments
+        self.long = len(request.body) > TEXT_MAX
+        """True if a log may show a part of the body alone."""
         try:
             self.intent = (
                 canonical([request.target, self.value]) if found is not None
-                else _NOTHING_WANTED if empty else request.intent(self.value)
+                else _NOTHING_WANTED if empty
+                else canonical([request.query, self.arguments]) if self.long and text
+                else request.intent(self.value)
             )  # fmt: skip
         except RecursionError:
             self.intent = request.intent({})
-        self._long = len(request.body) > TEXT_MAX
 
     def noted(self, value: Any) -> Any:
         """Arguments, or the content of an effect, as a log keeps them."""
-        return kept(to_jsonable(value)) if self._long else to_jsonable(value)
+        return kept(to_jsonable(value)) if self.long else to_jsonable(value)
 
     @once
     def arguments(self) -> Any:
         """The arguments as a log keeps them."""
         return self.noted(self.value)
-
-    @once
-    def unmasked(self) -> bool:
-        """True if nothing in the tool and the arguments looks like a credential."""
-        return plain((self.tool, self.arguments))
-
-    @once
-    def shown(self) -> str:
-        """The tool and the arguments as the end of an event's text."""
-        shown = "{}" if self.value is _NOTHING else _spelt(self.arguments)
-        return f'"tool": {_quoted(self.tool)}, "arguments": {shown}}}'

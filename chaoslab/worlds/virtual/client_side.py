@@ -12,9 +12,9 @@ from functools import lru_cache, partial
 import h11
 
 from chaoslab.core.fault import BrokenFault
+from chaoslab.seams.services.aside import asked
 from chaoslab.seams.services.line import Answer, Seen
 from chaoslab.seams.services.messages import Fields, HttpRequest, is_stream
-from chaoslab.seams.services.passed import asked
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
 from chaoslab.seams.services.stream_view import StreamView
 from chaoslab.wire.http1 import BODILESS, Malformed

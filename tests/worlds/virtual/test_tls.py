@@ -143,6 +143,7 @@ def test_asyncio_connects_with_tls_and_upgrades_to_it() -> None:
         seen = [await _read(reader, writer)]
         reader, writer = await asyncio.open_connection("tools", 443)
         assert writer.get_extra_info("peercert") is None
+        assert writer.can_write_eof()
         await writer.start_tls(ssl.create_default_context(), server_hostname="tools")
         assert writer.get_extra_info("peercert")["subject"] == ((("commonName", "tools"),),)
         seen.append(await _read(reader, writer))

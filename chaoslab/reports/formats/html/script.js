@@ -155,6 +155,7 @@
     axis(svg, height) {
       const bottom = height - 24, wanted = Math.max(2, Math.floor((this.width - this.left) / 110));
       const ticks = [];
+      let told = seconds;
       if (this.byOrder) {
         const every = Math.ceil(this.marks.length * (this.high - this.low) / wanted) || 1;
         this.marks.forEach((event, n) => { if (n % every === 0) ticks.push([this.share(event), event.t]); });
@@ -162,6 +163,7 @@
         const span = (this.high - this.low) * this.end;
         const rough = span / wanted, power = 10 ** Math.floor(Math.log10(rough));
         const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough);
+        if (step > 1e-6 && step < 1e-4) told = (t) => `${(t * 1e6).toFixed(0)} µs`; // a digit of ms says some of them twice
         for (let n = Math.ceil((this.low * this.end) / step); n * step <= this.high * this.end * 1.000001; n += 1)
           ticks.push([(n * step) / this.end, n * step]);
       }
@@ -169,7 +171,7 @@
         if (share < this.low || share > this.high) continue;
         const x = this.x(share);
         svg.append(draw("line", { class: "tick", x1: x, x2: x, y1: TOP - 8, y2: bottom }));
-        svg.append(draw("text", { class: "dim", x, y: height - 8, "text-anchor": "middle" }, seconds(t)));
+        svg.append(draw("text", { class: "dim", x, y: height - 8, "text-anchor": "middle" }, told(t)));
       }
       svg.append(draw("text", { class: "dim", x: 8, y: 16 }, this.byOrder ? "in order" : data.unit));
     }

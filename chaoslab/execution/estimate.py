@@ -1,0 +1,135 @@
+"""The cost of a run before it starts: trials, time, tokens and dollars, by a pilot or by the log of an earlier run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from chaoslab.base.clock import system
+from chaoslab.base.durations import span
+from chaoslab.core.events import PromptFinished, PromptStarted, RunStarted, Usage, UsageUnstated
+from chaoslab.record.runs import newest_first
+from chaoslab.reports import folder as places
+
+PILOT, PILOT_S = 6, 5.0
+"""The most trials of a pilot, and the seconds after which it begins no third one."""
+REMEMBERED = 50
+"""The most earlier runs that are looked at, newest first."""
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Trials that were run. `source`: where. `seconds`: of one in the mean. `once_s`: the time before the first one.
+    `tokens`, `dollars`: of all of them, for models; None if not known."""
+
+    source: str
+    trials: int
+    seconds: float
+    once_s: float = 0.0
+    tokens: int | None = None
+    dollars: float | None = None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The cost of a number of trials. `seconds`: of real time. `tokens`, `dollars`: of a real model; all None if not
+    known. `source`: what the figures rest on. `limit_usd`: the limit in dollars, if there is one. `notes`: what the
+    figures leave out, and how to know more."""
+
+    name: str
+    trials: int
+    seconds: float | None
+    tokens: int | None
+    dollars: float | None
+    source: str = ""
+    limit_usd: float | None = None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, name: str, trials: int, sample: Sample | None, *, real: bool, jobs: int = 1,
+        limit_usd: float | None = None, notes: Sequence[str] = (),
+    ) -> Estimate:  # fmt: skip
+        """The cost of `trials` trials in `jobs` processes. `sample`: None if nothing is known. `real`: a real model may
+        be asked."""
+        if sample is None:
+            tokens = None if real else 0
+            return cls(name, trials, None, tokens, None if real else 0.0, "", limit_usd, tuple(notes))
+        at_once = max(1, min(jobs, trials, os.cpu_count() or 1))
+        seconds = sample.once_s + sample.seconds * trials / at_once
+        tokens, dollars = (sample.tokens, sample.dollars) if real else (0, 0.0)
+        share = trials / sample.trials
+        return cls(
+            name, trials, seconds, None if tokens is None else round(tokens * share),
+            None if dollars is None else dollars * share, sample.source, limit_usd, tuple(notes),
+        )  # fmt: skip
+
+    def lines(self) -> Iterator[str]:
+        """The estimate as text."""
+        yield f"{self.name}: {self.trials:,} trial{'s' if self.trials != 1 else ''}"
+        source = f", by {self.source}" if self.source else ""
+        yield f"  time     {UNKNOWN if self.seconds is None else f'about {span(self.seconds)}'}{source}"
+        if self.tokens == 0 and self.dollars == 0:
+            yield "  model    no tokens and no dollars: no real model is asked"
+        else:
+            yield f"  tokens   {UNKNOWN if self.tokens is None else f'about {self.tokens:,}'}"
+            limit = f"; the limit is ${self.limit_usd:g}" if self.limit_usd is not None else ""
+            yield f"  dollars  {UNKNOWN if self.dollars is None else f'about ${self.dollars:.2g}'}{limit}"
+        yield from (f"  {note}" for note in self.notes)
+
+    def plain(self) -> dict[str, Any]:
+        """The estimate as JSON values; null is not known."""
+        return asdict(self)
+
+
+def summed(estimates: Sequence[Estimate]) -> Estimate:
+    """The sum of several estimates; what is not known of one is not known of all."""
+    seconds, tokens, dollars = (
+        None if None in values else sum(values)
+        for values in zip(*((one.seconds, one.tokens, one.dollars) for one in estimates), strict=True)
+    )
+    return Estimate("in all", sum(one.trials for one in estimates), seconds, tokens, dollars)
+
+
+def pilot(trials: Iterable[object]) -> Sample | None:
+    """Takes up to `PILOT` trials and measures the real time that they take. The first one counts as the beginning, with
+    imports and the trial without faults, unless it is alone."""
+    times_s = [system.monotonic()]
+    for _ in trials:
+        times_s.append(system.monotonic())
+        if len(times_s) > PILOT or (len(times_s) > 2 and times_s[-1] - times_s[0] >= PILOT_S):
+            break
+    count = len(times_s) - 1
+    if not count:
+        return None
+    first_s = times_s[1] - times_s[0]
+    each_s = (times_s[-1] - times_s[1]) / (count - 1) if count > 1 else first_s
+    return Sample(f"a pilot of {count} trial{'s' if count > 1 else ''}", count, each_s, max(0.0, first_s - each_s))
+
+
+def remembered(logs: Path | None, fits: Callable[[Path], bool], *, world: str, model: str = "") -> Sample | None:
+    """The trials of the newest run that `fits`, in this world of real time and with this model, if one is named; None
+    if there is none."""
+    for folder in newest_first(logs)[:REMEMBERED] if logs is not None and logs.is_dir() else ():
+        try:
+            history = places.read(str(folder)) if fits(folder) else None
+        except (LookupError, OSError):
+            continue
+        begun = history.first(RunStarted) if history is not None else None
+        if history is None or begun is None or begun.world != world or (model and begun.model != model):
+            continue
+        starts = [record.t for record, _ in history.of(PromptStarted)]
+        ends = [record.t for record, _ in history.of(PromptFinished)]
+        if starts and ends:
+            count, each_s = len(ends), max(0.0, max(ends) - min(starts)) / len(ends)
+            answers = [e for _, e in history.of(Usage)] + [e for _, e in history.of(UsageUnstated)]
+            costs = [each.cost_usd for each in answers]
+            tokens = sum(each.prompt_tokens + each.completion_tokens for each in answers) if answers else None
+            dollars = sum(filter(None, costs)) if answers and None not in costs else None
+            source = f"the {count} trial{'s' if count > 1 else ''} of {folder}"
+            return Sample(source, count, each_s, tokens=tokens, dollars=dollars)
+    return None

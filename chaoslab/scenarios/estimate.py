@@ -1,0 +1,66 @@
+"""The cost of scenarios before they start: a pilot where nothing real is asked, else the log of an earlier run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from chaoslab.execution.estimate import PILOT, Estimate, Sample, pilot, remembered
+from chaoslab.record.rulings import Rulings
+from chaoslab.scenarios.load import load
+from chaoslab.scenarios.running import run
+from chaoslab.scenarios.scenario import Scenario
+
+
+def estimated(
+    scenario: Scenario, *, trials: int | None = None, seed: int | None = None, jobs: int = 1, only: int | None = None,
+    logs: Path | None = None,
+) -> Estimate:  # fmt: skip
+    """The cost of a run with these options, as `running.run` has them. In virtual time a few trials are run, without
+    judge and assertions, which may ask a model.
+
+    Raises:
+        ScenarioError: the pilot cannot be run.
+    """
+    spec = scenario.spec
+    real = spec.world != "virtual"
+    count = 1 if only is not None else spec.trials if trials is None else trials
+    found = _remembered(scenario, logs) if real else _pilot(scenario, count, seed)
+    judges = ["judge"] if spec.judge else []
+    judges += [each.name for each in (*scenario.expect, *sum(scenario.by_turn.values(), ())) if each.asks]
+    notes = [f"not in it: the model that {' and '.join(dict.fromkeys(judges))} may ask"] if judges else []
+    if found is None and real:
+        notes.append("no earlier run of it is known: one with -n 1 --logs logs tells what a trial costs")
+    limit = spec.budget.dollars if spec.budget is not None else None
+    return Estimate.of(scenario.name, count, found, real=real, jobs=1 if real else jobs, limit_usd=limit, notes=notes)
+
+
+def of_levels(
+    path: Path, levels: Sequence[float], trials: int, *, seed: int | None = None, jobs: int = 1,
+    logs: Path | None = None,
+) -> Iterator[Estimate]:  # fmt: skip
+    """The cost of each scenario of a file at each level of chaos.
+
+    Raises:
+        ScenarioError: the file is wrong, or a pilot cannot be run.
+    """
+    for level in levels:
+        for scenario in load(path, changed=[f"chaos_level={level:g}"]):
+            found = estimated(scenario, trials=trials, seed=seed, jobs=jobs, logs=logs)
+            yield replace(found, name=f"{scenario.name} at level {level:g}")
+
+
+def _pilot(scenario: Scenario, count: int, seed: int | None) -> Sample | None:
+    calm = replace(scenario, spec=scenario.spec.model_copy(update={"judge": None}), expect=(), by_turn={}, slo=())
+    with closing(run(calm, trials=min(count, PILOT), seed=seed, apart=True)) as rulings:
+        return pilot(rulings)
+
+
+def _remembered(scenario: Scenario, logs: Path | None) -> Sample | None:
+    def fits(folder: Path) -> bool:
+        rulings = Rulings.read(folder)
+        return rulings is not None and rulings.scenario == scenario.name
+
+    return remembered(logs, fits, world=scenario.spec.world)

@@ -1,0 +1,75 @@
+"""The attempt that a request to a service is: one that is numbered and noted, or one that no trial is about."""
+
+from __future__ import annotations
+
+from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams.services.line import Line, Seen, Started
+from chaoslab.seams.services.messages import HttpRequest
+from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam, Take
+from chaoslab.seams.services.wanted import Wanted
+
+
+class AsideAttempt(ServiceAttempt):
+    """A request that only keeps up a session of its protocol, or asks for a list of tools that no fault is aimed at. It
+    is answered as without the seam, and neither numbered nor noted."""
+
+    of_model, chat, hit, over, waited_s = False, None, False, False, None
+    reads = 0
+
+    def __init__(self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, wanted: Wanted) -> None:
+        self.seam, self.book, self.name, self.request, self.tool = seam, book, name, request, wanted.tool
+        self.value, self.message, self.clock, self.deadline_s = wanted.value, wanted.message, seam.clock, seam.timeout_s
+        self.began_s = self.clock.monotonic()
+        seam.asked_of.add(name)
+        seam.open[id(self)] = self
+
+    @property
+    def shown(self) -> str:
+        return self.tool
+
+    @property
+    def may_act(self) -> bool:
+        return False
+
+    def taking(self, started: Started) -> Take:
+        keep = self._keeping(started)
+
+        def take(part: bytes | None) -> None:
+            keep(part)
+            if part is not None:
+                self.hold()
+
+        return take
+
+    def hold(self) -> None:
+        if self.seam.outages.held(self.name) is not None:
+            self.clock.sleep(max(0.0, self.seam.outages.until_s(self.name) - self.clock.monotonic()))
+
+    def ended(self, seen: Seen) -> None:  # noqa: ARG002
+        if not self.over:
+            self.over = True
+            del self.seam.open[id(self)]
+
+    def cut(self) -> None:
+        self.over = True
+        del self.seam.open[id(self)]
+
+
+def asked(seam: ServiceSeam, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
+    """The attempt that a request to a service is; None outside of a trial."""
+    if seam.book is None:
+        return None
+    wanted = Wanted(request, seam.model(name, request))
+    seam.book.hide(request.secrets(body=wanted.long))
+    if seam.aside(name, wanted):
+        return AsideAttempt(seam, seam.book, name, request, wanted)
+    return ServiceAttempt(seam, seam.book, name, request, line, wanted)
+
+
+def unread(seam: ServiceSeam, name: str, request: HttpRequest) -> ServiceAttempt | None:
+    """The attempt that a request is to a host which is no service of the trial; None outside of one."""
+    if seam.book is None:
+        return None
+    attempt = AsideAttempt(seam, seam.book, name, request, Wanted(request))
+    attempt.message = None  # whatever protocol it is in, nothing of it is read
+    return attempt
