@@ -131,13 +131,14 @@ def test_a_log_of_another_agent_seed_question_or_none_is_refused_in_one_line(tmp
     folder = explored(by=["singles"], logs=tmp_path).folder
     lab.run(retrying, "go", tools=[pay], logs=tmp_path)
     (other,) = {each.parent for each in tmp_path.glob("*/info.log") if not each.parent.is_symlink()} - {folder}
-    for more, why in (
+    others: list[tuple[dict[str, Any], str]] = [
         ({"seed": 2}, "cannot be resumed: its seed is 1, and here it is 2"),
         ({"agent": retrying}, "cannot be resumed: its agent is"),
         ({"timeout_s": 9.0}, "cannot be resumed: its question or its options are other ones"),
         ({"resume": other}, "holds a run that is no exploration"),
         ({"resume": tmp_path / "none"}, "none"),
-    ):
+    ]
+    for more, why in others:
         with pytest.raises((ValueError, LookupError, OSError), match=why) as refused:
             explored(**{"resume": folder, **more})
         assert "\n" not in str(refused.value)
