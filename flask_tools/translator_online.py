@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+from chaoslab.base.extras import install_line
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.flask_tools.service_module import Refusal
 
@@ -46,7 +47,7 @@ class Online:
                 " no public one is asked by default"
             )
         if importlib.util.find_spec("deep_translator") is None:
-            raise SettingError("TRANSLATOR=online needs deep-translator: pip install 'chaoslab[online]'")
+            raise SettingError(f"TRANSLATOR=online needs deep-translator: {install_line('online')}")
         return cls(settings.translator_url, settings.translator_key)
 
     def translate(self, texts: Sequence[str], source: str, target: str) -> list[str]:

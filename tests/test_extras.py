@@ -16,7 +16,7 @@ from chaoslab import cli
 from chaoslab.agent.assembly import started
 from chaoslab.agent.prompts import Prompt
 from chaoslab.base.clock import system
-from chaoslab.base.extras import CORE, MODULES
+from chaoslab.base.extras import CORE, MODULES, install_line
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import Ports
 from chaoslab.core.events import PromptStarted
@@ -32,9 +32,9 @@ ALL = [
     for module in modules
     if extra not in ("scenarios", "frames", "parquet", "gateway", "compose")
 ]
-LAB = "'chaoslab[lab]'"
+LAB = "lab"
 PROJECT = Path(__file__).parent.parent / "pyproject.toml"
-INSTALLED = re.compile(r"pip install 'chaoslab\[([a-z,]+)\]'")
+INSTALLED = re.compile(r"install_line\(['\"]([a-z,]+)['\"]\)")
 HIDDEN = 'import sys, runpy; sys.modules.update(dict.fromkeys(sys.argv.pop(1).split(","))); sys.argv.pop(0); '
 """A program: with these modules hidden, as if they were not installed, the module that is named next as a command."""
 
@@ -48,7 +48,7 @@ def without(modules: Sequence[str], *typed: str, folder: Path) -> subprocess.Com
 
 
 def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
-    return [(module, f"{who} needs {module}, which is not installed: pip install {install}\n") for module in modules]
+    return [(module, f"{who} needs {module}, which is not installed: {install_line(install)}\n") for module in modules]
 
 
 @pytest.mark.parametrize(
@@ -59,17 +59,15 @@ def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
             "lab": named(*MODULES["tools"], *MODULES["agent"], "matplotlib", who="WORLD=local", install=LAB),
             "run --world virtual": named(*ALL, who="WORLD=virtual", install=LAB),
             "run --world compose": named("pydantic", who="WORLD=compose", install=LAB),
-            "report": named("matplotlib", who="chaoslab report", install="'chaoslab[charts]'"),
-            "gateway --route a=http://127.0.0.1:1": named("aiohttp", who="the gateway", install="'chaoslab[gateway]'"),
-            "exec --route a=http://127.0.0.1:1 -- true": named(
-                "aiohttp", who="the gateway", install="'chaoslab[gateway]'"
-            ),
-            "check": named(*MODULES["scenarios"], who="chaoslab check", install="'chaoslab[scenarios]'"),
+            "report": named("matplotlib", who="chaoslab report", install="charts"),
+            "gateway --route a=http://127.0.0.1:1": named("aiohttp", who="the gateway", install="gateway"),
+            "exec --route a=http://127.0.0.1:1 -- true": named("aiohttp", who="the gateway", install="gateway"),
+            "check": named(*MODULES["scenarios"], who="chaoslab check", install="scenarios"),
             "test": [
-                *named(*MODULES["scenarios"], who="chaoslab test", install="'chaoslab[scenarios]'"),
-                *named("greenlet", who="chaoslab test", install="'chaoslab[virtual]'"),
+                *named(*MODULES["scenarios"], who="chaoslab test", install="scenarios"),
+                *named("greenlet", who="chaoslab test", install="virtual"),
             ],
-            "model --port 0": named("flask", "waitress", who="chaoslab model", install="'chaoslab[tools]'"),
+            "model --port 0": named("flask", "waitress", who="chaoslab model", install="tools"),
         }.items()
         for missing, line in expected
     ],
@@ -92,11 +90,11 @@ def test_each_command_names_what_is_missing(
 
 def test_so_does_each_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     done = without(["pydantic"], "chaoslab", "agent", folder=tmp_path)
-    needs = "chaoslab agent needs pydantic, which is not installed: pip install 'chaoslab[agent]'\n"
+    needs = f"chaoslab agent needs pydantic, which is not installed: {install_line('agent')}\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", needs)
     monkeypatch.setitem(sys.modules, "flask", None)
     assert cli.main(["tools"]) == 2
-    line = "chaoslab tools needs flask, which is not installed: pip install 'chaoslab[tools]'\n"
+    line = f"chaoslab tools needs flask, which is not installed: {install_line('tools')}\n"
     assert capsys.readouterr() == ("", line)
 
 
@@ -110,7 +108,7 @@ def test_nothing_begins_without_the_extras_and_what_only_reads_needs_none(tmp_pa
     for typed in ("lab", "replay", "charts", "model"):
         done = without(ALL, "chaoslab", typed, folder=tmp_path)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), typed
-        assert " not installed: pip install 'chaoslab[" in done.stderr
+        assert " not installed: pip install " in done.stderr
     assert set(tmp_path.iterdir()) == there
     for typed in ("show", "summary"):
         done = without(ALL, "chaoslab", typed, folder=tmp_path)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from chaoslab.base.extras import install_line
 from chaoslab.cli import main
 from chaoslab.core.events import PromptFinished, PromptStarted, RunFinished
 from chaoslab.record.history import History
@@ -271,7 +272,7 @@ def test_what_is_not_installed_is_named(
     monkeypatch.setitem(sys.modules, missing, None)
     assert main([*VIRTUAL]) == 2
     assert capsys.readouterr() == (
-        "", f"WORLD=virtual needs {missing}, which is not installed: pip install 'chaoslab[lab]'\n"
+        "", f"WORLD=virtual needs {missing}, which is not installed: {install_line('lab')}\n"
     )  # fmt: skip
     assert list(tmp_path.iterdir()) == []
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from importlib.util import find_spec
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 MODULES = {
     "virtual": ("greenlet", "time_machine"),
@@ -45,7 +48,35 @@ def check_module(who: str, module: str, extra: str) -> None:
         Incomplete: it is not.
     """
     if find_spec(module) is None:
-        raise Incomplete(f"{who} needs {module}, which is not installed: pip install 'chaoslab[{extra}]'")
+        raise Incomplete(f"{who} needs {module}, which is not installed: {install_line(extra)}")
+
+
+def install_line(extra: str) -> str:
+    """The command that installs an extra beside this chaoslab, from where it came: a clone, a repository or an
+    index."""
+    origin = origin_of()
+    url = str((origin or {}).get("url", ""))
+    if url.startswith("file:"):
+        editable = "-e " if (origin or {}).get("dir_info", {}).get("editable") else ""
+        return f"pip install {editable}'{unquote(urlsplit(url).path)}[{extra}]'"
+    if origin and "vcs_info" in origin:
+        vcs = origin["vcs_info"]
+        return f"pip install 'chaoslab[{extra}] @ {vcs['vcs']}+{url}@{vcs['commit_id']}'"
+    return f"pip install 'chaoslab[{extra}]'"
+
+
+def origin_of() -> dict[str, Any] | None:
+    """The origin of the installed chaoslab, as pip notes it (PEP 610); empty if an index has it, None if it is not
+    installed."""
+    from importlib.metadata import distributions
+
+    # In the clone's own folder a build has left metadata, with a list of sources and no origin.
+    installed = [each for each in distributions(name="chaoslab") if each.read_text("SOURCES.txt") is None]
+    try:
+        found: dict[str, Any] = json.loads(installed[0].read_text("direct_url.json") or "{}")
+    except (IndexError, ValueError):
+        return None
+    return found
 
 
 def without_core(error: ModuleNotFoundError) -> Incomplete:

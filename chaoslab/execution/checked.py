@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base.clock import iso
+from chaoslab.base.extras import install_line
 from chaoslab.base.identity import digest
 from chaoslab.base.jsonable import to_jsonable
 from chaoslab.base.parsers import moment
@@ -204,4 +205,4 @@ def _check_world(world: str, services: Mapping[str, Any]) -> None:
         raise ValueError("services stand on the virtual network: they need world='virtual'")
     for module in ("greenlet", "time_machine") if world == "virtual" else ():
         if importlib.util.find_spec(module) is None:
-            raise ModuleNotFoundError("world='virtual' needs: pip install 'chaoslab[virtual]'")
+            raise ModuleNotFoundError(f"world='virtual' needs: {install_line('virtual')}")

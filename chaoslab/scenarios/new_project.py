@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from chaoslab.base.extras import origin_of
 from chaoslab.scenarios import example
 from chaoslab.scenarios.agent_tools import AgentTools, tools_of
 from chaoslab.scenarios.scenario import folders_of
@@ -122,13 +123,8 @@ UNKNOWN = "${{ vars.CHAOSLAB }}   # a variable of your repository: git+https:// 
 
 def repository() -> str | None:
     """The address by which pip installs this chaoslab elsewhere: empty if an index has it, None if nobody knows."""
-    from importlib.metadata import distributions
-
-    # In the clone's own folder a build has left metadata, with a list of sources and no origin.
-    installed = [each for each in distributions(name="chaoslab") if each.read_text("SOURCES.txt") is None]
-    try:
-        origin = json.loads(installed[0].read_text("direct_url.json") or "{}")  # PEP 610
-    except (IndexError, ValueError):
+    origin = origin_of()
+    if origin is None:
         return None
     if "vcs_info" in origin:
         return f"{origin['vcs_info']['vcs']}+{origin['url']}@{origin['vcs_info']['commit_id']}"

@@ -22,6 +22,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from chaoslab.base.clock import system
+from chaoslab.base.extras import install_line
 from chaoslab.cli import main
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import Ports
@@ -260,7 +261,7 @@ def test_without_the_library_one_line_says_what_to_install(
     monkeypatch.setenv("TRANSLATOR_URL", "http://127.0.0.1:5050")
     monkeypatch.chdir(tmp_path)
     assert main(["tools", "translator"]) == 2
-    assert capsys.readouterr().err == "TRANSLATOR=online needs deep-translator: pip install 'chaoslab[online]'\n"
+    assert capsys.readouterr().err == f"TRANSLATOR=online needs deep-translator: {install_line('online')}\n"
 
 
 def test_the_key_is_not_part_of_what_an_object_says_of_itself() -> None:

@@ -20,6 +20,7 @@ import pytest
 import chaoslab as lab
 from chaoslab import cli
 from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.base.extras import install_line
 from chaoslab.record.history import History
 from chaoslab.reports.changes import Changes, Way
 from chaoslab.reports.changes.formats import FORMATS, text
@@ -195,7 +196,7 @@ def test_of_two_runs_the_comparison_alone_is_printed(
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setitem(sys.modules, "jinja2", None)
     assert cli.main(["report", *map(str, folders), "--format", "html", "--out", "-"]) == 2
-    assert capsys.readouterr() == ("", "chaoslab report: jinja2 is not installed: pip install 'chaoslab[charts]'\n")
+    assert capsys.readouterr() == ("", f"chaoslab report: jinja2 is not installed: {install_line('charts')}\n")
 
 
 def test_the_command_compares_two_runs(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 import chaoslab as lab
+from chaoslab.base.extras import install_line
 from chaoslab.execution.trials import Trials
 from chaoslab.record.history import History
 from chaoslab.reports.frames import COLUMNS, Frames
@@ -177,10 +178,11 @@ def test_a_run_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("ask", [lambda: lab.load("x"), lambda: lab.frame([])], ids=["load", "frame"])
 def test_without_pandas_a_line_says_what_to_install(ask: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    import re
     import sys
 
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ValueError, match=r"needs pandas, which is not installed: pip install 'chaoslab\[frames\]'"):
+    with pytest.raises(ValueError, match=re.escape(f"needs pandas, which is not installed: {install_line('frames')}")):
         ask()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab import cli
+from chaoslab.base.extras import install_line
 from chaoslab.reports.frames import COLUMNS
 
 
@@ -48,7 +49,7 @@ def test_without_pyarrow_a_line_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert cli.main(["report", str(run), "--format", "parquet"]) == 2
     said = capsys.readouterr().err
-    assert "needs pyarrow, which is not installed: pip install 'chaoslab[parquet]'" in said
+    assert f"needs pyarrow, which is not installed: {install_line('parquet')}" in said
     assert said.count("\n") == 1
 
 

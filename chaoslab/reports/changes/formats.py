@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
+from chaoslab.base.extras import install_line
 from chaoslab.reports.changes import Change, Changes, Way
 from chaoslab.reports.changes.spending import Moved
 from chaoslab.reports.contents.outcomes import word
@@ -156,7 +157,7 @@ def html(found: Changes) -> str:
     try:
         return page("changes.html", it=found, levels=levels, **given)
     except ModuleNotFoundError as error:
-        raise Missing(f"{error.name} is not installed: pip install 'chaoslab[charts]'") from None
+        raise Missing(f"{error.name} is not installed: {install_line('charts')}") from None
 
 
 FORMATS: dict[str, tuple[str, Callable[[Changes], str]]] = {

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.base.commandline import code_for
+from chaoslab.base.extras import install_line
 from chaoslab.base.files import replacing
 from chaoslab.base.interrupts import heard_outside_imports
 from chaoslab.reports.charts.series import AXIS, Axis, axis_of, knobs, lines, said, states
@@ -237,4 +238,4 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
 
 def missing(error: ModuleNotFoundError) -> str:
     """One line with a remedy for the missing package."""
-    return f"{error.name} is not installed: pip install 'chaoslab[charts]'"
+    return f"{error.name} is not installed: {install_line('charts')}"

@@ -8,6 +8,7 @@ import pkgutil
 from importlib import import_module
 from pathlib import Path
 
+from chaoslab.base.extras import install_line
 from chaoslab.base.files import opened, replacing
 from chaoslab.reports.contents import Contents
 
@@ -35,7 +36,7 @@ def files(kind: str, contents: Contents) -> dict[str, str]:
     try:
         made: dict[str, str] = import_module(f"{__name__}.{kind}").files(contents)
     except ModuleNotFoundError as error:
-        raise Missing(f"{error.name} is not installed: pip install 'chaoslab[charts]'") from None
+        raise Missing(f"{error.name} is not installed: {install_line('charts')}") from None
     return made
 
 
