@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        (["sh"], ["show"]),
+        (["sho"], ["show"]),
         (["--v"], ["--version"]),
         (["show", "--st"], ["--stages"]),
         (["show", "l"], ["latest"]),

@@ -77,10 +77,12 @@ def scenarios(options: argparse.Namespace) -> list[Scenario]:
 def _run(options: argparse.Namespace) -> int:
     from chaoslab.base.terminal import clean
     from chaoslab.config.settings import inherited
-    from chaoslab.reports.explored import painted, save, told
+    from chaoslab.reports.explored import ENDINGS, painted, save, told
     from chaoslab.scenarios.exploring import command, estimate, explore, plain, saved
 
     check_place("--map", options.map)
+    if options.map is not None and options.map.suffix not in ENDINGS:
+        return refuse(ValueError(f"--map {options.map} should end in {' or '.join(ENDINGS)}"))
     wanted = scenarios(options)
     if not wanted:
         return refuse(LookupError(f"no scenario of {options.what} has '{options.only}' in its name"))

@@ -492,7 +492,7 @@ class Budget(Event):
 
 @fixed(frozen=True, kw_only=True)
 class VariationTried(Event):
-    """What came of a trial of an exploration, and what differs in it from the trial without faults. `tried`: as
+    """The result of a trial of an exploration, and what differs in it from the trial without faults. `tried`: as
     `search.variation.Tried` has it."""
 
     tried: dict[str, Any]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, Field, fields
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from chaoslab.base.jsonable import shown
@@ -100,7 +101,9 @@ def inject(
     }  # fmt: skip
     wanted: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     wanted.update({key: params.pop(key) for key in [*params] if key not in known and key in triggers.names()})
-    hints, bounds = get_type_hints(load(fault)), trait(load(fault), "bounds")
+    kind: Any = load(fault)
+    hints = _hints(kind) if params else {}
+    bounds = trait(load(fault), "bounds")
     for key, value in params.items():
         if key not in known:
             near = get_close_matches(key, TRIGGERS, n=1, cutoff=SURELY)
@@ -129,6 +132,12 @@ def inject(
 
 
 inject.__doc__ = WithFaults(inject.__doc__ or "")
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    """The types of a fault's parameters, which take a millisecond to find."""
+    return get_type_hints(kind)
 
 
 def _wrong(parameter: Field[Any], hint: Any, value: Any, bounds: tuple[float, float] | None = None) -> str:

@@ -38,7 +38,7 @@ RERUNS = 500
 
 @dataclass(frozen=True)
 class Progress:
-    """How far an exploration is. `strategy`: the one at work. `possible`: the trials known to be possible so far."""
+    """The progress of an exploration. `strategy`: the one at work. `possible`: the trials known so far."""
 
     strategy: str
     tried: int
@@ -127,7 +127,7 @@ class AskedExplore(Asked):
 
 @dataclass
 class Found:
-    """What an exploration found.
+    """The findings of an exploration.
 
     `failures`: the distinct ones, worst first. `map`: each call with each fault. `trials`: all that were tried, as
     data. `ended`: why it ended before all was tried; empty if it did not. `seconds`: of real time.
@@ -213,7 +213,7 @@ class _Explorer:
 
     def __init__(self, trials: Session, asked: AskedExplore, journal: Journal | None) -> None:
         self.trials, self._asked, self._journal = trials, asked, journal
-        self._began_s = system.monotonic()
+        self._began_s, self._before = system.monotonic(), trials.trials
         self.recalled = {each.variation.key: each for each in journal.recalled} if journal else {}
         (calm,) = self._run([Variation()], "calm")
         self.calm = calm
@@ -238,7 +238,7 @@ class _Explorer:
                     self._tell(name)
 
     def _run(self, variations: list[Variation], by: str) -> Iterator[Tried]:
-        """What came of these, in order; those that an earlier exploration tried are not run again."""
+        """The results of these, in order; those that an earlier exploration tried are not run again."""
         todo = [each for each in variations if each.key not in self.recalled]
         ran = self.trials.tried(todo, by)
         try:
@@ -246,7 +246,8 @@ class _Explorer:
                 if (known := self.recalled.get(variation.key)) is not None:
                     yield known
                     continue
-                self._check_budget()
+                if by != "calm":  # without which nothing can be said
+                    self._check_budget()
                 tried, trial = next(ran)
                 if self._journal is not None:
                     self._journal.add(tried, trial)
@@ -255,7 +256,7 @@ class _Explorer:
             ran.close()
 
     def _check_budget(self) -> None:
-        if self.trials.trials >= self._asked.trials:
+        if self.trials.trials - self._before >= self._asked.trials:
             raise _Ended(f"the budget of {self._asked.trials} trials was spent")
         most_s = self._asked.seconds
         if most_s is not None and system.monotonic() - self._began_s >= most_s:
@@ -273,7 +274,12 @@ class _Explorer:
 
 
 def searched(trials: Session, asked: AskedExplore) -> Found:
-    """The exploration of a session. The arguments are checked."""
+    """The exploration of a session.
+
+    Raises:
+        ValueError, LookupError, TypeError, NoBaseline: as `explore`.
+    """
+    _check(asked)
     began_s = system.monotonic()
     with ExitStack() as stack:
         journal = None
@@ -352,7 +358,7 @@ def shrink_to(
 
 
 def _driven(search: Generator[Variation, bool, T], holds: Callable[[Variation], bool]) -> T:
-    """What a search returns whose questions are answered by `holds`."""
+    """The result of a search whose questions are answered by `holds`."""
     try:
         variation = next(search)
         while True:

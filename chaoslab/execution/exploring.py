@@ -28,6 +28,14 @@ Fails = Callable[[Trial], str]
 
 
 @dataclass(frozen=True)
+class VariedTrial:
+    """A trial to run. `stopped`: as in `TrialSpec`."""
+
+    variation: Variation
+    stopped: str = ""
+
+
+@dataclass(frozen=True)
 class VariedRun:
     """A run whose work is variations instead of numbers: each is the first trial of a run with its faults. `standing`:
     injections that all of them have."""
@@ -35,14 +43,14 @@ class VariedRun:
     run: Redrawn[Any]
     standing: tuple[Injection, ...] = ()
 
-    def named(self, spec: Variation) -> str:
-        return causes.where(spec)
+    def named(self, spec: VariedTrial) -> str:
+        return causes.where(spec.variation)
 
     @contextmanager
-    def opened(self) -> Iterator[Callable[[Variation], Any]]:
-        def do(spec: Variation) -> Any:
-            with self.run.with_drawn(self.drawn(spec)).opened() as own:
-                return own(TrialSpec(0))
+    def opened(self) -> Iterator[Callable[[VariedTrial], Any]]:
+        def do(spec: VariedTrial) -> Any:
+            with self.run.with_drawn(self.drawn(spec.variation)).opened() as own:
+                return own(TrialSpec(0, stopped=spec.stopped))
 
         yield do
 
@@ -53,9 +61,9 @@ class VariedRun:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a search breaks. `targets`: what faults can hit. `check` raises ValueError or LookupError for an injection
-    that cannot hit there. `trial_of`: the trial of a result, with its plan. `agent`: the object, for a digest of its
-    code."""
+    """The subject of a search. `targets`: what faults can hit. `check` raises ValueError or LookupError for an
+    injection that cannot hit there. `trial_of`: the trial of a result, with its plan. `agent`: the object, for a
+    digest of its code."""
 
     run: Redrawn[Any]
     targets: Sequence[str]
@@ -77,7 +85,7 @@ class Session:
     def run(self, variations: Iterable[Variation]) -> Generator[tuple[Variation, Trial], None, None]:
         """The trials of these variations, in order."""
         asked = list(variations)
-        with closing(self._does.map(self._run, asked)) as done:
+        with closing(self._does.map(self._run, map(VariedTrial, asked))) as done:
             for variation, result in zip(asked, done, strict=True):
                 self.trials += 1
                 plan = Plan(self._seed, self._run.drawn(variation).injections)
@@ -89,7 +97,7 @@ class Session:
             yield self.read(variation, trial, by), trial
 
     def read(self, variation: Variation, trial: Trial, by: str) -> Tried:
-        """What came of a trial."""
+        """The result of a trial."""
         verdict, history = trial.verdict, trial.history
         why = self._fails(trial)
         effects = [event.effect for _, event in history.of(events.Effect)]

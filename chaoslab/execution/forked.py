@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
 from chaoslab.base.interrupts import SIGNALS, check_late
-from chaoslab.execution.spec import Executor, TrialSpec, Work
+from chaoslab.execution.spec import Executor, Work
 from chaoslab.execution.stack import Stack
 from chaoslab.execution.workers import TRIES, Came, Heard, Processes, WorkerLost, executor, from_here
 
@@ -276,10 +276,11 @@ def children(
 
 
 def _stopped(spec: S, late: TooLong, named: Callable[[S], str]) -> S:
-    """The trial as one that is not run again, but told to have hung."""
-    if not isinstance(spec, TrialSpec) or spec.stopped:
+    """The trial as one that is not run again, but told to have hung, if its spec can say so."""
+    if getattr(spec, "stopped", None) != "":
         raise WorkerLost(f"{named(spec)}: {late}") from None
-    return replace(spec, stopped=str(late))
+    told: S = replace(spec, stopped=str(late))  # type: ignore[type-var]
+    return told
 
 
 def ending(status: int) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from chaoslab.base import files
 from chaoslab.base.identity import nth
 from chaoslab.core.events import RunStarted, VariationTried
 from chaoslab.execution.drawn import Redrawn
@@ -47,8 +48,8 @@ def _digest(agent: Any) -> str:
     """A digest of the file that the agent is written in; empty if there is none."""
     try:
         file = inspect.getsourcefile(inspect.unwrap(agent) if callable(agent) else type(agent))
-        return hashlib.blake2b(Path(file or "").read_bytes(), digest_size=6).hexdigest()
-    except (TypeError, OSError):
+        return hashlib.blake2b(files.read(Path(file or "")), digest_size=6).hexdigest()
+    except (TypeError, OSError, files.Unreadable):
         return ""
 
 
@@ -99,7 +100,10 @@ class Journal:
 
 
 def _recalled(spec: _Explored, folder: Path) -> list[Tried]:
-    history = History.read(folder)
+    try:
+        history = History.read(folder)
+    except FileNotFoundError as error:
+        raise ValueError(f"{error}: give the folder of an exploration") from None
     started = history.first(RunStarted)
     if started is None:
         raise ValueError(f"{folder} holds no run: give the folder of an exploration")

@@ -14,12 +14,14 @@ from chaoslab.reports.text import one_line
 from chaoslab.search.map import RANK, Map, Row
 
 WIDTH = 100
+ENDINGS = (".html", ".json")
+"""The files that a map is written as: a page, and data."""
 ROWS, FAILURES, UNTRIED = 10, 10, 5
 """The most calls, failures and untried cells that the terminal shows."""
 
 
 def told(found: Any, commands: Mapping[str, str]) -> str:
-    """What an exploration found, for the terminal. `commands`: what runs a failure again, by its cause."""
+    """The findings of an exploration, for the terminal. `commands`: what runs a failure again, by its cause."""
     return text(found.map, found.failures, commands)
 
 
@@ -66,7 +68,7 @@ def _outcomes(map_: Map, row: Row) -> str:
 
 
 def _untried(map_: Map) -> list[str]:
-    """Why cells were not tried, those with one reason counted."""
+    """The reasons that cells were not tried, those with one reason counted."""
     found = map_.untried
     apply = [each for each in found if not each.why.startswith("not applicable")]
     lines = [f"not tried, or nothing can be said: {len(apply)} cells"] if apply else ["every applicable cell was tried"]
@@ -87,12 +89,12 @@ def save(found: Any, path: Path, commands: Mapping[str, str] | None = None) -> N
     """
     from chaoslab.reports.formats import put
 
+    if path.suffix not in ENDINGS:
+        raise ValueError(f"{path} should end in {' or '.join(ENDINGS)}")
     if path.suffix == ".json":
         put(json.dumps(found.map.data(), indent=2, ensure_ascii=False) + "\n", path)
-    elif path.suffix == ".html":
-        put(_page(found, commands or {}), path)
     else:
-        raise ValueError(f"{path} should end in .html or .json")
+        put(_page(found, commands or {}), path)
 
 
 def _page(found: Any, commands: Mapping[str, str]) -> str:

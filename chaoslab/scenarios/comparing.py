@@ -79,8 +79,8 @@ def side_of(ruling: Ruling) -> Side:
 def against_itself(
     base: Scenario, times: int, *, trials: int, seed: int, jobs: int = 1, alpha: float
 ) -> tuple[int, list[int]]:
-    """How often a side is called worse than itself with other seeds, and the trials that differ with the same seed,
-    which a deterministic one has none of."""
+    """The times that a side is called worse than itself with other seeds, and the trials that differ with the same
+    seed, which a deterministic one has none of."""
     of_all: dict[str, Any] = {"jobs": jobs, "alpha": alpha}
     seeds = [(seed + 2 * n, seed + 2 * n + 1) for n in range(1, times + 1)]
     found = [compared(base, base, trials=trials, seed=one, new_seed=other, **of_all) for one, other in seeds]

@@ -230,7 +230,7 @@ def command(scenario: Scenario, failure: Failure, *, changed: Sequence[str] = ()
 
 
 def plain(found: Found, commands: Mapping[str, str]) -> dict[str, Any]:
-    """What was found, as JSON values. `commands`: by cause."""
+    """The findings, as JSON values. `commands`: by cause."""
     return {
         "tried": len(found.trials),
         "seconds": round(found.seconds, 3),
@@ -285,7 +285,7 @@ def of_agent(named: str, prompt: str | None, changed: Sequence[str] = ()) -> tup
 
 
 def estimate(scenario: Scenario, *, seed: int | None, trials: int | None, tries: Sequence[str] | None) -> str:
-    """What an exploration would take, in one line: by its trial without faults, run a few times."""
+    """The cost of an exploration, in one line: by its trial without faults, run a few times."""
     from chaoslab.base.clock import system
     from chaoslab.core.events import Usage
     from chaoslab.search.variation import Known

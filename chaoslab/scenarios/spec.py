@@ -215,8 +215,8 @@ class SloSpec(Strict):
 
 
 class ExploreSpec(Strict):
-    """How `chaoslab explore` goes about this scenario: its budget in trials and in seconds, the only faults to try, and
-    the strategies."""
+    """The exploration of this scenario by `chaoslab explore`: its budget in trials and in seconds, the only faults to
+    try, and the strategies."""
 
     trials: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     seconds: Seconds | None = None

@@ -1,4 +1,4 @@
-"""Which part of a plan brought its failure about: Shapley values over injections, or over the calls that they hit.
+"""The part of a plan that brought its failure about: Shapley values over injections, or over the calls that they hit.
 
 A coalition's worth is 1 if the trial with these injections alone fails alike, else 0, so the values add up to 1 (L. S.
 Shapley, A value for n-person games, 1953). Up to `EXACT` players they are exact; above, the mean over permutations that

@@ -1,4 +1,4 @@
-"""What an exploration found: the map of calls and faults, the failures, and what was not tried."""
+"""The findings of an exploration: the map of calls and faults, the failures, and what was not tried."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Map:
 
     known: Known
     others: Mapping[str, Mapping[str, str]]
-    """Why a fault does not apply, by target and fault."""
+    """The reason that a fault does not apply, by target and fault."""
     ended: str = ""
-    """Why the search ended before all was tried; empty if it did not."""
+    """The reason that the search ended before all was tried; empty if it did not."""
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -154,8 +154,8 @@ class Map:
         tried = [tried for _, _, tried in self.cells if tried is not None]
         counts = Counter(each.outcome for each in tried)
         points = self.single_points
-        text = f"{len(tried)} of {sum(1 for _ in self.cells)} cells tried: "
-        text += ", ".join(f"{count} {name}" for name, count in counts.most_common()) + ". "
+        text = f"{len(tried)} of {sum(1 for _ in self.cells)} cells tried"
+        text += (": " + ", ".join(f"{count} {name}" for name, count in counts.most_common()) if counts else "") + ". "
         text += f"{len(points)} of {calls} call{'s' if calls != 1 else ''} "
         text += f"{'is a' if len(points) == 1 else 'are'} single point{'s' if len(points) != 1 else ''} of failure"
         return text + (f": {', '.join(map(str, points))}." if points else ".")

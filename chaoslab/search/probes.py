@@ -59,7 +59,7 @@ def dosed(probe: Probe, timeout_s: float) -> list[Probe]:
 
 
 def told(others: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Why faults do not apply, one line a reason, with their number of targets."""
+    """The reasons that faults do not apply, one line a reason, with their number of targets."""
     found: dict[str, set[str]] = {}
     for target, reasons in others.items():
         for fault in reasons:

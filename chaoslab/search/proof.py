@@ -34,7 +34,7 @@ class Change:
 
 @dataclass
 class Cost:
-    """What a calm trial and all trials together took: calls, seconds of the world, tokens."""
+    """The cost of a calm trial and of all trials together: calls, seconds of the world, tokens."""
 
     calls: int
     seconds: float

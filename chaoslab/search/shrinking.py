@@ -26,7 +26,8 @@ def passes(failing: Variation, moments: Sequence[Sequence[str]]) -> Pass:
     """All passes in turn. `moments`: the calls of each moment at which several were made, in the order of asking."""
     smallest = yield from parts(failing)
     smallest = yield from swaps(smallest, moments)
-    return (yield from plainer(smallest))
+    smallest = yield from plainer(smallest)
+    return (yield from parts(smallest))  # one that hits more may make another needless
 
 
 def parts(failing: Variation) -> Pass:

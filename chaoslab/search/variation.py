@@ -6,6 +6,8 @@ a variation alone decides what happens: it is never run twice, and the same faul
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
@@ -15,6 +17,7 @@ from chaoslab.base.identity import canonical, digest
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Choice, Injection
 
+_NUMBER = re.compile(r" \(\d+\)$")
 Order = tuple[tuple[int, tuple[str, ...]], ...]
 """Orders of calls that were made at the same moment: the number of the moment, from 1, and the calls' names."""
 GOOD = ("correct", "degraded")
@@ -61,22 +64,22 @@ class Probe:
 
 @dataclass(frozen=True)
 class Variation:
-    """What differs from the trial without faults. `order`: None leaves the calls in the order of asking and notes
-    nothing; () does too, and notes the moments at which several calls were made."""
+    """The difference of a trial from the one without faults. `order`: None leaves the calls in the order of asking and
+    notes nothing; () does too, and notes the moments at which several calls were made."""
 
     injections: tuple[Injection, ...] = ()
     order: Order | None = None
 
     def __post_init__(self) -> None:
-        """Gives injections of one name names of their own, as a plan needs them."""
-        names, own = set[str](), list[Injection]()
-        for each in self.injections:
-            name, n = each.name, 1
-            while name in names:
-                n += 1
-                name = f"{each.name} ({n})"
-            names.add(name)
-            own.append(each if name == each.name else replace(each, name=name))
+        """Gives injections of one name names of their own, as a plan needs them: by their faults and places, so that
+        equal faults have equal names whatever their order, and one that is left alone has no number."""
+        names = [_NUMBER.sub("", each.name) for each in self.injections]
+        own = list(self.injections)
+        nth = Counter[str]()
+        for n in sorted(range(len(own)), key=lambda n: _place(own[n])):
+            nth[names[n]] += 1
+            name = names[n] if nth[names[n]] == 1 else f"{names[n]} ({nth[names[n]]})"
+            own[n] = own[n] if name == own[n].name else replace(own[n], name=name)
         object.__setattr__(self, "injections", tuple(own))
 
     @cached_property
@@ -88,7 +91,8 @@ class Variation:
     @cached_property
     def parts(self) -> frozenset[str]:
         """A text for each injection and each order: those of a smaller variation are a part of them."""
-        return frozenset([*(canonical(_plain(each)) for each in self.injections), *map(canonical, self.order or ())])
+        faults = (canonical(_plain(each, named=False)) for each in self.injections)
+        return frozenset([*faults, *map(canonical, self.order or ())])
 
     @property
     def size(self) -> int:
@@ -126,9 +130,14 @@ class Variation:
         )
 
 
-def _plain(injection: Injection) -> dict[str, Any]:
+def _place(injection: Injection) -> tuple[Any, ...]:
+    whole = canonical(_plain(injection, named=False))
+    return injection.targets, injection.calls, len(injection.triggers), whole
+
+
+def _plain(injection: Injection, *, named: bool = True) -> dict[str, Any]:
     return {
-        "name": injection.name,
+        **({"name": injection.name} if named else {}),
         "choices": [
             {"fault": choice.fault, "weight": choice.weight, "params": dict(choice.params)}
             for choice in injection.choices
@@ -153,7 +162,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of one variation.
+    """The result of one variation.
 
     `by`: the strategy that asked for it. `outcome`: its name. `failed`: it counts as a failure. `why`: the reason in
     one line; `kind`: the same for trials that failed alike. `met`: the names of the injections that were witnessed.
@@ -229,7 +238,7 @@ class Known:
                 self._given_up.setdefault(made.site.target, made.given_up_s)
 
     def of(self, variation: Variation) -> Tried | None:
-        """What came of it; None if it was not tried."""
+        """Its result; None if it was not tried."""
         return self.tried.get(variation.key)
 
     def timeout_s(self, target: str) -> float | None:

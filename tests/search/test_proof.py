@@ -1,4 +1,4 @@
-"""What a change, or a mitigation around an agent's functions, closes and opens; and whose fault a failure was."""
+"""The failures that a change, or a mitigation around an agent's functions, closes and opens; the decisive fault."""
 
 from __future__ import annotations
 

@@ -1,0 +1,257 @@
+"""`lab.explore` finds what breaks an agent, tells what was not tried, and shrinks what fails."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.core.events import VariationTried
+from chaoslab.execution.explore import Found
+from chaoslab.record.history import History
+from chaoslab.search.variation import Tried
+
+
+def pay() -> str:
+    return "paid"
+
+
+def a() -> str:
+    return "a"
+
+
+def b() -> str:
+    return "b"
+
+
+def twice_if_both_fail(prompt: str) -> str:  # noqa: ARG001
+    failed = 0
+    for function in (a, b):
+        try:
+            function()
+        except Exception:  # noqa: BLE001 - any error of the tool
+            failed += 1
+    pay()
+    if failed == 2:
+        pay()
+    return "paid"
+
+
+def retrying(prompt: str) -> str:  # noqa: ARG001
+    for _ in range(3):
+        try:
+            return pay()
+        except Exception:  # noqa: BLE001 - any error of the tool
+            continue
+    return "I could not pay."
+
+
+def explored(agent: Callable[[str], Any] = twice_if_both_fail, **more: Any) -> Found:
+    return lab.explore(agent, "go", **{"tools": [pay], "reads": [a, b], "seed": 1, "tries": ["exception"], **more})
+
+
+def data(found: Found) -> str:
+    return json.dumps([each.to_json() for each in found.trials])
+
+
+def test_a_pair_that_pays_twice_is_found_and_told_by_its_cause() -> None:
+    found = explored(by=["singles", "pairs"])
+    harm, failed = found.failures
+    assert repr(harm) == "harm: exception at a 1 and at b 1: pay twice"
+    assert failed.cause.startswith("exception at pay 1: no answer")
+    assert [each.outcome for each in found.trials] == ["correct", "correct", "correct", "failed", "harm"]
+    assert harm.minimal
+    assert [str(each) for each in found.untried] == [
+        "every fault at pay 2 (after exception at a 1 and at b 1): it is made behind harm; mend that, and explore again"
+    ]
+    again = lab.run(twice_if_both_fail, "go", tools=[pay], reads=[a, b], seed=1, faults=harm.faults)
+    assert str(again.verdict.outcome) == "harm"
+    assert again.verdict.harm == ("pay twice",)
+
+
+def test_a_retry_is_explored_after_the_fault_that_brings_it_up() -> None:
+    found = explored(retrying, reads=[], tries=["lost_reply", "exception"], by=["singles", "born"])
+    (failure, *_) = found.failures
+    assert failure.outcome == "harm"
+    assert failure.cause == "lost_reply at pay 1: pay twice"
+    rows = [str(row) for row in found.map.rows]
+    assert "pay 1, attempt 2 (after exception at pay 1)" in rows or "pay 2 (after exception at pay 1)" in rows
+
+
+def test_the_same_seed_finds_the_same_bytes_also_in_two_processes() -> None:
+    one, again, apart = explored(), explored(), explored(jobs=2)
+    assert data(one) == data(again) == data(apart)
+    assert len({each.variation.key for each in one.trials}) == len(one.trials)
+
+
+def test_a_budget_ends_it_and_each_cell_that_is_left_is_named() -> None:
+    found = explored(trials=2, by=["singles"])
+    assert len(found.trials) == 2
+    assert found.ended == "the budget of 2 trials was spent"
+    assert [str(each) for each in found.untried if "budget" in each.why] == [
+        "exception at b 1: the budget of 2 trials was spent; a larger budget tries it",
+        "exception at pay 1: the budget of 2 trials was spent; a larger budget tries it",
+    ]
+    assert len(explored(trials=1).trials) == 1
+    assert explored(seconds=0.000001).ended == "the budget of 1e-06 s was spent"
+
+
+def test_what_does_not_apply_is_named_with_the_reason() -> None:
+    found = explored(tries=["exception", "stall"], by=["singles"])
+    assert {each.row for each in found.untried if each.fault == "stall"} == {"a", "b", "pay"}
+    assert all(each.why.startswith("not applicable: ") for each in found.untried)
+
+
+def test_progress_is_told_for_each_trial() -> None:
+    told: list[str] = []
+    explored(by=["singles"], tell=lambda each: told.append(str(each)))
+    assert told[-1] == "singles: 4 of 4 tried, 1 distinct failures, about 0 s left"
+
+
+def test_an_exploration_goes_on_where_it_was_and_runs_nothing_twice(tmp_path: Path) -> None:
+    whole = explored()
+    half = explored(trials=5, logs=tmp_path)
+    assert half.folder is not None
+    ran: list[str] = []
+    rest = explored(logs=tmp_path, resume=half.folder, tell=lambda each: ran.append(str(each)))
+    assert [each.variation.key for each in rest.trials] == [each.variation.key for each in whole.trials]
+    assert [repr(each) for each in rest.failures] == [repr(each) for each in whole.failures]
+    again = explored(trials=1, resume=rest.folder)  # all is known: no trial is left to run
+    assert not again.ended
+    assert data(again) == data(rest)
+
+
+def test_a_log_of_another_agent_seed_question_or_none_is_refused_in_one_line(tmp_path: Path) -> None:
+    folder = explored(by=["singles"], logs=tmp_path).folder
+    lab.run(retrying, "go", tools=[pay], logs=tmp_path)
+    (other,) = {each.parent for each in tmp_path.glob("*/info.log") if not each.parent.is_symlink()} - {folder}
+    others: list[tuple[dict[str, Any], str]] = [
+        ({"seed": 2}, "cannot be resumed: its seed is 1, and here it is 2"),
+        ({"agent": retrying}, "cannot be resumed: its agent is"),
+        ({"timeout_s": 9.0}, "cannot be resumed: its question or its options are other ones"),
+        ({"resume": other}, "holds a run that is no exploration"),
+        ({"resume": tmp_path / "none"}, "none"),
+    ]
+    for more, why in others:
+        with pytest.raises((ValueError, LookupError, OSError), match=why) as refused:
+            explored(**{"resume": folder, **more})
+        assert "\n" not in str(refused.value)
+
+
+def test_an_agent_that_differs_between_two_calm_trials_is_refused() -> None:
+    numbers = itertools.count()
+
+    def changing(prompt: str) -> str:  # noqa: ARG001
+        for _ in range(1 + next(numbers) % 2):
+            pay()
+        return "paid"
+
+    with pytest.raises(lab.NoBaseline) as refused:
+        explored(changing)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_agent_that_keeps_state_from_trial_to_trial_is_refused() -> None:
+    seen: list[str] = []
+
+    def keeping(prompt: str) -> str:
+        seen.append(prompt)
+        if len(seen) > 2:
+            pay()
+        return f"{pay()} {len(seen)}"
+
+    with pytest.raises(lab.NoBaseline):
+        explored(keeping)
+
+
+def test_a_baseline_that_fails_by_itself_is_refused() -> None:
+    def failing(prompt: str) -> str:
+        raise RuntimeError(prompt)
+
+    with pytest.raises(lab.NoBaseline):
+        explored(failing)
+
+
+def test_words_alone_are_no_failure_unless_they_count() -> None:
+    def silent(prompt: str) -> str:  # noqa: ARG001
+        try:
+            a()
+        except Exception:  # noqa: BLE001 - any error of the tool
+            return "Something went wrong, I could not look it up."
+        return "All is well."
+
+    assert not explored(silent, by=["singles"], accept=["correct"]).failures
+    (found,) = explored(silent, by=["singles"], accept=["correct"], count_words=True).failures
+    assert found.outcome == "degraded"
+    with pytest.raises(ValueError, match="rests on words alone: count_words=True shrinks it"):
+        lab.shrink(found.trial, accept=["correct"])
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"faults": [lab.inject("exception", "a")]}, "faults= is chosen by the search"),
+        ({"world": "local"}, "a search runs in virtual time"),
+        ({"trials": 0}, "trials is 0"),
+        ({"seconds": 0}, "seconds is 0"),
+        ({"jobs": 0}, "jobs is 0"),
+        ({"tries": ["excepton"]}, "tries has 'excepton'"),
+        ({"by": "single"}, "by has 'single'"),
+        ({"accept": ["corect"]}, "accept has 'corect'"),
+    ],
+)
+def test_a_wrong_argument_is_told_in_one_line(more: dict[str, Any], why: str) -> None:
+    with pytest.raises((ValueError, LookupError, TypeError), match=why) as refused:
+        explored(**more)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_order_of_parallel_calls_is_found_and_shrunk_to_one_swap() -> None:
+    names: list[str] = []
+
+    def read(name: str) -> str:
+        names.append(name)
+        return name
+
+    async def racing(prompt: str) -> str:  # noqa: ARG001
+        names.clear()
+        await asyncio.gather(*(asyncio.to_thread(read, name) for name in "wxyz"))
+        if names.index("y") < names.index("x"):
+            pay()
+        return pay()
+
+    found = explored(racing, reads=[read], tries=["exception"], by=["orders"])
+    (failure,) = found.failures
+    assert failure.outcome == "harm"
+    assert failure.variation.order == ((1, ("read 1", "read 3", "read 2", "read 4")),)
+    assert failure.cause == "the order read 1, read 3, read 2, read 4: pay twice"
+
+
+def test_a_trial_is_shrunk_to_the_faults_that_it_needs() -> None:
+    trial = lab.run(
+        twice_if_both_fail, "go", tools=[pay], reads=[a, b], seed=1,
+        faults=[lab.inject("exception", "a"), lab.inject("delay", "pay", mean_s=1.0), lab.inject("rate_limit", "b")],
+    )  # fmt: skip
+    found = lab.shrink(trial)
+    assert found.cause == "exception at a 1 and rate_limit at b 1: pay twice"
+    assert found.minimal
+    assert found.reruns <= 20
+
+
+def test_what_cannot_be_shrunk_is_told_in_one_line() -> None:
+    calm = lab.run(retrying, "go", tools=[pay], faults=[lab.inject("exception", "pay", calls=[1])])
+    with pytest.raises(ValueError, match="is correct, which is no failure"):
+        lab.shrink(calm)
+
+
+def test_what_came_of_a_trial_is_read_from_its_log(tmp_path: Path) -> None:
+    found = explored(by=["singles"], logs=tmp_path)
+    assert found.folder is not None
+    logged = [Tried.from_json(event.tried) for _, event in History.read(found.folder).of(VariationTried)]
+    assert logged == found.trials

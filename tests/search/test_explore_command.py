@@ -1,0 +1,180 @@
+"""`chaoslab explore` from the command line: a scenario or an agent, the map, what is saved, and bad input."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from chaoslab.cli import main
+
+Said = pytest.CaptureFixture[str]
+FILE = """\
+name: shop
+agent: {agent}
+tools: [desk:pay]
+reads: [desk:look]
+prompt: Pay order 17.
+"""
+DESK = """\
+from chaoslab import inject
+def pay(order): return "paid"
+def look(order): return "open"
+def agent(prompt):
+    for _ in range(2):
+        try:
+            look(17)
+            pay(17)
+            return "Order 17 is paid."
+        except Exception:
+            continue
+    return "I could not pay order 17."
+def mended(prompt):
+    try:
+        pay(17)
+    except Exception:
+        pass
+    return "Order 17 is paid."
+def broken(prompt):
+    raise RuntimeError("no")
+"""
+SMALL = ("--tries", "lost_reply", "--by", "singles", "-q", "--no-logs")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "desk", raising=False)
+    (tmp_path / "desk.py").write_text(DESK)
+    (tmp_path / "shop.chaos.yml").write_text(FILE.format(agent="desk:agent"))
+    return tmp_path
+
+
+def explore(capsys: Said, *arguments: str) -> tuple[int, str, str]:
+    code = main(["explore", *arguments])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_a_scenario_is_explored_and_its_failure_is_kept_until_it_is_fixed(here: Path, capsys: Said) -> None:
+    code, said, err = explore(capsys, "shop.chaos.yml", *SMALL, "--save", "found")
+    assert code == 1
+    lines = said.splitlines()
+    assert lines[:2] == [
+        "shop", "2 of 2 cells tried: 1 correct, 1 harm. 1 of 2 calls is a single point of failure: pay 1.",
+    ]  # fmt: skip
+    assert "1. harm: lost_reply at pay 1: pay twice" in lines
+    (file,) = (here / "found").iterdir()
+    assert err == f"saved {file.relative_to(here)}\n"
+    (again,) = re.findall(r"again: chaoslab test (.*)", said)
+    assert "lost_reply" in again
+    assert main(["test", "found", "--no-logs"]) == 1
+    capsys.readouterr()
+    file.write_text(file.read_text().replace("desk:agent", "desk:mended"))
+    assert main(["test", "found", "--no-logs"]) == 0
+    assert "  fixed: it was found with lost_reply at pay 1: pay twice" in capsys.readouterr().out.splitlines()
+
+
+def test_one_that_is_saved_already_is_left_as_it_is(here: Path, capsys: Said) -> None:
+    explore(capsys, "shop.chaos.yml", *SMALL, "--save", "found")
+    (file,) = (here / "found").iterdir()
+    file.write_text("mine")
+    explore(capsys, "shop.chaos.yml", *SMALL, "--save", "found")
+    assert [each.read_text() for each in (here / "found").iterdir()] == ["mine"]
+
+
+def test_the_map_is_data_and_a_page_on_which_replies_are_text(here: Path, capsys: Said) -> None:
+    hostile = DESK.replace('return "I could not pay order 17."', 'raise ValueError("<script>alert(1)</script>")')
+    (here / "desk.py").write_text(hostile)
+    explore(capsys, "shop.chaos.yml", "--tries", "exception", "--by", "singles", "--by", "born", "-q", "--no-logs",
+            "--map", "map.html")  # fmt: skip
+    page = (here / "map.html").read_text()
+    assert "<script>" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-" in page
+    assert 'href="#failure-1"' in page
+    assert 'id="failure-1"' in page
+    explore(capsys, "shop.chaos.yml", *SMALL, "--map", "map.json")
+    cells = json.loads((here / "map.json").read_text())["cells"]
+    assert [(cell["call"], cell["fault"], cell["outcome"]) for cell in cells] == [
+        ("look 1", "lost_reply", "correct"), ("pay 1", "lost_reply", "harm"),
+    ]  # fmt: skip
+
+
+def test_json_is_one_document_and_its_failures_can_be_run_again(capsys: Said) -> None:
+    code, said, _ = explore(capsys, "shop.chaos.yml", *SMALL, "--json")
+    assert code == 1
+    (told,) = json.loads(said)["explored"]
+    (failure,) = told["failures"]
+    assert (told["name"], told["tried"], failure["outcome"]) == ("shop", 3, "harm")
+    assert failure["faults"] == [{"fault": "lost_reply", "target": "pay", "calls": [1]}]
+
+
+def test_an_agent_is_explored_by_its_name_and_its_prompt(capsys: Said) -> None:
+    code, said, _ = explore(capsys, "desk:mended", "--prompt", "Pay order 17.", *SMALL)
+    assert code == 0
+    assert "no failure was found" in said
+
+
+def test_the_cost_is_told_before_it_starts(capsys: Said) -> None:
+    code, said, _ = explore(capsys, "shop.chaos.yml", "--estimate", "--trials", "100", "--tries", "lost_reply")
+    assert code == 0
+    assert said.startswith("shop: 2 calls, 2 single faults, at most 100 trials; about ")
+
+
+def test_a_file_can_say_how_it_is_explored(here: Path, capsys: Said) -> None:
+    more = "explore: {trials: 2, tries: [lost_reply], by: [singles]}\n"
+    (here / "shop.chaos.yml").write_text(FILE.format(agent="desk:agent") + more)
+    _, said, _ = explore(capsys, "shop.chaos.yml", "-q", "--no-logs")
+    assert "1 of 2 cells tried: 1 correct." in said
+    assert "the budget of 2 trials was spent; a larger budget tries it" in said
+
+
+def test_a_run_goes_on_where_it_was(here: Path, capsys: Said) -> None:
+    explore(capsys, "shop.chaos.yml", *SMALL[:-1], "--logs", "logs")
+    (run,) = {each.parent for each in (here / "logs").glob("*/info.log") if not each.parent.is_symlink()}
+    code, said, _ = explore(capsys, "shop.chaos.yml", *SMALL, "--resume", str(run), "--trials", "1")
+    assert code == 1
+    assert "2 of 2 cells tried" in said
+
+
+def test_a_trial_that_does_not_end_in_real_time_is_one_that_hung(here: Path, capsys: Said) -> None:
+    (here / "desk.py").write_text(DESK.replace('return "I could not pay order 17."', "while True: pass", 1))
+    code, said, _ = explore(
+        capsys, "shop.chaos.yml", "--tries", "exception", "--by", "singles", "--by", "pairs", "-q", "--no-logs",
+        "--set", "real_limit=1",
+    )  # fmt: skip
+    assert code == 1
+    assert "hung: exception at look 1 and at look 2: " in said or "hung: exception at look 1 and at pay 1: " in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["none.chaos.yml"], "none.chaos.yml"),
+        (["desk"], "desk is no scenario's file and no module:name of an agent"),
+        (["desk:agent"], "desk:agent has to be asked something: give --prompt, or a scenario's file"),
+        (["shop.chaos.yml", "-n", "0"], "0 should be a whole number from 1 to 1000000"),
+        (["shop.chaos.yml", "--tries", "lost_repl"], "tries has 'lost_repl': did you mean 'lost_reply'?"),
+        (["shop.chaos.yml", "--by", "single"], "by has 'single': did you mean 'singles'?"),
+        (["shop.chaos.yml", "-k", "other"], "no scenario of shop.chaos.yml has 'other' in its name"),
+        (["shop.chaos.yml", "--map", "map.png"], "map.png should end in .html or .json"),
+        (["shop.chaos.yml", "--resume", "none"], "none"),
+        (["shop.chaos.yml", "--set", "agent=desk:broken"], "shop"),
+        (["shop.chaos.yml", "--set", "agent=desk:nobody"], "nobody"),
+    ],
+)
+def test_bad_input_is_told_in_one_line(arguments: list[str], why: str, capsys: Said) -> None:
+    try:
+        code = main(["explore", *arguments, "-q"])
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    said = capsys.readouterr()
+    assert code == 2, said
+    assert why in said.err.splitlines()[-1]
+    assert not said.out
+    assert "Traceback" not in said.err

@@ -1,0 +1,76 @@
+"""The map of calls and faults, what was not tried, and failures that are alike."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chaoslab.search import causes
+from chaoslab.search.map import Map, alike
+from chaoslab.search.variation import Known, Site, Tried, Variation
+from tests.search.search_parts import ERROR, PROBES, RESET, A, B, C, at, tried
+
+LATER = Site("a", 1, 2)
+
+
+def known(*found: Tried) -> Known:
+    made = Known(tried(Variation(), sites=(A, B)), PROBES, seed=1)
+    for each in found:
+        made.add(each)
+    return made
+
+
+def test_a_row_is_an_attempt_and_a_retry_names_the_faults_before_it() -> None:
+    found = known(tried(at(A), sites=(A, LATER, B)), tried(at(A, LATER), "harm", by="born"))
+    made = Map(found, {})
+    assert [str(row) for row in made.rows] == ["a 1", "b 1", "a 1, attempt 2 (after exception at a 1)"]
+    assert made.columns == ["exception", "rate_limit"]
+    assert [made.outcome(row, "exception") for row in made.rows] == ["correct", "–", "harm"]
+    assert not made.single_points  # two faults are needed
+
+
+def test_every_cell_that_was_not_tried_has_its_reason() -> None:
+    found = known(tried(at(A), "failed"), replace(tried(at(B), "unknown"), why="no twin"))
+    untried = Map(found, {"c": {"cut_stream": "c has no stream"}}, ended="the budget of 2 trials was spent").untried
+    assert [str(each) for each in untried] == [
+        "rate_limit at a 1: the budget of 2 trials was spent; a larger budget tries it",
+        "exception at b 1: unknown: no twin; facts=, effects= or says= would decide it",
+        "rate_limit at b 1: the budget of 2 trials was spent; a larger budget tries it",
+        "every fault at c 1 (after exception at a 1): it is made behind failed; mend that, and explore again",
+        "cut_stream at c: not applicable: c has no stream",
+    ]
+
+
+def test_the_map_is_told_in_words_and_as_data() -> None:
+    made = Map(known(tried(at(A), "failed", number=4), tried(at(B))), {})
+    assert made.told() == ("2 of 4 cells tried: 1 failed, 1 correct. 1 of 2 calls is a single point of failure: a 1.")
+    cells = made.data()["cells"]
+    assert [(cell["call"], cell["fault"], cell["outcome"], cell["trial"]) for cell in cells] == [
+        ("a 1", "exception", "failed", 4), ("a 1", "rate_limit", "not tried", None),
+        ("b 1", "exception", "correct", 0), ("b 1", "rate_limit", "not tried", None),
+    ]  # fmt: skip
+
+
+def test_failures_that_are_alike_at_the_same_calls_are_one_and_worse_ones_come_first() -> None:
+    found = alike(
+        [
+            tried(at(A), "failed", number=1), tried(at(A, probe=RESET), "failed", number=2), tried(at(B), number=3),
+            tried(at(B, C), "harm", number=4), tried(at(C), "failed", number=5),
+        ]
+    )  # fmt: skip
+    assert [[each.number for each in group] for group in found] == [[4], [1, 2], [5]]
+
+
+def test_a_plan_that_holds_a_smaller_one_that_failed_alike_shows_nothing_new() -> None:
+    both, again = Site("a", 1), Site("a", 2)
+    found = alike([tried(at(both, again, B), "failed", number=1), tried(at(again), "failed", number=2)])
+    assert [[each.number for each in group] for group in found] == [[2]]
+
+
+def test_causes_are_told_by_fault_and_place() -> None:
+    assert causes.where(at(A, B)) == "exception at a 1 and at b 1"
+    assert (
+        causes.where(Variation((ERROR.at(A), RESET.at(LATER)))) == "exception at a 1 and rate_limit at a 1, attempt 2"
+    )
+    assert causes.where(Variation((), ((1, ("b", "a")),))) == "the order b, a"
+    assert causes.where(Variation()) == "no fault at all"
+    assert causes.told(replace(tried(at(A), "harm"), harm=("pay twice",))) == "exception at a 1: pay twice"
