@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from chaoslab.execution.estimate import PILOT, Estimate, Sample, pilot, remembered
+from chaoslab.execution.spec import is_of_one_process
 from chaoslab.record.rulings import Rulings
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.running import run
@@ -25,7 +26,7 @@ def estimated(
         ScenarioError: the pilot cannot be run.
     """
     spec = scenario.spec
-    real = spec.world != "virtual"
+    real = not is_of_one_process(spec.world)
     count = 1 if only is not None else spec.trials if trials is None else trials
     found = _remembered(scenario, logs) if real else _pilot(scenario, count, seed)
     judges = ["judge"] if spec.judge else []
