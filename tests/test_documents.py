@@ -105,6 +105,13 @@ def test_the_picture_shows_what_the_readmes_program_finds() -> None:
     assert picture.PICTURE.read_text(encoding="utf-8") == picture.drawn(story), "run: python docs/picture.py"
 
 
+def test_a_release_fits_a_page_of_the_change_log() -> None:
+    releases = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    assert {
+        release.splitlines()[0]: len(release.splitlines()) for release in releases if release.count("\n") > 90
+    } == {}
+
+
 def test_the_readme_fits_a_minute() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
