@@ -12,6 +12,7 @@ from chaoslab.base.identity import digest
 from chaoslab.config.settings import name_secrets
 from chaoslab.core import events
 from chaoslab.core.plan import Injection, Plan
+from chaoslab.execution.agents.run import AgentSpec
 from chaoslab.execution.checked import Ground, checked
 from chaoslab.execution.drawn import Drawn, Redrawn
 from chaoslab.execution.forked import children
@@ -48,6 +49,11 @@ class VariedRun:
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[VariedTrial], Any]]:
+        if isinstance(self.run, AgentSpec) and not self.run.options.isolate:
+            with self.run.varied() as trial:
+                yield lambda spec: trial(self.drawn(spec.variation), TrialSpec(0, stopped=spec.stopped))
+            return
+
         def do(spec: VariedTrial) -> Any:
             with self.run.with_drawn(self.drawn(spec.variation)).opened() as own:
                 return own(TrialSpec(0, stopped=spec.stopped))

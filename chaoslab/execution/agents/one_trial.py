@@ -64,6 +64,8 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
         seam.turns = services.turns = place.turns(
             order, lambda calls: book.note(events.CallsOrdered(calls=list(calls)))
         )
+    else:
+        seam.turns = services.turns = None
     seam.begin(book)
     services.begin(book, seam.memory, spent_usd=spec.spent_usd)
     warned: list[str] = []

@@ -8,17 +8,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from chaoslab.base.phrases import a
 from chaoslab.config.settings import name_secrets
+from chaoslab.core.plan import Plan
 from chaoslab.execution.agents.calling import Ask, Start, after
 from chaoslab.execution.agents.case import AgentCase, AgentResult
 from chaoslab.execution.agents.functions import Fresh, bare, innermost, name_of, stand_in
 from chaoslab.execution.agents.one_trial import Ready, run_trial
+from chaoslab.execution.drawn import Drawn
 from chaoslab.execution.forked import in_child
 from chaoslab.execution.place import Here, Place
 from chaoslab.execution.spec import TrialSpec
@@ -71,27 +73,9 @@ class AgentSpec(AgentCase):
     @contextmanager
     def opened(self) -> Iterator[Callable[[TrialSpec], AgentResult]]:
         """A context that gives a function which runs one of the trials in this process."""
-        name_secrets(self.options.secret_names or ())
         with ExitStack() as stack:
-            new, hung, exchanged = stack.enter_context(
-                {"virtual": self._virtual, "local": self._local}[self.options.world]()
-            )
-            ordered = self.options.order != "asked"
-            seam = FunctionSeam(self.plan, timeout_s=self.options.timeout_s, ordered=ordered)
-            seam.mitigation = KINDS[self.mitigation]() if self.mitigation else None
-            models = {name: _model(self.services.get(name)) for name in self.models}
-            reads = read_by_clients(map(bare, self.reads))
-            services = ServiceSeam(
-                self.plan, timeout_s=self.options.timeout_s, models=models, price=cost_usd, mcp_reads=reads
-            )
-            services.models_max = self.options.model_calls_max
-            stack.enter_context(self._gateway(services))
-            pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
-            ask, of_coroutine = self._ask(self.agent)
-            if isinstance(self.agent, Fresh):  # the functions it will reach are not known yet
-                ask, of_coroutine, unheld = self._anew(pairs), False, ()
-
-            ready = Ready(seam, services, new, hung, ask, of_coroutine, unheld)
+            ready = stack.enter_context(self._ready(ordered=self.options.order != "asked"))
+            stack.enter_context(self._gateway(ready.services))
 
             def do(spec: TrialSpec) -> AgentResult:
                 self._check_upstreams()
@@ -100,6 +84,42 @@ class AgentSpec(AgentCase):
             yield (
                 in_child(do, self.named, self.limit_s, memory_mb=self.options.memory_mb) if self.options.isolate else do
             )
+
+    @contextmanager
+    def varied(self) -> Iterator[Callable[[Drawn, TrialSpec], AgentResult]]:
+        """The same for trials that each have a plan of their own, in virtual time: the functions are swapped once for
+        all of them. Not for `isolate`."""
+        with self._ready(ordered=True) as ready:
+
+            def do(drawn: Drawn, spec: TrialSpec) -> AgentResult:
+                case = self.with_drawn(drawn)
+                ready.functions.plan = case.plan
+                return run_trial(case, spec, replace(ready, services=self._seam_of_services(case.plan)))
+
+            yield do
+
+    @contextmanager
+    def _ready(self, *, ordered: bool) -> Iterator[Ready]:
+        """A context with the world, and with the stand-ins in place. `ordered`: calls may have to wait for a turn."""
+        name_secrets(self.options.secret_names or ())
+        with ExitStack() as stack:
+            new, hung, exchanged = stack.enter_context(
+                {"virtual": self._virtual, "local": self._local}[self.options.world]()
+            )
+            seam = FunctionSeam(self.plan, timeout_s=self.options.timeout_s, ordered=ordered)
+            seam.mitigation = KINDS[self.mitigation]() if self.mitigation else None
+            pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
+            ask, of_coroutine = self._ask(self.agent)
+            if isinstance(self.agent, Fresh):  # the functions it will reach are not known yet
+                ask, of_coroutine, unheld = self._anew(pairs), False, ()
+            yield Ready(seam, self._seam_of_services(self.plan), new, hung, ask, of_coroutine, unheld)
+
+    def _seam_of_services(self, plan: Plan) -> ServiceSeam:
+        models = {name: _model(self.services.get(name)) for name in self.models}
+        reads = read_by_clients(map(bare, self.reads))
+        made = ServiceSeam(plan, timeout_s=self.options.timeout_s, models=models, price=cost_usd, mcp_reads=reads)
+        made.models_max = self.options.model_calls_max
+        return made
 
     def _check_upstreams(self) -> None:
         """Checks that there are services to break: an agent that meets none is at most degraded, which proves nothing.

@@ -74,9 +74,10 @@ class FunctionSeam:
     """Makes the stand-ins of functions. `timeout_s` limits the wait that a fault may cause in one attempt. The
     function's own work has no limit, as without the lab.
 
-    `book` takes the calls; while it is None a stand-in only calls its function. `pace` is called with a function's name
-    before a call when no call is `left`. It returns the number of calls until it is called again, or ends the trial.
-    `ordered`: each call waits for its turn first. `mitigation`: what is tried around each function.
+    `plan` may be another from one trial to the next. `book` takes the calls; while it is None a stand-in only calls its
+    function. `pace` is called with a function's name before a call when no call is `left`. It returns the number of
+    calls until it is called again, or ends the trial. `ordered`: each call waits for its turn first. `mitigation`: a
+    change that is tried around each function.
     """
 
     def __init__(self, plan: Plan, *, timeout_s: float, clock: Clock = system, ordered: bool = False) -> None:
@@ -98,13 +99,13 @@ class FunctionSeam:
 
     def stand_in(self, tool: WrappedFunction) -> Callable[..., Any]:
         """Returns a wrapper with the function's signature; async if the function is."""
-        reach, whole = self.plan.candidates(tool.name), tool
+        whole = tool
         if self.mitigation is not None:
             tool = self.mitigation.inside(tool)
         make = {"sync": self._of_generator, "async": self._of_async_generator}.get(tool.generates)
         if make is None:
             make = self._of_coroutine if tool.of_coroutine else self._of_function
-        made = make(tool, reach)
+        made = make(tool)
         if self.mitigation is not None:
             made = self.mitigation.around(whole, made)
         return functools.wraps(whole.function)(self._in_turn(tool, made) if self._ordered else made)
@@ -124,8 +125,8 @@ class FunctionSeam:
 
         return made if tool.generates else awaited if tool.of_coroutine else stand_in
 
-    def _of_function(self, tool: WrappedFunction, reach: Candidates) -> Callable[..., Any]:
-        function, effect = tool.function, tool.effect
+    def _of_function(self, tool: WrappedFunction) -> Callable[..., Any]:
+        function, effect, name = tool.function, tool.effect, tool.name
 
         def stand_in(*args: Any, **kwargs: Any) -> Any:
             self.left -= 1
@@ -136,7 +137,7 @@ class FunctionSeam:
                 return function(*args, **kwargs)
             made = CallRecord(tool, args, kwargs)
             with _Noted(book, made, self._numbering):
-                if reach and (attempt := self._met(reach, book, made)):
+                if (reach := self.plan.candidates(name)) and (attempt := self._met(reach, book, made)):
                     return at_once(attempt.run())
                 result = function(*args, **kwargs)
                 made.replied(result)
@@ -146,8 +147,8 @@ class FunctionSeam:
 
         return stand_in
 
-    def _of_coroutine(self, tool: WrappedFunction, reach: Candidates) -> Callable[..., Any]:
-        function, effect = tool.function, tool.effect
+    def _of_coroutine(self, tool: WrappedFunction) -> Callable[..., Any]:
+        function, effect, name = tool.function, tool.effect, tool.name
 
         async def stand_in(*args: Any, **kwargs: Any) -> Any:
             self.left -= 1
@@ -158,7 +159,7 @@ class FunctionSeam:
                 return await function(*args, **kwargs)
             made = CallRecord(tool, args, kwargs)
             with _Noted(book, made, self._numbering):
-                if reach and (attempt := self._met(reach, book, made)):
+                if (reach := self.plan.candidates(name)) and (attempt := self._met(reach, book, made)):
                     return await attempt.run()
                 result = await function(*args, **kwargs)
                 made.replied(result)
@@ -168,19 +169,19 @@ class FunctionSeam:
 
         return stand_in
 
-    def _of_generator(self, tool: WrappedFunction, reach: Candidates) -> Callable[..., Any]:
-        begun = self._of_function(tool, reach)
+    def _of_generator(self, tool: WrappedFunction) -> Callable[..., Any]:
+        begun = self._of_function(tool)
 
         def stand_in(*args: Any, **kwargs: Any) -> Any:
             return (yield from _items(begun(*args, **kwargs)))
 
         return stand_in
 
-    def _of_async_generator(self, tool: WrappedFunction, reach: Candidates) -> Callable[..., Any]:
+    def _of_async_generator(self, tool: WrappedFunction) -> Callable[..., Any]:
         async def made(*args: Any, **kwargs: Any) -> Any:
             return tool.function(*args, **kwargs)
 
-        begun = self._of_coroutine(replace(tool, function=functools.wraps(tool.function)(made)), reach)
+        begun = self._of_coroutine(replace(tool, function=functools.wraps(tool.function)(made)))
 
         async def stand_in(*args: Any, **kwargs: Any) -> Any:
             given = await begun(*args, **kwargs)

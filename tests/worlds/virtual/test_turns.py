@@ -145,7 +145,7 @@ def test_a_trial_begins_at_the_moment_that_is_given(now: str | None, told: list[
         ({"now": "soon"}, "now is 'soon': it should be a moment like 2026-06-01T09:00:00Z"),
         ({"now": "now"}, "now is 'now': it should be a moment that is the same in each run"),
         ({"now": 2026}, "now is 2026: it should be a text such as"),
-        ({"order": "random"}, "order is 'random': it should be 'asked' or 'seeded'"),
+        ({"order": "random"}, "order is 'random': it should be 'asked', 'seeded', or calls"),
         ({"order": "seeded", "world": "local"}, "order= needs world='virtual'"),
         ({"now": "2026-06-01T09:00:00Z", "world": "local"}, "now= needs world='virtual'"),
     ],
