@@ -31,6 +31,7 @@ READERS = {
     Path("chaoslab/execution/forked.py"): "/proc",
     Path("chaoslab/surfaces/mcp_proxy.py"): "its standard input",
     Path("chaoslab/base/extras.py"): "what pip noted of the package",
+    Path("chaoslab/scenarios/new_project.py"): "the package's own file",
     Path("chaoslab/record/provenance.py"): "the package's own files",
     Path("chaoslab/reports/fault_pages.py"): "the package's own files",
     Path("chaoslab/reports/formats/html/__init__.py"): "the package's own files",

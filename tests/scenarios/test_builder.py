@@ -60,7 +60,8 @@ OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "secret_names": st.just(["x-shop-pass", "-csrf"]),
     "count_words": st.booleans(), "now": st.just("2026-06-01T09:00:00Z"), "order": st.just("seeded"),
     "real_limit": seconds, "settle": seconds, "memory_mb": st.integers(64, 4096),
-    "model_calls_max": st.integers(1, 100),
+    "model_calls_max": st.integers(1, 100), "found": texts, "folder": st.just("."),
+    "explore": st.just({"trials": 50, "seconds": 3.5, "tries": ["lost_reply"], "by": ["singles", "pairs"]}),
     "budget": st.just({"calls": 7, "seconds": "2min", "mode": "soft"}),
     "slo": st.lists(st.sampled_from([{"share": 0.99}, {"share": 0.5, "within": "2s", "tool": "ref*"}]), max_size=2),
     "variants": st.just([{"name": "calm", "faults": []}, {"name": "other", "seed": 2, "timeout": 3}])
@@ -146,7 +147,7 @@ def said(data: dict[str, Any]) -> Any:
     }
     by_key |= {"chaos_level", "families", "isolate", "elsewhere", "calls_max", "model_calls_max", "now", "order"}
     by_key |= {"says", "anyway", "undoes", "idempotent", "ordered", "count_words", "real_limit", "settle", "memory_mb"}
-    by_key |= {"secret_names"}
+    by_key |= {"secret_names", "explore", "found", "folder"}
     return made.set(**{key: value for key, value in data.items() if key in by_key})
 
 
