@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from chaoslab.cli import main
+from chaoslab.base.terminal import clean
+from chaoslab.cli import COMMANDS, main
 from chaoslab.config.settings import Settings
 from chaoslab.core import events
 from chaoslab.lab import launch
@@ -217,3 +220,11 @@ def test_words_of_one_kind_may_stand_on_both_sides_of_an_option(
     main(given)
     told = capsys.readouterr()
     assert all(part in told.out for part in both), told
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_nothing_in_a_commands_help_looks_like_a_secret(name: str) -> None:
+    # What is printed is masked at the stream, and "KEY=VALUE" was shown as "KEY=***".
+    parser = argparse.ArgumentParser(prog=name)
+    importlib.import_module(f"chaoslab.cli.{name}").arguments(parser)
+    assert "***" not in clean(parser.format_help())

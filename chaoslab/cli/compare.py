@@ -18,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("new", metavar="NEW", type=path, nargs="?", help="that of the new side (the same)")
     parser.add_argument("--agent", type=filled, metavar="NAME", help="the agent of the new side, as module:name")
     parser.add_argument("--fresh", type=filled, metavar="NAME", help="what makes the agent of the new side")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a value of the new side")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a value of the new side")
     parser.add_argument("-n", "--trials", type=whole(1, 100_000), default=200, help="the most pairs (%(default)s)")
     parser.add_argument("--alpha", type=_alpha, default=0.05, help="the chance of a false verdict (%(default)s)")
     parser.add_argument("--a-a", type=whole(1, 1000), metavar="N", help="compare the base with itself, so many times")

@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=seed, help="seed of all dice, in place of the scenario's own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a value in place of the file's"
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of the file's"
     )
     parser.add_argument("--anyway", action="store_true", help="run though the trial without faults is no baseline")
     parser.add_argument("--count-words", action="store_true", help="count verdicts that rest on words")

@@ -23,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", type=path, metavar="RUN", help="an exploration of the agent as it was")
     parser.add_argument("--seed", type=seed, help="seed of all dice, in place of the scenario's own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a value in place of its own")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of its own")
     parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="the scenario with this text in its name")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     as_json(parser)

@@ -22,7 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="RUN|SCENARIO", type=filled, nargs="?", default="latest", help=named)
     parser.add_argument("--trial", default="", metavar="K", help="the trial, as 7 or p1.r7")
     parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of the scenario's own")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a value in place of its own")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of its own")
     parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="the scenario with this text in its name")
     parser.add_argument("--count-words", action="store_true", help="count verdicts that rest on words")
     parser.add_argument("--test", type=path, metavar="FILE", help="write the test into this file, too")

@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     before.add_argument("--dry-run", action="store_true", help="run nothing: list the calls that would be hit")
     before.add_argument("--estimate", action="store_true", help="only tell what the trials would cost")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a value in place of the file's"
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of the file's"
     )
     parser.add_argument("--chaos-level", metavar="LEVEL", help="from 0 to 10, in place of the file's")
     parser.add_argument("--anyway", action="store_true", help="run though the trial without faults is no baseline")
