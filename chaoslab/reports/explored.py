@@ -103,11 +103,7 @@ def _page(found: Any, commands: Mapping[str, str]) -> str:
     from chaoslab.reports.formats.html import page
 
     map_: Map = found.map
-    failure_of = {
-        each.variation.key: n
-        for n, failure in enumerate(found.failures, 1)
-        for each in (failure.tried, *failure.others)
-    }
+    failure_of = {(each.tried.kind, each.variation.places): n for n, each in enumerate(found.failures, 1)}
     rows = []
     for label in map_.columns:
         tries = [(map_.outcome(row, label), map_.cell(row, label)) for row in map_.rows]
@@ -116,7 +112,7 @@ def _page(found: Any, commands: Mapping[str, str]) -> str:
                 "outcome": outcome,
                 "tried": tried is not None,
                 "why": "" if tried is None else one_line(tried.why, 300),
-                "failure": None if tried is None else failure_of.get(tried.variation.key),
+                "failure": failure_of.get((tried.kind, tried.variation.places)) if tried and tried.failed else None,
             }
             for outcome, tried in tries
         ]
