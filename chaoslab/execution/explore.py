@@ -328,15 +328,16 @@ class Shrunk:
 
 
 class Alike:
-    """Tells of a variation if it fails like a given one, by a trial of it. `reruns`: the trials that this took."""
+    """Tells of a variation if it fails like a given one, by a trial of it. `reruns`: the trials that this took.
+    `bounded`: after RERUNS of them every other variation counts as one that does not, so that shrinking ends."""
 
     def __init__(self, trials: Session, failing: Tried, known: Known | None = None) -> None:
-        self._trials, self._failing, self.reruns = trials, failing, 0
+        self._trials, self._failing, self.reruns, self.bounded = trials, failing, 0, True
         self.cache = {**({} if known is None else known.tried), failing.variation.key: failing}
 
     def __call__(self, variation: Variation) -> bool:
         if variation.key not in self.cache:
-            if self.reruns >= RERUNS:
+            if self.bounded and self.reruns >= RERUNS:
                 return False
             self.reruns += 1
             ((tried, _),) = self._trials.tried([variation], "shrink")
@@ -450,15 +451,25 @@ def shrunk_in(trials: Session, trial: Trial) -> Failure:
     ((asked, _),) = trials.tried([Variation(order=())], "orders") if stated.order else ((None, None),)
     fails = Alike(trials, again)
     found = shrink_to(trials, again, moments=asked.moments if asked is not None else (), fails=fails)
-    ways = (attribution.over_injections, attribution.over_calls) if stated.injections else ()
+    fails.bounded = False  # a share may rest on no answer that was not looked for
+    few = 0 < len(stated.injections) <= attribution.MOST
+    ways = (attribution.over_injections, attribution.over_calls) if few else ()
     shares = [_driven(way(stated, seed=trial.seed), fails) for way in ways]
     return Failure(found.tried, found.trial, (), found.reruns, found.minimal, *shares)
 
 
 def hits(trial: Trial) -> Iterator[Injection]:
-    """An injection for each hit of a fault in the trial, at its attempt and with the values that were drawn for it."""
+    """An injection for each hit of a fault in the trial, at its attempt and with the values that were drawn for it. One
+    that goes on for good is one injection, from its first hit."""
+    for_good = {each.name for each in trial.plan.injections if each.triggers.get("persistence") == "for_good"}
+    begun: set[str] = set()
     for _, event in trial.history.of(FaultScheduled):
+        if event.injection in begun:
+            continue
         more: dict[str, Any] = {} if event.attempt == 1 else {"attempts": [event.attempt]}
+        if event.injection in for_good:
+            begun.add(event.injection)
+            more["persistence"] = "for_good"
         own: dict[str, Any] = {
             key: value for key, value in event.params.items() if isinstance(value, bool | int | float | str)
         }

@@ -20,6 +20,8 @@ from chaoslab.search.variation import Variation, site_of
 EXACT = 8
 """The most players whose values are exact: 256 coalitions."""
 PERMUTATIONS = 100
+MOST = 40
+"""The most injections whose shares are told: more take thousands of trials."""
 Z = 1.96
 
 

@@ -57,7 +57,8 @@ def orders(order: Order) -> Iterable[str]:
 
 def _fault(injection: Injection) -> str:
     (choice, *others) = injection.choices
-    params = ", ".join(f"{key}={value}" for key, value in choice.params.items())
+    lasts = {key: value for key, value in injection.triggers.items() if key == "persistence"}
+    params = ", ".join(f"{key}={value}" for key, value in {**choice.params, **lasts}.items())
     return f"{choice.fault}{f' ({params})' if params else ''}{' or another' if others else ''}"
 
 

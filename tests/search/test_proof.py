@@ -151,6 +151,15 @@ def test_shrink_writes_a_test_that_is_red(capsys: pytest.CaptureFixture[str], tm
 
 
 @pytest.mark.usefixtures("there")
+def test_a_fault_that_goes_on_for_good_is_one_part(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["shrink", "endless_loop.chaos.yaml", "--set", "fresh=endless_loop:naive", "--trial", "2", "--json"]
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["faults"] == [{"fault": "empty", "target": "search", "calls": [1], "persistence": "for_good"}]
+    assert found["reruns"] < 10
+
+
+@pytest.mark.usefixtures("there")
 def test_a_trial_that_passed_is_not_shrunk(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["shrink", "paid_twice.chaos.yaml", "--trial", "1"]) == 2
     assert "trial 1 is no failure to shrink" in capsys.readouterr().err
