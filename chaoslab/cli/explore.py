@@ -65,9 +65,10 @@ def scenarios(options: argparse.Namespace) -> list[Scenario]:
     """The scenarios that the command line names."""
     from chaoslab.scenarios.exploring import of_agent
     from chaoslab.scenarios.load import load
+    from chaoslab.scenarios.located import SUFFIXES
 
     options.set += [f"{key}=true" for key in ("anyway", "count_words") if getattr(options, key)]
-    if Path(options.what).suffix in (".yml", ".yaml", ".json", ".toml"):
+    if Path(options.what).suffix in SUFFIXES:
         found = load(Path(options.what), changed=options.set)
     else:
         found = of_agent(options.what, options.prompt, options.set)
@@ -77,7 +78,7 @@ def scenarios(options: argparse.Namespace) -> list[Scenario]:
 def _run(options: argparse.Namespace) -> int:
     from chaoslab.base.terminal import clean
     from chaoslab.config.settings import inherited
-    from chaoslab.reports.explored import ENDINGS, painted, save, told
+    from chaoslab.reports.explored import ENDINGS, painted, save, text
     from chaoslab.scenarios.exploring import command, estimate, explore, plain, saved
 
     check_place("--map", options.map)
@@ -109,7 +110,7 @@ def _run(options: argparse.Namespace) -> int:
         if options.json:
             data.append({"name": scenario.name, **plain(found, commands)})
         else:
-            shown = f"{scenario.name}\n{told(found, commands)}"
+            shown = f"{scenario.name}\n{text(found, commands)}"
             print(painted(clean(shown)) if colour else shown, file=out, flush=True)
             for each in found.left_out:
                 print(f"not asked for: {each}, which the trial without faults does not meet either")

@@ -82,9 +82,9 @@ def _chosen(options: argparse.Namespace) -> tuple[Scenario, int]:
     from chaoslab.reports.folder import find
     from chaoslab.scenarios.exploring import again_of
     from chaoslab.scenarios.load import load
-    from chaoslab.scenarios.located import ScenarioError
+    from chaoslab.scenarios.located import SUFFIXES, ScenarioError
 
-    if Path(options.what).suffix not in (".yml", ".yaml", ".json", ".toml"):
+    if Path(options.what).suffix not in SUFFIXES:
         parser = argparse.ArgumentParser()
         test_command.arguments(parser)
         try:

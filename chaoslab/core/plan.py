@@ -77,6 +77,18 @@ class Injection:
     calls: tuple[int, ...] = ()
     triggers: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Injection:
+        """The injection of its fields, as `dataclasses.asdict` gives them."""
+        return cls(
+            name=data["name"],
+            choices=tuple(Choice(**choice) for choice in data["choices"]),
+            targets=tuple(data["targets"]),
+            chance=float(data["chance"]),
+            calls=tuple(data["calls"]),
+            triggers=dict(data.get("triggers", {})),
+        )
+
     def __getstate__(self) -> dict[str, Any]:
         """The fields alone: what is made of them is made again in another process."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
@@ -334,17 +346,7 @@ class Plan:
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
         return cls(
             seed=int(data["seed"]),
-            injections=tuple(
-                Injection(
-                    name=i["name"],
-                    choices=tuple(Choice(**c) for c in i["choices"]),
-                    targets=tuple(i["targets"]),
-                    chance=float(i["chance"]),
-                    calls=tuple(i["calls"]),
-                    triggers=dict(i.get("triggers", {})),
-                )
-                for i in data["injections"]
-            ),
+            injections=tuple(map(Injection.from_json, data["injections"])),
         )
 
 

@@ -152,7 +152,7 @@ class Found:
     def __str__(self) -> str:
         from chaoslab.reports.explored import text
 
-        return text(self.map, self.failures)
+        return text(self)
 
     __repr__ = __str__
 
@@ -220,6 +220,8 @@ class _Explorer:
         probes, self.others = trials.probes([asked.tries] if isinstance(asked.tries, str) else asked.tries)
         self.known = Known(calm, probes, seed=asked.seed)
         self.possible = 1
+        self._kinds: set[str] = set()
+        """The ways to fail so far."""
 
     def all_batches(self) -> None:
         """Goes through all strategies.
@@ -235,6 +237,7 @@ class _Explorer:
                 self.possible += len(new)
                 for tried in self._run(list(new.values()), name):
                     self.known.add(tried)
+                    self._kinds.update([tried.kind] if tried.failed else [])
                     self._tell(name)
 
     def _run(self, variations: list[Variation], by: str) -> Iterator[Tried]:
@@ -269,8 +272,7 @@ class _Explorer:
         took_s = system.monotonic() - self._began_s
         left = min(self.possible, self._asked.trials) - done
         left_s = took_s / done * left if done else None
-        kinds = {each.kind for each in self.known.tried.values() if each.failed}
-        self._asked.tell(Progress(name, done, self.possible, len(kinds), left_s))
+        self._asked.tell(Progress(name, done, self.possible, len(self._kinds), left_s))
 
 
 def searched(trials: Session, asked: AskedExplore) -> Found:
@@ -313,18 +315,7 @@ def _failure(trials: Session, known: Known, group: Sequence[Tried]) -> Failure:
     """The failure of trials that failed alike at the same calls, by the smallest of them."""
     smallest, *others = group
     asked = next((each.moments for each in known.tried.values() if each.variation.order == ()), ())
-    shrunk = shrink_to(trials, smallest, moments=asked, known=known)
-    return Failure(shrunk.tried, shrunk.trial, tuple(others), shrunk.reruns, shrunk.minimal)
-
-
-@dataclass(frozen=True)
-class Shrunk:
-    """The smallest variation that fails like a given one."""
-
-    tried: Tried
-    trial: Trial
-    reruns: int
-    minimal: bool
+    return replace(shrink_to(trials, smallest, moments=asked, known=known), others=tuple(others))
 
 
 class Alike:
@@ -349,13 +340,13 @@ class Alike:
 def shrink_to(
     trials: Session, failing: Tried, *, moments: Sequence[Sequence[str]] = (), known: Known | None = None,
     fails: Alike | None = None,
-) -> Shrunk:  # fmt: skip
+) -> Failure:  # fmt: skip
     """Shrinks a failure. `moments`: the calls of each moment, in the order of asking. `known`: what was tried."""
     fails = fails or Alike(trials, failing, known)
     smallest = _driven(shrinking.passes(failing.variation, moments), fails)
     minimal = not any(fails(each) for each in shrinking.without_one(smallest)) and fails.reruns < RERUNS
     ((_, trial),) = trials.run([smallest])
-    return Shrunk(fails.cache[smallest.key], trial, fails.reruns, minimal)
+    return Failure(fails.cache[smallest.key], trial, reruns=fails.reruns, minimal=minimal)
 
 
 def _driven(search: Generator[Variation, bool, T], holds: Callable[[Variation], bool]) -> T:
@@ -454,8 +445,8 @@ def shrunk_in(trials: Session, trial: Trial) -> Failure:
     fails.bounded = False  # a share may rest on no answer that was not looked for
     few = 0 < len(stated.injections) <= attribution.MOST
     ways = (attribution.over_injections, attribution.over_calls) if few else ()
-    shares = [_driven(way(stated, seed=trial.seed), fails) for way in ways]
-    return Failure(found.tried, found.trial, (), found.reruns, found.minimal, *shares)
+    shares, by_call = [_driven(way(stated, seed=trial.seed), fails) for way in ways] or ([], [])
+    return replace(found, shares=shares, by_call=by_call)
 
 
 def hits(trial: Trial) -> Iterator[Injection]:

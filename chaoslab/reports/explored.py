@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,9 @@ ROWS, FAILURES, UNTRIED = 10, 10, 5
 """The most calls, failures and untried cells that the terminal shows."""
 
 
-def told(found: Any, commands: Mapping[str, str]) -> str:
+def text(found: Any, commands: Mapping[str, str] | None = None) -> str:
     """The findings of an exploration, for the terminal. `commands`: what runs a failure again, by its cause."""
-    return text(found.map, found.failures, commands)
-
-
-def text(map_: Map, failures: Sequence[Any], commands: Mapping[str, str] | None = None) -> str:
+    map_, failures = found.map, found.failures
     by = ", ".join(f"{number} by {name}" for name, number in map_.by_strategy.items())
     lines = [map_.told(), f"trials: {by}", ""]
     for row in map_.rows[:ROWS]:

@@ -10,8 +10,8 @@ from chaoslab.analysis.measures.paired import difference, discordant_needed, e_v
 
 ALPHA, POWER = 0.05, 0.9
 WORSE, BETTER, SAME, FEW = "worse", "better", "no difference shown", "too few"
-LEAST = 6
-"""The discordant pairs below which no verdict is possible at an alpha of 0.05."""
+LEAST = 40
+"""The judged pairs with which a change of 0.2 in the share would mostly have been shown."""
 
 
 @dataclass(frozen=True)
@@ -85,17 +85,12 @@ class Comparison:
         worse, better = self.evidence
         if max(worse, better) >= 1 / self.alpha:
             return WORSE if worse > better else BETTER
-        return SAME if len(self.judged) >= self.least else FEW
+        return SAME if len(self.judged) >= LEAST else FEW
 
     @property
     def decided(self) -> bool:
         """More pairs would not be looked at."""
         return self.verdict in (WORSE, BETTER)
-
-    @property
-    def least(self) -> int:
-        """The judged pairs with which a change of 0.2 in the share would mostly have been shown."""
-        return 40
 
     @property
     def p(self) -> float | None:

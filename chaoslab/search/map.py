@@ -75,21 +75,27 @@ class Map:
 
     def cell(self, row: Row, label: str) -> Tried | None:
         """The trial of a cell; None if it was not run, or the fault does not apply."""
-        probe = next((each for each in self.probes(row) if each.label == label), None)
-        return None if probe is None else self.known.of(Variation((*row.after.injections, probe.at(row.site))))
+        return self._by_place.get((str(row), label))
 
     def outcome(self, row: Row, label: str) -> str:
         """The outcome of a cell; "–" if it was not run, "" if the fault does not apply."""
-        if label not in {each.label for each in self.probes(row)}:
+        if (str(row), label) not in self._by_place:
             return ""
         found = self.cell(row, label)
         return "–" if found is None else found.outcome
 
-    @property
-    def cells(self) -> Iterator[tuple[Row, Probe, Tried | None]]:
-        for row in self.rows:
-            for probe in self.probes(row):
-                yield row, probe, self.known.of(Variation((*row.after.injections, probe.at(row.site))))
+    @cached_property
+    def cells(self) -> list[tuple[Row, Probe, Tried | None]]:
+        """Each attempt with each fault that applies, and its trial; None if it was not run."""
+        return [
+            (row, probe, self.known.of(Variation((*row.after.injections, probe.at(row.site)))))
+            for row in self.rows
+            for probe in self.probes(row)
+        ]
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[str, str], Tried | None]:
+        return {(str(row), probe.label): tried for row, probe, tried in self.cells}
 
     @cached_property
     def untried(self) -> list[Untried]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 
 from chaoslab.base.registry import names
@@ -56,12 +56,3 @@ def dosed(probe: Probe, timeout_s: float) -> list[Probe]:
     return (
         [Probe(probe.fault, (*probe.params, (name, round(timeout_s * share, 3)))) for share in AROUND] if name else []
     )
-
-
-def told(others: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """The reasons that faults do not apply, one line a reason, with their number of targets."""
-    found: dict[str, set[str]] = {}
-    for target, reasons in others.items():
-        for fault in reasons:
-            found.setdefault(fault, set()).add(target)
-    return [f"{fault}: not applicable to {', '.join(sorted(targets))}" for fault, targets in sorted(found.items())]

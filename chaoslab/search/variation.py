@@ -13,9 +13,10 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
+from chaoslab.analysis.verdict.table import UNJUDGED
 from chaoslab.base.identity import canonical, digest
 from chaoslab.core.inject import inject
-from chaoslab.core.plan import Choice, Injection
+from chaoslab.core.plan import Injection
 
 _NUMBER = re.compile(r" \(\d+\)$")
 Order = tuple[tuple[int, tuple[str, ...]], ...]
@@ -24,8 +25,6 @@ GOOD = ("correct", "degraded")
 """The outcomes that are no failure, unless others are named."""
 LOST = ("harm", "failed", "hung")
 """The outcomes behind which a further fault shows nothing new."""
-NOTHING = ("invalid", "unfinished", "unknown")
-"""The outcomes that allow no conclusion."""
 
 
 @dataclass(frozen=True, order=True)
@@ -115,17 +114,7 @@ class Variation:
     def from_json(cls, data: Mapping[str, Any]) -> Variation:
         order = data.get("order")
         return cls(
-            tuple(
-                Injection(
-                    each["name"],
-                    tuple(Choice(**choice) for choice in each["choices"]),
-                    tuple(each["targets"]),
-                    each.get("chance", 1.0),
-                    tuple(each.get("calls", ())),
-                    each.get("triggers", {}),
-                )
-                for each in data["injections"]
-            ),
+            tuple(map(Injection.from_json, data["injections"])),
             None if order is None else tuple((moment, tuple(names)) for moment, names in order),
         )
 
@@ -191,7 +180,7 @@ class Tried:
     @property
     def void(self) -> bool:
         """Nothing can be concluded from it."""
-        return self.outcome in NOTHING and not self.failed
+        return self.outcome in UNJUDGED and not self.failed
 
     def to_json(self) -> dict[str, Any]:
         made = [[*astuple(each.site), each.error, each.effects, each.given_up_s] for each in self.made]
@@ -225,11 +214,10 @@ class Known:
         probes: Mapping[str, Sequence[Probe]],
         *,
         seed: int,
-        given_up: Mapping[str, float] | None = None,
     ) -> None:
         self.calm, self.probes, self.seed = calm, probes, seed
         self.tried: dict[str, Tried] = {calm.variation.key: calm}
-        self._given_up = dict(given_up or {})
+        self._given_up = dict[str, float]()
 
     def add(self, tried: Tried) -> None:
         self.tried[tried.variation.key] = tried

@@ -19,15 +19,16 @@ def batches(known: Known) -> Iterator[list[Variation]]:
     if len({site for site, _ in cells}) < FAULTS[0]:
         return
     n = vain = 0
+    shown = len(alike([*known.tried.values()]))
     while vain < IN_VAIN:
-        before = len(alike([*known.tried.values()]))
         drawn = [_plan(Dice(known.seed, "plans", number), cells) for number in range(n, n + BATCH)]
         n += BATCH
         new = [each for each in {each.key: each for each in drawn}.values() if known.of(each) is None]
         if not new:
             return
         yield new
-        vain = 0 if len(alike([*known.tried.values()])) > before else vain + len(new)
+        before, shown = shown, len(alike([*known.tried.values()]))
+        vain = 0 if shown > before else vain + len(new)
 
 
 def _plan(dice: Dice, cells: list[tuple[Site, Probe]]) -> Variation:
