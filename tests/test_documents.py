@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ USERS = {
     "flask_tools/dice.py",
     "data/dice.json",
     "mine.json",
+    "run.json",
     "faults.json",
     "/data/mine.json",
     "chaoslab/faults/tool/empty_reply.py",
@@ -44,7 +46,7 @@ USERS = {
     "chaos_run.json",
     "scenarios/quickstart.py",
 }
-"""Files of a reader's own, those of the walk-through too, and an attribute that looks like one."""
+"""Files of a reader's own, those of a run and of the walk-through too, and an attribute that looks like one."""
 MADE = reference.pages()
 TREES = [
     ROOT / name
@@ -60,8 +62,14 @@ TREES = [
         "examples",
     )
 ]
-THERE = [f"/{path.relative_to(ROOT).as_posix()}" for tree in TREES for path in tree.rglob("*")]
-THERE += [f"/{path.name}" for path in ROOT.iterdir() if path.is_file()]
+LISTED = subprocess.run(
+    ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard"],
+    check=True,
+    capture_output=True,
+    text=True,
+)
+THERE = [f"/{name}" for name in LISTED.stdout.splitlines()]
+"""The project's own files. A run that someone made in an example's folder is none of them, so git says which are."""
 CODE = [path for tree in TREES[:4] for path in tree.rglob("*.py")]
 
 
