@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaoslab.base.clock import Clock
 from chaoslab.core.chain import ActiveFault
 from chaoslab.proxy_manager.experiment import Experiment, Lane, StandingLane
+from chaoslab.wire import lane_names
 from chaoslab.wire.client import ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Row
 from chaoslab.wire.fault_lifecycle import REFUSED, is_refused, standing_key, toxics_of
@@ -16,8 +17,6 @@ from chaoslab.wire.fault_lifecycle import REFUSED, is_refused, standing_key, tox
 LEASE_S = 60
 """The time that a lane may stand after its deadline. One that stands longer has lost its owner, and any manager may
 reap it."""
-
-_MOMENT = re.compile("[0-9]{1,12}")
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,8 @@ class Arming:
     def arm(self, experiment: Experiment, row: Row, active: Sequence[ActiveFault]) -> tuple[Lane, int]:
         """Makes a proxy for this call alone with its toxics, and reads it back; returns the lane and its port. Calls
         that meet faults which go on for a time share a proxy, which stays."""
-        until_s = self._clock.monotonic() + row.deadline_s + LEASE_S
+        lease_s = min([LEASE_S, *(math.ceil(each.lease_s) for each in experiment.plan.limits if each.lease)])
+        until_s = self._clock.monotonic() + row.deadline_s + lease_s
         if is_refused(active):
             if self._toxiproxy.get(REFUSED).enabled:
                 raise ToxiproxyError(f"the proxy '{REFUSED}' has been enabled by somebody else", status=None)
@@ -50,8 +50,8 @@ class Arming:
             return Lane(active, standing.proxy, row, until_s, stands=True), standing.port
         toxics = toxics_of(active)
         experiment.count += 1
-        expires = int(self._clock.utc().timestamp() + row.deadline_s) + LEASE_S
-        name = f"lane.{row.call.target}.{experiment.run}.{experiment.count}.{expires}"
+        expires = math.ceil(self._clock.utc().timestamp() + row.deadline_s) + lease_s
+        name = lane_names.lane(row.call.target, experiment.run, experiment.count, expires)
         armed = self._toxiproxy.arm(
             name, upstream=experiment.targets[row.call.target], listen=f"{self._places.bind}:0", toxics=toxics
         )
@@ -100,6 +100,5 @@ class Arming:
         monotonic clock."""
         now = self._clock.utc().timestamp()
         for name in self._toxiproxy.proxies():
-            expires = name.rpartition(".")[2]
-            if name.startswith("lane.") and _MOMENT.fullmatch(expires) and int(expires) < now and name not in own:
+            if name not in own and lane_names.is_over(name, now):
                 self.destroy(name)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from chaoslab.core.chain import ActiveFault
+from chaoslab.core.limits import Guard
 from chaoslab.core.plan import Plan
 from chaoslab.record.log import Log
 from chaoslab.wire.control import Row
@@ -58,6 +59,8 @@ class Experiment:
     lanes: dict[int, Lane] = field(default_factory=dict)
     count: int = 0
     standing: dict[str, StandingLane] = field(default_factory=dict)
+    guard: Guard = field(default_factory=Guard)
+    """Keeps to the plan's limits; `others` are the lanes in force."""
 
     @property
     def proxies(self) -> set[str]:

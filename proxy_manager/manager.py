@@ -19,6 +19,8 @@ from chaoslab.core import events
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Observation
 from chaoslab.core.fault import BrokenFault
+from chaoslab.core.limits import Guard
+from chaoslab.core.memory import telling
 from chaoslab.core.occasion import Occasion
 from chaoslab.core.plan import Plan
 from chaoslab.proxy_manager.arming import Arming, Places
@@ -225,7 +227,10 @@ class Manager:
                 self._drop()
             return
         with self._lock:
-            self._runs[opened.run] = Experiment(opened.run, plan, log, dict(opened.targets))
+            made = self._runs[opened.run] = Experiment(opened.run, plan, log, dict(opened.targets))
+            made.guard = Guard(plan.limits, clock=self._clock)
+            made.guard.tell = telling(lambda held: log.write(held, trial=held.at.trial))
+            made.guard.others = lambda: sum(len(lane.active) for lane in made.lanes.values())
         control.set_run(opened.run, "ready")
         self.tell(f"run {opened.run} is open")
 
@@ -316,7 +321,9 @@ class Manager:
         active: list[ActiveFault] = []
         if not self.paused.is_set():
             plan = experiment.plan
-            active, rolled = plan.hits_on_the_wire(row.call, Occasion.from_json(plan.seed, row.call, row.occasion))
+            asked = Occasion.from_json(plan.seed, row.call, row.occasion)
+            active, rolled = plan.hits_on_the_wire(row.call, asked, experiment.guard)
+            experiment.guard.over(row.call.target, row.call.request, row.call.attempt)  # its lane counts from now on
         if self._standing.gone:
             control.reply(row.id, Answer("failed", rolled=rolled, error=self._standing.gone))
         elif not active:
@@ -403,9 +410,12 @@ class Manager:
         lane.lost = True
 
     def _expire(self) -> None:
-        """Takes down the lanes whose agent was killed before it reported the end of its call."""
+        """Takes down the lanes whose agent was killed before it reported the end of its call, and all of a run whose
+        limits end its faults."""
         now_s = self._clock.monotonic()
         for experiment in self._runs.values():
+            if experiment.lanes or experiment.standing:
+                self._end_limited(experiment)
             for lane in [lane for lane in experiment.lanes.values() if lane.until_s < now_s]:
                 with self._lock:
                     del experiment.lanes[lane.row.id]
@@ -415,6 +425,21 @@ class Manager:
                     for gone in fault_lifecycle.healed(lane.active, lane.row.call, None):
                         self._write(experiment, lane.row, gone)
             self._arming.end_standing(experiment)
+
+    def _end_limited(self, experiment: Experiment) -> None:
+        """Deletes the lanes of a run whose limits end its faults now. The calls that are under way there are marked when
+        they end."""
+        why = experiment.guard.ended()
+        if not why:
+            return
+        for proxy in sorted(experiment.proxies - {REFUSED}):
+            self._arming.destroy(proxy)
+        experiment.standing.clear()
+        cut = [lane for lane in experiment.lanes.values() if lane.proxy != REFUSED and not lane.lost]
+        for lane in cut:
+            lane.lost = True
+        if cut:
+            self._note(events.LabWarning(message=f"{len(cut)} lanes were taken down: {why}"), f"lanes down: {why}")
 
     def _close_ended(self, control: Control) -> None:
         for run in control.ended_runs() & self._runs.keys():

@@ -43,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
         limits, known = gateway.bounds_of(options), routes(options.route, hosts=options.proxy)
         check_bases(known)
         plan = plan_of(options.fault, options.plan, options.seed, known, hosts=options.proxy)
+        plan = gateway.limits_of(options, plan)
         check_loop(inherited(), options.port)
         command = exec_agent.Command(
             options.words,
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         return exec_agent.run(
             command, known, plan, logs=options.logs, port=options.port, ports=ports, timeout_s=options.timeout,
             settle_s=options.settle, gate=gate.of_or_by_itself(options), bounds=limits,
-            levers=options.levers or options.lease is not None, proxy=proxy,
+            levers=options.levers or options.lease is not None, proxy=proxy, audit=gateway.audit_of(options),
         )  # fmt: skip
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

@@ -13,6 +13,8 @@ from chaoslab.base.interrupts import Flag
 from chaoslab.cli import gate
 
 if TYPE_CHECKING:
+    from chaoslab.core.plan import Plan
+    from chaoslab.record.audit import Audit
     from chaoslab.seams.gateway.controls import Bounds
 
 HELP = "stand between programs in any language and their services, and break what passes"
@@ -68,6 +70,54 @@ def bounds(parser: argparse.ArgumentParser) -> None:
         "--lease", type=seconds, metavar="SECONDS",
         help="make no fault once the lever `renew` was not asked for so long",
     )  # fmt: skip
+    parser.add_argument(
+        "--limits", type=path, metavar="FILE", help="a JSON file of limits beyond which no fault is made"
+    )
+    parser.add_argument(
+        "--hosts", type=path, metavar="FILE",
+        help="a file of the only hosts beside loopback that faults may hit, one a line",
+    )  # fmt: skip
+    parser.add_argument("--shadow", action="store_true", help="hit nothing: log what would be hit")
+    parser.add_argument("--audit", type=path, metavar="FILE", help="append who broke what, when and why to this file")
+    parser.add_argument("--why", type=filled, default="", metavar="TEXT", help="the reason, for --audit")
+
+
+def limits_of(options: argparse.Namespace, plan: Plan) -> Plan:
+    """The plan with the limits that the options describe. With any of them, and with an audit, faults hit loopback
+    alone unless hosts are named.
+
+    Raises:
+        ValueError: a file is wrong.
+    """
+    from dataclasses import replace
+
+    from chaoslab.base import files
+    from chaoslab.config.limits import of_file
+    from chaoslab.core.limits import Limits
+
+    more = [] if options.limits is None else [*of_file(options.limits)]
+    if options.hosts is not None:
+        try:
+            lines = files.text_of(options.hosts).split("\n")
+        except files.Unreadable as error:
+            raise ValueError(f"--hosts {options.hosts} {error}") from None
+        more.append(Limits(hosts=tuple(each for line in lines if (each := line.partition("#")[0].strip()))))
+    elif options.audit is not None and not plan.limits + tuple(more):
+        more.append(Limits(hosts=()))
+    if options.shadow:
+        more.append(Limits(shadow=True))
+    return replace(plan, limits=plan.limits + tuple(more))
+
+
+def audit_of(options: argparse.Namespace) -> Audit | None:
+    """The audit file that the options name, if they do.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    from chaoslab.record.audit import Audit
+
+    return None if options.audit is None else Audit(options.audit, why=options.why)
 
 
 def bounds_of(options: argparse.Namespace) -> Bounds:
@@ -137,7 +187,8 @@ def run(options: argparse.Namespace) -> int:
         known = routes(options.route, hosts=proxy is not None)
         ports = ports_of(options.port_of, known)
         plan = plan_of(options.fault, options.plan, options.seed, known, hosts=proxy is not None)
-        limits = bounds_of(options)
+        plan = limits_of(options, plan)
+        limits, audit = bounds_of(options), audit_of(options)
         check_loop(inherited(), options.port, options.proxy_port)
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)
@@ -148,7 +199,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         with gateway(
             known, plan, logs=options.logs, started=started, port=options.port, ports=ports, timeout_s=options.timeout,
-            stop=stopped.set, bounds=limits, proxy=proxy,
+            stop=stopped.set, bounds=limits, proxy=proxy, audit=audit,
         ) as running:  # fmt: skip
             for name, route in known.items():
                 print(f"{name}: {running.url(name)} leads to {route.url}", flush=True)
@@ -166,5 +217,5 @@ def run(options: argparse.Namespace) -> int:
             over(running.book, ok=True)
         history, key = read(running.book.run.name, logs=options.logs), running.book.key
         return ruled(history, gate.of_or_by_itself(options), {key: judge(history, key)}, judgeable=False)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         return refuse(error)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from chaoslab.base.registry import did_you_mean
+from chaoslab.config.limits import limited
 from chaoslab.config.settings import SettingError, Settings, read_variable
 from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core import triggers
@@ -80,7 +81,10 @@ def from_settings(settings: Settings) -> Plan:
         check_cascades(wanted)
     except ValueError as error:
         raise SettingError(error.args[0]) from None
-    return Plan(settings.seed, wanted)
+    try:
+        return limited(Plan(settings.seed, wanted))
+    except ValueError as error:
+        raise SettingError(error.args[0]) from None
 
 
 Params = Mapping[str, Mapping[str, Any]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -14,6 +14,7 @@ from chaoslab.core.context import Exchange
 from chaoslab.core.events import Event, FaultHealed, FaultInjected, FaultWitnessed
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.fault import trait, unusable
+from chaoslab.core.limits import SLICE_S
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, LASTS, Decision, Injection, together
 from chaoslab.core.stream import Streamed
@@ -183,6 +184,17 @@ class Attempt(ABC):
         """Lets time pass, of which there is enough."""
         await self.clock.asleep(delay_s)
 
+    async def paused(self, delay_s: float, let_pass: Callable[[float], Awaitable[object]]) -> bool:
+        """Lets time pass, unless the plan's limits end its faults meanwhile. Returns True then."""
+        guard, until_s = self._memory.guard, self.clock.monotonic() + delay_s
+        while guard.watches and delay_s > SLICE_S:
+            if guard.ended():
+                return True
+            await let_pass(SLICE_S)
+            delay_s = max(0.0, until_s - self.clock.monotonic())
+        await let_pass(delay_s)
+        return bool(guard.watches and guard.ended())
+
     async def wait(self, delay_s: float) -> None:
         """Lets time pass, up to the deadline; a step of a story.
 
@@ -191,8 +203,10 @@ class Attempt(ABC):
         """
         left_s = self.left_s
         self.waits = True
-        await self.pause(max(0.0, min(delay_s, left_s)))
+        ended = await self.paused(max(0.0, min(delay_s, left_s)), self.pause)
         self.waits = False
+        if ended:
+            return
         if delay_s >= left_s:
             raise Failure("timed_out")
 

@@ -314,6 +314,16 @@ class FaultHealed(FaultEvent):
 
 
 @fixed(frozen=True, kw_only=True)
+class FaultHeldBack(AttemptEvent):
+    """An injection would have hit this attempt, and a limit of the plan held it back. Nothing was done."""
+
+    injection: str
+    tool: str
+    limit: str
+    """The limit and its value, as in "share 0.1" or "lever FILE: the words of whoever pulled it"."""
+
+
+@fixed(frozen=True, kw_only=True)
 class FaultUnreached(Event):
     """The plan names this request, but its fault never acted: too few requests were made, or another fault came first.
     The trial is invalid, since it does not show what it was made to show."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import length_hint
 from typing import Any
 
+from chaoslab.base.clock import Clock, system
 from chaoslab.core.context import Exchange, TrialContext
+from chaoslab.core.events import AttemptRef, FaultHeldBack
+from chaoslab.core.limits import SHADOW, Guard, Told
 from chaoslab.core.occasion import Met, Occasion
-from chaoslab.core.plan import BEGINS, HITS, LASTS, Decision, Injection, Plan
+from chaoslab.core.plan import BEGINS, HITS, LASTS, SPARED, Decision, Injection, Plan
 
 EARLIER_MAX = 256
 """The most exchanges that are kept for faults that look back."""
@@ -63,12 +66,19 @@ class _Asked:
 
 
 class TrialMemory:
-    """Decides the hits of one trial, attempt by attempt in the order of beginning. `turn`: the turn that goes on."""
+    """Decides the hits of one trial, attempt by attempt in the order of beginning. `turn`: the turn that goes on.
+    `guard`: keeps to the plan's limits."""
 
-    __slots__ = ("_asked", "_at_turn", "_kept", "_last", "earlier", "met", "plan", "trial", "turn")
+    __slots__ = ("_asked", "_at_turn", "_kept", "_last", "earlier", "guard", "met", "plan", "trial", "turn")
 
-    def __init__(self, plan: Plan, trial: str) -> None:
+    def __init__(
+        self, plan: Plan, trial: str, *, clock: Clock = system, note: Callable[[FaultHeldBack], object] | None = None
+    ) -> None:
+        """`note` takes the faults that are held back."""
         self.plan, self.trial, self.turn = plan, trial, 1
+        self.guard = Guard(plan.limits, clock=clock)
+        if note is not None:
+            self.guard.tell = telling(note)
         self.met: dict[str, Met] = {}
         self.earlier: deque[Exchange] = deque(maxlen=EARLIER_MAX)
         self._kept: dict[str, dict[str, Any]] = {}
@@ -116,10 +126,28 @@ class TrialMemory:
         else:
             return asked.calm
         if decisions.hit:
+            decisions, shadowed = self._within(injections, decisions, occasion)
+            for name in shadowed:
+                self.met[name].hit(occasion, lasting=False)
             for injection, decision in zip(injections, decisions, strict=True):  # when all have decided
                 if decision in HITS:
                     self.met[injection.name].hit(occasion, lasting=decision == LASTS)
         return decisions
+
+    def _within(
+        self, injections: Sequence[Injection], decisions: Decisions, occasion: Occasion
+    ) -> tuple[Decisions, list[str]]:
+        """The decisions without hits beyond the plan's limits, and the injections whose hits count though they are held
+        back as a shadow."""
+        why = {
+            i.name: found
+            for i, each in zip(injections, decisions, strict=True)
+            if each in HITS and (found := self.guard.refuses(i.name, occasion))
+        }
+        if not why:
+            return decisions, []
+        kept = [SPARED if i.name in why else each for i, each in zip(injections, decisions, strict=True)]
+        return Decisions(injections, kept), [name for name, found in why.items() if found == SHADOW]
 
     def context(self, injection: str, elapsed_s: float, spent: Mapping[str, float]) -> TrialContext:
         """The context of a story of this injection."""
@@ -129,3 +157,16 @@ class TrialMemory:
     def over(self, exchange: Exchange) -> None:
         """Keeps an exchange for faults that look back."""
         self.earlier.append(exchange)
+
+
+def telling(note: Callable[[FaultHeldBack], object]) -> Told:
+    """Takes a fault that was held back, and notes it."""
+
+    def tell(injection: str, occasion: Occasion, limit: str) -> None:
+        at = AttemptRef(
+            trial=occasion.trial, turn=occasion.turn, target=occasion.target, request=occasion.request,
+            attempt=occasion.attempt, request_id="",
+        )  # fmt: skip
+        note(FaultHeldBack(injection=injection, at=at, tool=occasion.tool, limit=limit))
+
+    return tell

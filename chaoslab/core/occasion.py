@@ -52,7 +52,9 @@ class Occasion:
 
     `request` and `attempt` are the call's numbers, from 1. `turn`: the turn of the conversation, from 1. `in_turn`: the
     number of the request at its target within the turn. `elapsed_s`: seconds since the trial began; `arguments`: the
-    call's; both are only set if a trigger reads them. `met`: the hits of the trial so far, by injection.
+    call's; both are only set if a trigger reads them. `met`: the hits of the trial so far, by injection. `headers`: the
+    request's that a limit reads, in lower case; `under_way`: the faults that go on where it was asked. Only limits read
+    these two.
     """
 
     seed: int
@@ -66,6 +68,8 @@ class Occasion:
     elapsed_s: float = 0.0
     arguments: Any = None
     met: dict[str, Met] = field(default_factory=dict)
+    headers: Mapping[str, str] | None = None
+    under_way: int = 0
 
     def of(self, injection: str) -> Met:
         """The hits of this injection so far."""
@@ -83,6 +87,8 @@ class Occasion:
             "elapsed_s": self.elapsed_s,
             "arguments": self.arguments if asked.reads else None,
             "met": met,
+            **({"headers": dict(self.headers)} if self.headers else {}),
+            **({"under_way": self.under_way} if self.under_way else {}),
         }
 
     @classmethod
@@ -95,4 +101,5 @@ class Occasion:
         return cls(
             seed, call.trial, call.target, call.tool, call.request, call.attempt, int(data.get("turn", 1)),
             int(data.get("in_turn", call.request)), float(data.get("elapsed_s", 0.0)), data.get("arguments"), met,
+            data.get("headers"), int(data.get("under_way", 0)),
         )  # fmt: skip

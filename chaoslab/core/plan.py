@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from fnmatch import translate
 from functools import cached_property
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Call
 from chaoslab.core.fault import LAYERS as LAYERS
 from chaoslab.core.fault import Fault, guarded, load, trait
+from chaoslab.core.limits import Guard, Limits
 from chaoslab.core.occasion import Met, Occasion
 from chaoslab.core.triggers import Trigger
 from chaoslab.core.triggers.attempts import Attempts
@@ -250,10 +251,11 @@ class Candidates(tuple[Injection, ...]):
 
 @dataclass(frozen=True)
 class Plan:
-    """A seed and its injections."""
+    """A seed, its injections, and the limits to all of these."""
 
     seed: int
     injections: tuple[Injection, ...] = ()
+    limits: tuple[Limits, ...] = ()
 
     @cached_property
     def named(self) -> tuple[tuple[Injection, str, int], ...]:
@@ -299,9 +301,11 @@ class Plan:
         named = (target for i in self.injections if i.may_hit and i.of_process for target in i.targets)
         return tuple(dict.fromkeys(named))
 
-    def hits_on_the_wire(self, call: Call, occasion: Occasion) -> tuple[list[ActiveFault], list[str]]:
+    def hits_on_the_wire(
+        self, call: Call, occasion: Occasion, guard: Guard | None = None
+    ) -> tuple[list[ActiveFault], list[str]]:
         """The faults of the wire that this call meets, in the plan's order, and the injections that were asked; without
-        those that a refusal masks."""
+        those that a refusal masks, and those that the guard holds back."""
         asked: list[str] = []
         hit: list[ActiveFault] = []
         for injection in self.candidates(call.target, wire=True):
@@ -309,7 +313,7 @@ class Plan:
             decision = injection.decide(occasion, own)
             if decision:
                 asked.append(injection.name)
-                if decision in HITS:
+                if decision in HITS and not (guard is not None and guard.refuses(injection.name, occasion)):
                     hit.append(self.fault_for(injection, call, own.first if decision == LASTS else None))
         met = together(hit)
         masked = {active.injection for active in hit}.difference(active.injection for active in met)
@@ -340,13 +344,16 @@ class Plan:
         check_cascades(self.injections)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        plain = asdict(replace(self, limits=()))
+        del plain["limits"]
+        return {**plain, "limits": [each.to_json() for each in self.limits]} if self.limits else plain
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
         return cls(
             seed=int(data["seed"]),
             injections=tuple(map(Injection.from_json, data["injections"])),
+            limits=tuple(map(Limits.of, data.get("limits", ()))),
         )
 
 

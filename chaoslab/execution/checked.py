@@ -14,9 +14,11 @@ from chaoslab.base.extras import install_line
 from chaoslab.base.identity import digest
 from chaoslab.base.jsonable import to_jsonable
 from chaoslab.base.parsers import moment
+from chaoslab.config.limits import limited
 from chaoslab.config.settings import DEFAULT_NOW
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.inject import check
+from chaoslab.core.limits import all_of
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution import validation
 from chaoslab.execution.agents import says
@@ -25,7 +27,7 @@ from chaoslab.execution.agents.functions import name_of
 from chaoslab.execution.agents.run import WORLDS, AgentSpec
 from chaoslab.execution.forked import can_limit_memory
 from chaoslab.execution.options import Asked, RunOptions
-from chaoslab.execution.upstreams import check_clocks, check_refusing
+from chaoslab.execution.upstreams import check_clocks, check_hosts, check_refusing
 from chaoslab.model.formats import with_objects
 from chaoslab.record.runs import Run
 from chaoslab.seams import adapters
@@ -34,7 +36,7 @@ from chaoslab.seams.services.refusals import check as check_services
 IN_OTHER_FORM = frozenset({"faults", "judge", "logs", *(each.name for each in fields(AgentCase))})
 """The options that a run holds in another form, or not at all."""
 NAMED = frozenset({"seed", "timeout_s", "deadline_s", "facts", "effects", "world", "calls_max", "elsewhere", "ignore",
-                   "raises", "faults"})  # fmt: skip
+                   "raises", "faults", "limits"})  # fmt: skip
 """The options that the run's name holds in a place of their own."""
 NOT_NAMED = frozenset(
     {
@@ -130,7 +132,8 @@ def checked(asked: Asked) -> tuple[AgentSpec, bool, Path | None]:
         turns, words = prompt.most, repr(prompt)
         deadline_s += prompt.waits_s
     ground = Ground(names, services, upstreams, models, turns, world)
-    plan = Plan(asked.seed, ground.checked(faults))
+    plan = limited(Plan(asked.seed, ground.checked(faults), all_of(asked.limits) if asked.limits is not None else ()))
+    check_hosts(plan, upstreams)
     effects = None
     if asked.effects is not None:
         named = {name_of(function): function for function in tools}

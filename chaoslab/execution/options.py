@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from chaoslab.base.jsonable import shown
 from chaoslab.base.parsers import SECONDS_MAX, closest, moment
+from chaoslab.core.limits import all_of
 from chaoslab.core.plan import Injection
 from chaoslab.execution.spec import REAL_LIMIT_S
 from chaoslab.seams.functions.seam import CALLS_MAX
@@ -77,6 +78,14 @@ def check_names(name: str, value: Any) -> None:
     listed = isinstance(value, Sequence) and not isinstance(value, str)
     if value is not None and not (listed and all(isinstance(one, str) and any(map(str.isalnum, one)) for one in value)):
         raise TypeError(f"{name} is {shown(value)}: it should be a list of names such as ['x-shop-pass', '-csrf']")
+
+
+def check_limits(_: str, value: Any) -> None:
+    if value is not None:
+        try:
+            all_of(value)
+        except LookupError as error:
+            raise ValueError(error.args[0]) from None
 
 
 def check_order(name: str, value: Any) -> None:
@@ -173,6 +182,13 @@ class RunOptions:
     )  # fmt: skip
     faults: Sequence[Injection] | None = option(
         (), "see `inject`.", group=WORLD, key="The faults, each with its target, its triggers and its parameters.",
+    )  # fmt: skip
+    limits: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = option(
+        None, 'the limits to all faults, one mapping or several: `share` of the requests (0.1 or "10%"), `targets`, '
+        "`tenants` (patterns of values by header), `at_once` and `faults` (the most at a time, and of one trial), "
+        "`opens` and `until` (moments), `lease` and `lever` (files that end faults in real time), `shadow` (nothing is "
+        "hit). A fault beyond them is held back, which the log tells.", group=WORLD, check=check_limits,
+        key="The limits to all faults: share, targets, tenants, at_once, faults, opens, until, lease, lever, shadow.",
     )  # fmt: skip
     seed: int = option(
         1, "the seed of the faults' dice.", group=WORLD, key="The seed of all dice.",

@@ -299,7 +299,7 @@ def _trials(
         does = alone if jobs == 1 else children(jobs, limit_s, at_once=at_once) if apart else executor(jobs)
         done = stack.enter_context(closing(results(run, numbers, executor=does, book=book)))
         for number, result in zip(numbers, done, strict=True):
-            plan = spec.plan if drawn is None else Plan(spec.plan.seed, drawn(number).injections)
+            plan = spec.plan if drawn is None else replace(spec.plan, injections=drawn(number).injections)
             yield trial_of(result, plan, twin, folder)
 
 

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 from chaoslab.base import extras
+from chaoslab.config.limits import hosts_allowed
 from chaoslab.core.fault import load, trait
-from chaoslab.core.plan import Injection
+from chaoslab.core.plan import Injection, Plan
 from chaoslab.model import formats
 from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.gateway.shared import Gateway
@@ -59,6 +60,24 @@ def check_refusing(injections: Iterable[Injection], routes: Iterable[str]) -> No
                 f"'{injection.name}' refuses connections, and a gateway has taken one before it knows the route: "
                 "use reset_peer"
             )
+
+
+def check_hosts(plan: Plan, routes: Mapping[str, Route]) -> None:
+    """Checks that the faults of a plan with limits hit loopback alone, or the hosts that these name.
+
+    Raises:
+        ValueError: one would hit another.
+    """
+    allowed = hosts_allowed(plan.limits)
+    if allowed is None or any(each.shadow for each in plan.limits):
+        return
+    for injection in plan.injections:
+        for route in routes.values():
+            if injection.may_hit and injection.covers(route.name) and not route.near and route.host not in allowed:
+                raise ValueError(
+                    f"'{injection.name}' would hit {route.host}, and limits allow loopback alone and the hosts that "
+                    "they name: add it to `hosts` of the limits, or to the file of --hosts"
+                )
 
 
 def check_bases(routes: Mapping[str, Route]) -> None:

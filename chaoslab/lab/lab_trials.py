@@ -13,10 +13,12 @@ from typing import Any
 from chaoslab.agent.prompts import Prompt, as_data
 from chaoslab.analysis.verdict.ledger import wish
 from chaoslab.base.identity import digest
+from chaoslab.config.limits import limited
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import WRITERS
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.events import PromptAttempt, PromptFinished
+from chaoslab.core.limits import all_of
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution.drawn import Drawn, DrawnRun
 from chaoslab.execution.exploring import Subject
@@ -57,6 +59,7 @@ def lab_trials(
     timeout_s: float | None = None, deadline_s: float | None = None,
     effects: Sequence[Mapping[str, Any]] | None = None, facts: Sequence[Any] | None = None,
     logs: Path | None = None, drawn: Callable[[int], Drawn] | None = None, limit_s: float | None = None,
+    limits: Any = None,
 ) -> Generator[Trial, None, None]:  # fmt: skip
     """Runs the trials with these numbers, from 0, like `numbered`. Settings of the environment have no influence.
 
@@ -64,7 +67,8 @@ def lab_trials(
     `effects` are. `timeout_s`: the deadline of an attempt at a tool. `limit_s`: as `apart` of `numbered`, with the most
     seconds of real time for a trial.
     """
-    spec, twin = _with_twin(_spec(prompt, faults, seed, timeout_s, deadline_s, effects, facts), effects)
+    spec = _spec(prompt, faults, seed, timeout_s, deadline_s, effects, facts, limits)
+    spec, twin = _with_twin(spec, effects)
     run: RunSpec[LabResult] = spec if drawn is None else DrawnRun(spec, drawn)
     with ExitStack() as stack:
         book = folder = None
@@ -76,7 +80,7 @@ def lab_trials(
         jobs = 1 if spec.sequential else jobs
         does = executor(jobs) if limit_s is None else children(jobs, limit_s, at_once=spec.sequential)
         for result in stack.enter_context(closing(results(run, numbers, executor=does, book=book))):
-            own = spec.plan if drawn is None else Plan(seed, drawn(result.number).injections)
+            own = spec.plan if drawn is None else replace(spec.plan, injections=drawn(result.number).injections)
             yield _trial(spec, result, own, twin, folder)
 
 
@@ -104,6 +108,7 @@ def _with_twin(spec: LabSpec, effects: Sequence[Mapping[str, Any]] | None) -> tu
 def _spec(
     prompt: str | Conversation, faults: Sequence[Injection], seed: int, timeout_s: float | None,
     deadline_s: float | None, effects: Sequence[Mapping[str, Any]] | None, facts: Sequence[Any] | None,
+    limits: Any = None,
 ) -> LabSpec:  # fmt: skip
     given = {"TOOL_TIMEOUT_S": timeout_s, "DEADLINE_S": deadline_s, "SEED": seed, "WORLD": "virtual"}
     if any(each.layer == "stream" for each in faults):
@@ -111,7 +116,7 @@ def _spec(
     chosen = Settings().override({name: str(value) for name, value in given.items() if value is not None})
     stated = {key: value for key, value in (("effects", effects), ("facts", facts)) if value is not None}
     asked = Prompt.of(prompt, **stated)
-    prompts, plan = as_data([asked]), Plan(seed, tuple(faults))
+    prompts, plan = as_data([asked]), limited(Plan(seed, tuple(faults), () if limits is None else all_of(limits)))
     name = f"lab{seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
     return LabSpec(name, chosen.now, chosen, plan, prompts)
 

@@ -28,7 +28,7 @@ TARGETS = (*SERVICES, MODEL)
 """The services that its faults may hit."""
 TWIN = "same_as_twin"
 HAS_ITS_OWN = "it has tools and services of its own"
-OF_THE_LAB = ("faults", "seed", "world", "timeout", "deadline", "effects", "facts", "judge")
+OF_THE_LAB = ("faults", "limits", "seed", "world", "timeout", "deadline", "effects", "facts", "judge")
 """The options that a scenario with the lab's agent may have. It has none of the others."""
 NOT_OF_THE_LAB = {
     "state": "its services tell their effects; state effects or facts",
@@ -110,6 +110,7 @@ def trials(
         deadline_s=spec.deadline if "deadline" in given else None,
         drawn=partial(scenario.drawn, seed) if scenario.spaces else None,
         limit_s=spec.real_limit if apart else None,
+        limits=getattr(spec, "limits"),  # noqa: B009 - a key that the options bring
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.analysis.metric import ByMetric
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.conversation import Conversation, Turn, turn, turns
+from chaoslab.core.limits import all_of
 from chaoslab.scenarios.fault_checks import FaultChecks
 from chaoslab.scenarios.lab_agent import LAB, lab_agent
 from chaoslab.scenarios.located import Located
@@ -75,6 +76,10 @@ class Checks:
         if spec.agent == LAB:
             lab_agent().check(spec, self.say)
         self._real_time()
+        try:
+            all_of(getattr(spec, "limits", None) or ())
+        except (ValueError, LookupError) as error:
+            self.say(("limits",), str(error.args[0]))
         spec = self.spec
         self._known()
         key = "operations" if spec.operations else "turns"

@@ -21,6 +21,7 @@ from chaoslab.config.settings import inherited
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.execution.upstreams import addresses, without_proxy
+from chaoslab.record.audit import Audit
 from chaoslab.reports.gate import BY_ITSELF, Gate
 from chaoslab.scenarios.command_agent import ANSWER_MAX, check_command
 from chaoslab.seams.gateway.controls import Bounds
@@ -82,10 +83,11 @@ def run(
     bounds: Bounds | None = None,
     levers: bool = False,
     proxy: tuple[int, str] | None = None,
+    audit: Audit | None = None,
 ) -> int:
     """Runs the command and prints the verdict to standard error. Returns the exit code that the gate asks for, else the
     command's, which is 128 and the number of the signal that ended it, if one did. `port`, `ports`, `bounds` and
-    `proxy`: as in `gateway`; `levers`: they are there, and told; `settle_s`: as in `Running.end`.
+    `proxy`, `audit`: as in `gateway`; `levers`: they are there, and told; `settle_s`: as in `Running.end`.
 
     Raises:
         LookupError: there is no such command. OSError: the port is taken, or the logs cannot be written.
@@ -99,6 +101,7 @@ def run(
         at_gateway(
             routes, plan, logs=logs, started=started, port=port, ports=ports, timeout_s=timeout_s, secrets=secrets,
             stop=partial(os.kill, os.getpid(), signal.SIGTERM) if levers else None, bounds=bounds, proxy=proxy,
+            audit=audit,
         ) as running,
     ):  # fmt: skip
         if levers:

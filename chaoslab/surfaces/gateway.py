@@ -23,15 +23,27 @@ from chaoslab.base.commandline import PROVES_NOTHING
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import line as shortened
 from chaoslab.base.registry import did_you_mean
+from chaoslab.config.limits import limited
 from chaoslab.config.settings import inherited, name_secrets
 from chaoslab.core import events
 from chaoslab.core.events import Event
 from chaoslab.core.inject import check, inject
+from chaoslab.core.limits import Limits, all_of
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Injection, Plan
-from chaoslab.execution.upstreams import GRACE_S, MODEL, UPSTREAM_S, check_clocks, check_refusing, listening, of_model
+from chaoslab.execution.upstreams import (
+    GRACE_S,
+    MODEL,
+    UPSTREAM_S,
+    check_clocks,
+    check_hosts,
+    check_refusing,
+    listening,
+    of_model,
+)
 from chaoslab.model import formats
 from chaoslab.model.prices import cost_usd
+from chaoslab.record.audit import Audit
 from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
@@ -53,13 +65,18 @@ LOOK_S = 0.02
 
 
 class LiveLog(TrialLog):
-    """The log of a trial in real time. Each event is written when it is noted, and none is kept."""
+    """The log of a trial in real time. Each event is written when it is noted, and none is kept. `audit`: told before
+    of those about faults."""
+
+    audit: Audit | None
 
     def __init__(self, run: Run, log: Log) -> None:
         super().__init__(nth(run.name, 0, 1), began=system.utc())
-        self.run, self.log = run, log
+        self.run, self.log, self.audit = run, log, None
 
     def note(self, noted: Event) -> None:
+        if self.audit is not None:
+            self.audit.take(noted)
         self.log.write(noted, trial=self.key)
 
     def note_part(self, noted: Later, part: str) -> float:
@@ -153,7 +170,7 @@ def warn_of_unreached(routes: Mapping[str, Route]) -> None:
             print(f"warning: {error.args[0]}", file=sys.stderr, flush=True)
 
 
-_PLAN = ("seed", "faults")
+_PLAN = ("seed", "faults", "limits")
 """The keys of a plan's file."""
 
 
@@ -162,12 +179,13 @@ def plan_of(
 ) -> Plan:
     """The plan from `--fault` options, a file, or both. A fault is "name:route", or JSON as in
     {"fault": "latency", "target": "crm", "delay_s": 2}; a file holds a list of such objects, or {"seed": …, "faults":
-    […]}. `routes` of None: the targets are not known yet, so any name is one. `hosts`: hosts that faults name become
-    routes too.
+    […], "limits": {…}}. `routes` of None: the targets are not known yet, so any name is one. `hosts`: hosts that faults
+    name become routes too.
 
     Raises:
         ValueError, LookupError, TypeError: one of them is wrong; OSError: the file cannot be read.
     """
+    limits: tuple[Limits, ...] = ()
     given: list[tuple[str, Any]] = [(f"--fault {text[:60]}", _of_text(text)) for text in faults]
     if file is not None:
         read = _of_file(file)
@@ -175,6 +193,10 @@ def plan_of(
             if unknown := [name for name in read if name not in _PLAN]:
                 raise LookupError(f"{file} has no key '{unknown[0][:60]}': {did_you_mean(unknown[0], _PLAN)}")
             seed = read.get("seed") if seed is None else seed
+            try:
+                limits = all_of(read.get("limits", ()))
+            except (ValueError, LookupError) as error:
+                raise type(error)(f"{file}: {error.args[0]}") from None
             read = read.get("faults", [])
         if not isinstance(read, list):
             raise ValueError(f"{file} should hold a list of faults, or an object with seed and faults")
@@ -185,7 +207,7 @@ def plan_of(
         raise ValueError(f"the seed is {seed!r}: it should be a whole number from 0")
     if routes is None:
         names = [target for injection in injections for target in injection.targets]
-        return Plan(1 if seed is None else seed, check(injections, names))
+        return limited(Plan(1 if seed is None else seed, check(injections, names), limits))
     for injection in injections:
         for target in filter(is_host, set(injection.targets).difference(routes)):
             if not hosts:
@@ -201,7 +223,7 @@ def plan_of(
         objects=[name for name in models if formats.with_objects(routes[name].host) or formats.with_objects(name)],
     )
     check_refusing(checked, routes)
-    return Plan(1 if seed is None else seed, checked)
+    return limited(Plan(1 if seed is None else seed, checked, limits))
 
 
 def _of_text(text: str) -> Any:
@@ -248,14 +270,18 @@ def gateway(
     stop: Callable[[], object] | None = None,
     bounds: Bounds | None = None,
     proxy: tuple[int, str] | None = None,
+    audit: Audit | None = None,
 ) -> Iterator[Running]:
     """A context with a gateway that answers on loopback. `port`: of all routes, which are told apart by their paths;
     `ports`: the further ones of single routes. 0 takes any free one. `stop` ends it: given, it has levers. `bounds` end
-    its faults. `proxy`: the port of a proxy, and what it does with hosts that are no routes (pass or refuse).
+    its faults. `proxy`: the port of a proxy, and what it does with hosts that are no routes (pass or refuse). `audit`
+    is told of each fault.
 
     Raises:
         OSError: the port is taken, or the logs cannot be written.
+        ValueError: a fault would hit a host that the plan's limits do not allow.
     """
+    check_hosts(plan, routes)
     models = {name: MODEL for name in routes if of_model(routes[name])}
     seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=cost_usd, in_order=False)
     settings = {f"ROUTE_{name.upper()}": route.url for name, route in routes.items()}
@@ -265,7 +291,8 @@ def gateway(
         live(plan, logs=logs, settings=settings, prompt=started, secrets=secrets) as book,
     ):
         shared.environment, shared.warn = inherited(), partial(_warned, book)
-        seam.begin(book, TrialMemory(plan, book.key))
+        book.audit = audit
+        seam.begin(book, TrialMemory(plan, book.key, note=book.note))
         shared.controls = Controls(seam, shared.warn, stop, bounds or Bounds())
         told = {}
         if shared.trust is not None:

@@ -26,6 +26,7 @@ from types import MappingProxyType
 from typing import Any
 
 from chaoslab.core.exchange import Call
+from chaoslab.core.limits import Limits
 
 VERSION = 3
 """The version of the tables below. State of another version is thrown away, since the log has all of it."""
@@ -269,6 +270,11 @@ class Control:
             (self._manager,),
         ).fetchall()
         return [OutageRow(r[0], r[1], r[2], r[3], r[4], r[5], _decoded(r[6]), bool(r[7])) for r in rows]
+
+    def limits(self, run: str) -> tuple[Limits, ...]:
+        """The limits of a run's plan."""
+        found = self._db.execute("SELECT plan FROM runs WHERE run = ?", (run,)).fetchone()
+        return tuple(map(Limits.of, _decoded(found[0]).get("limits", ()))) if found else ()
 
     def set_outage(self, row: int, state: str, *, error: str = "") -> None:
         self._write("UPDATE outages SET state = ?, error = ? WHERE id = ?", (state, error, row))

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from chaoslab.base.clock import Clock
 from chaoslab.core.events import AttemptRef, ServiceResumed, ServiceStopped
+from chaoslab.core.limits import Guard
 from chaoslab.record.log import Log, LogLost
 from chaoslab.record.runs import Run
 from chaoslab.wire.control import Control, OutageRow, explain
@@ -61,6 +62,7 @@ class Stopper:
         self._control = Control(state, manager=manager)
         self._stopped: dict[int, _Stopped] = {}
         self._books: dict[str, Log] = {}
+        self._guards: dict[str, Guard] = {}
 
     def look(self) -> None:
         """Stops and brings back what is due. An outage that cannot be carried out is answered with the reason, which
@@ -105,7 +107,7 @@ class Stopper:
     def _go_on(self, row: OutageRow) -> None:
         found = self._stopped[row.id]
         if not found.started:
-            if not row.ended and self._clock.monotonic() - found.since_s < row.for_s:
+            if not row.ended and self._clock.monotonic() - found.since_s < row.for_s and not self._limited(row.run):
                 return
             found.started = True
             self._bring_back(row)
@@ -116,6 +118,12 @@ class Stopper:
         self._book(row.run).write(event, trial=row.fault["trial"])
         del self._stopped[row.id]
         self._control.set_outage(row.id, "over")
+
+    def _limited(self, run: str) -> bool:
+        """True if the limits of a run end its faults now."""
+        if run not in self._guards:
+            self._guards[run] = Guard(self._control.limits(run), clock=self._clock)
+        return bool(self._guards[run].ended())
 
     def _bring_back(self, row: OutageRow) -> None:
         if row.how in ("paused", "killed"):

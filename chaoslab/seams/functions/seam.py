@@ -93,7 +93,7 @@ class FunctionSeam:
 
     def begin(self, book: TrialLog) -> None:
         """Begins a trial, whose calls go into this log."""
-        self.book, self.memory = book, TrialMemory(self.plan, book.key)
+        self.book, self.memory = book, TrialMemory(self.plan, book.key, clock=self.clock, note=book.note)
         if self.mitigation is not None:
             self.mitigation.begin()
 
@@ -350,6 +350,7 @@ class _Attempt(Attempt):
 
     def _finished(self, reply: Reply | None, failure: Failure | None) -> None:
         made, kind = self.made, failure.kind if failure else None
+        self._memory.guard.over(self.call.target, self.call.request, self.call.attempt)
         if reply or failure or not (self.book.answered and self.book.over):  # else nobody has seen an end of it
             self.observed(reply, failure)
         own = isinstance(reply, Returned)

@@ -84,6 +84,10 @@ class ProcessFaults:
         found = self._stopped[call.target] = Stopped(row, active, outage, asked_s + outage.for_s)
         return found
 
+    def count(self) -> int:
+        """The number of outages that go on."""
+        return sum(not self._requests.is_over(found.row) for found in self._stopped.values())
+
     def going_on(self, service: str) -> Stopped | None:
         """The outage of this service that is not over; None if there is none.
 

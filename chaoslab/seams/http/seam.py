@@ -82,7 +82,9 @@ class HttpSeam(httpx.AsyncBaseTransport):
     @contextmanager
     def trial(self, trial: TrialId) -> Iterator[TrialState]:
         """A context in which every call belongs to this trial."""
-        memory = TrialMemory(self.plan, trial.key)
+        memory = TrialMemory(self.plan, trial.key, clock=self.clock, note=partial(self.log.write, trial=trial.key))
+        if self.processes is not None:
+            memory.guard.others = self.processes.count
         with entered(TrialState(trial, Requests(trial), self.clock.monotonic(), memory)) as began:
             yield began
 
@@ -219,6 +221,10 @@ class _Attempt(Attempt):
         occasion = memory.occasion(
             call.target, call.tool, call.request, call.attempt, elapsed_s=elapsed_s, arguments=call.value
         )
+        guard = memory.guard
+        if guard.limits:
+            occasion.headers = {each: self.request.headers.get(each, "") for each in guard.headers}
+            occasion.under_way = guard.under_way
         self.occasion = occasion.to_json(wire) if wire else FIRST
         return memory.decide(plan.candidates(call.target) if plan.stateful else inner, occasion)[: len(inner)]
 
@@ -365,7 +371,11 @@ class _Attempt(Attempt):
             self.via = "direct"
             return await send(self.seam.clean, self.request, within_s=self.left_s, body=body)
         asked_s = self.seam.clock.monotonic()
+        guard, place = self._memory.guard, (call.target, call.request, call.attempt)
+        held = guard.hold(*place)  # until it is known that no lane is made for it
         row, answer = await self.seam.lanes.ask(call, deadline_s=self.target.deadline_s, occasion=self.occasion)
+        if held and answer.state == "clear":
+            guard.over(*place)
         self.faults.rolled += answer.rolled
         if answer.held:  # the lab mended itself meanwhile, which is not the target's time
             self.held_s += self.seam.clock.monotonic() - asked_s
@@ -445,6 +455,7 @@ class _Attempt(Attempt):
         body: Body | None = None,
     ) -> None:
         call, target = self.call, self.target
+        self._memory.guard.over(call.target, call.request, call.attempt)
         duration_s = self.observed(reply, failure, streamed)
         error = failure.kind if failure else None
         status, size = (reply.status, len(reply.body)) if reply else (None, 0)

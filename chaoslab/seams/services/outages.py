@@ -77,6 +77,10 @@ class Outages:
         found = self._current.get(name)
         return found if found is not None and self._clock.monotonic() < found.until_s else None
 
+    def count(self) -> int:
+        """The number of outages that go on."""
+        return sum(self.of(name) is not None for name in self._current)
+
     def until_s(self, name: str) -> float:
         """The end of the last outage of a service that had one, by the clock."""
         return self._current[name].until_s

@@ -15,7 +15,7 @@ from chaoslab.core.chain import at_once, chain, play
 from chaoslab.core.events import Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.fault import load, trait
-from chaoslab.core.memory import TrialMemory
+from chaoslab.core.memory import Decisions, TrialMemory
 from chaoslab.core.outage import Cut
 from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
 from chaoslab.record.trial_log import TrialLog
@@ -109,6 +109,9 @@ class Refusals:
         if not any(decision in HITS for decision in self._decisions(reach, name, number, attempt, foreseen=True)):
             return None
         decisions = self._decisions(reach, name, number, attempt)
+        self.memory.guard.over(name, number, attempt)  # it is refused at once
+        if not decisions.hit:
+            return None
         if pending is None:
             pending = self._pending[name] = book.requests.ask(name, f"{name} {CONNECT}", [number])
         call, faults, began_s = self._connecting(book, name, pending, trip_s)
@@ -184,13 +187,13 @@ class Refusals:
 
     def _decisions(
         self, reach: Candidates, name: str, number: int, attempt: int, *, foreseen: bool = False
-    ) -> list[Decision]:
-        """The decisions on a connection. `foreseen`: they are not counted."""
+    ) -> Decisions:
+        """The decisions on a connection. `foreseen`: they are not counted, and no limit holds them back."""
         assert self.book is not None
         occasion = self.memory.occasion(name, CONNECT, number, attempt)
         occasion.elapsed_s = self.clock.monotonic() - self.book.origin
         if foreseen:
-            return [injection.decide(occasion, occasion.of(injection.name)) for injection in reach]
+            return Decisions(reach, [injection.decide(occasion, occasion.of(injection.name)) for injection in reach])
         return self.memory.decide(reach, occasion)
 
 

@@ -112,6 +112,7 @@ class ServiceSeam:
         self.spent = Spent(cost_usd=spent_usd, price=self.price)
         self.asked_of, self.open, self.models_asked = set(), {}, 0
         self.lapsed.clear()
+        memory.guard.others = self.outages.count
         self.refusals.begin(book, memory)
         self._mcp_listed.clear()
         self._schemas.clear()
@@ -230,6 +231,7 @@ class ServiceAttempt(Attempt):
         reach = seam.limit(reach)
         if reach:
             occasion = seam.memory.occasion(name, self.tool, number, attempt, elapsed_s=elapsed_s, arguments=self.value)
+            occasion.headers = {each: request.header(each.encode()) for each in seam.memory.guard.headers}
             decisions = seam.memory.decide(reach, occasion)
         self.hit = decisions.hit or held is not None
         """True if a fault hits it: `play` answers it then, else the application, through `answering`."""
@@ -431,8 +433,13 @@ class ServiceAttempt(Attempt):
         and does the work when it goes on."""
         if self._stopped:
             self.seam.clock.sleep(delay_s)
-        else:
+        elif not self._memory.guard.watches:
             await self.hold_back(delay_s)
+        else:
+            left_s = self.began_s + self.seam.timeout_s - self.seam.clock.monotonic()
+            ended = await self.paused(max(0.0, left_s) if isinf(delay_s) else delay_s, self.hold_back)
+            if isinf(delay_s) and not ended:
+                await self.hold_back(delay_s)
 
     def hold(self) -> None:
         """Keeps the answer until the service goes on, if it was paused meanwhile."""
@@ -576,6 +583,7 @@ class ServiceAttempt(Attempt):
         streamed: Streamed | None = None,
     ) -> None:
         self.over = True
+        self._memory.guard.over(self.name, self.call.request, self.call.attempt)
         self.asked.end()
         del self.seam.open[id(self)]
         if duration_s is None:

@@ -11,12 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
 from chaoslab.base.files import Unreadable, read
 
 if TYPE_CHECKING:
     from chaoslab.wire.server.catalog import Catalog
     from chaoslab.wire.server.listener import Listener
+
+REAP_S = 1.0
+"""The time between two looks for lanes whose makers are gone, in seconds."""
 
 
 async def serve(
@@ -56,7 +60,9 @@ async def serve(
         try:
             if ready is not None:
                 ready(*listeners[0].getsockname())
-            await asyncio.get_running_loop().create_future()  # until cancelled
+            while True:  # until cancelled
+                await asyncio.sleep(REAP_S)
+                await catalog.reap(system.utc().timestamp())
         finally:
             for listener in listeners:
                 listener.close()

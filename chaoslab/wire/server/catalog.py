@@ -10,7 +10,7 @@ from typing import Any
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.jsonable import shown
-from chaoslab.wire import toxics
+from chaoslab.wire import lane_names, toxics
 from chaoslab.wire.server import metrics
 from chaoslab.wire.server.address import is_old_spelling, same_place, split_address
 from chaoslab.wire.server.attached import Attached
@@ -118,6 +118,12 @@ class Catalog:
         async with self._changing:
             self.get(name).stop()
             del self._proxies[name]
+
+    async def reap(self, now: float) -> None:
+        """Deletes the lanes whose lease has expired: whoever made them is gone. `now`: in seconds since 1970."""
+        for name in [name for name in self._proxies if lane_names.is_over(name, now)]:
+            with contextlib.suppress(ApiError):  # another client was first
+                await self.delete(name)
 
     async def populate(self, body: bytes) -> list[Proxy]:
         """Makes all these proxies. One that exists already, with the same addresses, is left as it is.

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.boundary import Through
+from chaoslab.base.clock import in_virtual_time
 from chaoslab.seams.functions import code_swap
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ class _Here(threading.local):
 
 
 here = _Here()
+in_virtual_time.append(lambda: here.world is not None)
 
 
 @contextmanager

@@ -14,6 +14,8 @@ from chaoslab.base.dice import Dice
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import Event
 from chaoslab.core.exchange import Call, Observation
+from chaoslab.core.limits import Guard
+from chaoslab.core.memory import telling
 from chaoslab.core.occasion import Occasion
 from chaoslab.core.plan import Plan
 from chaoslab.record.log import Log
@@ -74,6 +76,8 @@ class VirtualLanes:
     def __init__(self, *, log: Log, plan: Plan, network: Network, clock: Clock, targets: Mapping[str, Address]) -> None:
         self._log, self._plan, self._network, self._clock, self._targets = log, plan, network, clock, targets
         self._rows = self._lanes = 0
+        self._guard = Guard(plan.limits, clock=clock)
+        self._guard.tell = telling(lambda held: log.write(held, trial=held.at.trial))
         self._armed: dict[int, _Armed] = {}
         self._standing: dict[str, tuple[str, Lane]] = {}
         self._loop: VirtualLoop | None = None
@@ -89,7 +93,8 @@ class VirtualLanes:
         """The number of this call, from 1, and the address to use."""
         self._rows += 1
         row = self._rows
-        active, rolled = self._plan.hits_on_the_wire(call, Occasion.from_json(self._plan.seed, call, occasion))
+        asked = Occasion.from_json(self._plan.seed, call, occasion)
+        active, rolled = self._plan.hits_on_the_wire(call, asked, self._guard)
         if not active:
             return row, Answer("clear", rolled=rolled)
         for each in active:
@@ -125,6 +130,7 @@ class VirtualLanes:
     def done(self, row: int, seen: Observation) -> None:
         """Takes down the call's lane, and logs if its fault was witnessed."""
         armed = self._armed.pop(row)
+        self._guard.over(armed.call.target, armed.call.request, armed.call.attempt)
         if armed.lane is not None:
             armed.lane.take_down()
         for event in fault_lifecycle.healed(armed.active, armed.call, seen):

@@ -1,0 +1,87 @@
+"""Files that end faults: a lever that is pulled, and a lease that its holder renews. All parts in real time watch them.
+
+A lever is pulled when its file is there; the file says who pulled it and why. A lease is in force while its file was
+touched lately, so it ends by itself with the process that touched it, kill -9 included.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from chaoslab.base.clock import Clock, iso, system
+from chaoslab.base.files import replacing
+
+LEVER = Path.home() / ".chaoslab" / "stop"
+"""The lever of this user on this machine, which every part watches, whatever its plan says."""
+SAID_MAX = 200
+
+
+def pull(lever: Path, why: str, *, clock: Clock = system) -> None:
+    """Pulls a lever: no part that watches it makes a fault any more.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    lever.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(lever) as part:
+        part.write_text(f"{why}\nsince {iso(clock.utc())}\n", encoding="utf-8")
+
+
+def release(lever: Path) -> bool:
+    """Releases a lever. Returns False if it was not pulled.
+
+    Raises:
+        OSError: the file cannot be removed.
+    """
+    try:
+        lever.unlink()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def pulled(lever: Path) -> str:
+    """The words of whoever pulled the lever; empty if nobody did. A lever that cannot be read counts as pulled."""
+    try:
+        with lever.open(encoding="utf-8", errors="replace") as file:
+            return file.readline(SAID_MAX).strip() or "it is pulled"
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+
+
+def renew(lease: Path, *, clock: Clock = system) -> None:
+    """Renews a lease, or begins it.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    lease.touch()
+    now = clock.utc().timestamp()
+    os.utime(lease, (now, now))
+
+
+def lapsed(lease: Path, lease_s: float, *, clock: Clock = system) -> bool:
+    """True if nobody has renewed the lease for so many seconds, or if there is none."""
+    try:
+        return clock.utc().timestamp() - lease.stat().st_mtime > lease_s
+    except OSError:
+        return True
+
+
+def reserve(tally: Path, most: int) -> bool:
+    """Counts one fault in a tally that several processes share: a byte of the file each. Returns False beyond `most`,
+    or if the file cannot be written."""
+    try:
+        number = os.open(tally, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    except OSError:
+        return False
+    try:
+        os.write(number, b".")
+        return os.lseek(number, 0, os.SEEK_CUR) <= most  # its own byte's place, since each is appended at the end
+    except OSError:
+        return False
+    finally:
+        os.close(number)

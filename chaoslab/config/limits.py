@@ -1,0 +1,53 @@
+"""The limits that whoever started this process has set to all faults made in it: a file that CHAOSLAB_LIMITS names.
+
+A campaign sets it for all that it runs, so a plan or a scenario cannot go beyond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from chaoslab.base import files
+from chaoslab.config.settings import inherited
+from chaoslab.core.limits import Limits, all_of
+from chaoslab.core.plan import Plan
+
+VARIABLE = "CHAOSLAB_LIMITS"
+
+
+def of_file(path: Path, where: str = "") -> tuple[Limits, ...]:
+    """The limits in a JSON file: a mapping, or a list of several. `where`: what named it.
+
+    Raises:
+        ValueError: it cannot be read, or is wrong.
+    """
+    try:
+        return all_of(files.json_of(path))
+    except (files.Unreadable, ValueError, LookupError) as error:
+        said = f"{path} {error}" if isinstance(error, files.Unreadable) else f"{path}: {error.args[0]}"
+        raise ValueError(f"{where}{said}") from None
+
+
+def limited(plan: Plan) -> Plan:
+    """The plan with the limits of this process too.
+
+    Raises:
+        ValueError: the file that states them is wrong, so nothing may be done.
+    """
+    named = inherited().get(VARIABLE)
+    return replace(plan, limits=plan.limits + of_file(Path(named), f"{VARIABLE}=")) if named else plan
+
+
+def hosts_allowed(limits: Iterable[Limits]) -> frozenset[str] | None:
+    """The hosts beside loopback whose services may be broken: those that each limit names. None: there are no limits.
+    Where there are some, and none of them names hosts, there is none."""
+    given = list(limits)
+    stated = [frozenset(each.hosts) for each in given if each.hosts is not None]
+    return frozenset.intersection(*stated) if stated else frozenset() if given else None
+
+
+def variables(path: Path) -> Mapping[str, str]:
+    """The variables that hand on the limits in this file to a process."""
+    return {VARIABLE: str(path.absolute())}

@@ -1,0 +1,288 @@
+"""The limits of a plan: which part of the traffic its faults may hit, how many, and until when. They are data and
+travel with the plan; whoever makes faults keeps to them, whatever asked for the faults.
+
+A share is taken by systematic sampling: of the requests to one target, request k may be hit if k × share + u passes a
+whole number, with u from the trial's dice. So among the first n at most ⌈n × share⌉ may be, retries share the fate of
+their request, and nothing has to be remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from math import floor
+from pathlib import Path
+from typing import Any
+
+from chaoslab.base import clock as clocks
+from chaoslab.base import levers, parsers
+from chaoslab.base.clock import Clock, system
+from chaoslab.base.dice import Dice
+from chaoslab.base.jsonable import shown
+from chaoslab.base.registry import did_you_mean
+from chaoslab.core.occasion import Occasion
+
+LEASE_S = 10.0
+"""The longest time between two renewals of a lease, by default, in seconds."""
+LOOK_S, SLICE_S = 0.05, 0.25
+"""The time between two looks at the files that end faults, and the longest part of a wait without one, in seconds."""
+SHADOW = "shadow: nothing is hit"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits on all faults of a plan; each that is left out limits nothing.
+
+    `share`: of the requests, 0–1. `targets`: names or patterns of tools, services or routes. `tenants`: patterns of
+    values by header. `at_once`: faults under way at a time; `faults`: in all, over all parts that share the file
+    `tally`, else of one trial. `opens`, `until`: moments. `lease`: a file that is touched every `lease_s` at least.
+    `lever`: a file that ends all faults by being there. `hosts`: the only hosts beside loopback whose services a
+    gateway may break; None: any. `shadow`: nothing is hit, and what would be is told.
+    """
+
+    share: float = 1.0
+    targets: tuple[str, ...] = ()
+    tenants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    at_once: int | None = None
+    faults: int | None = None
+    opens: str = ""
+    until: str = ""
+    lease: str = ""
+    lease_s: float = LEASE_S
+    lever: str = ""
+    tally: str = ""
+    hosts: tuple[str, ...] | None = None
+    shadow: bool = False
+
+    @classmethod
+    def of(cls, given: Any) -> Limits:
+        """The limits of a mapping as a user writes it: shares as 0.1 or "10%", times in seconds or as in "5m".
+
+        Raises:
+            ValueError, LookupError: it is none; the message says what it should be.
+        """
+        if not isinstance(given, Mapping):
+            raise ValueError(f"limits is {shown(given)}: it should be a mapping, as in {{share: 10%, faults: 5}}")
+        if unknown := [name for name in given if name not in _READS]:
+            raise LookupError(f"limits has no key {shown(unknown[0])}: {did_you_mean(str(unknown[0]), _READS)}")
+        found = {}
+        for name, value in given.items():
+            try:
+                found[name] = _READS[name](value)
+            except (ValueError, TypeError) as error:
+                raise ValueError(f"{name} of limits is {shown(value)}: it should be {error}") from None
+        made = cls(**found)
+        if made.opens and made.until and made.opens >= made.until:
+            raise ValueError(f"until of limits is {made.until}: it should be later than opens, {made.opens}")
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The limits that are given; `of` takes them again."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+        plain["tenants"] = {name: list(values) for name, values in self.tenants.items()}
+        return {name: value for name, value in plain.items() if value not in (None, "", {}) and value != _UNSET[name]}
+
+    def outside(self, occasion: Occasion) -> str:
+        """The limit beyond which a fault of this attempt would be; empty if there is none. It depends on the attempt
+        alone."""
+        names = (occasion.target, occasion.tool)
+        if self.targets and not any(fnmatchcase(name, each) for each in self.targets for name in names):
+            return f"targets {', '.join(self.targets)}"
+        for header, values in self.tenants.items():
+            said = (occasion.headers or {}).get(header)
+            if said is None or not any(fnmatchcase(said, each) for each in values):
+                return f"tenants {header}: {', '.join(values)}"
+        if self.share < 1:
+            start = Dice(occasion.seed, occasion.trial, "limits", occasion.target)("share").uniform()
+            if floor(occasion.request * self.share + start) == floor((occasion.request - 1) * self.share + start):
+                return f"share {self.share:g}"
+        return ""
+
+
+def _share(value: Any) -> float:
+    words = "a share above 0 up to 1, as in 0.1 or 10%"
+    if isinstance(value, str) and value.endswith("%"):
+        value = parsers.bounded(value[:-1].strip(), 0.0, 100.0, words) / 100
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+        raise ValueError(words)
+    return float(value)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple) or not listed or not all(isinstance(one, str) and one for one in listed):
+        raise ValueError("a name or a list of names or patterns, as in [crm, order_*]")
+    return tuple(listed)
+
+
+def _hosts(value: Any) -> tuple[str, ...]:
+    return () if value in ([], ()) else _names(value)
+
+
+def _tenants(value: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(value, Mapping) or not value or not all(isinstance(name, str) and name for name in value):
+        raise ValueError("patterns by header, as in {x-tenant: [test-*]}")
+    return {name.lower(): _names(values) for name, values in value.items()}
+
+
+def _number(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**9:
+        raise ValueError("a whole number from 1")
+    return value
+
+
+def _moment(value: Any) -> str:
+    if not isinstance(value, str) or value == "now":
+        raise ValueError("a moment like 2026-06-01T09:00:00Z")
+    return parsers.moment(value)
+
+
+def _path(value: Any) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ValueError("a file")
+    return value
+
+
+def _seconds(value: Any) -> float:
+    words = "a time above 0, as in 10 or 5m"
+    if isinstance(value, str):
+        value = parsers.duration(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= parsers.SECONDS_MAX:
+        raise ValueError(words)
+    return float(value)
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+_READS: Mapping[str, Callable[[Any], Any]] = {
+    "share": _share, "targets": _names, "tenants": _tenants, "at_once": _number, "faults": _number, "opens": _moment,
+    "until": _moment, "lease": _path, "lease_s": _seconds, "lever": _path, "tally": _path, "hosts": _hosts,
+    "shadow": _flag,
+}  # fmt: skip
+_UNSET: Mapping[str, Any] = {"share": 1.0, "targets": [], "lease_s": LEASE_S, "shadow": False} | dict.fromkeys(
+    ("tenants", "at_once", "faults", "opens", "until", "lease", "lever", "tally", "hosts")
+)
+
+
+def all_of(given: Any) -> tuple[Limits, ...]:
+    """One or several limits, all of which hold, as a user writes them.
+
+    Raises:
+        ValueError, LookupError: one is wrong.
+    """
+    return tuple(map(Limits.of, given if isinstance(given, list | tuple) else [given]))
+
+
+Told = Callable[[str, Occasion, str], object]
+"""Takes a fault that was held back: its injection, the attempt, and the limit."""
+
+
+class Guard:
+    """Keeps one maker of faults within limits. In real time it watches levers, leases and windows too; virtual time
+    breaks nothing real, and whoever runs its trials looks between them.
+
+    `tell` is told of each fault that is held back. `others`: the number of faults that go on beside those of attempts,
+    such as outages. For one thread, or under its caller's lock.
+    """
+
+    __slots__ = ("_clock", "_ended", "_looked_s", "_made", "_open", "limits", "others", "tell")
+
+    def __init__(self, limits: Sequence[Limits] = (), *, clock: Clock = system) -> None:
+        self.limits, self._clock = tuple(limits), clock
+        self.tell: Told = lambda injection, occasion, why: None  # noqa: ARG005
+        self.others: Callable[[], int] = lambda: 0
+        self._open: dict[tuple[str, int, int], int] = {}
+        self._made, self._ended, self._looked_s = 0, "", float("-inf")
+
+    @property
+    def watches(self) -> bool:
+        """True if a fault that lasts may have to end before its time."""
+        return bool(self.limits) and not clocks.is_virtual()
+
+    @property
+    def headers(self) -> Iterable[str]:
+        """The headers that the limits read, in lower case."""
+        return (name for each in self.limits for name in each.tenants)
+
+    def ended(self) -> str:
+        """The reason for which no fault may be made, or go on, now; empty if there is none. It looks at its files every
+        `LOOK_S` at most."""
+        if clocks.is_virtual():
+            return ""
+        now_s = self._clock.monotonic()
+        if now_s - self._looked_s >= LOOK_S:
+            self._looked_s, self._ended = now_s, self._look()
+        return self._ended
+
+    def _look(self) -> str:
+        if why := levers.pulled(levers.LEVER):
+            return f"lever {levers.LEVER}: {why}"
+        for each in self.limits:
+            if each.lever and (why := levers.pulled(Path(each.lever))):
+                return f"lever {each.lever}: {why}"
+            if each.opens or each.until:
+                now = self._clock.utc()
+                if each.opens and now < _at(each.opens):
+                    return f"opens {each.opens}"
+                if each.until and now >= _at(each.until):
+                    return f"until {each.until}"
+            if each.lease and levers.lapsed(Path(each.lease), each.lease_s, clock=self._clock):
+                return f"lease {each.lease}: nobody renewed it for {each.lease_s:g} s"
+        return ""
+
+    def refuses(self, injection: str, occasion: Occasion) -> str:
+        """The limit for which a fault of this injection may not hit; empty if it may, and then it is counted. A refusal
+        is told."""
+        why = self.ended() or next((why for each in self.limits if (why := each.outside(occasion))), "")
+        why = why or self._too_many(occasion)
+        if not why and any(each.shadow for each in self.limits):
+            why = SHADOW
+        if why:
+            self.tell(injection, occasion, why)
+        return why
+
+    def _too_many(self, occasion: Occasion) -> str:
+        if not self.limits:
+            return ""
+        key = (occasion.target, occasion.request, occasion.attempt)
+        under_way = max(self.under_way, occasion.under_way)
+        for each in self.limits:
+            if each.at_once is not None and under_way >= each.at_once:
+                return f"at_once {each.at_once}"
+            if each.faults is None:
+                continue
+            counted = levers.reserve(Path(each.tally), each.faults) if each.tally else self._made < each.faults
+            if not counted:
+                return f"faults {each.faults}"
+        self._made += 1
+        self._open[key] = self._open.get(key, 0) + 1
+        return ""
+
+    @property
+    def under_way(self) -> int:
+        """The faults that are under way."""
+        return sum(self._open.values()) + self.others()
+
+    def hold(self, target: str, request: int, attempt: int) -> bool:
+        """Counts an attempt that another part may hit. False: one of its faults is counted already."""
+        if not self.limits or (target, request, attempt) in self._open:
+            return False
+        self._open[target, request, attempt] = 1
+        return True
+
+    def over(self, target: str, request: int, attempt: int) -> None:
+        """Takes the end of an attempt."""
+        if self._open:
+            self._open.pop((target, request, attempt), None)
+
+
+def _at(moment: str) -> datetime:
+    found = datetime.fromisoformat(moment)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
