@@ -6,7 +6,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
@@ -289,9 +289,11 @@ def gateway(
         listening(routes, seam, port=port, ports=ports, timeout_s=timeout_s, proxy=proxy) as (address, shared),
         tempfile.TemporaryDirectory(prefix="chaoslab-") if proxy is not None else nullcontext("") as folder,
         live(plan, logs=logs, settings=settings, prompt=started, secrets=secrets) as book,
+        closing(audit) if audit is not None else nullcontext(),
     ):
         shared.environment, shared.warn = inherited(), partial(_warned, book)
-        book.audit = audit
+        if audit is not None:
+            book.audit, audit.run = audit, str(book.run.folder)
         seam.begin(book, TrialMemory(plan, book.key, note=book.note))
         shared.controls = Controls(seam, shared.warn, stop, bounds or Bounds())
         told = {}

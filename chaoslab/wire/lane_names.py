@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from chaoslab.wire.client import ToxiproxyClient
 
 _LEASED = re.compile(r"lane\..*\.([0-9]{1,12})", re.DOTALL)
 
@@ -10,6 +14,24 @@ _LEASED = re.compile(r"lane\..*\.([0-9]{1,12})", re.DOTALL)
 def lane(target: str, run: str, number: int, until: int) -> str:
     """The name of a lane. `until`: the end of its lease in seconds since 1970."""
     return f"lane.{target}.{run}.{number}.{until}"
+
+
+def delete_all(toxiproxy: ToxiproxyClient) -> int:
+    """Deletes all lanes of a Toxiproxy, whoever made them. Returns their number.
+
+    Raises:
+        ToxiproxyError: it does not answer, or refuses.
+    """
+    from chaoslab.wire.client import ToxiproxyError
+
+    found = [name for name in toxiproxy.proxies() if _LEASED.fullmatch(name)]
+    for name in found:
+        try:
+            toxiproxy.destroy(name)
+        except ToxiproxyError as error:
+            if error.status != 404:  # else its call was over meanwhile
+                raise
+    return len(found)
 
 
 def is_over(name: str, now: float) -> bool:

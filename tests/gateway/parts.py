@@ -6,11 +6,13 @@ import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from chaoslab.core.events import PromptStarted
+from chaoslab.core.limits import Limits
 from chaoslab.record.history import History
 from chaoslab.reports.folder import read
 from chaoslab.seams.gateway.routes import routes
@@ -110,11 +112,13 @@ def standing(
     timeout_s: float = 20.0,
     elsewhere: str = "",
     proxy_port: int = 0,
+    limits: Sequence[Limits] = (),
     **more: Any,
 ) -> Iterator[Running]:
     """A gateway with these routes and faults; with a proxy, if it is told what to do with hosts elsewhere."""
     known = routes(route, hosts=bool(elsewhere))
     plan = plan_of([json.dumps(fault) for fault in faults], None, 1, known, hosts=bool(elsewhere))
+    plan = replace(plan, limits=(*plan.limits, *limits))
     started = PromptStarted(prompt_index=1, prompt="test", effects=None)
     proxy = (proxy_port, elsewhere) if elsewhere else None
     with gateway(

@@ -1,0 +1,63 @@
+"""`chaoslab stop`: pulls the lever that all parts on this machine watch, and releases it."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+from pathlib import Path
+
+from chaoslab.base.commandline import filled, path, refuse
+
+HELP = "end all faults now, whoever makes them, until --release"
+EXAMPLE = "chaoslab stop --all --why 'orders are late'"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--all", action="store_true", help="pull the lever: no part in real time makes a fault")
+    what.add_argument("--release", action="store_true", help="release it")
+    what.add_argument("--status", action="store_true", help="tell if it is pulled: exit code 1 if it is")
+    parser.add_argument("--why", type=filled, default="", metavar="TEXT", help="the reason, which the logs tell")
+    parser.add_argument("--lever", type=path, metavar="FILE", help="another lever, which limits name")
+    parser.add_argument(
+        "--toxiproxy", type=filled, metavar="URL", help="with --all: delete the lanes of this Toxiproxy too"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.base import levers
+
+    lever: Path = levers.LEVER if options.lever is None else options.lever
+    try:
+        if options.status:
+            said = levers.pulled(lever)
+            print(f"the lever {lever} is {f'pulled: {said}' if said else 'not pulled'}")
+            return int(bool(said))
+        if options.release:
+            was = levers.release(lever)
+            print(f"the lever {lever} {'is released: faults may be made again' if was else 'was not pulled'}")
+            return 0
+        levers.pull(lever, f"{_user()}: {options.why or 'stop --all'}")
+        print(f"the lever {lever} is pulled: no fault is made, and those that last end, until chaoslab stop --release")
+    except OSError as error:
+        return refuse(error)
+    return _lanes_of(options.toxiproxy) if options.toxiproxy else 0
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container without the user's name
+        return "somebody"
+
+
+def _lanes_of(url: str) -> int:
+    from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
+    from chaoslab.wire.lane_names import delete_all
+
+    try:
+        with ToxiproxyClient(url) as toxiproxy:
+            print(f"{delete_all(toxiproxy)} lanes deleted at {url}")
+    except ToxiproxyError as error:
+        return refuse(error)
+    return 0

@@ -1,0 +1,359 @@
+"""The limits of a plan are kept wherever faults are made, and what is held back is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+
+import httpx
+import pytest
+
+import chaoslab as lab
+from chaoslab.base import levers
+from chaoslab.base.clock import SystemClock
+from chaoslab.base.identity import TrialId
+from chaoslab.config.limits import VARIABLE, hosts_allowed, limited
+from chaoslab.core.events import FaultHeldBack
+from chaoslab.core.limits import Guard, Limits, all_of
+from chaoslab.core.memory import TrialMemory
+from chaoslab.core.occasion import Occasion
+from chaoslab.core.plan import HITS, Choice, Injection, Plan
+from chaoslab.record.audit import Audit
+from chaoslab.record.log import LogLost
+from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams.functions.seam import FunctionSeam
+from chaoslab.seams.functions.wrapped import WrappedFunction
+from chaoslab.wire.lane_names import is_over
+from tests.gateway.parts import history, shop, standing
+from tests.proxy_manager.manager_parts import CALL, Bench, always, eventually, with_lab
+
+ERROR = Injection("errors", (Choice("server_error"),), ("crm", "mail"))
+
+
+class Stopped(SystemClock):
+    """A clock that stands still until it is moved."""
+
+    now_s = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def utc(self) -> datetime:
+        return datetime.fromtimestamp(self.now_s, UTC)
+
+    async def asleep(self, delay_s: float) -> None:
+        self.now_s += delay_s
+
+
+@pytest.fixture(autouse=True)
+def lever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The machine's lever, in a place of the test's own."""
+    monkeypatch.setattr(levers, "LEVER", tmp_path / "home" / "stop")
+    return levers.LEVER
+
+
+def hits(memory: TrialMemory, target: str, requests: range, **given: object) -> list[int]:
+    """The requests that are hit."""
+    reach = memory.plan.candidates(target)
+    found = []
+    for request in requests:
+        occasion = memory.occasion(target, f"{target} tool", request, 1)
+        for name, value in given.items():
+            setattr(occasion, name, value)
+        if any(each in HITS for each in memory.decide(reach, occasion)):
+            found.append(request)
+    return found
+
+
+def limited_memory(clock: SystemClock | None = None, **limits: object) -> tuple[TrialMemory, list[FaultHeldBack]]:
+    held: list[FaultHeldBack] = []
+    plan = Plan(1, (ERROR,), (Limits.of(limits),))
+    return TrialMemory(plan, "run.t1", clock=clock or Stopped(), note=held.append), held
+
+
+@pytest.mark.parametrize("share", [0.001, 0.1, 0.3, 0.5, 0.999])
+def test_a_share_is_never_passed_and_is_drawn_by_dice(share: float) -> None:
+    firsts = set()
+    for trial, target in product(("a", "b", "c", "d"), ("crm", "mail")):
+        memory = TrialMemory(Plan(1, (ERROR,), (Limits(share=share),)), trial)
+        found = hits(memory, target, range(1, 301))
+        assert abs(len(found) - 300 * share) < 1
+        assert all(len([each for each in found if each <= n]) <= n * share + 1 for n in (1, 10, 100, 300))
+        firsts.add(found[0] if found else 0)
+    assert len(firsts) > 1 or share > 0.99
+
+
+def test_retries_share_the_fate_of_their_request() -> None:
+    memory, _ = limited_memory(share=0.5)
+    reach = memory.plan.candidates("crm")
+    for request in range(1, 20):
+        fates = {memory.decide(reach, memory.occasion("crm", "crm", request, n)).hit for n in range(1, 4)}
+        assert len(fates) == 1
+
+
+@pytest.mark.parametrize(
+    ("limits", "given", "found", "says"),
+    [
+        ({"targets": ["mail"]}, {}, [], "targets mail"),
+        ({"targets": "cr*"}, {}, [1, 2, 3, 4], None),
+        ({"targets": ["* tool"]}, {}, [1, 2, 3, 4], None),
+        ({"tenants": {"X-Tenant": ["test-*"]}}, {}, [], "tenants x-tenant: test-*"),
+        ({"tenants": {"X-Tenant": ["test-*"]}}, {"headers": {"x-tenant": "shop"}}, [], "tenants x-tenant: test-*"),
+        ({"tenants": {"X-Tenant": ["test-*"]}}, {"headers": {"x-tenant": "test-1"}}, [1, 2, 3, 4], None),
+        ({"faults": 2}, {}, [1, 2], "faults 2"),
+        ({"at_once": 1}, {}, [1], "at_once 1"),
+        ({"at_once": 1}, {"under_way": 1}, [], "at_once 1"),
+        ({"shadow": True}, {}, [], "shadow: nothing is hit"),
+    ],
+)
+def test_what_is_beyond_a_limit_is_held_back_and_told(
+    limits: dict[str, object], given: dict[str, object], found: list[int], says: str | None
+) -> None:
+    memory, held = limited_memory(**limits)
+    assert hits(memory, "crm", range(1, 5), **given) == found
+    assert {each.limit for each in held} == ({says} if says else set())
+    assert len(held) == 4 - len(found)
+
+
+def test_faults_at_a_time_are_counted_until_their_attempts_are_over() -> None:
+    memory, _ = limited_memory(at_once=1)
+    assert hits(memory, "crm", range(1, 3)) == [1]
+    memory.guard.over("crm", 1, 1)
+    assert hits(memory, "crm", range(3, 5)) == [3]
+
+
+def test_a_tally_counts_the_faults_of_all_parts(tmp_path: Path) -> None:
+    tally = str(tmp_path / "tally")
+    parts = [limited_memory(faults=3, tally=tally)[0] for _ in range(3)]
+    assert sum(len(hits(each, "crm", range(1, 6))) for each in parts) == 3
+
+
+def test_several_limits_all_hold() -> None:
+    plan = Plan(1, (ERROR,), all_of([{"faults": 3}, {"targets": ["crm"]}, {"share": "50%"}]))
+    memory = TrialMemory(plan, "t")
+    assert hits(memory, "mail", range(1, 20)) == []
+    assert len(hits(memory, "crm", range(1, 20))) == 3
+
+
+def test_a_shadow_hits_nothing_and_counts_as_if_it_did() -> None:
+    held: list[FaultHeldBack] = []
+    once = replace(ERROR, triggers={"max_times": 2})
+    memory = TrialMemory(Plan(1, (once,), (Limits(shadow=True),)), "t", note=held.append)
+    assert hits(memory, "crm", range(1, 9)) == []
+    assert [each.request for each in held] == [1, 2]
+
+
+LIVE = {
+    "lever": {"lever": "{folder}/stop"},
+    "until": {"until": "1970-01-01T00:16:45Z"},
+    "lease": {"lease": "{folder}/lease", "lease_s": "5s"},
+    "machine": {},
+}
+"""Limits that end faults five seconds after the clock's start, or when somebody pulls the lever."""
+
+
+@pytest.mark.parametrize("what", LIVE)
+def test_faults_end_with_lever_window_and_lease(what: str, tmp_path: Path, lever: Path) -> None:
+    clock = Stopped()
+    levers.renew(tmp_path / "lease", clock=clock)
+    memory, held = limited_memory(clock, **{name: said.format(folder=tmp_path) for name, said in LIVE[what].items()})
+    assert hits(memory, "crm", range(1, 3)) == [1, 2]
+    if what in ("lever", "machine"):
+        levers.pull(lever if what == "machine" else tmp_path / "stop", "Ann: the shop is down", clock=clock)
+    clock.now_s += 1 if what in ("lever", "machine") else 6
+    assert hits(memory, "crm", range(3, 5)) == []
+    assert held[0].limit.startswith("lever" if what == "machine" else what)
+    if what == "machine":
+        assert "Ann: the shop is down" in held[0].limit
+        assert levers.release(lever)
+        assert not levers.release(lever)
+        clock.now_s += 1
+        assert hits(memory, "crm", range(5, 6)) == [5]
+
+
+def test_a_lasting_wait_ends_with_its_lease(tmp_path: Path) -> None:
+    """A lost reply waits for ever; it comes as soon as nobody answers for the fault any more."""
+    clock = Stopped()
+    lease = tmp_path / "lease"
+    levers.renew(lease, clock=clock)
+    plan = Plan(1, (replace(ERROR, choices=(Choice("lost_reply"),)),), (Limits(lease=str(lease), lease_s=5),))
+    seam = FunctionSeam(plan, timeout_s=600.0, clock=clock)
+    seam.begin(TrialLog(TrialId("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC)))
+
+    async def crm() -> str:
+        return "done"
+
+    began_s = clock.now_s
+    assert asyncio.run(seam.stand_in(WrappedFunction("crm", crm, effect=True))()) == "done"
+    assert 5 < clock.now_s - began_s < 6
+
+
+def test_a_plan_without_limits_has_the_bytes_that_it_had() -> None:
+    plain = Plan(1, (ERROR,))
+    assert "limits" not in plain.to_json()
+    limits = all_of([{"share": "10%", "hosts": [], "tenants": {"x-t": ["a"]}, "lease": "l", "lease_s": "5m"}])
+    made = replace(plain, limits=limits)
+    assert Plan.from_json(json.loads(json.dumps(made.to_json()))) == made
+    assert made.to_json()["limits"] == [
+        {"share": 0.1, "hosts": [], "tenants": {"x-t": ["a"]}, "lease": "l", "lease_s": 300.0}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"share": "0%"}, "share of limits is '0%': it should be a share above 0 up to 1, as in 0.1 or 10%"),
+        ({"share": 2}, "share of limits is 2: it should be a share"),
+        ({"share": "ten"}, "share of limits is 'ten': it should be a share"),
+        ({"share": "x%"}, "share of limits is 'x%': it should be a share"),
+        ({"lease_s": "5 minutes"}, "lease_s of limits is '5 minutes': it should be a duration, as in 90s, 5min or 2h"),
+        ({"lease_s": 0}, "lease_s of limits is 0: it should be a time above 0"),
+        ({"faults": 0}, "faults of limits is 0: it should be a whole number from 1"),
+        ({"faults": True}, "faults of limits is True: it should be a whole number"),
+        ({"tenants": ["a"]}, "tenants of limits is ['a']: it should be patterns by header"),
+        ({"until": "tomorrow"}, "until of limits is 'tomorrow': it should be a moment"),
+        ({"opens": "2026-06-02", "until": "2026-06-01"}, "until of limits is 2026-06-01T00:00:00Z: it should be later"),
+        ({"shares": 1}, "limits has no key 'shares': did you mean 'share'?"),
+        ("10%", "limits is '10%': it should be a mapping"),
+    ],
+)
+def test_a_wrong_limit_is_one_line(given: object, says: str) -> None:
+    with pytest.raises((ValueError, LookupError)) as error:
+        all_of(given)
+    assert str(error.value.args[0]).startswith(says)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("5m", 300.0), ("0.2s", 0.2), ("1.5h", 5400.0), (7, 7.0)])
+def test_units_are_read(text: object, seconds: float) -> None:
+    assert Limits.of({"lease_s": text}).lease_s == seconds
+
+
+def test_limits_of_a_run_hold_and_are_logged(tmp_path: Path) -> None:
+    def refund(order: int) -> str:
+        return f"done {order}"
+
+    def agent(_: str) -> str:
+        done = 0
+        for order in range(10):
+            try:
+                done += bool(refund(order))
+            except lab.ToolError:
+                continue
+        return str(done)
+
+    asked = {"tools": [refund], "faults": [lab.inject("server_error", "refund")], "anyway": True}
+    trial = lab.run(agent, "go", limits={"share": "30%"}, logs=tmp_path, **asked)
+    assert trial.answer == "7"
+    held = history(tmp_path).of(FaultHeldBack)
+    assert [each.limit for _, each in held] == ["share 0.3"] * 7
+    with pytest.raises(ValueError, match="share of limits"):
+        lab.run(agent, "go", limits={"share": 0}, **asked)
+
+
+def test_the_limits_of_whoever_started_a_process_hold_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "limits.json"
+    monkeypatch.setenv(VARIABLE, str(file))
+    with pytest.raises(ValueError, match=f"{VARIABLE}=.*cannot be read"):
+        limited(Plan(1))
+    file.write_text('{"faults": 3}')
+    assert limited(Plan(1, limits=(Limits(share=0.5),))).limits == (Limits(share=0.5), Limits(faults=3))
+
+
+def test_hosts_are_loopback_and_those_that_every_limit_names() -> None:
+    assert hosts_allowed([]) is None
+    assert hosts_allowed([Limits(faults=1)]) == frozenset()
+    assert hosts_allowed([Limits(hosts=("a", "b")), Limits(hosts=("b",)), Limits()]) == {"b"}
+
+
+def test_a_gateway_with_limits_breaks_no_foreign_host(tmp_path: Path) -> None:
+    faults = {"fault": "server_error", "target": "crm"}
+    with shop() as server:
+        far, near = "crm=http://203.0.113.7:9", f"crm={server.url}"
+        for route, hosts, allowed in ((near, (), True), (far, (), False), (far, ("203.0.113.7",), True)):
+            with (
+                nullcontext() if allowed else pytest.raises(ValueError, match=r"would hit 203\.0\.113\.7"),
+                standing(tmp_path, [route], faults, limits=(Limits(hosts=hosts),)),
+            ):
+                assert allowed
+
+
+def test_a_gateway_keeps_to_a_share_of_one_tenants_requests_and_writes_an_audit(tmp_path: Path) -> None:
+    file = tmp_path / "audit.jsonl"
+    limits = (Limits.of({"share": "50%", "tenants": {"x-tenant": ["test-*"]}}),)
+    audit = Audit(file, why="CHG-17")
+    with (
+        shop() as server,
+        standing(
+            tmp_path, [f"crm={server.url}"], {"fault": "server_error", "target": "crm"}, limits=limits, audit=audit
+        ) as running,
+    ):
+        codes = {
+            tenant: [httpx.get(f"{running.url('crm')}/{n}", headers={"x-tenant": tenant}).status_code for n in range(8)]
+            for tenant in ("shop", "test-1")
+        }
+    assert codes["shop"] == [200] * 8
+    assert sum(code >= 500 for code in codes["test-1"]) == 4
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [each["what"] for each in lines].count("made") == [each["what"] for each in lines].count("met") == 4
+    assert all(each["why"] == "CHG-17" and each["pid"] == os.getpid() and each["run"] for each in lines)
+    assert {each.get("limit") for each in lines} == {None, "share 0.5", "tenants x-tenant: test-*"}
+
+
+def test_a_shadow_at_a_gateway_hits_nothing_and_says_what_it_would(tmp_path: Path) -> None:
+    with (
+        shop() as server,
+        standing(
+            tmp_path, [f"crm={server.url}"], {"fault": "server_error", "target": "crm"}, limits=(Limits(shadow=True),)
+        ) as running,
+    ):
+        assert httpx.get(f"{running.url('crm')}/1").status_code == 200
+    assert [each.limit for _, each in history(tmp_path).of(FaultHeldBack)] == ["shadow: nothing is hit"]
+
+
+def test_no_fault_is_made_that_cannot_be_audited(tmp_path: Path) -> None:
+    audit = Audit(tmp_path / "audit")
+    audit.close()
+    audit._file = open("/dev/full", "ab", buffering=0)  # noqa: SIM115
+    at = FaultHeldBack(injection="i", at=CALL.at, tool="t", limit="l")
+    with pytest.raises(LogLost, match=r"audit .* cannot be written .*so no fault is made"):
+        audit.take(at)
+    audit.close()
+
+
+def test_a_manager_keeps_to_limits_and_ends_a_lane_with_its_lever(tmp_path: Path) -> None:
+    lever = tmp_path / "stop"
+    plan = replace(always("latency", delay_s=0.05), limits=(Limits(at_once=1, lever=str(lever)),))
+
+    async def story(lab: Bench) -> None:
+        _, first = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        _, second = await lab.seam.lanes.ask(replace(CALL, request=2), deadline_s=2.0)
+        assert (first.state, second.state, second.rolled) == ("armed", "clear", ["wire"])
+        levers.pull(lever, "enough")
+        eventually(lambda: not lab.lanes_left())
+        _, third = await lab.seam.lanes.ask(replace(CALL, request=3), deadline_s=2.0)
+        assert third.state == "clear"
+
+    with_lab(tmp_path, plan, story)
+
+
+def test_a_lane_says_until_when_its_maker_answers_for_it() -> None:
+    assert is_over("lane.crm.20260601.3.1000", 1001)
+    assert not is_over("lane.crm.20260601.3.1000", 999)
+    assert not any(is_over(name, 10**12) for name in ("crm", "lane.crm", "lane.crm.x.3.soon", "lanes.crm.r.3.1000"))
+
+
+def test_virtual_time_does_not_look_at_files_of_real_time(lever: Path) -> None:
+    levers.pull(lever, "stop")
+    occasion = Occasion(1, "t", "crm", "crm", 1, 1, 1, 1)
+    assert Guard().refuses("errors", occasion).startswith("lever")
+
+    def agent(_: str) -> str:
+        return Guard().refuses("errors", occasion)
+
+    assert lab.run(agent, "go", anyway=True).answer == ""
