@@ -6,6 +6,7 @@
 - A file is one worker's alone, so that its fixtures are made once. The longest files come first: the last one that is
   begun decides when the suite ends.
 - A test that leaves held what every thread takes when it starts is named: the next one that starts a thread would hang.
+- The lever of this machine's user is left alone.
 - A suite that a shell began in the background hears no Ctrl-C, and its children inherit that: those that are sent one
   would not end.
 """
@@ -22,9 +23,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from chaoslab.base import levers
+
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
+
+levers.LEVER = Path(__file__).parent / "no folder" / "stop"
+"""In place of that of whoever runs the tests: a lever that is pulled would end all faults."""
 
 gc.disable()
 MANY = 100

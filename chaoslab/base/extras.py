@@ -18,6 +18,7 @@ MODULES = {
     "parquet": ("pandas", "pyarrow"),
     "gateway": ("aiohttp", "trustme"),
     "compose": ("docker",),
+    "campaigns": ("croniter", "pydantic", "yaml"),
 }
 """By extra, the modules of it that the lab itself imports."""
 

@@ -79,7 +79,7 @@ def bounds(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--shadow", action="store_true", help="hit nothing: log what would be hit")
     parser.add_argument("--audit", type=path, metavar="FILE", help="append who broke what, when and why to this file")
-    parser.add_argument("--why", type=filled, default="", metavar="TEXT", help="the reason, for --audit")
+    parser.add_argument("--why", type=filled, metavar="TEXT", help="the reason, for --audit")
 
 
 def limits_of(options: argparse.Namespace, plan: Plan) -> Plan:
@@ -117,7 +117,7 @@ def audit_of(options: argparse.Namespace) -> Audit | None:
     """
     from chaoslab.record.audit import Audit
 
-    return None if options.audit is None else Audit(options.audit, why=options.why)
+    return None if options.audit is None else Audit(options.audit, why=options.why or "")
 
 
 def bounds_of(options: argparse.Namespace) -> Bounds:

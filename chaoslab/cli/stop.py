@@ -17,7 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--all", action="store_true", help="pull the lever: no part in real time makes a fault")
     what.add_argument("--release", action="store_true", help="release it")
     what.add_argument("--status", action="store_true", help="tell if it is pulled: exit code 1 if it is")
-    parser.add_argument("--why", type=filled, default="", metavar="TEXT", help="the reason, which the logs tell")
+    parser.add_argument("--why", type=filled, metavar="TEXT", help="the reason, which the logs tell")
     parser.add_argument("--lever", type=path, metavar="FILE", help="another lever, which limits name")
     parser.add_argument(
         "--toxiproxy", type=filled, metavar="URL", help="with --all: delete the lanes of this Toxiproxy too"

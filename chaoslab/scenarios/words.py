@@ -59,6 +59,8 @@ def _right(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> str:
             return f"{context['ge']:.15g} or more"
         case "greater_than":
             return f"more than {context['gt']:.15g}"
+        case "less_than":
+            return f"less than {context['lt']:.15g}"
         case "less_than_equal":
             return f"{context['le']:.15g} or less"
         case "too_long":

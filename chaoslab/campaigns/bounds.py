@@ -1,0 +1,120 @@
+"""Bounds on measures, as a campaign's file states them: "error_rate > 0.2 over 60s", "< 0.2s", "10%"."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from chaoslab.base import parsers
+
+MEASURES: Mapping[str, str] = {
+    "error_rate": "share of calls that failed, 0 to 1",
+    "slo_burn": "share of calls beyond `slo`, by the share that it allows: 1 uses up the allowance exactly",
+    "latency_s": "mean duration of calls in seconds",
+    "harm": "trials that ended in harm",
+    "failed": "trials that failed their scenario",
+    "faults": "faults that were met",
+    "cost": "dollars of the model's answers",
+}
+"""The measures of a campaign's runs, and their meanings."""
+RATED = ("error_rate", "slo_burn", "latency_s")
+"""Those that are taken over a time."""
+_COMPARE: Mapping[str, Callable[[float, float], bool]] = {
+    ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "=": operator.eq,
+}  # fmt: skip
+_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*(%|[a-z]+)?")
+_BOUND = re.compile(r"\s*(>=|<=|>|<|=)?\s*(.+?)\s*")
+_CONDITION = re.compile(r"\s*(\w+)\s*(>=|<=|>|<|=)\s*(.+?)(?:\s+over\s+(.+?))?\s*")
+LIKE = "as in 'error_rate > 0.2 over 60s'"
+
+
+def number(text: str) -> float:
+    """The number of a text such as "0.2", "10%" or "5m", which is 300 seconds.
+
+    Raises:
+        ValueError: it is none; the message says what it should be.
+    """
+    found = _NUMBER.fullmatch(text.strip())
+    if found is None or (found[2] not in (None, "%") and found[2] not in parsers.UNITS):
+        raise ValueError("a number, a share such as 10%, or a duration such as 0.2s or 5m")
+    return float(found[1]) * (0.01 if found[2] == "%" else parsers.UNITS[found[2]] if found[2] else 1.0)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A comparison with a number. `tolerance`: the distance from it that still counts as equal."""
+
+    sign: str
+    value: float
+    tolerance: float = 0.0
+
+    @classmethod
+    def of(cls, text: str, tolerance: str = "") -> Bound:
+        """The bound in a text such as "< 0.2s" or "200". `tolerance`: a number, or a share of the value.
+
+        Raises:
+            ValueError: it is none; the message says what it should be.
+        """
+        found = _BOUND.fullmatch(text)
+        if found is None:
+            raise ValueError("a bound, as in '< 0.2s' or '= 200'")
+        value, within = number(found[2]), number(tolerance) if tolerance else 0.0
+        if within < 0 or (within and (found[1] or "=") != "="):
+            raise ValueError("a value alone if there is a tolerance, as in 200 ± 10%")
+        return cls(found[1] or "=", value, within * abs(value) if tolerance.strip().endswith("%") else within)
+
+    def holds(self, value: float) -> bool:
+        if self.sign == "=" and self.tolerance:
+            return abs(value - self.value) <= self.tolerance
+        return _COMPARE[self.sign](value, self.value)
+
+    def __str__(self) -> str:
+        around = f" ± {self.tolerance:g}" if self.tolerance else ""
+        return f"{self.sign} {self.value:g}{around}"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A bound on a measure that ends a campaign. `over_s`: the time over which it is taken; None: all of it."""
+
+    measure: str
+    bound: Bound
+    over_s: float | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Condition:
+        """The condition in a text such as "harm > 0".
+
+        Raises:
+            ValueError: it is none; the message says what it should be.
+        """
+        found = _CONDITION.fullmatch(text)
+        if found is None:
+            raise ValueError(f"a measure, a bound and maybe a time, {LIKE}")
+        measure, over = found[1], found[4]
+        check_measure(measure, over is not None)
+        over_s = None if over is None else parsers.duration(over)
+        if over_s == 0:
+            raise ValueError(f"a condition over a time above 0, {LIKE}")
+        bound = Bound(found[2], number(found[3]))
+        if measure == "error_rate" and not bound.holds(1.0) and not bound.holds(0.0):
+            raise ValueError(f"a condition that can hold: error_rate is a share from 0 to 1, {LIKE}")
+        return cls(measure, bound, over_s)
+
+    def __str__(self) -> str:
+        over = "" if self.over_s is None else f" over {self.over_s:g} s"
+        return f"{self.measure} {self.bound}{over}"
+
+
+def check_measure(name: str, over: bool = False) -> None:
+    """Checks that there is such a measure. `over`: it is taken over a time.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name not in MEASURES:
+        raise ValueError(f"one of {', '.join(MEASURES)}{parsers.near(name, MEASURES)}")
+    if over and name not in RATED:
+        raise ValueError(f"{name} without a time: it is counted over the whole campaign")

@@ -1,0 +1,121 @@
+"""The journal of a campaign: a line of JSON for each thing that it did, so that it can go on after kill -9, and so that
+what is not taken back is known."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chaoslab.base.clock import Clock, iso, system
+
+FILE = "journal.jsonl"
+
+
+@dataclass
+class Done:
+    """One unit of a round, as it ended. `state`: held, failed, breached, unproven or broken; empty while it runs."""
+
+    round: int
+    step: int
+    name: str
+    level: float | None = None
+    state: str = ""
+    why: str = ""
+    figures: dict[str, Any] = field(default_factory=dict)
+    undone: bool = False
+
+
+@dataclass
+class Story:
+    """What a journal tells. `instance`: the number of the campaign's present start, resumes not counted. `ended`: its
+    end; empty while it goes on, or if it was killed."""
+
+    instance: int = 0
+    digest: str = ""
+    pid: int = 0
+    ended: str = ""
+    why: str = ""
+    done: list[Done] = field(default_factory=list)
+    """The units of all instances."""
+    first: int = 0
+    """The index of the present instance's first unit."""
+    not_undone: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def own(self) -> list[Done]:
+        """The units of the present instance."""
+        return self.done[self.first :]
+
+    @property
+    def open(self) -> list[Done]:
+        """The units that were begun and not taken back."""
+        return [each for each in self.own if not each.undone]
+
+
+class Journal:
+    """Appends to the journal in a folder; each line is on the disk before what it tells is done."""
+
+    def __init__(self, folder: Path, *, clock: Clock = system) -> None:
+        self._path, self._clock = folder / FILE, clock
+        self.story = read(folder)
+
+    def note(self, what: str, **told: Any) -> None:
+        """Writes a line.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        said = {"ts": iso(self._clock.utc()), "what": what, **told}
+        with self._path.open("ab") as file:
+            file.write(json.dumps(said, ensure_ascii=False).encode() + b"\n")
+            file.flush()
+            with suppress(OSError):
+                os.fsync(file.fileno())
+        take(self.story, said)
+
+
+def read(folder: Path) -> Story:
+    """The story in a folder's journal. A line that was cut off by a kill is left out.
+
+    Raises:
+        OSError: it is there and cannot be read.
+    """
+    story, path = Story(), folder / FILE
+    for line in path.read_bytes().split(b"\n") if path.exists() else ():
+        try:
+            said = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(said, dict):
+            take(story, said)
+    return story
+
+
+def take(story: Story, said: dict[str, Any]) -> None:
+    """Takes one line of a journal."""
+    match said.get("what"):
+        case "begun":
+            story.instance, story.first = story.instance + 1, len(story.done)
+            story.digest, story.not_undone, story.notes = said.get("digest", ""), [], []
+            story.ended, story.why, story.pid = "", "", said.get("pid", 0)
+        case "resumed":
+            story.ended, story.why, story.pid = "", "", said.get("pid", 0)
+        case "step":
+            story.done.append(Done(said["round"], said["step"], said["name"], said.get("level")))
+        case "over" if story.done:
+            last = story.done[-1]
+            last.state, last.why, last.figures = said["state"], said.get("why", ""), said.get("figures", {})
+        case "undone":
+            for each in story.own:
+                each.undone = each.undone or said.get("step") in (None, each.step)
+        case "not undone":
+            story.not_undone.append(said["which"])
+        case "note":
+            story.notes.append(said["text"])
+        case "ended":
+            story.ended, story.why = said["state"], said.get("why", "")

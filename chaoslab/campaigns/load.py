@@ -1,0 +1,274 @@
+"""Reads and checks a campaign's file, with the scenarios that it names. Nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from chaoslab.base import extras, parsers
+from chaoslab.base.clock import Clock, system
+from chaoslab.base.registry import did_you_mean
+from chaoslab.campaigns.bounds import Bound, Condition, check_measure
+from chaoslab.core.limits import Limits
+from chaoslab.scenarios.files import found
+from chaoslab.scenarios.load import ScenarioErrors
+from chaoslab.scenarios.load import load as load_scenario
+from chaoslab.scenarios.located import Located, ScenarioError, read
+from chaoslab.scenarios.scenario import Scenario
+
+if TYPE_CHECKING:
+    from chaoslab.campaigns.spec import CampaignSpec, ProbeSpec, StepSpec
+
+OWN = ("lease", "lease_s", "lever", "tally")
+"""The limits that a campaign sets itself."""
+DEFAULTS = {"http": "status", "command": "code"}
+KINDS = ("http", "sql", "command", "measure")
+OF = {"http": ("status", "seconds"), "command": ("code", "output"), "sql": (), "measure": ()}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One thing that a round does: a scenario's files at one level, or a command. `step`: its number, from 0."""
+
+    step: int
+    name: str
+    spec: StepSpec
+    level: float | None = None
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A checked campaign. `file`: its own; paths in it are sought from its folder."""
+
+    spec: CampaignSpec
+    file: Path
+    units: tuple[Unit, ...]
+    conditions: tuple[Condition, ...]
+    bounds: tuple[Bound, ...]
+    """Those of its probes, in their order."""
+    limits: Limits
+
+    @property
+    def folder(self) -> Path:
+        return self.file.parent
+
+    @property
+    def slug(self) -> str:
+        """The name as that of a folder."""
+        return "".join(each if each.isalnum() or each in "-_" else "-" for each in self.spec.campaign).strip("-")
+
+
+def load(path: Path, *, clock: Clock = system) -> Campaign:
+    """The campaign in a file.
+
+    Raises:
+        ScenarioErrors: it cannot be read, or something in it is wrong: one line each.
+    """
+    extras.check("a campaign", "scenarios")
+    try:
+        located = read(path)
+        return _Checks(located, path, clock).campaign()
+    except ScenarioErrors:
+        raise
+    except ScenarioError as error:
+        raise ScenarioErrors([str(error)]) from None
+
+
+class _Checks:
+    """The checks of one file. `wrong`: what is wrong, a line each."""
+
+    def __init__(self, located: Located, path: Path, clock: Clock) -> None:
+        self._located, self._path, self._clock = located, path, clock
+        self.wrong: list[str] = []
+
+    def say(self, where: Sequence[str | int], text: str, *, of_key: bool = False) -> None:
+        self.wrong.append(str(self._located.error(where, text, of_key=of_key)))
+
+    def campaign(self) -> Campaign:
+        spec = self._typed()
+        units, scenarios = self._units(spec)
+        self._schedule(spec)
+        bounds = tuple(self._probe(n, each, scenarios, spec) for n, each in enumerate(spec.steady))
+        conditions = []
+        for n, text in enumerate(spec.stop):
+            try:
+                conditions.append(made := Condition.of(text))
+                self._given(("stop", n), made.measure, scenarios, spec)
+            except ValueError as error:
+                self.say(("stop", n), f"{text[:80]!r} should be {error}")
+        limits = self._limits(spec)
+        if spec.notify is not None and (spec.notify.command is None) == (spec.notify.webhook is None):
+            self.say(("notify",), "notify should be one of command and webhook")
+        if spec.toxiproxy is not None:
+            try:
+                parsers.url(spec.toxiproxy)
+            except ValueError as error:
+                self.say(("toxiproxy",), f"toxiproxy is {spec.toxiproxy!r:.60}: it should be {error}")
+        if self.wrong:
+            raise ScenarioErrors(list(dict.fromkeys(self.wrong)))
+        return Campaign(spec, self._path, units, tuple(conditions), bounds, limits)
+
+    def _typed(self) -> CampaignSpec:
+        from pydantic import ValidationError
+
+        from chaoslab.campaigns.spec import PARTS, CampaignSpec
+        from chaoslab.scenarios.words import path_of, worded
+
+        data = self._located.data
+        if not isinstance(data, dict):
+            raise self._located.error((), "a campaign is a mapping with campaign, steps, …")
+        try:
+            return CampaignSpec.model_validate(data)
+        except ValidationError as error:
+            for each in error.errors(include_url=False):
+                where = path_of(data, each["loc"])
+                if each["type"] != "extra_forbidden":
+                    self.wrong.append(worded(self._located, each))
+                    continue
+                part = PARTS.get(str(where[0]), CampaignSpec) if len(where) > 1 else CampaignSpec
+                known = [field.alias or name for name, field in part.model_fields.items()]
+                self.say(where, f"'{where[-1]}' is not known here: {did_you_mean(str(where[-1]), known)}", of_key=True)
+            raise ScenarioErrors(self.wrong) from None
+
+    def _units(self, spec: CampaignSpec) -> tuple[tuple[Unit, ...], list[Scenario]]:
+        """The units of a round, and all their scenarios."""
+        units, scenarios = list[Unit](), list[Scenario]()
+        for n, step in enumerate(spec.steps):
+            where = ("steps", n)
+            if (step.scenario is None) == (step.command is None):
+                self.say(where, "a step is one of scenario (a file or a folder) and command (a list of words)")
+                continue
+            for key, given, needs in (
+                ("levels", step.levels, "scenario"), ("trials", step.trials, "scenario"), ("for", step.lasts, "command")
+            ):  # fmt: skip
+                if given and getattr(step, needs) is None:
+                    self.say((*where, key), f"{key} goes with {needs} alone", of_key=True)
+            if step.levels != sorted(set(step.levels)):
+                self.say((*where, "levels"), f"levels is {step.levels}: it should rise, as in [0.5, 1, 2]")
+            if step.command is not None:
+                units.append(Unit(n, " ".join(step.command)[:80], step))
+                continue
+            scenarios += self._scenarios((*where, "scenario"), step)
+            name = str(step.scenario)
+            units += [Unit(n, f"{name}, level {each:g}", step, each) for each in step.levels] or [Unit(n, name, step)]
+        return tuple(units), scenarios
+
+    def _scenarios(self, where: Sequence[str | int], step: StepSpec) -> list[Scenario]:
+        level = [f"chaos_level={step.levels[0]}"] if step.levels else []
+        try:
+            paths = found([self._path.parent / str(step.scenario)])
+            return [each for path in paths for each in load_scenario(path, changed=level)]
+        except ScenarioErrors as error:
+            self.wrong += error.lines
+        except LookupError as error:
+            self.say(where, str(error.args[0]))
+        return []
+
+    def _schedule(self, spec: CampaignSpec) -> None:
+        given = [key for key in ("every", "cron", "at") if getattr(spec, key)]
+        if len(given) > 1:
+            self.say((given[1],), f"both {given[0]} and {given[1]} are given: give one of them", of_key=True)
+        if spec.rounds and not given:
+            self.say(("rounds",), "rounds goes with every, cron or at", of_key=True)
+        if spec.cron:
+            extras.check_module("cron", "croniter", "campaigns")
+            from croniter import croniter
+
+            if len(spec.cron.split()) != 5 or not croniter.is_valid(spec.cron):
+                self.say(("cron",), f"cron is {spec.cron!r:.60}: it should be five fields, as in 0 9 * * 1-5")
+        for n, text in enumerate(spec.at):
+            self._moment(("at", n), text)
+        if spec.at and not self.wrong and all(moment(each) < self._clock.utc() for each in spec.at):
+            self.say(("at",), f"the schedule is in the past: its last moment was {max(spec.at)}")
+
+    def _moment(self, where: Sequence[str | int], text: str) -> None:
+        try:
+            if parsers.moment(text) and text == "now":
+                raise ValueError("a moment like 2026-06-01T09:00:00Z")
+        except ValueError as error:
+            self.say(where, f"{text!r:.60} should be {str(error).removesuffix(', or now')}")
+
+    def _probe(self, n: int, probe: ProbeSpec, scenarios: Sequence[Scenario], spec: CampaignSpec) -> Bound:
+        where: tuple[str | int, ...] = ("steady", n)
+        kinds = [kind for kind in KINDS if getattr(probe, kind) is not None]
+        if len(kinds) != 1:
+            self.say(where, f"the probe {probe.name} should be one of {', '.join(KINDS[:-1])} and {KINDS[-1]}")
+            return Bound("=", 0.0)
+        kind = kinds[0]
+        if probe.of is not None and probe.of not in OF[kind]:
+            says = f"one of {' and '.join(OF[kind])}" if OF[kind] else "left out"
+            self.say((*where, "of"), f"of is {probe.of}: for {kind} it should be {says}")
+        if (kind == "sql") != (probe.query is not None):
+            self.say(where, f"the probe {probe.name}: sql (a file of SQLite) and query go together")
+        if kind == "http" and urlsplit(str(probe.http)).scheme not in ("http", "https"):
+            self.say(
+                (*where, "http"), f"http is {probe.http!r:.60}: it should be an address like http://127.0.0.1:8080"
+            )
+        if probe.within >= spec.lease:
+            self.say(
+                (*where, "within"), f"within is {probe.within:g} s: it should be less than lease, {spec.lease:g} s"
+            )
+        if kind == "measure":
+            try:
+                check_measure(str(probe.measure))
+                self._given((*where, "measure"), str(probe.measure), scenarios, spec)
+            except ValueError as error:
+                self.say((*where, "measure"), f"measure is {probe.measure!r:.60}: it should be {error}")
+        of = probe.of or DEFAULTS.get(kind, "")
+        default = {"status": "= 200", "code": "= 0"}.get(of)
+        if probe.expect is None and default is None:
+            self.say(where, f"the probe {probe.name} lacks expect: the bound that must hold, as in '< 0.2s'")
+            return Bound("=", 0.0)
+        try:
+            return Bound.of(probe.expect or default or "", "" if probe.tolerance == "0" else probe.tolerance)
+        except ValueError as error:
+            said = f"expect is {probe.expect!r:.60}, tolerance {probe.tolerance:.20}"
+            self.say((*where, "expect"), f"{said}: it should be {error}")
+            return Bound("=", 0.0)
+
+    def _given(
+        self, where: Sequence[str | int], measure: str, scenarios: Sequence[Scenario], spec: CampaignSpec
+    ) -> None:
+        """Tells a measure that no step of the campaign can give."""
+        commands = any(step.command is not None for step in spec.steps)
+        if measure in ("harm", "failed") and not any(step.scenario for step in spec.steps):
+            self.say(
+                where, f"{measure} is judged by a scenario, and no step is one: take error_rate, or add a scenario"
+            )
+        if measure == "slo_burn" and spec.slo is None:
+            self.say(where, "slo_burn needs an objective: add slo, as in {share: 99%, within: 2s}")
+        models = any(each.spec.models or each.spec.agent == "lab" for each in scenarios)
+        if measure == "cost" and scenarios and not commands and not models:
+            self.say(where, "cost is that of models, and no scenario names one (models), so the world cannot give it")
+
+    def _limits(self, spec: CampaignSpec) -> Limits:
+        own = next((key for key in OWN if key in spec.limits), None)
+        if own is not None:
+            self.say(("limits", own), f"{own} is the campaign's own: it has a lease and a lever of itself", of_key=True)
+            return Limits()
+        try:
+            made = Limits.of(spec.limits)
+        except (ValueError, LookupError) as error:
+            self.say(("limits",), str(error.args[0]))
+            return Limits()
+        if made.until and moment(made.until) <= self._clock.utc():
+            self.say(("limits", "until"), f"the window is over: until is {made.until}")
+        return made
+
+
+def moment(text: str) -> datetime:
+    """The moment of a text that `parsers.moment` takes."""
+    return datetime.fromisoformat(parsers.moment(text)).astimezone(UTC)
+
+
+def plain(campaign: Campaign) -> dict[str, Any]:
+    """The campaign as JSON values, for `check --json`."""
+    return {
+        "campaign": campaign.spec.campaign, "units": [each.name for each in campaign.units],
+        "stop": list(map(str, campaign.conditions)), "steady": [each.name for each in campaign.spec.steady],
+        "limits": campaign.limits.to_json(),
+    }  # fmt: skip

@@ -1,0 +1,80 @@
+"""The report over all of a campaign: what could not be undone, its end, and the trend of each step over the rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from chaoslab.analysis.measures.intervals import Rate, rate
+from chaoslab.campaigns.journal import Done, Story
+from chaoslab.campaigns.running import units_of
+from chaoslab.reports.contents.parts import told
+from chaoslab.reports.page import table
+
+
+def text(story: Story, name: str) -> str:
+    """The report as text."""
+    return "\n".join(_lines(story, name))
+
+
+def _lines(story: Story, name: str) -> Iterator[str]:
+    for each in story.not_undone:
+        yield f"COULD NOT BE UNDONE: {each}"
+    still = sorted({each.name for each in story.open}) if not story.ended else []
+    for one in still:
+        yield f"NOT TAKEN BACK YET: {one}"
+    yield f"{name}: {story.ended or 'not ended'}{f': {story.why}' if story.why else ''}"
+    for note in story.notes:
+        yield f"  {note}"
+    rows = [
+        [str(each.round), each.name, each.state or "under way", *_figures(each), each.why[:60]] for each in story.own
+    ]
+    if rows:
+        yield from table(["round", "step", "end", "passed", "harm", "failed calls", "faults", ""], rows)
+    for unit, done in units_of(story.done):
+        if (said := trend([share for each in done if (share := _passed(each)) is not None])) is not None:
+            yield f"trend of {unit}: {said}"
+
+
+def _passed(done: Done) -> Rate | None:
+    trials = int(done.figures.get("trials", 0))
+    return rate(trials - int(done.figures.get("failed", 0)), trials)
+
+
+def _figures(done: Done) -> list[str]:
+    found = done.figures
+    calls = rate(int(found.get("failed_calls", 0)), int(found.get("calls", 0)))
+    return [told(_passed(done)), f"{found.get('harm', 0):g}", told(calls), f"{found.get('faults', 0):g}"]
+
+
+def trend(shares: list[Rate]) -> str | None:
+    """The shares of several rounds in one line; None for fewer than two. They rise or fall only if the intervals of the
+    first and the last do not overlap."""
+    if len(shares) < 2:
+        return None
+    first, last = shares[0], shares[-1]
+    way = "no change shown"
+    if last.interval.low > first.interval.high:
+        way = "better"
+    elif last.interval.high < first.interval.low:
+        way = "worse"
+    return f"{' → '.join(f'{each.value:.0%}' for each in shares[-8:])} of the trials passed: {way}"
+
+
+def plain(story: Story) -> dict[str, Any]:
+    """The same as JSON values."""
+    return {
+        "state": story.ended or "not ended", "why": story.why, "not_undone": story.not_undone, "notes": story.notes,
+        "steps": [vars(each) for each in story.own],
+    }  # fmt: skip
+
+
+def page(folder: Path) -> Path | None:
+    """Writes the page over all of its runs, with the trend of each scenario; None if there is no run, or no Jinja."""
+    from chaoslab.reports import index
+
+    try:
+        return index.write(folder)
+    except (LookupError, ModuleNotFoundError):
+        return None

@@ -1,0 +1,467 @@
+"""Runs a campaign: rounds of steps under a steady state and stop conditions, and a rollback whatever happens."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from chaoslab.base import interrupts, levers
+from chaoslab.base.clock import Clock, system
+from chaoslab.base.jsonable import line
+from chaoslab.campaigns import probes
+from chaoslab.campaigns.child import Child, Process, words_of
+from chaoslab.campaigns.gauge import Gauge
+from chaoslab.campaigns.journal import Done, Journal, Story, read
+from chaoslab.campaigns.load import Campaign, Unit, moment
+from chaoslab.campaigns.schedule import following
+from chaoslab.config.limits import variables
+from chaoslab.core.limits import Guard
+
+POLL_S, TOLD_S, UNDO_S = 0.1, 5.0, 60.0
+"""The time between two looks at a step, between two lines of progress, and the longest time of a command that undoes,
+in seconds."""
+LIMITS, LEASE, LEVER, TALLY, OUTPUT = "limits.json", "lease", "stop", "tally", "output.log"
+"""The names of a campaign's files, beside its journal and its runs."""
+STATES = {0: "held", 1: "failed", 4: "unproven"}
+Start = Callable[[Unit, int | None], Child]
+"""Begins a unit, with the most trials that it may make."""
+
+
+class Breach(Exception):
+    """Something ends the campaign at once. The message is the reason."""
+
+    @property
+    def state(self) -> str:
+        return "stopped" if str(self).startswith("lever ") else "breached"
+
+
+class Over(Exception):
+    """The budget is spent. The message says which."""
+
+
+class Running(ValueError):
+    """Another process runs this campaign."""
+
+
+def is_alive(pid: int) -> bool:
+    """True if there is a process with this number."""
+    if not pid:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+class Runner:
+    """Runs one campaign. Its files and its runs are in `logs/<campaign>`. `tell` gets a line of progress; `start`
+    begins a unit, by default as a process."""
+
+    def __init__(
+        self, campaign: Campaign, logs: Path, *, clock: Clock = system, tell: Callable[[str], object] = print,
+        start: Start | None = None,
+    ) -> None:  # fmt: skip
+        self.campaign, self.spec, self._clock, self._tell = campaign, campaign.spec, clock, tell
+        self.folder = logs.absolute() / campaign.slug
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._start = start or self._process
+        at = {name: str(self.folder / name) for name in (LEASE, LEVER, TALLY)}
+        own = campaign.limits
+        self._limits = replace(
+            own, hosts=own.hosts or (), lease=at[LEASE], lease_s=self.spec.lease, lever=at[LEVER],
+            tally=at[TALLY] if own.faults is not None else "",
+        )  # fmt: skip
+        # Its own look at what ends faults: it is the lease's holder, and hosts are the gateway's affair.
+        self._guard = Guard([replace(self._limits, lease="")], clock=clock)
+        self._gauge = Gauge(
+            self.folder, slo=self.spec.slo, over_s=max((c.over_s or 0 for c in campaign.conditions), default=0)
+        )
+        self._journal = Journal(self.folder, clock=clock)
+        self._probed_s = self._told_s = float("-inf")
+        self._before = {"trials": 0.0, "cost": 0.0}
+        """What the starts have taken that this one goes on with."""
+
+    @property
+    def story(self) -> Story:
+        return self._journal.story
+
+    def run(self, *, fresh: bool = False) -> Story:
+        """Runs the campaign to its end, or goes on with one that was broken off, which is taken back first. `fresh`:
+        it begins anew.
+
+        Raises:
+            Running: another process runs it. OSError: its files cannot be written.
+            KeyboardInterrupt: it was interrupted, and everything was taken back.
+        """
+        digest = hashlib.blake2b(self.campaign.file.read_bytes(), digest_size=8).hexdigest()
+        story = self.story
+        if story.instance and not story.ended and story.pid != os.getpid() and is_alive(story.pid):
+            raise Running(f"it is running (process {story.pid}): chaoslab campaign stop {self.campaign.file} ends it")
+        broken_off = bool(story.instance) and not story.ended
+        goes_on = broken_off and not fresh and story.digest == digest
+        if broken_off:
+            self._tell("the last start was broken off: taking it back first")
+            self._rollback()
+        self._prepare(goes_on=goes_on)
+        self._journal.note("resumed" if goes_on else "begun", digest=digest, pid=os.getpid())
+        self._before = {name: sum(each.figures.get(name, 0) for each in self.story.own) for name in self._before}
+        state, why = "broken", "it was broken off"
+        try:
+            state, why = self._rounds()
+        except Breach as breach:
+            state, why = breach.state, str(breach)
+        except Over as over:
+            state, why = self._result(), str(over)
+        except KeyboardInterrupt:
+            state, why = "interrupted", "Ctrl-C"
+            raise
+        finally:
+            with suppress(OSError):
+                levers.pull(self.folder / LEVER, why or "the campaign is over", clock=self._clock)
+            began = bool(self.story.own)
+            if began:
+                self._rollback()
+                if after := self._steady_again():
+                    why = f"{why}; the steady state is not back: {after}" if why else f"not steady after: {after}"
+                    state = "not steady" if state in ("held", "failed", "unproven") else state
+                else:
+                    self._journal.note("note", text="the steady state holds after the rollback")
+            self._journal.note("ended", state=state, why=why)
+            self._notify("ended", state=state, why=why)
+            self._gauge.close()
+        return self.story
+
+    def _prepare(self, *, goes_on: bool) -> None:
+        """Makes the campaign's files anew."""
+        levers.release(self.folder / LEVER)
+        levers.renew(self.folder / LEASE, clock=self._clock)
+        if not goes_on:
+            (self.folder / TALLY).unlink(missing_ok=True)
+        text = json.dumps(self._limits.to_json(), indent=2)
+        (self.folder / LIMITS).write_text(text + "\n", encoding="utf-8")
+        self._began_s = self._clock.monotonic()
+
+    # The rounds.
+
+    def _rounds(self) -> tuple[str, str]:
+        """The state and the reason in which all rounds end."""
+        done = self.story.own
+        number, last = (done[-1].round if done else 1), None
+        while True:
+            left = [unit for unit in self.campaign.units if not self._is_done(number, unit)]
+            if left:
+                due = following(self.spec, number, last, self._clock.utc())
+                if due is None:
+                    return self._result(), ""
+                if self.campaign.limits.opens:
+                    due = max(due, moment(self.campaign.limits.opens))
+                while (wait_s := (due - self._clock.utc()).total_seconds()) > 0:
+                    self._watch(at_rest=True)
+                    self._clock.sleep(min(wait_s, self.spec.lease / 4, 1.0))
+                last = due
+                if why := self._unsteady():
+                    if not self.story.own:
+                        return "not begun", f"not steady before, so nothing was started: {why}"
+                    raise Breach(f"not steady before round {number}, so it was not begun: {why}")
+                self._notify("begun", round=number)
+                self._round(number, left)
+            number += 1
+            if not (self.spec.every or self.spec.cron or self.spec.at):
+                return self._result(), ""
+
+    def _is_done(self, number: int, unit: Unit) -> bool:
+        return any(
+            (each.round, each.step, each.level) == (number, unit.step, unit.level) and each.state
+            for each in self.story.own
+        )
+
+    def _round(self, number: int, units: Sequence[Unit]) -> None:
+        failed = {each.step for each in self.story.own if each.round == number and each.state == "failed"}
+        for unit in units:
+            if unit.level is not None and unit.step in failed:  # the ramp stops at its first breach
+                continue
+            if self._unit(number, unit) == "failed":
+                failed.add(unit.step)
+
+    def _unit(self, number: int, unit: Unit) -> str:
+        """Runs one unit, takes it back, and waits for the steady state. Returns how it ended.
+
+        Raises:
+            Breach, Over: the campaign ends.
+        """
+        trials = self._allowed(unit)
+        self._journal.note("step", round=number, step=unit.step, name=unit.name, level=unit.level)
+        before, state, why = self._figures(), "broken", ""
+        try:
+            state, why = self._watched(unit, trials)
+        except Breach as breach:
+            state, why = breach.state, str(breach)
+            raise
+        except Over as over:
+            state, why = "cut", str(over)
+            raise
+        except KeyboardInterrupt:
+            state, why = "cut", "Ctrl-C"
+            raise
+        finally:
+            with suppress(OSError):  # a log that cannot be read tells no more
+                self._gauge.look()
+            figures = {name: round(value - before[name], 9) for name, value in self._figures().items()}
+            self._journal.note("over", state=state, why=why, figures=figures)
+            self._undo_step(unit.step)
+        self._say(f"round {number}: {unit.name}: {state}{f' ({why})' if why else ''}")
+        if after := self._steady_again():
+            raise Breach(f"the steady state is not back after {unit.name}: {after}")
+        return state
+
+    def _allowed(self, unit: Unit) -> int | None:
+        """The most trials that a unit may make; None: its own number.
+
+        Raises:
+            Over: there is none left.
+        """
+        budget = self.spec.budget
+        left = None if budget.trials is None else budget.trials - self._trials
+        if left is not None and left <= 0:
+            raise Over(f"the budget of {budget.trials} trials is spent")
+        if unit.spec.scenario is None or left is None:
+            return unit.spec.trials
+        return min(left, unit.spec.trials) if unit.spec.trials else left
+
+    @property
+    def _trials(self) -> int:
+        """The trials of this start, and of those that it goes on with."""
+        return int(self._before["trials"] + self._gauge.trials)
+
+    def _watched(self, unit: Unit, trials: int | None) -> tuple[str, str]:
+        """Runs a unit until it ends by itself, or by its time. A breach ends it, and all faults before it.
+
+        Raises:
+            Breach: something ends the campaign.
+        """
+        began_s = self._clock.monotonic()
+        try:
+            child = self._start(unit, trials)
+        except OSError as error:
+            return "broken", f"it cannot be run: {error.strerror}"
+        try:
+            while (code := child.poll()) is None:
+                interrupts.check()
+                self._watch()
+                if unit.spec.lasts is not None and self._clock.monotonic() - began_s >= unit.spec.lasts:
+                    code = child.end()
+                    return ("failed", "exit code 1") if code == 1 else ("held", "")
+                self._clock.sleep(POLL_S)
+            self._watch()
+        except BaseException as error:
+            with suppress(OSError):
+                levers.pull(self.folder / LEVER, str(error) or "Ctrl-C", clock=self._clock)
+            child.end()
+            raise
+        state = STATES.get(code, "broken")
+        return state, "" if state in ("held", "failed") else f"exit code {code}{self._last_words()}"
+
+    def _process(self, unit: Unit, trials: int | None) -> Child:
+        words = words_of(unit, logs=self.folder, trials=trials)
+        return Process(
+            words, folder=self.campaign.folder, variables=dict(variables(self.folder / LIMITS)),
+            output=self.folder / OUTPUT,
+        )  # fmt: skip
+
+    def _last_words(self) -> str:
+        with suppress(OSError):
+            lines = (self.folder / OUTPUT).read_text(encoding="utf-8", errors="replace").splitlines()
+            return f": {line(lines[-1], 200)}" if lines else ""
+        return ""
+
+    # What ends it.
+
+    def _watch(self, *, at_rest: bool = False) -> None:
+        """Renews the lease and looks at everything that ends the campaign. `at_rest`: no step is under way.
+
+        Raises:
+            Breach, Over: something does.
+        """
+        levers.renew(self.folder / LEASE, clock=self._clock)
+        why = self._guard.ended()
+        if why.startswith("until "):
+            raise Over(f"the window has closed: {why}")
+        if why and not (at_rest and why.startswith("opens ")):
+            raise Breach(why)
+        if at_rest:
+            interrupts.check()
+            return
+        self._gauge.look()
+        for each in self.campaign.conditions:
+            value = self._gauge.value(each.measure, each.over_s)
+            if value is not None and each.bound.holds(value):
+                raise Breach(f"stop condition {each}: it is {value:.4g}")
+        budget = self.spec.budget
+        if budget.seconds is not None and self._clock.monotonic() - self._began_s >= budget.seconds:
+            raise Over(f"the budget of {budget.seconds:g} s is spent")
+        if budget.dollars is not None and self._before["cost"] + self._gauge.cost >= budget.dollars:
+            raise Over(f"the budget of ${budget.dollars:g} is spent")
+        if self._clock.monotonic() - self._probed_s >= self.spec.look and (why := self._unsteady()):
+            raise Breach(f"not steady: {why}")
+        self._progress()
+
+    def _unsteady(self) -> str:
+        """The first probe that does not hold, in words."""
+        self._probed_s = self._clock.monotonic()
+        for probe, bound in zip(self.spec.steady, self.campaign.bounds, strict=True):
+            levers.renew(self.folder / LEASE, clock=self._clock)
+            why = probes.missed(
+                probe, bound, folder=self.campaign.folder, measured=self._gauge.value, clock=self._clock
+            )
+            if why:
+                return why
+        return ""
+
+    def _steady_again(self) -> str:
+        """Waits until all probes hold, at most `recover` seconds. Returns what does not hold then. Measures of the runs
+        cannot come back, so they are left out."""
+        until_s = self._clock.monotonic() + self.spec.recover
+        while True:
+            there = [
+                why for probe, bound in zip(self.spec.steady, self.campaign.bounds, strict=True)
+                if probe.measure is None
+                and (why := probes.missed(
+                    probe, bound, folder=self.campaign.folder, measured=lambda _: None, clock=self._clock
+                ))
+            ]  # fmt: skip
+            if not there or self._clock.monotonic() >= until_s:
+                return there[0] if there else ""
+            levers.renew(self.folder / LEASE, clock=self._clock)
+            self._clock.sleep(min(1.0, self.spec.recover))
+
+    # The rollback.
+
+    def _rollback(self) -> None:
+        """Takes everything back: the steps that were not, last one first, and then the campaign. Each goes on whatever
+        becomes of the others."""
+        for step in dict.fromkeys(each.step for each in reversed(self.story.open)):
+            self._undo_step(step)
+        for words in self.spec.rollback:
+            self._undo(words)
+        if self.spec.toxiproxy:
+            self._delete_lanes(self.spec.toxiproxy)
+
+    def _undo_step(self, step: int) -> None:
+        for words in self.spec.steps[step].undo if step < len(self.spec.steps) else ():
+            self._undo(words)
+        self._journal.note("undone", step=step)
+
+    def _undo(self, words: Sequence[str]) -> None:
+        with suppress(OSError):  # a lease that cannot be renewed ends all faults
+            levers.renew(self.folder / LEASE, clock=self._clock)
+        said = " ".join(words)[:120]
+        try:
+            done = subprocess.run(
+                words, cwd=self.campaign.folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=UNDO_S,
+                check=False, start_new_session=True,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            why = error.strerror if isinstance(error, OSError) else f"it did not end within {UNDO_S:g} s"
+            self._not_undone(f"`{said}`: {why}")
+            return
+        if done.returncode:
+            text = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            self._not_undone(f"`{said}`: exit code {done.returncode}{f', {line(text[-1], 120)}' if text else ''}")
+
+    def _delete_lanes(self, url: str) -> None:
+        from chaoslab.wire.client import ToxiproxyClient, ToxiproxyDown, ToxiproxyError
+        from chaoslab.wire.lane_names import delete_all
+
+        try:
+            with ToxiproxyClient(url) as toxiproxy:
+                delete_all(toxiproxy)
+        except ToxiproxyDown:
+            return  # and its lanes are gone with it
+        except ToxiproxyError as error:
+            self._not_undone(f"the lanes of the Toxiproxy at {url}: {line(str(error), 120)}")
+
+    def _not_undone(self, which: str) -> None:
+        self._journal.note("not undone", which=which)
+        self._say(f"COULD NOT BE UNDONE: {which}")
+
+    # What is told.
+
+    def _figures(self) -> dict[str, float]:
+        gauge = self._gauge
+        return {
+            "trials": gauge.trials, "failed": gauge.failed, "harm": gauge.harm, "calls": gauge.calls,
+            "failed_calls": gauge.failed_calls, "faults": gauge.faults, "cost": gauge.cost,
+        }  # fmt: skip
+
+    def _result(self) -> str:
+        states = {each.state for each in self.story.own}
+        return next((state for state in ("broken", "failed", "unproven") if state in states), "held")
+
+    def _progress(self) -> None:
+        now_s = self._clock.monotonic()
+        if now_s - self._told_s >= TOLD_S and self.story.own:
+            self._told_s = now_s
+            at = self.story.own[-1]
+            number = [(unit.step, unit.level) for unit in self.campaign.units].index((at.step, at.level)) + 1
+            self._say(
+                f"round {at.round}, {number} of {len(self.campaign.units)}: {at.name}: {self._gauge.trials} trials, "
+                f"{self._gauge.failed} failed, {self._gauge.harm} harm, {self._gauge.faults} faults met"
+            )
+
+    def _say(self, text: str) -> None:
+        self._tell(text)
+
+    def _notify(self, what: str, **told: Any) -> None:
+        """Tells whoever is to be told. One that cannot be reached stops nothing."""
+        asked = self.spec.notify
+        if asked is None:
+            return
+        said = {"campaign": self.spec.campaign, "what": what, **told, "not_undone": self.story.not_undone}
+        try:
+            if asked.webhook is not None:
+                import httpx
+
+                httpx.post(asked.webhook, json=said, timeout=5.0).raise_for_status()
+            else:
+                subprocess.run(
+                    asked.command or [], cwd=self.campaign.folder, input=json.dumps(said).encode(), timeout=10.0,
+                    check=True, capture_output=True,
+                )  # fmt: skip
+        except Exception as error:  # noqa: BLE001 - whatever it is, the campaign goes on
+            self._journal.note("note", text=f"nobody was told of '{what}': {line(str(error), 160)}")
+
+
+def stop(campaign: Campaign, logs: Path, why: str) -> str:
+    """Pulls the campaign's lever. Returns its state in words.
+
+    Raises:
+        LookupError: it was never run. OSError: the lever cannot be pulled.
+    """
+    folder = logs.absolute() / campaign.slug
+    story = read(folder)
+    if not story.instance:
+        raise LookupError(f"{campaign.spec.campaign} was never run in {logs}")
+    if story.ended:
+        return f"it has ended already: {story.ended}"
+    levers.pull(folder / LEVER, why)
+    if not is_alive(story.pid):
+        return "its process is gone: its faults have ended, and chaoslab campaign run takes it back"
+    return "its faults end now, and it takes back what it did"
+
+
+def units_of(done: Sequence[Done]) -> Iterator[tuple[str, list[Done]]]:
+    """The ends of each unit over all rounds, by its name."""
+    by_name: Mapping[str, list[Done]] = {name: [] for name in dict.fromkeys(each.name for each in done)}
+    for each in done:
+        by_name[each.name].append(each)
+    yield from by_name.items()

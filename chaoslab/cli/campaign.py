@@ -1,0 +1,100 @@
+"""`chaoslab campaign`: experiments in a row, under a steady state, with stop conditions and a rollback."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaoslab.base.commandline import as_json, filled, path, print_json, refuse
+from chaoslab.cli.ended import code_of
+from chaoslab.cli.runs_written import start_logs
+
+if TYPE_CHECKING:
+    from chaoslab.campaigns.journal import Story
+    from chaoslab.campaigns.load import Campaign
+
+HELP = "run experiments in a row or by a schedule, with a steady state, stop conditions and a rollback"
+EXAMPLE = "chaoslab campaign run shop.campaign.yml"
+CODES = {"held": 0, "unproven": 4, "not begun": 4, "broken": 3}
+"""The exit codes of a campaign's ends; of all others it is 1."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("do", choices=("run", "check", "status", "stop"), help="check runs nothing")
+    parser.add_argument("file", type=path, metavar="FILE", help="the campaign, in YAML, JSON or TOML")
+    parser.add_argument(
+        "--logs", type=path, default=Path("campaigns"),
+        help="the folder of campaigns, each with its runs, its journal and its page (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--fresh", action="store_true", help="with run: begin anew one that was broken off")
+    parser.add_argument("--why", type=filled, default="campaign stop", metavar="TEXT", help="with stop: the reason")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    as_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    return code_of(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    from chaoslab.campaigns.load import load, plain
+
+    campaign = load(options.file)
+    if options.do == "check":
+        if options.json:
+            print_json(**plain(campaign))
+        else:
+            print(f"{options.file}: {len(campaign.units)} steps, {len(campaign.spec.steady)} probes: nothing is wrong")
+        return 0
+    if options.do == "run":
+        return _go(campaign, options)
+    from chaoslab.campaigns.journal import read
+    from chaoslab.campaigns.running import stop
+
+    folder = options.logs / campaign.slug
+    if options.do == "stop":
+        try:
+            print(f"{campaign.spec.campaign}: {stop(campaign, options.logs, options.why)}")
+        except LookupError as error:
+            return refuse(error)
+        return 0
+    story = read(folder)
+    if not story.instance:
+        return refuse(LookupError(f"{campaign.spec.campaign} was never run in {options.logs}"))
+    return _told(campaign, story, folder, options)
+
+
+def _go(campaign: Campaign, options: argparse.Namespace) -> int:
+    from chaoslab.campaigns.running import Runner, Running
+
+    start_logs(options.logs)
+
+    def tell(text: str) -> None:
+        if not options.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    runner = Runner(campaign, options.logs, tell=tell)
+    try:
+        story = runner.run(fresh=options.fresh)
+    except Running as error:
+        return refuse(error)
+    except KeyboardInterrupt:
+        _told(campaign, runner.story, runner.folder, options)
+        raise
+    return _told(campaign, story, runner.folder, options)
+
+
+def _told(campaign: Campaign, story: Story, folder: Path, options: argparse.Namespace) -> int:
+    """Prints the report, and returns the exit code."""
+    from chaoslab.campaigns.report import page, plain, text
+
+    written = page(folder)
+    if options.json:
+        print_json(campaign=campaign.spec.campaign, page=str(written or ""), **plain(story))
+    else:
+        print(text(story, campaign.spec.campaign))
+        if written is not None:
+            print(f"page {written}")
+    return 1 if story.not_undone else CODES.get(story.ended, 1) if story.ended else 0

@@ -1,0 +1,555 @@
+"""Campaigns: what is checked before anything runs, what ends them, and that everything is taken back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from chaoslab.analysis.measures.intervals import rate
+from chaoslab.base import levers
+from chaoslab.base.clock import iso
+from chaoslab.campaigns.bounds import Bound, Condition, number
+from chaoslab.campaigns.child import Process, words_of
+from chaoslab.campaigns.gauge import Gauge
+from chaoslab.campaigns.journal import Journal, read
+from chaoslab.campaigns.load import Campaign, load
+from chaoslab.campaigns.report import text, trend
+from chaoslab.campaigns.running import Runner, Running, stop
+from chaoslab.campaigns.schedule import following
+from chaoslab.cli import _parser, main
+from chaoslab.core.events import AttemptRef, CallFinished, Event, Usage
+from chaoslab.core.limits import Guard, Limits
+from chaoslab.record.rulings import RulingsFile, State, TrialRuling
+from chaoslab.record.runs import Run
+from chaoslab.scenarios.load import ScenarioErrors
+
+NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
+SCENARIO = """
+name: refund
+agent: agents:pay
+tools: [agents:charge]
+prompt: go
+faults: [{fault: lost_reply, target: charge, calls: [1]}]
+"""
+AGENTS = """
+def charge(order: int) -> str:
+    return "charged"
+
+def pay(prompt: str) -> str:
+    return charge(1)
+"""
+
+
+class Time:
+    """A clock that moves only when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def monotonic(self) -> float:
+        return (self.now - NOW).total_seconds()
+
+    def utc(self) -> datetime:
+        return self.now
+
+    def sleep(self, delay_s: float) -> None:
+        self.now += timedelta(seconds=delay_s)
+
+    async def asleep(self, delay_s: float) -> None:
+        self.sleep(delay_s)
+
+
+class Step:
+    """A step that does something at each look at it, and ends after some."""
+
+    def __init__(self, *does: Callable[[], object], code: int = 0) -> None:
+        self._does, self._code, self.ended = iter(does), code, False
+
+    def poll(self) -> int | None:
+        for does in self._does:
+            does()
+            return None
+        return self._code
+
+    def end(self) -> int:
+        self.ended = True
+        return 130
+
+
+def nothing() -> None:
+    """A look at a step that goes on."""
+
+
+def made(folder: Path, *, clock: Time | None = None, **given: Any) -> Campaign:
+    """The campaign of these keys."""
+    (folder / "refund.chaos.yml").write_text(SCENARIO)
+    (folder / "agents.py").write_text(AGENTS)
+    file = folder / "shop.campaign.yml"
+    file.write_text(yaml.safe_dump({"campaign": "shop", "steps": [{"command": ["true"]}], **given}))
+    return load(file, clock=clock or Time())
+
+
+def runner(
+    folder: Path, started: list[Step], /, *, clock: Time | None = None, **given: Any
+) -> tuple[Runner, list[str]]:
+    clock, said, children = clock or Time(), list[str](), iter(started)
+    campaign = made(folder, clock=clock, **given)
+    made_ = Runner(campaign, folder / "campaigns", clock=clock, tell=said.append, start=lambda *_: next(children))
+    return made_, said
+
+
+def touched(folder: Path, name: str) -> list[str]:
+    """A command that leaves a file."""
+    return ["touch", str(folder / name)]
+
+
+class Log:
+    """A run that a step writes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.run = Run.create(folder, now=iso(NOW), name="n")
+        self.rulings = RulingsFile(self.run.folder, "refund", [], 9)
+
+    def calls(self, count: int, *, ok: bool, took_s: float = 0.1) -> None:
+        for each in range(count):
+            at = AttemptRef(trial="p1.r1", target="crm", request=each + 1, attempt=1, request_id="")
+            self.write(CallFinished(at=at, tool="crm", ok=ok, duration_s=took_s, status=200))
+
+    def cost(self, dollars: float) -> None:
+        self.write(Usage(model="m", request=1, prompt_tokens=1, completion_tokens=1, cost_usd=dollars))
+
+    def write(self, event: Event) -> None:
+        with self.run.log("info") as log:
+            log.write(event, trial="p1.r1")
+
+
+# What is stated.
+
+
+@pytest.mark.parametrize(
+    ("given", "found"), [("0.2", 0.2), ("10%", 0.1), ("5m", 300.0), ("0.2s", 0.2), ("200ms", 0.2), ("-3", -3.0)]
+)
+def test_numbers_have_units(given: str, found: float) -> None:
+    assert number(given) == pytest.approx(found)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("harm", "a measure, a bound"),
+        ("errors > 1", "one of error_rate"),
+        ("error_rate > 200%", "a condition that can hold"),
+        ("error_rate > 1 over 5 weeks", "a duration, as in"),
+        ("error_rate > 0.1 over 0s", "a time above 0"),
+        ("harm > 0 over 5m", "harm without a time"),
+        ("cost > ten", "a number, a share"),
+    ],
+)
+def test_a_wrong_condition_says_what_would_be_right(given: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        Condition.of(given)
+
+
+def test_conditions_and_bounds_read_as_they_are_written() -> None:
+    assert str(Condition.of("error_rate > 20% over 1min")) == "error_rate > 0.2 over 60 s"
+    assert Condition.of("slo_burn >= 2").bound.holds(2.0)
+    within = Bound.of("100", "10%")
+    assert [within.holds(value) for value in (89, 90, 110, 111)] == [False, True, True, False]
+    assert Bound.of("200").holds(200.0)
+    with pytest.raises(ValueError, match="a value alone"):
+        Bound.of("> 100", "10%")
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"steps": [{"scenario": "gone.chaos.yml"}]}, "gone.chaos.yml: it cannot be read: No such file"),
+    ({"steps": [{"scenario": "refund.chaos.yml", "command": ["true"]}]}, "a step is one of scenario"),
+    ({"steps": [{}]}, "a step is one of scenario"),
+    ({"steps": []}, "steps is [] : it should be not empty".replace(" :", ":")),
+    ({"steps": [{"command": ["true"], "levels": [1.0]}]}, "levels goes with scenario alone"),
+    ({"steps": [{"scenario": "refund.chaos.yml", "levels": [2.0, 1.0]}]}, "it should rise, as in [0.5, 1, 2]"),
+    ({"steps": [{"scenario": "refund.chaos.yml", "for": "5m"}]}, "for goes with command alone"),
+    ({"steps": [{"command": ["true"], "for": "5 minutes"}]}, "it should be a duration, as in 90s, 5min or 2h"),
+    ({"step": []}, "'step' is not known here: did you mean 'steps'?"),
+    ({"steps": [{"command": ["true"], "undos": []}]}, "'undos' is not known here: did you mean 'undo'?"),
+    ({"every": "6h", "at": ["2026-07-01T00:00:00Z"]}, "both every and at are given"),
+    ({"rounds": 3}, "rounds goes with every, cron or at"),
+    ({"cron": "every day"}, "it should be five fields, as in 0 9 * * 1-5"),
+    ({"cron": "61 9 * * *"}, "it should be five fields"),
+    ({"at": ["2026-05-01T00:00:00Z"]}, "the schedule is in the past: its last moment was 2026-05-01T00:00:00Z"),
+    ({"at": ["soon"]}, "'soon' should be a moment like 2026-06-01T09:00:00Z"),
+    ({"limits": {"until": "2026-05-01T00:00:00Z"}}, "the window is over"),
+    ({"limits": {"share": "0%"}}, "share of limits is '0%': it should be a share"),
+    ({"limits": {"lever": "x"}}, "lever is the campaign's own"),
+    ({"stop": ["harm > 0"]}, "harm is judged by a scenario, and no step is one"),
+    ({"stop": ["slo_burn > 1"]}, "slo_burn needs an objective"),
+    ({"stop": ["cost > 1"], "steps": [{"scenario": "refund.chaos.yml"}]}, "the world cannot give it"),
+    ({"stop": ["errors > 1"]}, "'errors > 1' should be one of error_rate"),
+    ({"steady": [{"name": "x"}]}, "the probe x should be one of http, sql, command and measure"),
+    ({"steady": [{"name": "x", "http": "localhost:80"}]}, "it should be an address like http://127.0.0.1:8080"),
+    ({"steady": [{"name": "x", "http": "http://a", "of": "code"}]}, "for http it should be one of status and seconds"),
+    ({"steady": [{"name": "x", "http": "http://a", "of": "seconds"}]}, "the probe x lacks expect"),
+    ({"steady": [{"name": "x", "http": "http://a", "expect": "fast"}]}, "it should be a number, a share"),
+    ({"steady": [{"name": "x", "http": "http://a", "within": "1m"}]}, "within is 60 s: it should be less than lease"),
+    ({"steady": [{"name": "x", "sql": "a.db"}]}, "sql (a file of SQLite) and query go together"),
+    ({"steady": [{"name": "x", "measure": "harms", "expect": 0}]}, "it should be one of error_rate"),
+    ({"notify": {}}, "notify should be one of command and webhook"),
+    ({"slo": {"share": "101%"}}, "share is '101%': it should be less than 1"),
+    ({"toxiproxy": "here"}, "it should be an address like"),
+]
+
+
+@pytest.mark.parametrize(("given", "says"), WRONG)
+def test_what_is_wrong_in_a_file_is_a_line_with_its_place(given: dict[str, Any], says: str, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioErrors) as error:
+        made(tmp_path, **given)
+    assert any(says in each for each in error.value.lines), error.value.lines
+    assert "Traceback" not in str(error.value)
+    assert all(str(tmp_path) in each for each in error.value.lines)
+
+
+def test_a_scenario_of_a_step_is_checked_too(tmp_path: Path) -> None:
+    made(tmp_path)
+    (tmp_path / "bad.chaos.yml").write_text(SCENARIO.replace("lost_reply", "lost_replies"))
+    with pytest.raises(ScenarioErrors, match=r"bad\.chaos\.yml:6:.*lost_reply"):
+        made(tmp_path, steps=[{"scenario": "bad.chaos.yml"}])
+
+
+def test_toml_is_read_too(tmp_path: Path) -> None:
+    made(tmp_path)
+    file = tmp_path / "shop.toml"
+    file.write_text('campaign = "shop"\nevery = "6h"\n[[steps]]\nscenario = "refund.chaos.yml"\nlevels = [0.5, 1]\n')
+    assert [each.name for each in load(file, clock=Time()).units] == [
+        "refund.chaos.yml, level 0.5", "refund.chaos.yml, level 1"
+    ]  # fmt: skip
+
+
+def test_rounds_begin_by_the_schedule(tmp_path: Path) -> None:
+    def moments(count: int, **given: Any) -> list[str | None]:
+        spec, found, now, last = made(tmp_path, **given).spec, list[str | None](), NOW, None
+        for each in range(1, count + 1):
+            last = following(spec, each, last, now)
+            found.append(None if last is None else f"{last:%d %H:%M}")
+            now = now if last is None else last + timedelta(minutes=1)
+        return found
+
+    assert moments(3, every="6h") == ["01 09:00", "01 15:00", "01 21:00"]
+    assert moments(3, every="6h", rounds=2) == ["01 09:00", "01 15:00", None]
+    assert moments(3, cron="30 9 * * *") == ["01 09:30", "02 09:30", "03 09:30"]
+    assert moments(2, at=["2026-06-01T08:00:00Z", "2026-06-03T08:00:00Z"]) == ["03 08:00", None]
+    assert moments(2) == ["01 09:00", None]
+
+
+# What ends it.
+
+
+def test_a_campaign_that_holds_is_taken_back_and_steady_after(tmp_path: Path) -> None:
+    made_, _ = runner(
+        tmp_path, [Step(nothing), Step()],
+        steps=[{"command": ["a"], "undo": [touched(tmp_path, "one")]}, {"command": ["b"]}],
+        steady=[{"name": "up", "command": ["true"]}], rollback=[touched(tmp_path, "all")],
+    )  # fmt: skip
+    story = made_.run()
+    assert (story.ended, story.why, story.not_undone) == ("held", "", [])
+    assert [(each.name, each.state, each.undone) for each in story.own] == [("a", "held", True), ("b", "held", True)]
+    assert (tmp_path / "one").exists()
+    assert (tmp_path / "all").exists()
+    assert story.notes == ["the steady state holds after the rollback"]
+
+
+def test_nothing_starts_if_a_probe_cannot_be_reached(tmp_path: Path) -> None:
+    made_, _ = runner(tmp_path, [], steady=[{"name": "shop", "http": "http://127.0.0.1:1/health"}])
+    story = made_.run()
+    assert story.ended == "not begun"
+    assert story.why.startswith("not steady before, so nothing was started: shop: http://127.0.0.1:1/health cannot be")
+    assert story.own == []
+
+
+BREACHES: dict[str, tuple[dict[str, Any], Callable[[Path], Callable[[], object]], str, str]] = {
+    "lever of the machine": ({}, lambda _: lambda: levers.pull(levers.LEVER, "Ann: enough"), "stopped", "Ann: enough"),
+    "lever of the campaign": (
+        {}, lambda folder: lambda: levers.pull(folder / "campaigns/shop/stop", "why not"), "stopped", "why not"
+    ),
+    "window": ({"limits": {"until": "2026-06-01T09:00:01Z"}}, lambda _: nothing, "held", "window has closed"),
+    "seconds": ({"budget": {"seconds": "0.2s"}}, lambda _: nothing, "held", "the budget of 0.2 s is spent"),
+    "probe": (
+        {"steady": [{"name": "file", "command": ["test", "-e", "up"]}], "look": "0.1s", "recover": 0},
+        lambda folder: lambda: (folder / "up").unlink(missing_ok=True),
+        "breached", "not steady: file: 1, should be = 0",
+    ),
+    "errors": (
+        {"stop": ["error_rate > 20% over 60s"]},
+        lambda folder: lambda: Log(folder / "campaigns/shop").calls(10, ok=False),
+        "breached", "stop condition error_rate > 0.2 over 60 s: it is 1",
+    ),
+    "cost": (
+        {"stop": ["cost > 1"]}, lambda folder: lambda: Log(folder / "campaigns/shop").cost(1.5),
+        "breached", "stop condition cost > 1: it is 1.5",
+    ),
+    "dollars": (
+        {"budget": {"dollars": 1.0}}, lambda folder: lambda: Log(folder / "campaigns/shop").cost(1.5),
+        "held", "the budget of $1 is spent",
+    ),
+    "burn": (
+        {"stop": ["slo_burn > 2"], "slo": {"share": "90%", "within": "1s"}},
+        lambda folder: lambda: Log(folder / "campaigns/shop").calls(10, ok=True, took_s=2.0),
+        "breached", "stop condition slo_burn > 2: it is 10",
+    ),
+    "harm": (
+        {"stop": ["harm > 0"], "steps": [{"scenario": "refund.chaos.yml"}]},
+        lambda folder: lambda: Log(folder / "campaigns/shop").rulings.add(
+            "p1.r1", TrialRuling(State.FAILED, ("harm: charged twice",))
+        ),
+        "breached", "stop condition harm > 0: it is 1",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BREACHES)
+def test_a_breach_ends_all_faults_and_the_step_and_takes_everything_back(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(levers, "LEVER", tmp_path / "home" / "stop")
+    given, does, state, why = BREACHES[what]
+    clock, step = Time(), Step(nothing, does(tmp_path), *[nothing] * 30)
+    (tmp_path / "up").touch()
+    steps = given.get("steps", [{"command": ["a"]}])
+    made_, _ = runner(
+        tmp_path, [step], clock=clock,
+        **{**given, "steps": [{**steps[0], "undo": [touched(tmp_path, "one")]}]},
+        rollback=[touched(tmp_path, "all")],
+    )  # fmt: skip
+    began_s = clock.monotonic()
+    story = made_.run()
+    assert clock.monotonic() - began_s < 1.2  # of which the window is open for one
+    assert story.ended == state
+    assert why in story.why
+    assert step.ended
+    assert story.open == []
+    assert (tmp_path / "one").exists()
+    assert (tmp_path / "all").exists()
+    assert Guard([Limits(lever=str(made_.folder / "stop"))], clock=Time()).ended()
+
+
+def test_rollbacks_run_whatever_becomes_of_the_others_and_failures_come_first(tmp_path: Path) -> None:
+    made_, _ = runner(
+        tmp_path, [Step(code=1)],
+        steps=[{"command": ["a"], "undo": [["false"], ["/no/such"], touched(tmp_path, "one")]}],
+        rollback=[["sh", "-c", "echo gone >&2; exit 3"], touched(tmp_path, "all")],
+    )  # fmt: skip
+    story = made_.run()
+    assert story.ended == "failed"
+    assert [each.partition(":")[2] for each in story.not_undone] == [
+        " exit code 1", " No such file or directory", " exit code 3, gone"
+    ]  # fmt: skip
+    assert (tmp_path / "one").exists()
+    assert (tmp_path / "all").exists()
+    assert text(story, "shop").startswith("COULD NOT BE UNDONE: `false`: exit code 1\n")
+
+
+def test_a_steady_state_that_does_not_come_back_is_the_result(tmp_path: Path) -> None:
+    (tmp_path / "up").touch()
+    made_, _ = runner(
+        tmp_path, [Step(nothing, (tmp_path / "up").unlink)], look="1h", recover="5s",
+        steps=[{"command": ["a"]}, {"command": ["b"]}], steady=[{"name": "up", "command": ["test", "-e", "up"]}],
+    )  # fmt: skip
+    story = made_.run()
+    assert story.ended == "breached"
+    assert "the steady state is not back after a: up: 1, should be = 0" in story.why
+    assert [each.name for each in story.own] == ["a"]
+
+
+def test_an_interrupt_takes_everything_back(tmp_path: Path) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    made_, _ = runner(tmp_path, [Step(interrupt)], rollback=[touched(tmp_path, "all")])
+    with pytest.raises(KeyboardInterrupt):
+        made_.run()
+    assert read(made_.folder).ended == "interrupted"
+    assert (tmp_path / "all").exists()
+
+
+def test_a_campaign_that_was_killed_is_taken_back_and_goes_on(tmp_path: Path) -> None:
+    given: dict[str, Any] = {
+        "steps": [{"command": ["a"]}, {"command": ["b"], "undo": [touched(tmp_path, "b undone")]}, {"command": ["c"]}],
+        "rollback": [touched(tmp_path, "all")],
+    }
+    made_, _ = runner(tmp_path, [], **given)
+    journal = Journal(made_.folder, clock=Time())
+    digest = hashlib.blake2b((tmp_path / "shop.campaign.yml").read_bytes(), digest_size=8).hexdigest()
+    journal.note("begun", digest=digest, pid=2**22 + 1)  # larger than any
+    for n, (name, over) in enumerate((("a", True), ("b", False))):
+        journal.note("step", round=1, step=n, name=name, level=None)
+        if over:
+            journal.note("over", state="held", figures={"trials": 3})
+            journal.note("undone", step=n)
+    with (made_.folder / "journal.jsonl").open("ab") as file:
+        file.write(b'{"what": "over", "sta')  # the kill struck here
+    again, said = runner(tmp_path, [Step(), Step()], **given)
+    assert "NOT TAKEN BACK YET: b" in text(again.story, "shop")
+    story = again.run()
+    assert said[0] == "the last start was broken off: taking it back first"
+    assert (tmp_path / "b undone").exists()
+    assert story.ended == "held"
+    assert [each.name for each in story.own if each.state] == ["a", "b", "c"]
+    assert again._before["trials"] == 3
+
+
+def test_two_processes_do_not_run_one_campaign(tmp_path: Path) -> None:
+    made_, _ = runner(tmp_path, [])
+    Journal(made_.folder, clock=Time()).note("begun", digest="", pid=os.getppid())
+    again, _ = runner(tmp_path, [])
+    with pytest.raises(Running, match=f"it is running \\(process {os.getppid()}\\): chaoslab campaign stop"):
+        again.run()
+    assert "its faults end now" in stop(again.campaign, tmp_path / "campaigns", "enough")
+    assert levers.pulled(again.folder / "stop") == "enough"
+
+
+def test_a_ramp_stops_at_its_first_breach(tmp_path: Path) -> None:
+    made_, _ = runner(
+        tmp_path, [Step(), Step(code=1), Step()],
+        steps=[{"scenario": "refund.chaos.yml", "levels": [1.0, 2.0, 4.0]}, {"command": ["b"]}],
+    )  # fmt: skip
+    story = made_.run()
+    assert [(each.level, each.state) for each in story.own] == [(1.0, "held"), (2.0, "failed"), (None, "held")]
+    assert story.ended == "failed"
+
+
+def test_rounds_share_a_budget_of_trials_and_show_a_trend(tmp_path: Path) -> None:
+    asked: list[int | None] = []
+
+    def start(failed: int) -> Step:
+        def rule() -> None:
+            log = Log(made_.folder)
+            for n in range(20):
+                state = State.FAILED if n < failed else State.PASSED
+                log.rulings.add(f"p{n}.r1", TrialRuling(state, ("wrong: no",) if n < failed else ()))
+
+        return Step(rule)
+
+    made_, _ = runner(
+        tmp_path, [], every="10s", budget={"trials": 45}, steps=[{"scenario": "refund.chaos.yml", "trials": 20}]
+    )
+    fails = iter([0, 18, 18])
+    made_._start = lambda _, trials: (asked.append(trials), start(next(fails)))[1]
+    story = made_.run()
+    assert asked == [20, 20, 5]
+    assert "the budget of 45 trials is spent" in story.why
+    assert "100% → 10% → 10% of the trials passed: worse" in text(story, "shop")
+
+
+def test_a_trend_needs_two_rounds_and_intervals_apart() -> None:
+    shares = [each for each in (rate(9, 10), rate(8, 10)) if each is not None]
+    assert trend(shares[:1]) is None
+    assert trend(shares) == "90% → 80% of the trials passed: no change shown"
+
+
+def test_whoever_is_to_be_told_is_told(tmp_path: Path) -> None:
+    made_, _ = runner(tmp_path, [Step()], notify={"command": ["sh", "-c", "cat >> told"]})
+    made_.run()
+    said = (tmp_path / "told").read_text()
+    assert json.loads(said[said.index("}") + 1 :]) == {
+        "campaign": "shop", "what": "ended", "state": "held", "why": "", "not_undone": []
+    }  # fmt: skip
+    made_, _ = runner(tmp_path, [Step()], notify={"webhook": "http://127.0.0.1:1/x"})
+    assert made_.run().notes[0].startswith("nobody was told of 'begun'")
+
+
+def test_the_plan_of_a_step_carries_the_campaigns_limits(tmp_path: Path) -> None:
+    made_, _ = runner(tmp_path, [Step()], limits={"share": "10%", "faults": 3}, lease="5s")
+    made_.run()
+    (limits,) = [Limits.of(json.loads((made_.folder / "limits.json").read_text()))]
+    assert (limits.share, limits.faults, limits.lease_s, limits.hosts) == (0.1, 3, 5.0, ())
+    assert {Path(each).parent for each in (limits.lease, limits.lever, limits.tally)} == {made_.folder}
+
+
+def test_probes_of_sql_and_output_have_a_number(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "shop.db") as database:
+        database.execute("CREATE TABLE orders (id)")
+        database.execute("INSERT INTO orders VALUES (1)")
+    database.close()
+    probes = [
+        {"name": "orders", "sql": "shop.db", "query": "SELECT count(*) FROM orders", "expect": 1},
+        {"name": "queue", "command": ["echo", "depth 105"], "of": "output", "expect": 100, "tolerance": "10%"},
+    ]
+    made_, _ = runner(tmp_path, [Step()], steady=probes)
+    assert made_.run().ended == "held"
+    for probe, says in (
+        ({**probes[0], "expect": 2}, "orders: 1, should be = 2"),
+        ({**probes[0], "query": "DELETE FROM orders"}, "attempt to write a readonly database"),
+        ({**probes[0], "query": "SELECT 'x'"}, "and no number"),
+        ({**probes[1], "tolerance": "1%"}, "queue: 105, should be = 100 ± 1"),
+        ({**probes[1], "command": ["no-such-program"]}, "no-such-program cannot be run: No such file"),
+    ):
+        made_, _ = runner(tmp_path, [], steady=[probe])
+        assert says in made_.run().why
+
+
+def test_a_gauge_takes_rates_over_a_time_and_only_of_enough_calls(tmp_path: Path) -> None:
+    gauge = Gauge(tmp_path, over_s=60.0)
+    log = Log(tmp_path)
+    log.calls(9, ok=False)
+    gauge.look()
+    assert gauge.value("error_rate") is None
+    log.calls(11, ok=True)
+    gauge.look()
+    assert gauge.value("error_rate") == gauge.value("error_rate", 60.0) == 0.45
+    assert gauge.value("latency_s") == pytest.approx(0.1)
+    assert (gauge.calls, gauge.failed_calls) == (20, 9)
+    gauge.close()
+
+
+def test_a_scenario_is_run_with_its_level_and_its_trials(tmp_path: Path) -> None:
+    (unit,) = made(tmp_path, steps=[{"scenario": "refund.chaos.yml", "levels": [0.5]}]).units
+    words = words_of(unit, logs=tmp_path, trials=7)
+    assert words[3:] == [
+        "test", "refund.chaos.yml", "--chaos-level", "0.5", "--trials", "7", "--logs", str(tmp_path), "--quiet"
+    ]  # fmt: skip
+    assert _parser(words[3:]).parse_args(words[3:]).chaos_level == "0.5"
+    (unit,) = made(tmp_path, steps=[{"command": ["chaoslab", "runs"]}]).units
+    assert words_of(unit, logs=tmp_path, trials=None)[1:] == ["-m", "chaoslab", "runs"]
+
+
+def test_a_process_is_ended_with_its_children(tmp_path: Path) -> None:
+    child = Process(["sh", "-c", "sleep 60 & wait"], folder=tmp_path, variables={"A": "1"}, output=tmp_path / "out")
+    assert child.poll() is None
+    assert child.end() != 0
+    with pytest.raises(ProcessLookupError):
+        os.killpg(child._made.pid, 0)
+
+
+def test_the_command_checks_runs_and_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made(tmp_path, stop=["error_rate > 50%"])
+    file, logs = str(tmp_path / "shop.campaign.yml"), ["--logs", str(tmp_path / "c")]
+    assert main(["campaign", "check", file]) == 0
+    assert main(["campaign", "status", file, *logs]) == 2
+    assert main(["campaign", "stop", file, *logs]) == 2
+    assert main(["campaign", "run", file, *logs, "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["campaign", "status", file, *logs, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["state"], told["steps"][0]["state"]) == ("held", "held")
+    assert main(["campaign", "stop", file, *logs]) == 0
+    assert "it has ended already" in capsys.readouterr().out
+    (tmp_path / "bad.yml").write_text("campaign: x\nsteps: [{command: [a], for: soon}]\n")
+    assert main(["campaign", "check", str(tmp_path / "bad.yml")]) == 2
+    assert "bad.yml:2:" in capsys.readouterr().err
+
+
+def test_the_lever_is_pulled_told_and_released(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lever = ["--lever", str(tmp_path / "lever")]
+    assert main(["stop", "--status", *lever]) == 0
+    assert main(["stop", "--all", "--why", "orders are late", *lever]) == 0
+    assert main(["stop", "--status", *lever]) == 1
+    assert "orders are late" in capsys.readouterr().out
+    assert main(["stop", "--release", *lever]) == 0
+    assert main(["stop", "--status", *lever]) == 0
