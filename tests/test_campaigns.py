@@ -21,7 +21,7 @@ from chaoslab.campaigns.bounds import Bound, Condition, number
 from chaoslab.campaigns.child import Process, words_of
 from chaoslab.campaigns.gauge import Gauge
 from chaoslab.campaigns.journal import Journal, read
-from chaoslab.campaigns.load import Campaign, load
+from chaoslab.campaigns.load import Campaign, Unit, load
 from chaoslab.campaigns.report import text, trend
 from chaoslab.campaigns.running import Runner, Running, stop
 from chaoslab.campaigns.schedule import following
@@ -31,6 +31,7 @@ from chaoslab.core.limits import Guard, Limits
 from chaoslab.record.rulings import RulingsFile, State, TrialRuling
 from chaoslab.record.runs import Run
 from chaoslab.scenarios.load import ScenarioErrors
+from tests.seams.lab_parts import eventually
 
 NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
 SCENARIO = """
@@ -440,7 +441,12 @@ def test_rounds_share_a_budget_of_trials_and_show_a_trend(tmp_path: Path) -> Non
         tmp_path, [], every="10s", budget={"trials": 45}, steps=[{"scenario": "refund.chaos.yml", "trials": 20}]
     )
     fails = iter([0, 18, 18])
-    made_._start = lambda _, trials: (asked.append(trials), start(next(fails)))[1]
+
+    def begin(_: Unit, trials: int | None) -> Step:
+        asked.append(trials)
+        return start(next(fails))
+
+    made_._start = begin
     story = made_.run()
     assert asked == [20, 20, 5]
     assert "the budget of 45 trials is spent" in story.why
@@ -520,11 +526,14 @@ def test_a_scenario_is_run_with_its_level_and_its_trials(tmp_path: Path) -> None
 
 
 def test_a_process_is_ended_with_its_children(tmp_path: Path) -> None:
-    child = Process(["sh", "-c", "sleep 60 & wait"], folder=tmp_path, variables={"A": "1"}, output=tmp_path / "out")
+    output = tmp_path / "out"
+    words = ["sh", "-c", "sleep 60 & echo $A $!; wait"]  # whose own child hears no Ctrl-C
+    child = Process(words, folder=tmp_path, variables={"A": "pid"}, output=output)
+    eventually(lambda: output.read_text().endswith("\n"))
     assert child.poll() is None
     assert child.end() != 0
-    with pytest.raises(ProcessLookupError):
-        os.killpg(child._made.pid, 0)
+    pid = output.read_text().split()[1]
+    eventually(lambda: not Path(f"/proc/{pid}/stat").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text())
 
 
 def test_the_command_checks_runs_and_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -113,7 +114,7 @@ def test_retries_share_the_fate_of_their_request() -> None:
     ],
 )
 def test_what_is_beyond_a_limit_is_held_back_and_told(
-    limits: dict[str, object], given: dict[str, object], found: list[int], says: str | None
+    limits: dict[str, Any], given: dict[str, Any], found: list[int], says: str | None
 ) -> None:
     memory, held = limited_memory(**limits)
     assert hits(memory, "crm", range(1, 5), **given) == found
@@ -247,7 +248,7 @@ def test_limits_of_a_run_hold_and_are_logged(tmp_path: Path) -> None:
                 continue
         return str(done)
 
-    asked = {"tools": [refund], "faults": [lab.inject("server_error", "refund")], "anyway": True}
+    asked: dict[str, Any] = {"tools": [refund], "faults": [lab.inject("server_error", "refund")], "anyway": True}
     trial = lab.run(agent, "go", limits={"share": "30%"}, logs=tmp_path, **asked)
     assert trial.answer == "7"
     held = history(tmp_path).of(FaultHeldBack)
@@ -268,7 +269,7 @@ def test_the_limits_of_whoever_started_a_process_hold_in_it(tmp_path: Path, monk
 def test_hosts_are_loopback_and_those_that_every_limit_names() -> None:
     assert hosts_allowed([]) is None
     assert hosts_allowed([Limits(faults=1)]) == frozenset()
-    assert hosts_allowed([Limits(hosts=("a", "b")), Limits(hosts=("b",)), Limits()]) == {"b"}
+    assert hosts_allowed([Limits(hosts=("a", "b")), Limits(hosts=("b",)), Limits()]) == frozenset("b")
 
 
 def test_a_gateway_with_limits_breaks_no_foreign_host(tmp_path: Path) -> None:

@@ -48,14 +48,16 @@ class Process:
         return self._made.poll()
 
     def end(self) -> int:
-        for number in (signal.SIGINT, signal.SIGKILL):
-            if self.poll() is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(self._made.pid, number)
-            until_s = system.monotonic() + GRACE_S
-            while self.poll() is None and system.monotonic() < until_s:
-                system.sleep(LOOK_S)
+        until_s = system.monotonic() + GRACE_S
+        self._signal(signal.SIGINT)
+        while self.poll() is None and system.monotonic() < until_s:
+            system.sleep(LOOK_S)
+        self._signal(signal.SIGKILL)  # for its children too, since those in the background hear no Ctrl-C
         return self._made.wait()
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._made.pid, number)
 
 
 def words_of(unit: Unit, *, logs: Path, trials: int | None) -> list[str]:
