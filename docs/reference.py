@@ -22,6 +22,8 @@ from chaoslab import cli
 from chaoslab.analysis import assertions as assertion
 from chaoslab.base import registry
 from chaoslab.base.commandline import Parser
+from chaoslab.campaigns import bounds
+from chaoslab.campaigns import spec as campaign
 from chaoslab.config.settings import table
 from chaoslab.core import events, triggers
 from chaoslab.execution.options import RunOptions
@@ -47,9 +49,25 @@ def pages() -> dict[str, str]:
         "frames.md": _frames(), "settings.md": _settings(), "commands.md": _commands(), "python.md": _python(),
         "events.md": _events(),
         "faults.md": _faults(), "scenarios.md": _scenarios(), "triggers.md": _triggers(), "toxics.md": _toxics(),
-        "report.md": _report(),
+        "report.md": _report(), "campaigns.md": _campaigns(),
     }  # fmt: skip
     return {name: MADE + text for name, text in made.items()}
+
+
+def _campaigns() -> str:
+    lines = [
+        "# Campaigns\n",
+        "The keys of a campaign's file, in YAML, JSON or TOML. [Campaigns](../how-to/campaigns.md) shows one.\n",
+        "| key | means |\n|---|---|",
+        *(f"| `{name}` | {meaning} |" for name, meaning in campaign.KEYS.items()),
+    ]
+    for key, part in campaign.PARTS.items():
+        told = inspect.cleandoc(part.__doc__ or "").replace("\n\n", "\n").replace("\n", " ")
+        names = ", ".join(f"`{field.alias or name}`" for name, field in part.model_fields.items())
+        lines.append(f"\n## {key}\n\n{told}\n\nKeys: {names}.")
+    lines += ["\n## Measures\n", "| measure | is |\n|---|---|"]
+    lines += [f"| `{name}` | {meaning} |" for name, meaning in bounds.MEASURES.items()]
+    return "\n".join(lines) + "\n"
 
 
 def _settings() -> str:

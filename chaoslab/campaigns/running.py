@@ -120,6 +120,7 @@ class Runner:
             state, why = self._rounds()
         except Breach as breach:
             state, why = breach.state, str(breach)
+            self._notify(state, why=why)
         except Over as over:
             state, why = self._result(), str(over)
         except KeyboardInterrupt:
