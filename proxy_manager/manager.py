@@ -427,7 +427,7 @@ class Manager:
             self._arming.end_standing(experiment)
 
     def _end_limited(self, experiment: Experiment) -> None:
-        """Deletes the lanes of a run whose limits end its faults now. The calls that are under way there are marked when
+        """Deletes the lanes of a run whose limits end its faults now. Calls that are under way there are marked when
         they end."""
         why = experiment.guard.ended()
         if not why:

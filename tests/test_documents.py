@@ -40,6 +40,7 @@ USERS = {
     "chaoslab/analysis/measures/slowest.py",
     "chaoslab/reports/charts/slowest_call.py",
     "request.json",
+    "limits.json",
     "my_agent.py",
     "my_app.py",
     "FILE.py",

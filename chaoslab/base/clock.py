@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -45,12 +44,6 @@ class SystemClock:
 
 
 system = SystemClock()
-in_virtual_time: list[Callable[[], bool]] = []
-"""Asks if this thread is in virtual time; the virtual world brings the question."""
-
-
-def is_virtual() -> bool:
-    return any(asks() for asks in in_virtual_time)
 
 
 @dataclass

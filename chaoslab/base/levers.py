@@ -7,14 +7,23 @@ touched lately, so it ends by itself with the process that touched it, kill -9 i
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from chaoslab.base.clock import Clock, iso, system
-from chaoslab.base.files import replacing
+from chaoslab.base.files import Unreadable, read, replacing
 
 LEVER = Path.home() / ".chaoslab" / "stop"
 """The lever of this user on this machine, which every part watches, whatever its plan says."""
 SAID_MAX = 200
+out_of_reach: list[Callable[[], bool]] = []
+"""Asks if this thread lives in a time of its own, which levers and leases of the machine have nothing to do with. A
+world brings the question."""
+
+
+def in_reach() -> bool:
+    """True if levers and leases count for this thread."""
+    return not any(asks() for asks in out_of_reach)
 
 
 def pull(lever: Path, why: str, *, clock: Clock = system) -> None:
@@ -44,12 +53,10 @@ def release(lever: Path) -> bool:
 def pulled(lever: Path) -> str:
     """The words of whoever pulled the lever; empty if nobody did. A lever that cannot be read counts as pulled."""
     try:
-        with lever.open(encoding="utf-8", errors="replace") as file:
-            return file.readline(SAID_MAX).strip() or "it is pulled"
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
-    except OSError as error:
-        return f"it cannot be read ({error.strerror})"
+        said = read(lever).decode("utf-8", "replace")
+    except Unreadable as error:
+        return "" if error.missing else f"it {error}"
+    return said.partition("\n")[0][:SAID_MAX].strip() or "it is pulled"
 
 
 def renew(lease: Path, *, clock: Clock = system) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from chaoslab.base import files
 from chaoslab.base.clock import Clock, iso, system
 
 FILE = "journal.jsonl"
@@ -31,7 +32,7 @@ class Done:
 
 @dataclass
 class Story:
-    """What a journal tells. `instance`: the number of the campaign's present start, resumes not counted. `ended`: its
+    """The contents of a journal. `instance`: the number of the campaign's present start, resumes not counted. `ended`: its
     end; empty while it goes on, or if it was killed."""
 
     instance: int = 0
@@ -83,10 +84,10 @@ def read(folder: Path) -> Story:
     """The story in a folder's journal. A line that was cut off by a kill is left out.
 
     Raises:
-        OSError: it is there and cannot be read.
+        Unreadable: it is there and cannot be read.
     """
     story, path = Story(), folder / FILE
-    for line in path.read_bytes().split(b"\n") if path.exists() else ():
+    for line in files.read(path).split(b"\n") if path.exists() else ():
         try:
             said = json.loads(line)
         except ValueError:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from chaoslab.base import interrupts, levers
+from chaoslab.base import files, interrupts, levers
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.jsonable import line
 from chaoslab.campaigns import probes
@@ -89,7 +89,7 @@ class Runner:
         self._journal = Journal(self.folder, clock=clock)
         self._probed_s = self._told_s = float("-inf")
         self._before = {"trials": 0.0, "cost": 0.0}
-        """What the starts have taken that this one goes on with."""
+        """The trials and dollars of the starts that this one goes on with."""
 
     @property
     def story(self) -> Story:
@@ -103,7 +103,7 @@ class Runner:
             Running: another process runs it. OSError: its files cannot be written.
             KeyboardInterrupt: it was interrupted, and everything was taken back.
         """
-        digest = hashlib.blake2b(self.campaign.file.read_bytes(), digest_size=8).hexdigest()
+        digest = hashlib.blake2b(files.read(self.campaign.file), digest_size=8).hexdigest()
         story = self.story
         if story.instance and not story.ended and story.pid != os.getpid() and is_alive(story.pid):
             raise Running(f"it is running (process {story.pid}): chaoslab campaign stop {self.campaign.file} ends it")
@@ -280,8 +280,8 @@ class Runner:
         )  # fmt: skip
 
     def _last_words(self) -> str:
-        with suppress(OSError):
-            lines = (self.folder / OUTPUT).read_text(encoding="utf-8", errors="replace").splitlines()
+        with suppress(files.Unreadable):
+            lines = files.read(self.folder / OUTPUT)[-2000:].decode("utf-8", "replace").splitlines()
             return f": {line(lines[-1], 200)}" if lines else ""
         return ""
 

@@ -80,8 +80,7 @@ class ObjectiveSpec(Strict):
 
 
 class NotifySpec(Strict):
-    """Who is told of begin, breach and end: a command, which gets JSON at its standard input, or an address to which it
-    is posted."""
+    """News of begin, breach and end go to a command, as JSON at its standard input, or are posted to an address."""
 
     command: Words | None = None
     webhook: Annotated[str, Field(pattern=r"^https?://[^\s/]+")] | None = None

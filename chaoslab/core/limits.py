@@ -16,7 +16,6 @@ from math import floor
 from pathlib import Path
 from typing import Any
 
-from chaoslab.base import clock as clocks
 from chaoslab.base import levers, parsers
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.dice import Dice
@@ -204,7 +203,7 @@ class Guard:
     @property
     def watches(self) -> bool:
         """True if a fault that lasts may have to end before its time."""
-        return bool(self.limits) and not clocks.is_virtual()
+        return bool(self.limits) and levers.in_reach()
 
     @property
     def headers(self) -> Iterable[str]:
@@ -214,7 +213,7 @@ class Guard:
     def ended(self) -> str:
         """The reason for which no fault may be made, or go on, now; empty if there is none. It looks at its files every
         `LOOK_S` at most."""
-        if clocks.is_virtual():
+        if not levers.in_reach():
             return ""
         now_s = self._clock.monotonic()
         if now_s - self._looked_s >= LOOK_S:
