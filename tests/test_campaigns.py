@@ -224,6 +224,16 @@ def test_a_scenario_of_a_step_is_checked_too(tmp_path: Path) -> None:
         made(tmp_path, steps=[{"scenario": "bad.chaos.yml"}])
 
 
+def test_the_example_and_the_one_in_the_documents_are_right(tmp_path: Path) -> None:
+    root = Path(__file__).parent.parent
+    assert len(load(root / "examples/shop.campaign.yaml", clock=Time()).units) == 4
+    made(tmp_path)
+    page = (root / "docs/how-to/campaigns.md").read_text(encoding="utf-8")
+    file = tmp_path / "checkout.yml"
+    file.write_text(page.partition("```yaml\n")[2].partition("```")[0])
+    assert len(load(file, clock=Time()).units) == 5
+
+
 def test_toml_is_read_too(tmp_path: Path) -> None:
     made(tmp_path)
     file = tmp_path / "shop.toml"
@@ -397,7 +407,11 @@ def test_a_campaign_that_was_killed_is_taken_back_and_goes_on(tmp_path: Path) ->
         file.write(b'{"what": "over", "sta')  # the kill struck here
     again, said = runner(tmp_path, [Step(), Step()], **given)
     assert "NOT TAKEN BACK YET: b" in text(again.story, "shop")
+    old = Guard([Limits(lease=str(again.folder / "lease.1"), lease_s=5)], clock=Time())
+    levers.renew(again.folder / "lease.1", clock=Time())
+    assert not old.ended()
     story = again.run()
+    assert levers.lapsed(again.folder / "lease.1", 5), "a step that outlived the kill gets no lease any more"
     assert said[0] == "the last start was broken off: taking it back first"
     assert (tmp_path / "b undone").exists()
     assert story.ended == "held"
@@ -408,7 +422,9 @@ def test_a_campaign_that_was_killed_is_taken_back_and_goes_on(tmp_path: Path) ->
 def test_two_processes_do_not_run_one_campaign(tmp_path: Path) -> None:
     made_, _ = runner(tmp_path, [])
     Journal(made_.folder, clock=Time()).note("begun", digest="", pid=os.getppid())
-    again, _ = runner(tmp_path, [])
+    clock = Time()
+    levers.renew(made_.folder / "lease.1", clock=clock)
+    again, _ = runner(tmp_path, [], clock=clock)
     with pytest.raises(Running, match=f"it is running \\(process {os.getppid()}\\): chaoslab campaign stop"):
         again.run()
     assert "its faults end now" in stop(again.campaign, tmp_path / "campaigns", "enough")

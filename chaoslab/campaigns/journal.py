@@ -32,10 +32,11 @@ class Done:
 
 @dataclass
 class Story:
-    """The contents of a journal. `instance`: the number of the campaign's present start, resumes not counted. `ended`: its
-    end; empty while it goes on, or if it was killed."""
+    """The contents of a journal. `instance`: the number of the campaign's present start; `starts`: of all, resumes too.
+    `ended`: its end; empty while it goes on, or if it was killed."""
 
     instance: int = 0
+    starts: int = 0
     digest: str = ""
     pid: int = 0
     ended: str = ""
@@ -102,10 +103,12 @@ def take(story: Story, said: dict[str, Any]) -> None:
     match said.get("what"):
         case "begun":
             story.instance, story.first = story.instance + 1, len(story.done)
+            story.starts += 1
             story.digest, story.not_undone, story.notes = said.get("digest", ""), [], []
             story.ended, story.why, story.pid = "", "", said.get("pid", 0)
         case "resumed":
             story.ended, story.why, story.pid = "", "", said.get("pid", 0)
+            story.starts += 1
         case "step":
             story.done.append(Done(said["round"], said["step"], said["name"], said.get("level")))
         case "over" if story.done:

@@ -75,11 +75,12 @@ class Runner:
         self.folder = logs.absolute() / campaign.slug
         self.folder.mkdir(parents=True, exist_ok=True)
         self._start = start or self._process
-        at = {name: str(self.folder / name) for name in (LEASE, LEVER, TALLY)}
         own = campaign.limits
+        # A lease of this start alone: a step that outlived a killed start must not get it back.
+        self._lease = self.folder / f"{LEASE}.{read(self.folder).starts + 1}"
         self._limits = replace(
-            own, hosts=own.hosts or (), lease=at[LEASE], lease_s=self.spec.lease, lever=at[LEVER],
-            tally=at[TALLY] if own.faults is not None else "",
+            own, hosts=own.hosts or (), lease=str(self._lease), lease_s=self.spec.lease,
+            lever=str(self.folder / LEVER), tally=str(self.folder / TALLY) if own.faults is not None else "",
         )  # fmt: skip
         # Its own look at what ends faults: it is the lease's holder, and hosts are the gateway's affair.
         self._guard = Guard([replace(self._limits, lease="")], clock=clock)
@@ -105,7 +106,9 @@ class Runner:
         """
         digest = hashlib.blake2b(files.read(self.campaign.file), digest_size=8).hexdigest()
         story = self.story
-        if story.instance and not story.ended and story.pid != os.getpid() and is_alive(story.pid):
+        lease = self.folder / f"{LEASE}.{story.starts}"
+        held = not levers.lapsed(lease, self.spec.lease, clock=self._clock)
+        if story.instance and not story.ended and held and story.pid != os.getpid() and is_alive(story.pid):
             raise Running(f"it is running (process {story.pid}): chaoslab campaign stop {self.campaign.file} ends it")
         broken_off = bool(story.instance) and not story.ended
         goes_on = broken_off and not fresh and story.digest == digest
@@ -144,8 +147,10 @@ class Runner:
 
     def _prepare(self, *, goes_on: bool) -> None:
         """Makes the campaign's files anew."""
+        for each in self.folder.glob(f"{LEASE}.*"):
+            each.unlink()
         levers.release(self.folder / LEVER)
-        levers.renew(self.folder / LEASE, clock=self._clock)
+        levers.renew(self._lease, clock=self._clock)
         if not goes_on:
             (self.folder / TALLY).unlink(missing_ok=True)
         text = json.dumps(self._limits.to_json(), indent=2)
@@ -220,7 +225,7 @@ class Runner:
             figures = {name: round(value - before[name], 9) for name, value in self._figures().items()}
             self._journal.note("over", state=state, why=why, figures=figures)
             self._undo_step(unit.step)
-        self._say(f"round {number}: {unit.name}: {state}{f' ({why})' if why else ''}")
+        self._tell(f"round {number}: {unit.name}: {state}{f' ({why})' if why else ''}")
         if after := self._steady_again():
             raise Breach(f"the steady state is not back after {unit.name}: {after}")
         return state
@@ -293,7 +298,7 @@ class Runner:
         Raises:
             Breach, Over: something does.
         """
-        levers.renew(self.folder / LEASE, clock=self._clock)
+        levers.renew(self._lease, clock=self._clock)
         why = self._guard.ended()
         if why.startswith("until "):
             raise Over(f"the window has closed: {why}")
@@ -320,7 +325,7 @@ class Runner:
         """The first probe that does not hold, in words."""
         self._probed_s = self._clock.monotonic()
         for probe, bound in zip(self.spec.steady, self.campaign.bounds, strict=True):
-            levers.renew(self.folder / LEASE, clock=self._clock)
+            levers.renew(self._lease, clock=self._clock)
             why = probes.missed(
                 probe, bound, folder=self.campaign.folder, measured=self._gauge.value, clock=self._clock
             )
@@ -342,7 +347,7 @@ class Runner:
             ]  # fmt: skip
             if not there or self._clock.monotonic() >= until_s:
                 return there[0] if there else ""
-            levers.renew(self.folder / LEASE, clock=self._clock)
+            levers.renew(self._lease, clock=self._clock)
             self._clock.sleep(min(1.0, self.spec.recover))
 
     # The rollback.
@@ -364,7 +369,7 @@ class Runner:
 
     def _undo(self, words: Sequence[str]) -> None:
         with suppress(OSError):  # a lease that cannot be renewed ends all faults
-            levers.renew(self.folder / LEASE, clock=self._clock)
+            levers.renew(self._lease, clock=self._clock)
         said = " ".join(words)[:120]
         try:
             done = subprocess.run(
@@ -393,7 +398,7 @@ class Runner:
 
     def _not_undone(self, which: str) -> None:
         self._journal.note("not undone", which=which)
-        self._say(f"COULD NOT BE UNDONE: {which}")
+        self._tell(f"COULD NOT BE UNDONE: {which}")
 
     # What is told.
 
@@ -414,13 +419,10 @@ class Runner:
             self._told_s = now_s
             at = self.story.own[-1]
             number = [(unit.step, unit.level) for unit in self.campaign.units].index((at.step, at.level)) + 1
-            self._say(
+            self._tell(
                 f"round {at.round}, {number} of {len(self.campaign.units)}: {at.name}: {self._gauge.trials} trials, "
                 f"{self._gauge.failed} failed, {self._gauge.harm} harm, {self._gauge.faults} faults met"
             )
-
-    def _say(self, text: str) -> None:
-        self._tell(text)
 
     def _notify(self, what: str, **told: Any) -> None:
         """Tells whoever is to be told. One that cannot be reached stops nothing."""
