@@ -253,6 +253,8 @@ def test_limits_of_a_run_hold_and_are_logged(tmp_path: Path) -> None:
     assert trial.answer == "7"
     held = history(tmp_path).of(FaultHeldBack)
     assert [each.limit for _, each in held] == ["share 0.3"] * 7
+    with pytest.warns(match="hit nothing: held back by targets mail \\(10 times\\)"):
+        lab.run(agent, "go", limits={"targets": "mail"}, **asked)
     with pytest.raises(ValueError, match="share of limits"):
         lab.run(agent, "go", limits={"share": 0}, **asked)
 

@@ -13,6 +13,7 @@ from chaoslab.core.events import (
     CallFinished,
     CallStarted,
     FaultArmed,
+    FaultHeldBack,
     FaultInjected,
     FaultScheduled,
     FaultWitnessed,
@@ -41,6 +42,7 @@ class Idle:
         self._hits: Counter[str] = Counter()
         self._done: set[str] = set()
         self._tools: dict[str, dict[str, None]] = {}
+        self._held: Counter[tuple[str, str]] = Counter()
 
     def wants(self, injections: Sequence[Injection]) -> bool:
         """Tells if there is one, of these or from before, that a trial with these could say something of."""
@@ -61,6 +63,7 @@ class Idle:
         acted = {event.injection for kind in ACTED for _, event in history.of(kind)}
         acted |= {event.injection for event in hits if event.at not in unchanged}
         self._hits.update(event.injection for event in hits)
+        self._held.update((event.injection, event.limit) for _, event in history.of(FaultHeldBack))
         for name, each in list(self._left.items()):
             if name in acted or (name in concerned and _by_chance(each)):
                 self._done.add(name)
@@ -72,10 +75,18 @@ class Idle:
     def told(self, *, called: bool = False) -> list[str]:
         """A line for each of them. `called`: only those whose targets were called."""
         return [
-            line(_told(each, self._tools.get(name, {}), self._hits[name]), 500)
+            line(self._held_back(name) or _told(each, self._tools.get(name, {}), self._hits[name]), 500)
             for name, each in self._left.items()
             if (self._tools.get(name) or not called) and (self._hits[name] or not each.certain)
         ]
+
+    def _held_back(self, name: str) -> str:
+        """The line for an injection that limits have kept from hitting anything; empty if none has."""
+        held = {limit: times for (of, limit), times in self._held.items() if of == name}
+        if not held or self._hits[name]:
+            return ""
+        told = ", ".join(f"{limit} ({times} time{'s' if times > 1 else ''})" for limit, times in held.items())
+        return f"'{name}' hit nothing: held back by {told}"
 
 
 def idle(history: History, injections: Sequence[Injection]) -> tuple[str, ...]:
