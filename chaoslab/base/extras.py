@@ -18,7 +18,7 @@ MODULES = {
     "parquet": ("pandas", "pyarrow"),
     "gateway": ("aiohttp", "trustme"),
     "compose": ("docker",),
-    "campaigns": ("croniter", "pydantic", "yaml"),
+    "campaigns": ("croniter",),
     "cluster": ("distributed",),
 }
 """By extra, the modules of it that the lab itself imports."""
