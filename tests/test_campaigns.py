@@ -469,6 +469,35 @@ def test_rounds_share_a_budget_of_trials_and_show_a_trend(tmp_path: Path) -> Non
     assert "100% → 10% → 10% of the trials passed: worse" in text(story, "shop")
 
 
+def test_a_budget_is_shared_by_the_scenarios_of_a_folder_and_raises_no_number(tmp_path: Path) -> None:
+    made(tmp_path)
+    (tmp_path / "more").mkdir()
+    for n in range(3):
+        (tmp_path / "more" / f"{n}.chaos.yml").write_text(SCENARIO)
+    (tmp_path / "more" / "agents.py").write_text(AGENTS)
+    for trials, budget, asked in ((None, 1000, 10), (None, 15, 5), (4, 1000, 4), (None, 2, None)):
+        step = {"scenario": "more", **({"trials": trials} if trials else {})}
+        made_, _ = runner(tmp_path, [], steps=[step], budget={"trials": budget})
+        given: list[int | None] = []
+
+        def begin(_: Unit, number_: int | None, given: list[int | None] = given) -> Step:
+            given.append(number_)
+            return Step()
+
+        made_._start = begin
+        made_.run(fresh=True)
+        assert given == ([asked] if asked else [])
+
+
+def test_nothing_starts_under_a_pulled_lever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(levers, "LEVER", tmp_path / "lever")
+    levers.pull(levers.LEVER, "Ann: not now")
+    made_, _ = runner(tmp_path, [])
+    story = made_.run()
+    assert (story.ended, story.own) == ("stopped", [])
+    assert "Ann: not now" in story.why
+
+
 def test_a_trend_needs_two_rounds_and_intervals_apart() -> None:
     shares = [each for each in (rate(9, 10), rate(8, 10)) if each is not None]
     assert trend(shares[:1]) is None

@@ -32,12 +32,15 @@ OF = {"http": ("status", "seconds"), "command": ("code", "output"), "sql": (), "
 
 @dataclass(frozen=True)
 class Unit:
-    """One thing that a round does: a scenario's files at one level, or a command. `step`: its number, from 0."""
+    """One thing that a round does: a scenario's files at one level, or a command. `step`: its number, from 0.
+    `scenarios`: the number of these, with `trials` each at least."""
 
     step: int
     name: str
     spec: StepSpec
     level: float | None = None
+    scenarios: int = 1
+    trials: int = 0
 
 
 @dataclass(frozen=True)
@@ -152,9 +155,14 @@ class _Checks:
             if step.command is not None:
                 units.append(Unit(n, " ".join(step.command)[:80], step))
                 continue
-            scenarios += self._scenarios((*where, "scenario"), step)
+            found_ = self._scenarios((*where, "scenario"), step)
+            scenarios += found_
+            trials = step.trials or min((each.spec.trials for each in found_), default=1)
             name = str(step.scenario)
-            units += [Unit(n, f"{name}, level {each:g}", step, each) for each in step.levels] or [Unit(n, name, step)]
+            units += [
+                Unit(n, f"{name}, level {level:g}" if level is not None else name, step, level, len(found_), trials)
+                for level in (step.levels or (None,))
+            ]
         return tuple(units), scenarios
 
     def _scenarios(self, where: Sequence[str | int], step: StepSpec) -> list[Scenario]:

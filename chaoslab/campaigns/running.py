@@ -114,6 +114,7 @@ class Runner:
         goes_on = broken_off and not fresh and story.digest == digest
         if broken_off:
             self._tell("the last start was broken off: taking it back first")
+            levers.pull(self.folder / LEVER, "it is taken back", clock=self._clock)
             self._rollback()
         self._prepare(goes_on=goes_on)
         self._journal.note("resumed" if goes_on else "begun", digest=digest, pid=os.getpid())
@@ -205,6 +206,7 @@ class Runner:
         Raises:
             Breach, Over: the campaign ends.
         """
+        self._watch(at_rest=True)
         trials = self._allowed(unit)
         self._journal.note("step", round=number, step=unit.step, name=unit.name, level=unit.level)
         before, state, why = self._figures(), "broken", ""
@@ -238,11 +240,11 @@ class Runner:
         """
         budget = self.spec.budget
         left = None if budget.trials is None else budget.trials - self._trials
-        if left is not None and left <= 0:
-            raise Over(f"the budget of {budget.trials} trials is spent")
         if unit.spec.scenario is None or left is None:
             return unit.spec.trials
-        return min(left, unit.spec.trials) if unit.spec.trials else left
+        if left < unit.scenarios:
+            raise Over(f"the budget of {budget.trials} trials is spent")
+        return min(left // unit.scenarios, unit.trials)
 
     @property
     def _trials(self) -> int:
