@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -18,6 +19,17 @@ from chaoslab.config.settings import inherited
 GRACE_S = 5.0
 """The time that a step has to end by itself once it was asked to."""
 LOOK_S = 0.05
+
+
+_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+PDEATHSIG = 1
+"""The request of `prctl` for a signal when the parent is gone."""
+
+
+def _end_with_parent() -> None:
+    """Has the kernel end this process when the campaign's is killed. Elsewhere than on Linux its lease alone does."""
+    if _libc is not None:
+        _libc.prctl(PDEATHSIG, signal.SIGTERM)
 
 
 class Child(Protocol):
@@ -41,7 +53,7 @@ class Process:
         with output.open("ab") as file:
             self._made = subprocess.Popen(
                 words, cwd=folder, env={**inherited(), **variables}, stdin=subprocess.DEVNULL, stdout=file,
-                stderr=file, start_new_session=True,
+                stderr=file, start_new_session=True, preexec_fn=_end_with_parent if _libc is not None else None,
             )  # fmt: skip
 
     def poll(self) -> int | None:
