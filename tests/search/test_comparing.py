@@ -52,7 +52,8 @@ def test_what_is_told_names_the_pairs_and_the_pairs_that_are_needed() -> None:
     found = compared([(WELL, WELL)] * 30 + [(WELL, BAD)] * 3 + [(WELL, OPEN)])
     told = "\n".join(found.told(most=2))
     assert "33 of 33 pairs well on the base, 30 on the new side" in told
-    assert "a change as large as this takes about" in told
+    assert "a change as large as this is shown within 33 pairs with a chance of 0.03; about 114 are needed" in told
+    assert "33 pairs would show 29.7% of them worse, none better, with a chance of 0.9" in told
     assert "1 pairs prove nothing" in told
     assert "  worse: trial 31: correct → harm (harm)\n" in told
     assert "… and 1 more worse" in told
@@ -84,7 +85,7 @@ def test_a_side_is_not_worse_than_itself(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["paid_twice.chaos.yaml"], "both sides are the same: give NEW, --agent, --fresh or --set, or --a-a N"),
+        (["paid_twice.chaos.yaml"], "both sides are the same: give NEW, --agent, --fresh, --prompt"),
         (["paid_twice.chaos.yaml", "slow_tool.chaos.yaml"], "paid twice: the sides differ in faults"),
         (["paid_twice.chaos.yaml", "--set", "prompt=Pay."], "paid twice: the sides differ in prompt"),
     ],

@@ -7,9 +7,14 @@ with probability 1/2, so the two-sided p is twice the smaller binomial tail, at 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, comb
+from math import comb
 
 from chaoslab.analysis.measures.intervals import wilson
+
+MOST = 1e300
+"""The largest evidence that is told."""
+EXACT = 1e-18
+"""The share of a sum below which a term of it, and all that follow and are smaller still, cannot be seen."""
 
 
 def mcnemar(worse: int, better: int) -> float | None:
@@ -31,17 +36,14 @@ def e_value(worse: int, better: int) -> float:
     Game-theoretic statistics and safe anytime-valid inference, Statistical Science 38(4), 2023).
     """
     n = worse + better
-    return float(Fraction(sum(comb(n + 1, k) for k in range(worse + 1)), (n + 1) * comb(n, worse)))
-
-
-def discordant_needed(worse: float, better: float, *, z_alpha: float, z_power: float) -> int | None:
-    """The pairs that a test of fixed size would need to show a difference of these shares of discordant pairs: the
-    normal approximation of R. J. Connor, Biometrics 43(1), 1987. None if the shares are equal."""
-    both, difference = worse + better, abs(worse - better)
-    if not difference:
-        return None
-    root: float = z_alpha * both**0.5 + z_power * max(0.0, both - difference**2) ** 0.5
-    return ceil((root / difference) ** 2)
+    total = 0.0
+    term = (n + 1) / (better + 1)  # C(n + 1, k) / C(n, worse) at k = worse; each next one follows from it
+    for k in range(worse, -1, -1):
+        total += term
+        if total > MOST or term < total * EXACT:
+            break
+        term *= k / (n + 2 - k)
+    return min(MOST, total / (n + 1))
 
 
 def difference(base: int, new: int, worse: int, better: int, pairs: int) -> tuple[float, float]:
