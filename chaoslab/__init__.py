@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Incident", "Injection", "NoBaseline", "NothingHit", "Outcome", "Report", "ToolError", "Trial", "Trials", "Verdict",
-    "call", "check", "compare", "expect", "explore", "frame", "fresh", "inject", "level", "load", "load_scenario", "mcp_tool",
-    "network", "offline_model", "prove", "recorded", "report", "run", "run_many", "scenario", "scripted", "shrink",
-    "turn", "turns",
+    "call", "check", "compare", "expect", "explore", "frame", "fresh", "inject", "level", "load", "load_scenario",
+    "mcp_tool", "network", "offline_model", "prove", "recorded", "report", "run", "run_many", "scenario", "scripted",
+    "shrink", "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {

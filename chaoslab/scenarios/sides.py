@@ -44,7 +44,7 @@ class OfScenario:
     seed: int | None = None
     jobs: int = 1
 
-    def take(self, numbers: Sequence[int]) -> Iterable[Side]:
+    def take(self, numbers: Sequence[int]) -> list[Side]:
         made = run(self.scenario, only=numbers, seed=self.seed, jobs=self.jobs, apart=True)
         return [side_of(ruling, text_of(self.scenario.prompt)) for ruling in made]
 

@@ -84,10 +84,14 @@ def _parts(found: Comparison) -> Iterator[str]:
         )
     if (times := found.recovery) is not None:
         p = "" if times.p is None else f", log-rank p {times.p:.3g}"
+        text = f"recovery: {times.recovered[0]} of {times.n[0]} incidents → {times.recovered[1]} of {times.n[1]}"
         yield (
-            f"recovery: {times.recovered[0]} of {times.n[0]} incidents → {times.recovered[1]} of {times.n[1]}; "
-            f"mean time up to {times.horizon_s:.3g} s {times.mean_s[0]:.3g} s → {times.mean_s[1]:.3g} s, "
-            f"95 % interval of the change {times.interval.low:+.3g} to {times.interval.high:+.3g} s{p}"
+            text
+            if not times.horizon_s
+            else (
+                f"{text}; mean time up to {times.horizon_s:.3g} s {times.mean_s[0]:.3g} s → {times.mean_s[1]:.3g} s, "
+                f"95 % interval of the change {times.interval.low:+.3g} to {times.interval.high:+.3g} s{p}"
+            )
         )
     for each in found.costs:
         name = "quality of recovery" if each.amount == "quality" else f"{each.amount} a trial"
