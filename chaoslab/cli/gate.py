@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.baseline import Baseline
-    from chaoslab.scenarios.gating import Gate, gate
+    from chaoslab.scenarios.gating import Gate, gate, under
 
     for name in ("baseline", "markdown", "junit"):
         check_place(f"--{name}", getattr(options, name))
@@ -87,12 +87,10 @@ def _run(options: argparse.Namespace) -> int:
 
     budget = TRIALS * len(wanted) if options.budget is None else options.budget
     of_time = isinstance(budget, float)
-    made = gate(
-        suites, Gate(options.alpha, options.harm_budget, notes=baseline.notes), jobs=options.jobs, tell=tell,
-        trials=TRIALS_MAX * len(wanted) if of_time else int(budget), seconds=budget if of_time else None,
-        given=_given(options),
-    )  # fmt: skip
-    made.notes += _short(suites, baseline.told)
+    scenarios = under(suites, options.alpha, jobs=options.jobs, given=_given(options))
+    made = Gate(options.harm_budget, scenarios, [*baseline.notes, *_short(suites, baseline.told)])
+    trials = TRIALS_MAX * len(wanted) if of_time else int(budget)
+    gate(made, trials=trials, seconds=budget if of_time else None, tell=tell)
     return _said(made, options)
 
 

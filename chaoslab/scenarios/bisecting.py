@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from chaoslab.scenarios.revisions import What, git, resolved, revision, root_of
 from chaoslab.scenarios.sides import Kept, Sides
 from chaoslab.search.comparing import FEW, WORSE, Comparison, Side
 
+Opened = Callable[[What, str], AbstractContextManager[Sides]]
 BATCH = 20
 SKIP = "skip"
 
@@ -54,10 +56,11 @@ class _Base:
 
 
 def bisect(
-    what: What, good: str, bad: str, *, trials: int, alpha: float, tell: Callable[[Step], object] = lambda _: None
-) -> Bisected:
+    what: What, good: str, bad: str, *, trials: int, alpha: float, tell: Callable[[Step], object] = lambda _: None,
+    opened: Opened = revision,
+) -> Bisected:  # fmt: skip
     """The first commit after `good`, up to `bad`, that is worse than `good`. A commit that does not import, or of which
-    too little is known, is skipped.
+    too little is known, is skipped. `opened`: the sides of a commit.
 
     Raises:
         ScenarioError: one of the two is no revision, `good` is no ancestor of `bad`, or one of them cannot be tried.
@@ -68,12 +71,13 @@ def bisect(
     if not between or git(root, "merge-base", first, last) != first:
         raise ScenarioError(f"{good} is no ancestor of {bad}: give a good revision that {bad} comes after")
     steps: list[Step] = []
-    with revision(what, first) as side:
+    with opened(what, first) as side:
         base = _Base(side)
 
         def tried(commit: str, *, needed: bool = False) -> Step:
             try:
-                found = _compared(what, base, commit, trials, alpha)
+                with opened(what, commit) as new:
+                    found = _compared(base, new, trials, alpha)
                 why = "too few judged pairs" if found.verdict == FEW else ""
                 step = Step(commit, _subject(root, commit), SKIP if why else found.verdict, len(found.pairs), why)
             except ScenarioError as error:
@@ -102,12 +106,11 @@ def bisect(
     return Bisected((worst, *(each for each in skipped.values() if each.commit in left)), tuple(steps))
 
 
-def _compared(what: What, base: _Base, commit: str, trials: int, alpha: float) -> Comparison:
+def _compared(base: _Base, new: Sides, trials: int, alpha: float) -> Comparison:
     found = Comparison(alpha)
-    with revision(what, commit) as new:
-        while len(found.pairs) < trials and not found.decided and not found.hopeless(trials - len(found.pairs)):
-            most = min(trials, len(found.pairs) + BATCH)
-            advance(found, base.upto(most), new, most=most)
+    while len(found.pairs) < trials and not found.decided and not found.hopeless(trials - len(found.pairs)):
+        most = min(trials, len(found.pairs) + BATCH)
+        advance(found, base.upto(most), new, most=most)
     return found
 
 

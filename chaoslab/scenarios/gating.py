@@ -63,13 +63,11 @@ class Gated:
 
 @dataclass
 class Gate:
-    """The scenarios under a gate, and its ruling. `alpha`: the chance that it fails though no scenario became worse;
-    each scenario has its part of it. `harm_budget`: the trials with harm that the baseline does not have, of all
-    together, that are let pass."""
+    """The scenarios under a gate, and its ruling. `harm_budget`: the trials with harm that the baseline does not have,
+    of all together, that are let pass."""
 
-    alpha: float
     harm_budget: int
-    scenarios: list[Gated] = field(default_factory=list)
+    scenarios: list[Gated]
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -116,24 +114,27 @@ class Gate:
         return [*lines, *self.notes, self.line]
 
 
+def under(
+    scenarios: Sequence[tuple[Scenario, Suite]], alpha: float, *, jobs: int = 1, given: Sequence[str] = ()
+) -> list[Gated]:
+    """The scenarios, each with its part of alpha. `given`: the options on which their trials depend."""
+    own = alpha / len(scenarios)
+    return [Gated(each, suite, OfScenario(each, suite.seed, jobs), Comparison(own), given) for each, suite in scenarios]
+
+
 def gate(
-    scenarios: Sequence[tuple[Scenario, Suite]], made: Gate, *, trials: int, seconds: float | None = None,
-    jobs: int = 1, given: Sequence[str] = (), tell: Callable[[Gated], object] = lambda _: None,
-) -> Gate:  # fmt: skip
-    """Tries the scenarios until the gate is decided. `trials`, `seconds`: the budget of all together; the next batch
+    made: Gate, *, trials: int, seconds: float | None = None, tell: Callable[[Gated], object] = lambda _: None
+) -> None:
+    """Tries the scenarios until each is decided. `trials`, `seconds`: the budget of all together; the next batch
     goes to the scenario with the most evidence that it became worse, as long as it is not decided.
 
     Raises:
         ScenarioError: something of the user's cannot be imported or does not fit.
     """
-    made.scenarios = [
-        Gated(scenario, suite, OfScenario(scenario, suite.seed, jobs), Comparison(made.alpha / len(scenarios)), given)
-        for scenario, suite in scenarios
-    ]
     began_s, left = system.monotonic(), trials
-    while not made.failed and left > 0:
+    while left > 0:
         took_s = system.monotonic() - began_s
-        open_ = [each for each in made.scenarios if each.is_open(left)]
+        open_ = [each for each in made.scenarios if each.is_open(left) and len(each.harmed) <= made.harm_budget]
         if not open_ or (seconds is not None and took_s >= seconds):
             break
         each = max(open_, key=lambda one: (not one.found.pairs, one.found.evidence[0]))
@@ -142,7 +143,6 @@ def gate(
         each.took_s += system.monotonic() - began_s - took_s
         left -= len(each.found.pairs) - done
         tell(each)
-    return made
 
 
 def cases(made: Gate) -> list[Case]:

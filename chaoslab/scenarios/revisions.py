@@ -155,7 +155,12 @@ def root_of(file: Path) -> Path:
     """
     if not file.is_file():
         raise ScenarioError(f"{file} cannot be read: there is no such file")
-    return Path(git(file.resolve().parent, "rev-parse", "--show-toplevel")).resolve()
+    try:
+        return Path(git(file.resolve().parent, "rev-parse", "--show-toplevel")).resolve()
+    except ScenarioError as error:
+        if "not a git repository" not in str(error):
+            raise
+        raise ScenarioError(f"{file} lies in no Git work tree, so there are no revisions of its code") from None
 
 
 def resolved(root: Path, name: str) -> str:
