@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=whole(1, 1_000_000), help="the most seconds of real time")
     parser.add_argument("--tries", action="append", metavar="FAULT", help="try this fault; may be given several times")
     parser.add_argument(
-        "--by", action="append", metavar="STRATEGY", help="singles, born, pairs, orders or random_plans"
+        "--by", action="append", metavar="STRATEGY", help="singles, lasting, born, pairs, orders or random_plans"
     )
     parser.add_argument("--estimate", action="store_true", help="run the trial without faults alone, and tell the cost")
     parser.add_argument("--save", type=path, metavar="DIR", help="write each failure there as a scenario of its own")
