@@ -43,12 +43,12 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.bisecting import bisect
-    from chaoslab.scenarios.revisions import What
+    from chaoslab.scenarios.revisions import Work
 
     def tell(step: Step) -> None:
         print(step, file=sys.stderr if options.json else sys.stdout, flush=True)
 
-    what = What(options.file, options.set, options.only, options.seed, options.jobs)
+    what = Work(options.file, options.set, options.only, options.seed, options.jobs)
     found = bisect(what, options.good, options.bad, trials=options.trials, alpha=options.alpha, tell=tell)
     first = [each.commit for each in found.first]
     if options.json:

@@ -101,9 +101,9 @@ def _of_runs(options: argparse.Namespace) -> int:
 def _sides(options: argparse.Namespace, changed: list[str], stack: ExitStack) -> tuple[str, Any, Any]:
     """The name of what is compared, and both sides."""
     from chaoslab.scenarios.comparing import of_scenarios
-    from chaoslab.scenarios.revisions import What, models, revisions
+    from chaoslab.scenarios.revisions import Work, models, revisions
 
-    what = What(Path(options.base), (), options.only, options.seed, options.jobs)
+    what = Work(Path(options.base), (), options.only, options.seed, options.jobs)
     if options.revisions:
         names = " and ".join([*options.revisions, *(["now"] if len(options.revisions) == 1 else [])])
         return f"{options.base}, {names}", *stack.enter_context(revisions(what, options.revisions))
@@ -160,8 +160,8 @@ def _against_itself(options: argparse.Namespace) -> int:
 
 def _said(found: Comparison, options: argparse.Namespace) -> int:
     """Prints the comparison and returns the exit code."""
-    from chaoslab.search.comparing import FEW as TOO_FEW
-    from chaoslab.search.comparing import WORSE as IS_WORSE
+    from chaoslab.search.pairs import FEW as TOO_FEW
+    from chaoslab.search.pairs import WORSE as IS_WORSE
 
     if options.json:
         print_json(name=found.name, **found.data())

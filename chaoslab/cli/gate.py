@@ -30,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--harm-budget", type=whole(0, 10**6), default=0, metavar="N", help="new trials with harm to let pass (0)"
     )
     parser.add_argument(
-        "--budget", type=_budget, metavar="N|TIME", help="most trials of all scenarios, or a time as 3m (200 each)"
+        "--budget", type=_budget, metavar="AMOUNT", help="most trials of all scenarios, or a time as 3m (200 each)"
     )
     parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of the scenarios' own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
@@ -127,7 +127,7 @@ def _given(options: argparse.Namespace) -> list[str]:
 
 def _short(suites: list[tuple[Scenario, Suite]], told: str) -> list[str]:
     """A line on each scenario whose baseline has too few trials for a verdict."""
-    from chaoslab.search.comparing import LEAST
+    from chaoslab.search.pairs import LEAST
 
     return [
         f"the baseline ({told}) has {len(suite.rows)} trials of {scenario.name}, and a verdict needs {LEAST}: "

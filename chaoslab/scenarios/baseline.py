@@ -20,7 +20,7 @@ from chaoslab.reports.formats import put
 from chaoslab.scenarios.comparing import PLACES
 from chaoslab.scenarios.located import ScenarioError
 from chaoslab.scenarios.scenario import Scenario
-from chaoslab.search.comparing import Side
+from chaoslab.search.pairs import Side
 
 OLD_D = 30
 """The age in days from which on a baseline is called old."""
@@ -67,7 +67,7 @@ class Baseline:
 
     @property
     def notes(self) -> list[str]:
-        """What is to be known of it though it fits, one line each."""
+        """The warnings about one that fits, one line each."""
         found = []
         days = (system.utc() - datetime.fromisoformat(self.date).astimezone(UTC)).days
         if days > OLD_D:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from chaoslab.scenarios.comparing import advance
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.scenarios.revisions import What, git, resolved, revision, root_of
+from chaoslab.scenarios.revisions import Work, git, resolved, revision, root_of
 from chaoslab.scenarios.sides import Kept, Sides
-from chaoslab.search.comparing import FEW, WORSE, Comparison, Side
+from chaoslab.search.comparing import Comparison
+from chaoslab.search.pairs import FEW, WORSE, Side
 
-Opened = Callable[[What, str], AbstractContextManager[Sides]]
+Opened = Callable[[Work, str], AbstractContextManager[Sides]]
 BATCH = 20
 SKIP = "skip"
 
@@ -56,7 +57,7 @@ class _Base:
 
 
 def bisect(
-    what: What, good: str, bad: str, *, trials: int, alpha: float, tell: Callable[[Step], object] = lambda _: None,
+    what: Work, good: str, bad: str, *, trials: int, alpha: float, tell: Callable[[Step], object] = lambda _: None,
     opened: Opened = revision,
 ) -> Bisected:  # fmt: skip
     """The first commit after `good`, up to `bad`, that is worse than `good`. A commit that does not import, or of which

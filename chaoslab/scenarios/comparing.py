@@ -14,7 +14,8 @@ from chaoslab.scenarios.located import SUFFIXES, ScenarioError
 from chaoslab.scenarios.running import Rules
 from chaoslab.scenarios.scenario import Scenario
 from chaoslab.scenarios.sides import OfAgent, OfScenario, Several, Sides
-from chaoslab.search.comparing import ALPHA, BETTER, WORSE, Comparison, Pair
+from chaoslab.search.comparing import ALPHA, Comparison
+from chaoslab.search.pairs import BETTER, WORSE, Pair
 
 PAIRS = 200
 """The most pairs, if nothing else is said."""
@@ -162,11 +163,11 @@ def compare(asked: AskedCompare) -> Comparison:
         return of_runs(str(asked.base), str(asked.new), alpha=asked.alpha)
     seed = None if asked.seed == RunOptions().seed else asked.seed
     if asked.revisions:
-        from chaoslab.scenarios.revisions import What, revisions
+        from chaoslab.scenarios.revisions import Work, revisions
 
         if not isinstance(asked.base, str | Path) or asked.new is not None:
             raise ValueError("revisions= takes one scenario's file, whose agent is tried as each of them has it")
-        with revisions(What(Path(asked.base), seed=seed, jobs=asked.jobs), asked.revisions) as (base, new):
+        with revisions(Work(Path(asked.base), seed=seed, jobs=asked.jobs), asked.revisions) as (base, new):
             return paired(base, new, **settings)
     return paired(*_scenarios(asked, seed), **settings)
 

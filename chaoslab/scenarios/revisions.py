@@ -17,7 +17,7 @@ from chaoslab.base.jsonable import line
 from chaoslab.config.settings import inherited
 from chaoslab.scenarios.located import ScenarioError
 from chaoslab.scenarios.sides import Sides
-from chaoslab.search.comparing import Side
+from chaoslab.search.pairs import Side
 
 MODEL = "MODEL"
 """The variable of the environment in which an agent finds the name of its model."""
@@ -25,8 +25,8 @@ SHOWN = 300
 
 
 @dataclass(frozen=True)
-class What:
-    """What the sides run. `changed`: values in place of the file's. `only`: a text in the scenario's name. `seed`: None
+class Work:
+    """The scenarios of a side. `changed`: values in place of the file's. `only`: a text in the scenario's name. `seed`: None
     for the scenario's own."""
 
     file: Path
@@ -84,7 +84,7 @@ class InChild:
 
 @contextmanager
 def in_child(
-    where: str, what: What, *, folder: Path | None = None, root: str = "", more: Mapping[str, str] | None = None
+    where: str, what: Work, *, folder: Path | None = None, root: str = "", more: Mapping[str, str] | None = None
 ) -> Iterator[InChild]:
     """A context with a side in a process of its own. `folder`: where it runs. `root`: the work tree whose modules it
     must not find. `more`: variables of its environment."""
@@ -107,7 +107,7 @@ def in_child(
 
 
 @contextmanager
-def revision(what: What, name: str) -> Iterator[Sides]:
+def revision(what: Work, name: str) -> Iterator[Sides]:
     """A context with a side as a revision has its code. The scenario's file is that of now, so that all revisions have
     the same trials. An empty name stands for the work tree as it is.
 
@@ -116,7 +116,7 @@ def revision(what: What, name: str) -> Iterator[Sides]:
     """
     root = root_of(what.file)
     inside = what.file.resolve().relative_to(root)
-    own = What(inside, what.changed, what.only, what.seed, what.jobs)
+    own = Work(inside, what.changed, what.only, what.seed, what.jobs)
     with ExitStack() as stack:
         if not name:
             yield stack.enter_context(in_child("the work tree", own, folder=root))
@@ -132,7 +132,7 @@ def revision(what: What, name: str) -> Iterator[Sides]:
 
 
 @contextmanager
-def revisions(what: What, names: Sequence[str]) -> Iterator[tuple[Sides, Sides]]:
+def revisions(what: Work, names: Sequence[str]) -> Iterator[tuple[Sides, Sides]]:
     """A context with the sides of one or two revisions. The second is the work tree if there is one name."""
     if not 0 < len(names) < 3:
         raise ScenarioError(f"there are {len(names)} revisions: give the base's, and the new one's or none for now's")
@@ -141,7 +141,7 @@ def revisions(what: What, names: Sequence[str]) -> Iterator[tuple[Sides, Sides]]
 
 
 @contextmanager
-def models(what: What, name: str) -> Iterator[tuple[Sides, Sides]]:
+def models(what: Work, name: str) -> Iterator[tuple[Sides, Sides]]:
     """A context with both sides of one agent, the new one with another model."""
     with in_child("the base", what) as base, in_child(f"model {name}", what, more={MODEL: name}) as new:
         yield base, new
@@ -176,7 +176,7 @@ def resolved(root: Path, name: str) -> str:
 
 
 def git(folder: Path, *words: str) -> str:
-    """What Git prints.
+    """The output of Git.
 
     Raises:
         ScenarioError: it fails, or is not installed.

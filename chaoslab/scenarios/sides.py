@@ -20,7 +20,7 @@ from chaoslab.record.rulings import State
 from chaoslab.scenarios.exploring import shrink
 from chaoslab.scenarios.running import Rules, Ruling, ruled, run
 from chaoslab.scenarios.scenario import Scenario
-from chaoslab.search.comparing import Side
+from chaoslab.search.pairs import Side
 
 PROMPT = 300
 """The most characters of a prompt."""
@@ -137,6 +137,6 @@ def side_of(ruling: Ruling, prompt: str = "") -> Side:
 
 
 def text_of(prompt: object) -> str:
-    """What is asked, as the text that names it."""
+    """The prompt as the text that names it."""
     said = "; ".join(each.say for each in prompt.turns) if isinstance(prompt, Conversation) else str(prompt)
     return line(said, PROMPT)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from chaoslab.analysis.measures.anytime import fewest
 from chaoslab.analysis.measures.intervals import Interval
 from chaoslab.base.jsonable import line
-from chaoslab.search.comparing import BETTER, FEW, LEAST, POWER, WORSE, Comparison, Pair, fewest
+from chaoslab.search.pairs import BETTER, FEW, LEAST, POWER, WORSE, Pair
+
+if TYPE_CHECKING:
+    from chaoslab.search.comparing import Comparison
 
 PROMPT, PROMPTS = 60, 12
 """The most characters of a prompt, and the most prompts that are shown."""

@@ -3,124 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from math import comb, fsum
 from statistics import fmean
 from typing import Any
 
-from chaoslab.analysis.measures import trace_diff
-from chaoslab.analysis.measures.anytime import decides, detectable, mean_sequence, pairs_needed, power
+from chaoslab.analysis.measures.anytime import detectable, fewest, mean_sequence, pairs_needed, power
 from chaoslab.analysis.measures.consistency import K_MAX
 from chaoslab.analysis.measures.intervals import CONFIDENCE, Interval
 from chaoslab.analysis.measures.paired import difference, e_value, mcnemar
-from chaoslab.analysis.measures.trace_diff import Story
 from chaoslab.analysis.measures.two_recoveries import Lasted, TwoRecoveries, two_recoveries
 from chaoslab.base.dice import Dice
-from chaoslab.base.jsonable import line, shown
+from chaoslab.search.pairs import BETTER, FEW, LEAST, POWER, SAME, WORSE, Pair
 
-ALPHA, POWER = 0.05, 0.9
-WORSE, BETTER, SAME, FEW = "worse", "better", "no difference shown", "too few"
-LEAST = 40
-"""The judged pairs with which a change of 0.2 in the share would mostly have been shown."""
+ALPHA = 0.05
 RESAMPLES = 500
 AS_MANY = 4
 """The trials of a prompt for each of the k in pass^k: with fewer the figure would jump."""
-SHOWN = 200
-"""The most characters of a difference."""
 AMOUNTS = {"calls": "", "seconds": " s", "tokens": "", "dollars": " USD", "quality": ""}
 """Amount of a trial → its unit."""
 
 
 @dataclass(frozen=True)
-class Side:
-    """One trial of a pair. `well`: it passed; None if nothing can be concluded. `words`: its verdict rests on words
-    alone. `dollars`: None if a model's price is not known. `quality`: that of its recovery, 0 to 1; None if it met no
-    fault or was not judged. `spells`: duration in seconds, recovered, cut, of each incident. `prompt`: what it asks.
-    `models`: those that answered. `story`: makes its story; None if that is not known."""
-
-    well: bool | None
-    outcome: str
-    why: str
-    calls: int
-    seconds: float
-    tokens: int = 0
-    harm: bool = False
-    dollars: float | None = 0.0
-    quality: float | None = None
-    spells: tuple[tuple[float, bool, bool], ...] = ()
-    words: bool = False
-    prompt: str = ""
-    models: tuple[str, ...] = ()
-    story: Callable[[], Story] | None = field(default=None, repr=False, compare=False)
-
-    def plain(self) -> dict[str, Any]:
-        """The side as JSON values, without its story."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "story"}
-
-    @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> Side:
-        """The side of such values.
-
-        Raises:
-            ValueError, TypeError: they are none of a side.
-        """
-        spells = tuple((float(s), bool(r), bool(c)) for s, r, c in plain.get("spells", ()))
-        made = cls(**{**plain, "spells": spells, "models": tuple(map(str, plain.get("models", ())))})
-        numbers = (made.calls, made.seconds, made.tokens)
-        texts = (made.outcome, made.why, made.prompt)
-        fits = made.well in (True, False, None) and all(isinstance(each, int | float) for each in numbers)
-        if not fits or not all(isinstance(each, str) for each in texts):
-            raise TypeError("a value has another type")
-        return made
-
-
-@dataclass(frozen=True)
-class Pair:
-    """The same trial on both sides. `cluster`: the prompt that it asks; pairs of one prompt are not independent.
-    `differs`: the first difference of both stories, if they ended otherwise. `cause`: the smallest cause of the bad
-    one, if it was looked for."""
-
-    number: int
-    base: Side
-    new: Side
-    cluster: str = ""
-    differs: str = ""
-    cause: str = ""
-
-    @property
-    def judged(self) -> bool:
-        return self.base.well is not None and self.new.well is not None
-
-    @property
-    def change(self) -> str:
-        """worse, better, or empty: alike, or one of the two allows no conclusion."""
-        if not self.judged or self.base.well == self.new.well:
-            return ""
-        return BETTER if self.new.well else WORSE
-
-    @property
-    def harm(self) -> str:
-        """worse or better if one side alone does harm; else empty."""
-        return "" if self.base.harm == self.new.harm else WORSE if self.new.harm else BETTER
-
-
-def first_difference(base: Story, new: Story) -> str:
-    """The first difference of two stories, in one line; empty if there is none."""
-    own = ({place: told for place, told in story.items() if place != "prompt"} for story in (base, new))
-    found = trace_diff.compare(*own)
-    if found is None:
-        return ""
-    if not found.what:
-        return f"{found.place}: only on the {'base' if found.now is None else 'new side'}"
-    return line(f"{found.place}, {found.what}: {shown(found.was)} → {shown(found.now)}", SHOWN)
-
-
-@dataclass(frozen=True)
 class Moved:
-    """A cost of a trial: its means on both sides, and the confidence sequence of the mean difference; None below 20
-    pairs, or if all differ alike."""
+    """A cost of a trial: its means on both sides, and the confidence sequence of the mean difference; None below 60
+    pairs, or if too many differ alike."""
 
     amount: str
     base: float
@@ -171,9 +79,10 @@ class Comparison:
     _harm: _Count = field(default_factory=_Count, init=False, repr=False)
 
     def add(self, pair: Pair) -> None:
-        if (pair.change or pair.harm) and pair.base.story is not None and pair.new.story is not None:
-            pair = replace(pair, differs=first_difference(pair.base.story(), pair.new.story()))
-        pair = replace(pair, base=replace(pair.base, story=None), new=replace(pair.new, story=None))
+        if pair.base.story is not None or pair.new.story is not None:  # which are not kept
+            pair = replace(
+                pair, differs=pair.difference, base=replace(pair.base, story=None), new=replace(pair.new, story=None)
+            )
         self.pairs.append(pair)
         self.clusters[pair.cluster] = None
         if pair.judged:
@@ -291,7 +200,7 @@ class Comparison:
 
     @property
     def costs(self) -> Iterator[Moved]:
-        """What a trial costs, over the judged pairs; an amount that is 0 in all of them is left out. Where several
+        """The costs of a trial, over the judged pairs; an amount that is 0 in all of them is left out. Where several
         prompts are asked, the interval is over the means of the prompts."""
         for amount in AMOUNTS:
             both = [(each.cluster, getattr(each.base, amount), getattr(each.new, amount)) for each in self.judged]
@@ -359,9 +268,3 @@ class Comparison:
 
 def _well(pairs: Sequence[Pair]) -> tuple[int, int]:
     return sum(bool(each.base.well) for each in pairs), sum(bool(each.new.well) for each in pairs)
-
-
-@cache
-def fewest(alpha: float) -> int:
-    """The fewest discordant pairs that can decide."""
-    return next(number for number, worse in enumerate(decides(alpha)) if number and worse <= number)

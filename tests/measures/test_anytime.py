@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import comb
+from statistics import fmean
 
 import pytest
 
 from chaoslab.analysis.measures.anytime import decides, detectable, mean_sequence, pairs_needed, power
-from chaoslab.analysis.measures.paired import e_value
+from chaoslab.analysis.measures.paired import SHARES, e_value
 from chaoslab.base.dice import Dice
 
 
-def test_the_evidence_is_the_exact_sum() -> None:
+def test_the_evidence_is_the_mean_of_its_ratios() -> None:
     for worse, better in ((0, 0), (7, 0), (0, 7), (30, 20), (55, 60)):
-        n = worse + better
-        exact = Fraction(sum(comb(n + 1, k) for k in range(worse + 1)), (n + 1) * comb(n, worse))
-        assert e_value(worse, better) == pytest.approx(float(exact), rel=1e-12)
-    assert e_value(5000, 0) > 1e290  # and no number that JSON lacks
+        exact = fmean((2 * share) ** worse * (2 * (1 - share)) ** better for share in SHARES)
+        assert e_value(worse, better) == pytest.approx(exact, rel=1e-12)
+    assert e_value(5000, 0) == pytest.approx(1e300)  # and no number that JSON lacks
+
+
+def test_the_evidence_is_a_fair_bet_where_nothing_changed_and_a_losing_one_where_it_is_better() -> None:
+    for worse, better in ((0, 0), (3, 1), (20, 10)):
+        now, more, less = e_value(worse, better), e_value(worse + 1, better), e_value(worse, better + 1)
+        assert (more + less) / 2 == pytest.approx(now)
+        assert 0.4 * more + 0.6 * less < now
 
 
 def test_seven_pairs_of_seven_decide_and_six_do_not() -> None:
@@ -65,12 +70,12 @@ def test_a_confidence_sequence_holds_the_mean_at_every_look_but_for_few() -> Non
         values: list[float] = []
         for n in range(200):
             values.append(draw() ** 2)
-            if n >= 19 and n % 10 == 9:
+            if n >= 59 and n % 10 == 9:
                 interval = mean_sequence(values, alpha=0.05)
                 assert interval is not None
                 if 1 / 3 not in interval:
                     missed += 1
                     break
     assert missed <= 0.1 * runs
-    assert mean_sequence([0.0, 1.0] * 9, alpha=0.05) is None
-    assert mean_sequence([1.0] * 100, alpha=0.05) is None
+    assert mean_sequence([0.0, 1.0] * 29, alpha=0.05) is None
+    assert mean_sequence([1.0] * 100 + [0.0] * 19, alpha=0.05) is None

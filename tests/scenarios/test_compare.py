@@ -18,10 +18,11 @@ import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.scenarios.bisecting import bisect
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.scenarios.revisions import What, revision
+from chaoslab.scenarios.revisions import Work, revision
 from chaoslab.scenarios.rows import _rows
 from chaoslab.scenarios.sides import Kept, Sides
-from chaoslab.search.comparing import Comparison, Side
+from chaoslab.search.comparing import Comparison
+from chaoslab.search.pairs import Side
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
 FAULT = [lab.inject("timeout_before_effect", "charge", chance=0.5)]
@@ -247,7 +248,7 @@ def git(*words: str) -> str:
 
 
 @contextmanager
-def worse_from(first: int, broken: int, _: What, commit: str) -> Iterator[Sides]:
+def worse_from(first: int, broken: int, _: Work, commit: str) -> Iterator[Sides]:
     """The side of a commit of the repository, worse from one number on. `broken`: the one that does not import."""
     number = int(git("show", f"{commit}:number"))
     if number == broken:
@@ -267,14 +268,14 @@ def worse_from(first: int, broken: int, _: What, commit: str) -> Iterator[Sides]
 )
 def test_a_bisection(first: int, broken: int, found: list[str], verdicts: list[str]) -> None:
     opened = partial(worse_from, first, broken)
-    made = bisect(What(Path("pay.chaos.yml")), "v0", "v4", trials=60, alpha=0.05, opened=opened)
+    made = bisect(Work(Path("pay.chaos.yml")), "v0", "v4", trials=60, alpha=0.05, opened=opened)
     assert sorted(each.verdict for each in made.steps) == sorted(verdicts)  # Git may try equal halves in any order
     assert {each.subject for each in made.first} == {*found}
 
 
 @pytest.mark.usefixtures("repository")
 def test_a_revision_is_tried_in_a_work_tree_that_is_taken_away() -> None:
-    with revision(What(Path("pay.chaos.yml")), "v1") as side:
+    with revision(Work(Path("pay.chaos.yml")), "v1") as side:
         assert len(git("worktree", "list").splitlines()) == 2
         (row,) = side.take([1])
         assert row.story is not None

@@ -17,7 +17,7 @@ from chaoslab.scenarios.baseline import Baseline, Suite
 from chaoslab.scenarios.gating import Gate, Gated, cases, gate, markdown, under, workflow_commands
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.sides import Kept
-from chaoslab.search.comparing import Side
+from chaoslab.search.pairs import Side
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
 SCENARIO = FOLDER / "paid_twice.chaos.yaml"

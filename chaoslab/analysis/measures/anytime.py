@@ -6,12 +6,14 @@ a share of which are worse and a share better, independent of each other.
 *The confidence sequence* is the asymptotic one of I. Waudby-Smith, D. Arbour, R. Sinha, E. H. Kennedy and A. Ramdas,
 Time-uniform central limit theory and asymptotic confidence sequences, Annals of Statistics 52(6), 2024, Theorem 2.2.
 It assumes independent values with more than two finite moments, and is approximate: its chance of ever missing the
-mean, from a first look on, tends to alpha as that first look is later. It is therefore not told below `FIRST` values.
+mean, from a first look on, tends to alpha as that first look is later. It is therefore not told below `FIRST` values,
+nor before `OTHERS` of them differ from the most frequent one (benchmarks/compare.py has what it misses).
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from statistics import fmean, pstdev
@@ -19,8 +21,8 @@ from statistics import fmean, pstdev
 from chaoslab.analysis.measures.intervals import Interval
 from chaoslab.analysis.measures.paired import e_value
 
-FIRST = 20
-"""The fewest values for a confidence sequence."""
+FIRST, OTHERS = 60, 20
+"""The fewest values for a confidence sequence, and of these the fewest other than the most frequent one."""
 TIGHTEST = 100
 """The number of values at which a confidence sequence is at its narrowest."""
 DISCORDANT_MAX = 600
@@ -39,6 +41,12 @@ def decides(alpha: float, most: int = DISCORDANT_MAX) -> tuple[int, ...]:
         undecided = worse > discordant or e_value(worse, discordant - worse) < 1 / alpha
         found.append(worse + undecided)
     return tuple(found)
+
+
+@lru_cache(16)
+def fewest(alpha: float) -> int:
+    """The fewest discordant pairs that can decide."""
+    return next(number for number, worse in enumerate(decides(alpha)) if number and worse <= number)
 
 
 @lru_cache(256)
@@ -101,11 +109,12 @@ def detectable(pairs: int, *, alpha: float, least: float) -> float | None:
 
 
 def mean_sequence(values: Sequence[float], *, alpha: float) -> Interval | None:
-    """The confidence sequence for the mean at this number of values; None below `FIRST`, or if all are equal."""
+    """The confidence sequence for the mean at this number of values; None if they are too few, or too many are
+    equal."""
     n = len(values)
-    deviation = pstdev(values) if n >= FIRST else 0.0
-    if not deviation:
+    if n < FIRST or n - Counter(values).most_common(1)[0][1] < OTHERS:
         return None
+    deviation = pstdev(values)
     narrow = -2 * math.log(alpha)
     tuned = (narrow + math.log(narrow + 1)) / TIGHTEST * n + 1
     half = deviation * math.sqrt(2 * tuned / (n * (tuned - 1)) * math.log(math.sqrt(tuned) / alpha))
