@@ -26,8 +26,8 @@ SHOWN = 300
 
 @dataclass(frozen=True)
 class Work:
-    """The scenarios of a side. `changed`: values in place of the file's. `only`: a text in the scenario's name. `seed`: None
-    for the scenario's own."""
+    """The scenarios of a side. `changed`: values in place of the file's. `only`: a text in the scenario's name. `seed`:
+    None for the scenario's own."""
 
     file: Path
     changed: Sequence[str] = ()
