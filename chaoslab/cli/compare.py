@@ -119,11 +119,19 @@ def _sides(options: argparse.Namespace, changed: list[str], stack: ExitStack) ->
 def _compared(options: argparse.Namespace, base: Any, new: Any, name: str) -> Comparison:
     from chaoslab.scenarios.comparing import paired
 
+    so_far = ["interrupted before the first pairs"]
+
     def tell(found: Comparison) -> None:
+        so_far.append(f"interrupted: {found.told()[0]}")
         if not options.quiet:
             print(f"{len(found.pairs)} of {options.trials} pairs: {found.verdict}", file=sys.stderr, flush=True)
 
-    found = paired(base, new, trials=options.trials, alpha=options.alpha, tell=tell, shrink=options.shrink, name=name)
+    how = {"trials": options.trials, "alpha": options.alpha, "shrink": options.shrink}
+    try:
+        found = paired(base, new, tell=tell, name=name, **how)
+    except KeyboardInterrupt:
+        print(so_far[-1], file=sys.stderr)
+        raise
     if options.model and not any(options.model in each.new.models for each in found.pairs):
         found.notes.append(f"no request of the new side asked for {options.model}: its agent has to read MODEL")
     return found

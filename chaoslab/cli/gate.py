@@ -90,7 +90,11 @@ def _run(options: argparse.Namespace) -> int:
     scenarios = under(suites, options.alpha, jobs=options.jobs, given=_given(options))
     made = Gate(options.harm_budget, scenarios, [*baseline.notes, *_short(suites, baseline.told)])
     trials = TRIALS_MAX * len(wanted) if of_time else int(budget)
-    gate(made, trials=trials, seconds=budget if of_time else None, tell=tell)
+    try:
+        gate(made, trials=trials, seconds=budget if of_time else None, tell=tell)
+    except KeyboardInterrupt:
+        print(f"interrupted: {made.line}", file=sys.stderr)
+        raise
     return _said(made, options)
 
 
