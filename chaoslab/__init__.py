@@ -37,8 +37,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Incident", "Injection", "NoBaseline", "NothingHit", "Outcome", "Report", "ToolError", "Trial", "Trials", "Verdict",
     "call", "check", "cluster", "compare", "expect", "explore", "frame", "fresh", "inject", "level", "load",
-    "load_scenario", "mcp_tool", "network", "offline_model", "prove", "recorded", "report", "run", "run_many", "scenario", "scripted",
-    "shrink", "turn", "turns",
+    "load_scenario", "mcp_tool", "network", "offline_model", "prove", "recorded", "report", "run", "run_many",
+    "scenario", "scripted", "shrink", "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {
