@@ -119,10 +119,10 @@ def _sides(options: argparse.Namespace, changed: list[str], stack: ExitStack) ->
 def _compared(options: argparse.Namespace, base: Any, new: Any, name: str) -> Comparison:
     from chaoslab.scenarios.comparing import paired
 
-    so_far = ["interrupted before the first pairs"]
+    so_far: list[Comparison] = []
 
     def tell(found: Comparison) -> None:
-        so_far.append(f"interrupted: {found.told()[0]}")
+        so_far[:] = [found]
         if not options.quiet:
             print(f"{len(found.pairs)} of {options.trials} pairs: {found.verdict}", file=sys.stderr, flush=True)
 
@@ -130,7 +130,7 @@ def _compared(options: argparse.Namespace, base: Any, new: Any, name: str) -> Co
     try:
         found = paired(base, new, tell=tell, name=name, **how)
     except KeyboardInterrupt:
-        print(so_far[-1], file=sys.stderr)
+        print(f"interrupted: {so_far[0].told()[0] if so_far else 'no pair was tried'}", file=sys.stderr)
         raise
     if options.model and not any(options.model in each.new.models for each in found.pairs):
         found.notes.append(f"no request of the new side asked for {options.model}: its agent has to read MODEL")
@@ -160,7 +160,8 @@ def _against_itself(options: argparse.Namespace) -> int:
     if options.json:
         print_json(times=options.a_a, worse=said, differ=differ)
     else:
-        print(f"{bases[0].name}: called worse than itself {said} of {options.a_a} times, each with other seeds")
+        name = bases[0].name if len(bases) == 1 else options.base
+        print(f"{name}: called worse than itself {said} of {options.a_a} times, each with other seeds")
         same = f"trials {differ} differ: it is not deterministic" if differ else "no trial differs"
         print(f"with the same seed {same}")
     return 0

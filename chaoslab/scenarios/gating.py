@@ -44,11 +44,12 @@ class Gated:
         """The trials of the baseline that were not looked at."""
         return len(self.suite.rows) - len(self.found.pairs)
 
-    def is_open(self, left: int) -> bool:
-        """More pairs, of which there may be so many, could change the verdict."""
-        left = min(left, self.left)
+    def rank(self, left: int) -> tuple[bool, bool, float]:
+        """The place among scenarios that wait for trials, of which there may be so many: first those without any, last
+        those that they could not decide, and else by the evidence for worse."""
         enough = len(self.found.judged) >= LEAST
-        return left > 0 and not self.found.decided and not (enough and self.found.hopeless(left))
+        hopeless = enough and self.found.hopeless(min(left, self.left))
+        return not self.found.pairs, not hopeless, self.found.evidence[0]
 
     @property
     def harmed(self) -> list[int]:
@@ -127,7 +128,8 @@ def gate(
     made: Gate, *, trials: int, seconds: float | None = None, tell: Callable[[Gated], object] = lambda _: None
 ) -> None:
     """Tries the scenarios until each is decided. `trials`, `seconds`: the budget of all together; the next batch
-    goes to the scenario with the most evidence that it became worse, as long as it is not decided.
+    goes to the undecided scenario with the most evidence that it became worse. Trials that cannot decide come last,
+    since they may still do harm.
 
     Raises:
         ScenarioError: something of the user's cannot be imported or does not fit.
@@ -135,10 +137,11 @@ def gate(
     began_s, left = system.monotonic(), trials
     while left > 0:
         took_s = system.monotonic() - began_s
-        open_ = [each for each in made.scenarios if each.is_open(left) and len(each.harmed) <= made.harm_budget]
+        open_ = [each for each in made.scenarios if each.left and not each.found.decided
+                 and len(each.harmed) <= made.harm_budget]  # fmt: skip
         if not open_ or (seconds is not None and took_s >= seconds):
             break
-        each = max(open_, key=lambda one: (not one.found.pairs, one.found.evidence[0]))
+        each = max(open_, key=lambda one: one.rank(left))
         done = len(each.found.pairs)
         advance(each.found, Kept(each.suite.rows), each.new, most=done + min(left, each.left))
         each.took_s += system.monotonic() - began_s - took_s
