@@ -144,8 +144,10 @@ def compare(asked: AskedCompare) -> Comparison:
     check_number("jobs", asked.jobs, whole=True)
     if not isinstance(asked.alpha, float) or not 0 < asked.alpha < 1:
         raise ValueError(f"alpha is {asked.alpha!r:.40}: it should be a number between 0 and 1, as in 0.05")
-    kinds = [_kind(each) for each in (asked.base, asked.new) if each is not None]
-    if len({*kinds}) > 1:
+    if asked.logs is not None:
+        raise ValueError("compare writes no logs: give lab.run_many logs=, and compare the two runs")
+    kinds = [_kind(asked.base), _kind(asked.base if asked.new is None else asked.new)]
+    if kinds[0] != kinds[1]:
         raise TypeError(f"one side is {kinds[0]} and the other {kinds[1]}: give two of one kind")
     settings: dict[str, Any] = {"trials": asked.trials, "alpha": asked.alpha, "shrink": asked.shrink}
     settings["tell"] = asked.tell or (lambda _: None)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -114,21 +115,23 @@ def revision(what: Work, name: str) -> Iterator[Sides]:
     Raises:
         ScenarioError: there is no such revision, or the file lies in no work tree.
     """
-    root = root_of(what.file)
+    root, here = root_of(what.file), Path.cwd().resolve()
     inside = what.file.resolve().relative_to(root)
-    own = Work(inside, what.changed, what.only, what.seed, what.jobs)
+    beside = here.relative_to(root) if here.is_relative_to(root) else Path()
+    own = replace(what, file=Path(os.path.relpath(root / inside, root / beside)))
     with ExitStack() as stack:
         if not name:
-            yield stack.enter_context(in_child("the work tree", own, folder=root))
+            yield stack.enter_context(in_child("the work tree", own, folder=root / beside))
             return
         commit = resolved(root, name)
         above = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chaoslab-")))
         tree = above.resolve() / "tree"
         git(root, "worktree", "add", "--quiet", "--detach", str(tree), commit)
         stack.callback(git, root, "worktree", "remove", "--force", str(tree))
-        (tree / inside).parent.mkdir(parents=True, exist_ok=True)
+        for folder in (tree / beside, (tree / inside).parent):
+            folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(what.file, tree / inside)
-        yield stack.enter_context(in_child(f"revision {name}", own, folder=tree, root=str(root)))
+        yield stack.enter_context(in_child(f"revision {name}", own, folder=tree / beside, root=str(root)))
 
 
 @contextmanager

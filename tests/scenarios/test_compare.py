@@ -97,6 +97,7 @@ def test_an_agent_that_keeps_state_is_refused() -> None:
         ({"base": "logs/a", "new": None, "prompts": None}, ValueError, "tools goes with agents, and a run has its own"),
         ({"alpha": 2.0}, ValueError, "alpha is 2.0: it should be a number between 0 and 1"),
         ({"trials": 0}, ValueError, "trials is 0"),
+        ({"logs": "logs"}, ValueError, "compare writes no logs"),
     ],
 )
 def test_sides_that_do_not_fit_are_one_line(given: dict[str, Any], error: type[Exception], said: str) -> None:
@@ -230,10 +231,13 @@ WELL, BAD = Side(True, "correct", "right", 1, 1.0), Side(False, "wrong", "17", 1
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five commits, tagged v0 to v4. At v2 the agent changes, and the scenario's file is only in the work tree."""
+    """Five commits, tagged v0 to v4, of a folder of a repository. At v2 the agent changes. The scenario's file is only
+    in the work tree."""
+    tmp_path /= "sub"
+    tmp_path.mkdir()
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shop.py").write_text("def pay(order: int) -> str:\n    return 'paid'\n")
-    git("init", "--quiet", "--initial-branch", "main")
+    git("init", "--quiet", "--initial-branch", "main", "..")
     for number in range(5):
         (tmp_path / "agent.py").write_text(AGENT if number < 2 else AGENT.replace("Paid", "Have paid"))
         (tmp_path / "number").write_text(str(number))
@@ -250,7 +254,7 @@ def git(*words: str) -> str:
 @contextmanager
 def worse_from(first: int, broken: int, _: Work, commit: str) -> Iterator[Sides]:
     """The side of a commit of the repository, worse from one number on. `broken`: the one that does not import."""
-    number = int(git("show", f"{commit}:number"))
+    number = int(git("show", f"{commit}:./number"))
     if number == broken:
         raise ScenarioError("revision x: agent cannot be imported")
     yield Kept(dict.fromkeys(range(1, 201), BAD if number >= first else WELL))
