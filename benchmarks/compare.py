@@ -19,7 +19,7 @@ from statistics import NormalDist, median
 from time import process_time
 
 from chaoslab.analysis.measures.anytime import FIRST, decides, mean_sequence
-from chaoslab.search.comparing import Comparison
+from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import WORSE, Pair, Side
 
 NULLS, RUNS = 10_000, 4000
@@ -83,11 +83,12 @@ def in_clusters(dice: random.Random, pairs: int, prompts: int) -> Comparison:
 
 def of_null() -> Iterator[Row]:
     dice = random.Random(1)
-    for what, run in (
+    cases: list[tuple[str, Callable[[], Comparison]]] = [
         ("independent, .75", lambda: compared(dice, independent(0.75, 0.75), 200)),
         ("coupled, .75", lambda: compared(dice, coupled(0.75, 0.75), 200)),
         ("20 prompts, ± .3 at each", lambda: in_clusters(dice, 200, 20)),
-    ):
+    ]
+    for what, run in cases:
         said = sum(run().verdict == WORSE for _ in range(NULLS)) / NULLS
         yield f'false "worse", 200 pairs, {what}', "≤ 5 %", f"{said:.1%}", said <= ALPHA
     bounds, said = decides(ALPHA, 1000), 0
@@ -122,11 +123,12 @@ def of_power() -> Iterator[Row]:
 
 
 def of_costs() -> Iterator[Row]:
-    for what, draw in (
+    cases: list[tuple[str, Callable[[random.Random], float]]] = [
         ("normal", lambda dice: dice.gauss(0, 1)),
         ("one more call in one pair of ten", lambda dice: (dice.random() < 0.1) - 0.1),
         ("skewed: exponential", lambda dice: dice.expovariate(1) - 1),
-    ):
+    ]
+    for what, draw in cases:
         dice, missed, runs = random.Random(3), 0, 1000
         for _ in range(runs):
             values: list[float] = []

@@ -13,7 +13,7 @@ from chaoslab.cli.ended import code_of
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.scenario import Scenario
-    from chaoslab.search.comparing import Comparison
+    from chaoslab.search.compared import Comparison
 
 HELP = "run two sides through the same trials and tell which is worse, as soon as that is shown"
 EXAMPLE = "chaoslab compare refund.chaos.yml --agent shop.agent:new"

@@ -11,7 +11,7 @@ from chaoslab.scenarios.comparing import advance
 from chaoslab.scenarios.located import ScenarioError
 from chaoslab.scenarios.revisions import Work, git, resolved, revision, root_of
 from chaoslab.scenarios.sides import Kept, Sides
-from chaoslab.search.comparing import Comparison
+from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import FEW, WORSE, Side
 
 Opened = Callable[[Work, str], AbstractContextManager[Sides]]

@@ -14,7 +14,8 @@ from chaoslab.scenarios.located import SUFFIXES, ScenarioError
 from chaoslab.scenarios.running import Rules
 from chaoslab.scenarios.scenario import Scenario
 from chaoslab.scenarios.sides import OfAgent, OfScenario, Several, Sides
-from chaoslab.search.comparing import ALPHA, Comparison
+from chaoslab.search.compared import Comparison
+from chaoslab.search.comparing import ALPHA
 from chaoslab.search.pairs import BETTER, WORSE, Pair
 
 PAIRS = 200

@@ -19,7 +19,7 @@ from chaoslab.scenarios.junit import Case
 from chaoslab.scenarios.scenario import Scenario
 from chaoslab.scenarios.sides import Kept, OfScenario, Sides
 from chaoslab.scenarios.tell import of_trial
-from chaoslab.search.comparing import Comparison
+from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import FEW, LEAST, WORSE
 
 SHOWN, COMMANDS = 8, 3

@@ -19,7 +19,7 @@ from chaoslab.reports.contents.rows import Row
 from chaoslab.reports.folder import read
 from chaoslab.reports.page import count
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.search.comparing import Comparison
+from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import Pair, Side
 
 WELL = {Standing.WELL: True, Standing.BAD: False, Standing.OPEN: None}

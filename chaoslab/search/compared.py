@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chaoslab.analysis.measures.anytime import fewest
 from chaoslab.analysis.measures.intervals import Interval
 from chaoslab.base.jsonable import line
-from chaoslab.search.pairs import BETTER, FEW, LEAST, POWER, WORSE, Pair
-
-if TYPE_CHECKING:
-    from chaoslab.search.comparing import Comparison
+from chaoslab.search.comparing import Figures
+from chaoslab.search.pairs import BETTER, FEW, LEAST, POWER, WORSE
 
 PROMPT, PROMPTS = 60, 12
 """The most characters of a prompt, and the most prompts that are shown."""
 
 
-def told(found: Comparison, most: int) -> list[str]:
-    """The comparison in lines. `most`: the most pairs that are named as worse, and as better."""
-    return [*_head(found), *_power(found), *_prompts(found), *_parts(found), *found.notes, *_pairs(found, most)]
+class Comparison(Figures):
+    """The comparison of two sides; prints as lines."""
+
+    def told(self, most: int = 5) -> list[str]:
+        """The comparison in lines. `most`: the most pairs that are named as worse, and as better."""
+        parts = (_head(self), _power(self), _prompts(self), _parts(self), self.notes, _pairs(self, most))
+        return [each for part in parts for each in part]
+
+    def data(self) -> dict[str, Any]:
+        """The comparison as JSON values."""
+        return _data(self)
+
+    def __str__(self) -> str:
+        return "\n".join(self.told())
 
 
-def _head(found: Comparison) -> Iterator[str]:
+def _head(found: Figures) -> Iterator[str]:
     judged, (base, new) = len(found.judged), found.well
     first = f"{found.verdict}: {base} of {judged} pairs well on the base, {new} on the new side"
     if found.interval is not None:
@@ -41,7 +50,7 @@ def _head(found: Comparison) -> Iterator[str]:
         yield f"McNemar's exact p {found.p:.3g}, if {len(found.pairs)} pairs had been fixed beforehand{alone}"
 
 
-def _power(found: Comparison) -> Iterator[str]:
+def _power(found: Figures) -> Iterator[str]:
     unit = "prompts" if found.several else "pairs"
     if found.verdict == FEW:
         least = f"{fewest(found.alpha)} prompts and " if found.several else ""
@@ -56,7 +65,7 @@ def _power(found: Comparison) -> Iterator[str]:
         yield f"{found.units} {unit} would show {least_share:.1%} of them worse, none better, with a chance of {POWER}"
 
 
-def _prompts(found: Comparison) -> Iterator[str]:
+def _prompts(found: Figures) -> Iterator[str]:
     if not found.several:
         return
     rows = sorted(found.by_prompt.items(), key=lambda row: row[1][2] - row[1][1])
@@ -66,7 +75,7 @@ def _prompts(found: Comparison) -> Iterator[str]:
         yield f"  … and {len(rows) - PROMPTS} more prompts"
 
 
-def _parts(found: Comparison) -> Iterator[str]:
+def _parts(found: Figures) -> Iterator[str]:
     moved = [f"{name} {one} → {other}" for name, (one, other) in found.outcomes.items() if one != other]
     if moved:
         yield f"outcomes: {', '.join(moved)}"
@@ -106,11 +115,12 @@ def _parts(found: Comparison) -> Iterator[str]:
         yield text
 
 
-def _pairs(found: Comparison, most: int) -> Iterator[str]:
+def _pairs(found: Figures, most: int) -> Iterator[str]:
     for change in (WORSE, BETTER):
         changed = [each for each in found.pairs if each.change == change]
         for each in changed[:most]:
-            yield f"  {change}: trial {each.number}: {each.base.outcome} → {each.new.outcome} ({bad(each).why})"
+            why = each.new.why if change == WORSE else each.base.why
+            yield f"  {change}: trial {each.number}: {each.base.outcome} → {each.new.outcome} ({why})"
             if each.differs:
                 yield f"    first difference: {each.differs}"
             if each.cause:
@@ -119,13 +129,7 @@ def _pairs(found: Comparison, most: int) -> Iterator[str]:
             yield f"  … and {len(changed) - most} more {change}"
 
 
-def bad(pair: Pair) -> Any:
-    """The side that is not well."""
-    return pair.new if pair.change == WORSE else pair.base
-
-
-def data(found: Comparison) -> dict[str, Any]:
-    """The comparison as JSON values."""
+def _data(found: Figures) -> dict[str, Any]:
     (e_worse, e_better), (more, less) = found.evidence, found.harm_evidence
     times, all_ = found.recovery, found.pass_all
     return {

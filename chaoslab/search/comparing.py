@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import comb, fsum
 from statistics import fmean
-from typing import Any
 
 from chaoslab.analysis.measures.anytime import detectable, fewest, mean_sequence, pairs_needed, power
 from chaoslab.analysis.measures.consistency import K_MAX
@@ -64,8 +63,8 @@ class _Count:
 
 
 @dataclass
-class Comparison:
-    """All pairs so far; prints as lines. Where several prompts are asked, the evidence is that of each prompt's first
+class Figures:
+    """All pairs so far. Where several prompts are asked, the evidence is that of each prompt's first
     discordant pair alone, since what differs at a prompt may differ at each repetition of it. `notes`: what else is to
     be known of it, one line each."""
 
@@ -249,21 +248,6 @@ class Comparison:
         cut = round(RESAMPLES * (1 - CONFIDENCE) / 2)
         ranked = sorted(means)
         return PassAll(k, one, other, Interval(ranked[cut], ranked[-cut - 1]))
-
-    def told(self, most: int = 5) -> list[str]:
-        """The comparison in lines. `most`: the most pairs that are named as worse, and as better."""
-        from chaoslab.search.compared import told
-
-        return told(self, most)
-
-    def data(self) -> dict[str, Any]:
-        """The comparison as JSON values."""
-        from chaoslab.search.compared import data
-
-        return data(self)
-
-    def __str__(self) -> str:
-        return "\n".join(self.told())
 
 
 def _well(pairs: Sequence[Pair]) -> tuple[int, int]:

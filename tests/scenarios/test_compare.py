@@ -21,7 +21,7 @@ from chaoslab.scenarios.located import ScenarioError
 from chaoslab.scenarios.revisions import Work, revision
 from chaoslab.scenarios.rows import _rows
 from chaoslab.scenarios.sides import Kept, Sides
-from chaoslab.search.comparing import Comparison
+from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import Side
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"

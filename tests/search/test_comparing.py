@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import main
-from chaoslab.search.comparing import Comparison
+from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import Pair, Side, first_difference
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
