@@ -421,7 +421,8 @@ def unsafe(dice: random.Random, folder: Path) -> tuple[int, int]:
     most, at_once = dice.choice([None, 1, 5]), dice.choice([None, 1, 2])
     closes = dice.choice([None, 3.0])
     limits = {
-        "share": share, "targets": list(targets), "lever": str(lever), "lease": str(lease), "lease_s": 5, "tally": str(tally),
+        "share": share, "targets": list(targets), "lever": str(lever), "lease": str(lease), "lease_s": 5,
+        "tally": str(tally),
         **({"tenants": tenant} if tenant else {}), **({"faults": most} if most else {}),
         **({"at_once": at_once} if at_once else {}),
         **({"until": iso(NOW + timedelta(seconds=closes))} if closes else {}),
