@@ -278,7 +278,7 @@ def _manage(folder: Path, url: str, number: int, say: Callable[[str], None]) -> 
     manager = Manager(
         state=own / "state.db", logs=own / "logs", toxiproxy=ToxiproxyClient(url), places=places, clock=system
     )
-    manager._standing.add = lambda _: None  # type: ignore[method-assign] # all share one Toxiproxy: lanes alone count
+    manager._standing.add = lambda proxies: None  # type: ignore[method-assign] # all share one Toxiproxy: lanes alone count
     manager._standing.look = lambda: None  # type: ignore[method-assign]
     thread = threading.Thread(target=manager.serve, daemon=True)
     thread.start()
@@ -470,9 +470,8 @@ def unsafe_plans(count: int) -> None:
         levers.LEVER = Path(name) / "machine"
         found = [unsafe(dice, Path(name)) for _ in range(count)]
     beyond, within = (sum(each[n] for each in found) for n in (0, 1))
-    print(
-        f"unsafe plans: {count}; faults beyond a limit: {beyond}; within: {within} ({time.perf_counter() - began_s:.0f} s)"
-    )
+    print(f"unsafe plans: {count}; faults beyond a limit: {beyond}; within: {within} ", end="")
+    print(f"({time.perf_counter() - began_s:.0f} s)")
 
 
 if __name__ == "__main__":
