@@ -278,7 +278,7 @@ def _manage(folder: Path, url: str, number: int, say: Callable[[str], None]) -> 
     manager = Manager(
         state=own / "state.db", logs=own / "logs", toxiproxy=ToxiproxyClient(url), places=places, clock=system
     )
-    manager._standing.add = lambda proxies: None  # type: ignore[method-assign] # all share one Toxiproxy: lanes alone count
+    manager._standing.add = lambda proxies: None  # type: ignore[method-assign]  # noqa: ARG005 - lanes alone count
     manager._standing.look = lambda: None  # type: ignore[method-assign]
     thread = threading.Thread(target=manager.serve, daemon=True)
     thread.start()
