@@ -2,7 +2,8 @@
 
 - The collected tests and what they import are some million objects that no garbage collection has to look at: there is
   none before all are there. The same holds for the libraries that a file's tests have loaded.
-- An example of a property has no deadline: on a busy machine it would be the machine that is tested.
+- An example of a property has no deadline: on a busy machine it would be the machine that is tested. There are sixty of
+  each, and a thousand with --hypothesis-profile=thorough.
 - A file is one worker's alone, so that its fixtures are made once. The longest files come first: the last one that is
   begun decides when the suite ends.
 - A test that leaves held what every thread takes when it starts is named: the next one that starts a thread would hang.
@@ -26,7 +27,8 @@ from types import ModuleType
 import pytest
 from hypothesis import settings
 
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, max_examples=60)
+settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile("untimed")
 
 
