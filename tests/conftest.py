@@ -22,7 +22,7 @@ import sys
 import threading
 from collections.abc import Generator
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import pytest
 from hypothesis import settings
@@ -44,10 +44,11 @@ def pytest_collection_finish() -> None:
     tests = [module for name, module in sys.modules.items() if name.startswith("tests.")]
     files = {module.__name__ for module in tests if Path(str(module.__file__)).name.startswith("test_")}
     shared = {
-        made
+        value.__module__
         for module in tests
         for value in vars(module).values()
-        if (made := getattr(value, "__module__", None)) in files and made != module.__name__
+        if type(value) is FunctionType or issubclass(type(value), type)  # not isinstance, which would ask a proxy
+        if value.__module__ != module.__name__
     }
     for module in [sys.modules.pop(name) for name in files - shared]:
         _hidden[str(module.__file__)] = module
