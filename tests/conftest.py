@@ -2,30 +2,36 @@
 
 - The collected tests and what they import are some million objects that no garbage collection has to look at: there is
   none before all are there. The same holds for the libraries that a file's tests have loaded.
-- An example of a property has no deadline: on a busy machine it would be the machine that is tested.
+- An example of a property has no deadline: on a busy machine it would be the machine that is tested. There are sixty of
+  each, and a thousand with --hypothesis-profile=thorough.
 - A file is one worker's alone, so that its fixtures are made once. The longest files come first: the last one that is
   begun decides when the suite ends.
 - A test that leaves held what every thread takes when it starts is named: the next one that starts a thread would hang.
 - The lever of this machine's user is left alone.
+- A virtual world looks through all modules of the process: those of other files of tests are not among them.
 - A suite that a shell began in the background hears no Ctrl-C, and its children inherit that: those that are sent one
   would not end.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import signal
 import sys
 import threading
 from collections.abc import Generator
 from pathlib import Path
+from types import FunctionType, ModuleType
 
 import pytest
 from hypothesis import settings
 
 from chaoslab.base import levers
 
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, max_examples=60)
+settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile("untimed")
 
 
@@ -36,18 +42,40 @@ gc.disable()
 MANY = 100
 """So many new modules are worth a collection."""
 _left_alone = {"modules": 0}
+_hidden: dict[str, ModuleType] = {}
+"""The modules of the files of tests, by file; in `sys.modules` is that of the file whose turn it is."""
 
 
 def pytest_collection_finish() -> None:
+    tests = [module for name, module in sys.modules.items() if name.startswith("tests.")]
+    files = {module.__name__ for module in tests if Path(str(module.__file__)).name.startswith("test_")}
+    shared = {
+        value.__module__
+        for module in tests
+        for value in vars(module).values()
+        if type(value) is FunctionType or issubclass(type(value), type)  # not isinstance, which would ask a proxy
+        if value.__module__ != module.__name__
+    }
+    for module in [sys.modules.pop(name) for name in files - shared]:
+        _hidden[str(module.__file__)] = module
     _leave_alone()
     gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if module := _hidden.get(str(item.path)):
+        sys.modules[module.__name__] = module
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
-    if nextitem is not None and nextitem.path != item.path and len(sys.modules) > _left_alone["modules"] + MANY:
+    over = nextitem is not None and nextitem.path != item.path
+    if over and len(sys.modules) > _left_alone["modules"] + MANY:
         _leave_alone()
     yield
+    if over and (module := _hidden.get(str(item.path))):
+        del sys.modules[module.__name__]
     starting = getattr(threading, "_shutdown_locks_lock", None)  # there is none from Python 3.13 on
     if starting is not None and starting.locked():
         left_held = not starting.acquire(timeout=60)  # a thread that starts just now has it for a moment
@@ -92,6 +120,16 @@ LONG = (
 
 def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Each worker imports its share of the files first: in a fresh clone each would rewrite the asserts of all."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is not None and session.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        files = sorted(path for path in ROOT.rglob("test_*.py") if ROOT / "live" not in path.parents)
+        for path in files[int(worker["workerid"][2:]) :: worker["workercount"]]:
+            with contextlib.suppress(Exception):  # the collection tells of it
+                importlib.import_module(".".join(path.relative_to(ROOT.parent).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

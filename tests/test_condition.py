@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from chaoslab.core.condition import Condition, parse
@@ -595,7 +595,6 @@ def true_of(tree: Tree, arguments: Any) -> bool:
     raise AssertionError(tree)
 
 
-@settings(max_examples=300)
 @given(trees, st.dictionaries(st.sampled_from(KEYS), held) | held)
 def test_any_condition_holds_as_its_tree_says(tree: Tree, arguments: Any) -> None:
     text = of_tree(tree)
@@ -628,7 +627,6 @@ def read(text: str) -> tuple[int, str]:
     return calls, line
 
 
-@settings(max_examples=300)
 @given(st.text(max_size=600) | st.lists(st.sampled_from(PIECES), max_size=200).map(" ".join).map(lambda t: t[:600])
        | st.lists(st.sampled_from(PIECES), max_size=200).map("".join).map(lambda t: t[:600]))  # fmt: skip
 @example("(" * 600)

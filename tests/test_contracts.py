@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -63,19 +63,20 @@ def seen() -> dict[Path, Seen]:
 
 
 def see(tree: ast.Module) -> Seen:
+    nodes = list(ast.walk(tree))
     return Seen(
-        list(reads_environment(tree)),
-        list(asks_for_virtual(tree)),
-        {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)},
-        list(reads_files(tree)),
+        list(reads_environment(nodes)),
+        list(asks_for_virtual(nodes)),
+        {n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)},
+        list(reads_files(nodes)),
         set(loads_at_once(tree)),
-        loads_at_all(tree),
+        loads_at_all(nodes),
         {node.module for node in tree.body if isinstance(node, ast.ImportFrom)},
     )
 
 
-def reads_environment(module: ast.Module) -> Iterator[int]:
-    for node in ast.walk(module):
+def reads_environment(nodes: Iterable[ast.AST]) -> Iterator[int]:
+    for node in nodes:
         if isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT:
             if isinstance(node.value, ast.Name) and node.value.id == "os":
                 yield node.lineno
@@ -83,9 +84,9 @@ def reads_environment(module: ast.Module) -> Iterator[int]:
             yield node.lineno
 
 
-def reads_files(module: ast.Module) -> Iterator[int]:
+def reads_files(nodes: Iterable[ast.AST]) -> Iterator[int]:
     """The lines that read a file in a way that may hang on a pipe, fill the memory or give what is no UTF-8."""
-    for node in ast.walk(module):
+    for node in nodes:
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else _word(node.func)
             modes = [a.value for a in [*node.args, *(k.value for k in node.keywords)] if isinstance(a, ast.Constant)]
@@ -112,18 +113,17 @@ def loads_at_once(module: ast.Module) -> Iterator[str]:
             todo += ast.iter_child_nodes(node)
 
 
-def loads_at_all(module: ast.Module) -> set[str]:
+def loads_at_all(nodes: Sequence[ast.AST]) -> set[str]:
     """The top-level names of what the module imports, wherever in it."""
-    nodes = list(ast.walk(module))
     found = {name.name.partition(".")[0] for node in nodes if isinstance(node, ast.Import) for name in node.names}
     return found | {
         str(node.module).partition(".")[0] for node in nodes if isinstance(node, ast.ImportFrom) and not node.level
     }
 
 
-def asks_for_virtual(module: ast.Module) -> Iterator[int]:
+def asks_for_virtual(nodes: Iterable[ast.AST]) -> Iterator[int]:
     """The lines that ask if a world is virtual."""
-    for node in ast.walk(module):
+    for node in nodes:
         tests: list[ast.AST] = []
         if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
             tests = [node.test]
@@ -156,12 +156,12 @@ def test_only_the_reader_of_files_reads_files() -> None:
     "source", ["open(path)", "path.open()", "path.open('rb')", "open(p, encoding='utf-8')", "p.read_text()"]
 )
 def test_a_reading_of_a_file_would_be_seen(source: str) -> None:
-    assert list(reads_files(ast.parse(source))) == [1]
+    assert list(reads_files(ast.walk(ast.parse(source)))) == [1]
 
 
 @pytest.mark.parametrize("source", ["open(path, 'wb')", "path.open('ab', buffering=0)", "Run.open(logs, name)"])
 def test_a_writing_is_no_reading(source: str) -> None:
-    assert list(reads_files(ast.parse(source))) == []
+    assert list(reads_files(ast.walk(ast.parse(source)))) == []
 
 
 def test_no_module_loads_a_heavy_library_before_it_is_used() -> None:
@@ -198,11 +198,11 @@ def test_greenlets_and_a_clock_that_can_be_moved_are_the_virtual_worlds_alone() 
     ],
 )
 def test_a_question_whether_a_world_is_virtual_would_be_seen(source: str) -> None:
-    assert list(asks_for_virtual(ast.parse(source)))
+    assert list(asks_for_virtual(ast.walk(ast.parse(source))))
 
 
 def test_an_import_within_a_function_would_be_seen() -> None:
-    assert loads_at_all(ast.parse("def f():\n    from time_machine import travel")) & OF_VIRTUAL
+    assert loads_at_all([*ast.walk(ast.parse("def f():\n    from time_machine import travel"))]) & OF_VIRTUAL
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_a_heavy_import_would_be_seen(source: str, is_seen: bool) -> None:
     "source", ["import os\nos.environ['A']", "import os\nos.getenv('A')", "from os import environ"]
 )
 def test_a_look_at_the_environment_would_be_seen(source: str) -> None:
-    assert list(reads_environment(ast.parse(source)))
+    assert list(reads_environment(ast.walk(ast.parse(source))))
 
 
 def circles(*, typed: bool) -> list[set[str]]:

@@ -15,7 +15,7 @@ from chaoslab.base.garbage import no_garbage
 
 HEAD = """
 import gc, weakref
-from chaoslab.base.garbage import no_garbage
+from chaoslab.base.garbage import frozen, no_garbage, put_aside
 
 class Node:
     def __init__(self):
@@ -50,9 +50,19 @@ with no_garbage(lasting=True):
     pass
 assert gc.get_freeze_count() > 10_000
 """
+PUT_ASIDE = """
+with put_aside():
+    assert frozen() and not gc.isenabled()
+    with no_garbage(lasting=True), put_aside():
+        pass
+    assert frozen() and gc.get_freeze_count() > 1_000
+assert not frozen() and gc.isenabled()
+"""
 
 
-@pytest.mark.parametrize("told", [COLLECTED_LATER, OLD, FROZEN_BY_OTHERS], ids=["usual", "lasting", "frozen"])
+@pytest.mark.parametrize(
+    "told", [COLLECTED_LATER, OLD, FROZEN_BY_OTHERS, PUT_ASIDE], ids=["usual", "lasting", "frozen", "put aside"]
+)
 def test_garbage_is_collected_when_it_should_be(told: str) -> None:
     subprocess.run([sys.executable, "-c", HEAD + told], check=True)
 

@@ -20,7 +20,8 @@ from chaoslab.config.topology import WRITERS
 from chaoslab.record.gaps import Gap, torn
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.reports import runs
+from chaoslab.reports import charts, runs
+from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.contents.headline import Tone, verdict
 from chaoslab.reports.gate import Gate, rule
 from tests.reports.fake_run import FakeRun
@@ -70,7 +71,10 @@ def test_a_lost_effect_is_no_harm_and_its_trial_is_unfinished(run: Path, intact:
     assert len(others) > PROMPTS - 6
 
 
-def test_every_reader_tells_of_it(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_reader_tells_of_it(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(charts, "_charts", lambda: [("success_rate", success_rate)])
     lose(run, "messaging.log", 3, 3)
     for command in (["summary"], ["show"], ["show", "--json"], ["report", "--format", "json"], ["report"], ["charts"]):
         assert main([*command, str(run)]) == 0

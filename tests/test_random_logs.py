@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.analysis.measures import run_report
@@ -227,7 +227,6 @@ def told(report: RunReport) -> dict[str, str]:
     return {name: repr(sorted(value) if isinstance(value, frozenset) else value) for name, value in found.items()}
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     trials=st.lists(TRIAL, min_size=1, max_size=6),
     several=st.booleans(),

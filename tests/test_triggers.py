@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import chaoslab as lab
@@ -183,7 +183,6 @@ def situations(draw: st.DrawFn) -> tuple[Plan, list[Step], dict[int, int]]:
     return plan, steps, {place: turn for turn, place in enumerate(begins, 2)}
 
 
-@settings(max_examples=300)
 @given(situations(), st.data())
 def test_taking_an_injection_out_moves_no_other_whatever_its_triggers_remember(
     situation: tuple[Plan, list[Step], dict[int, int]], data: st.DataObject
@@ -197,7 +196,6 @@ def test_taking_an_injection_out_moves_no_other_whatever_its_triggers_remember(
     assert hits(Plan(plan.seed, shuffled), steps, turns=turns) == before
 
 
-@settings(max_examples=200)
 @given(situations())
 def test_the_manager_decides_as_the_seam_counts(situation: tuple[Plan, list[Step], dict[int, int]]) -> None:
     """The manager is sent each occasion as text and remembers nothing."""

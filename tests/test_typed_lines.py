@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.base.shapes import DEPTH_MAX
@@ -92,7 +92,6 @@ def check(line: bytes) -> None:
     assert found is None or told(found) == told(_parsed(line))
 
 
-@settings(max_examples=300, deadline=None)
 @given(data=st.data())
 def test_a_line_with_another_value_or_without_one_is_read_alike_or_left_to_the_general_way(data: st.DataObject) -> None:
     fields = json.loads(LINES[data.draw(st.sampled_from(sorted(LINES)))])
@@ -104,7 +103,6 @@ def test_a_line_with_another_value_or_without_one_is_read_alike_or_left_to_the_g
     check(json.dumps(fields, ensure_ascii=data.draw(st.booleans())).encode("utf-8", "surrogatepass") + b"\n")
 
 
-@settings(max_examples=300, deadline=None)
 @given(data=st.data())
 def test_so_is_a_line_with_another_byte(data: st.DataObject) -> None:
     line = bytearray(LINES[data.draw(st.sampled_from(sorted(LINES)))])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaoslab.analysis.measures.delivery import Cell, Delivered
-from chaoslab.base.garbage import frozen
+from chaoslab.base.garbage import put_aside
 from chaoslab.base.registry import names
 from chaoslab.core.events import CallFinished, Event, FaultEvent, FaultInjected, FaultScheduled, FaultWitnessed
 from chaoslab.core.fault import GROUP, load
@@ -66,18 +66,8 @@ class Check:
     def opened(self) -> Iterator[Callable[[Cell], Delivered]]:
         """A context in which the check can be done. Garbage is collected after each cell: a trial keeps all its events,
         which the collector would go through again and again. What is there before is left alone."""
-        usual, left_alone = gc.isenabled(), frozen()
-        gc.disable()
-        if not left_alone:
-            gc.collect()
-            gc.freeze()
-        try:
+        with put_aside():
             yield _fired_and_swept
-        finally:
-            if not left_alone:
-                gc.unfreeze()
-            if usual:
-                gc.enable()
 
 
 def _fired_and_swept(cell: Cell) -> Delivered:

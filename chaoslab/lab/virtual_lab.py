@@ -25,7 +25,7 @@ from chaoslab.analysis.verdict.ledger import wish
 from chaoslab.analysis.verdict.seen import JUDGED
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
-from chaoslab.base.garbage import frozen
+from chaoslab.base.garbage import put_aside
 from chaoslab.base.identity import TrialId, nth
 from chaoslab.config.settings import Settings, keep_tracing_off
 from chaoslab.config.topology import MODEL, SERVICES, Ports
@@ -171,19 +171,8 @@ class Lab:
     @contextmanager
     def ready(self) -> Iterator[None]:
         """A context with stand-ins for all that is real, and garbage collection under the lab's control."""
-        collecting, left_alone = gc.isenabled(), frozen()
-        with Patches():
-            gc.collect()
-            if not left_alone:
-                gc.freeze()
-            gc.disable()
-            try:
-                yield
-            finally:
-                if not left_alone:
-                    gc.unfreeze()
-                if collecting:
-                    gc.enable()
+        with Patches(), put_aside():
+            yield
 
     def _shelf(self, name: str) -> MemoryLog:
         return MemoryLog(name, self._kept, origin=STARTS_S, events=self._events)

@@ -172,7 +172,7 @@ def test_a_model_that_never_answers_is_left_at_the_deadline_of_each_try(tmp_path
     assert [round(call.duration_s) for call in made] == [15] * SDK_TRIES + [0]
 
 
-def test_a_thousand_calls_in_one_message_wait_in_line(tmp_path: Path) -> None:
+def test_hundreds_of_calls_in_one_message_wait_in_line(tmp_path: Path) -> None:
     busy, most = 0, 0
 
     def answer(heard: Heard) -> Reply:
@@ -183,14 +183,14 @@ def test_a_thousand_calls_in_one_message_wait_in_line(tmp_path: Path) -> None:
         busy -= 1
         return said({"expression": heard.json["expression"], "result": 42, "text": "42"})
 
-    thousand = calls(*(json.dumps({"expression": f"{n}*7"}) for n in range(1000)))
-    told = session(tmp_path, [], model=[thousand, FINE], sums=answer, deadline_s=10.0)
+    hundreds = calls(*(json.dumps({"expression": f"{n}*7"}) for n in range(200)))
+    told = session(tmp_path, [], model=[hundreds, FINE], sums=answer, deadline_s=10.0)
     assert told.errors == ["none"]
     assert sorted(heard.json["expression"] for heard in told.tools["calculator"]) == sorted(
-        f"{n}*7" for n in range(1000)
+        f"{n}*7" for n in range(200)
     )
     made = [call for call in told.of(events.CallFinished) if call.target == "calculator"]
-    assert Counter((call.ok, call.via) for call in made) == {(True, "proxy"): 1000}
+    assert Counter((call.ok, call.via) for call in made) == {(True, "proxy"): 200}
     assert most == AT_ONCE
 
 

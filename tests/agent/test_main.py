@@ -231,9 +231,7 @@ def test_an_interrupted_run_writes_down_what_it_has(tmp_path: Path, base: int) -
         assert 0 < finished.processed < finished.received
 
 
-@pytest.mark.parametrize(
-    "numbers", [(signal.SIGTERM,), (signal.SIGINT,), (signal.SIGINT, signal.SIGTERM, signal.SIGINT)]
-)
+@pytest.mark.parametrize("numbers", [(signal.SIGTERM,), (signal.SIGINT, signal.SIGTERM, signal.SIGINT)])
 def test_a_run_that_was_begun_is_ended_however_soon_it_is_interrupted(
     tmp_path: Path, base: int, numbers: tuple[signal.Signals, ...]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Callable
 
@@ -35,8 +36,8 @@ def stated(text: str) -> None:
 
 
 def grows_slowly(part: Callable[[str], None], short: str, long: str) -> bool:
-    """True if the processor's times for the part on both texts, each at its quickest of three, are within the bound.
-    Neighbours of a busy machine only ever add to a time, so there are four rounds."""
+    """True if the processor's times for the part on both texts are within the bound. Neighbours of a busy machine only
+    ever add to a time, so the long text has twelve tries, and the short one three at first and then one for each."""
     spares = itertools.count()  # what was read before is kept, so no text is given twice
 
     def seconds(text: str) -> float:
@@ -45,11 +46,13 @@ def grows_slowly(part: Callable[[str], None], short: str, long: str) -> bool:
         part(own)
         return time.process_time() - begun
 
-    def within() -> bool:
-        quick, slow = (min(seconds(text) for _ in range(3)) for text in (short, long))
-        return slow < GROWTH_MAX * max(quick, 0.002)
-
-    return any(within() for _ in range(4))
+    quick, slow = min(seconds(short) for _ in range(3)), math.inf
+    for _ in range(12):
+        slow = min(slow, seconds(long))
+        if slow < GROWTH_MAX * max(quick, 0.002):
+            return True
+        quick = min(quick, seconds(short))
+    return False
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.analysis.measures import quantiles
@@ -16,7 +16,6 @@ SHARES = (0.0, 0.1, 0.25, 0.5, 0.9, 0.99, 1.0)
 VALUES = st.lists(st.floats(0, 1e6).map(lambda value: round(value, 6)), min_size=1, max_size=60)
 
 
-@settings(max_examples=200, deadline=None)
 @given(values=VALUES, cut=st.integers(0, 60))
 def test_up_to_that_number_they_are_those_of_numpy(values: list[float], cut: int) -> None:
     found = Quantiles(values[:cut])
@@ -27,7 +26,6 @@ def test_up_to_that_number_they_are_those_of_numpy(values: list[float], cut: int
         assert found.at(share) == pytest.approx(np.percentile(values, 100 * share), rel=1e-12, abs=1e-12)
 
 
-@settings(max_examples=200, deadline=None)
 @given(values=VALUES, cut=st.integers(0, 60))
 def test_beyond_it_they_are_within_the_error_of_the_value_at_their_rank(values: list[float], cut: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.model.chat import answer
@@ -364,7 +364,6 @@ def test_a_tool_that_is_not_offered_is_never_called(prompt: str, missing: str) -
 WORDS = " ".join(prompt for prompt, _, _ in PROMPTS).split()
 
 
-@settings(max_examples=120)
 @given(
     st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=6)), min_size=1, max_size=14),
     st.sets(st.integers(0, 12)),

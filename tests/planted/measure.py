@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import chaoslab as lab
+from chaoslab.worlds.virtual.patches import Patches
 from tests.planted.agents import Scene
 from tests.planted.chat_models import CHAT_MODELS
 from tests.planted.footnotes import FOOTNOTES
@@ -173,7 +174,8 @@ def _stated(job: Job) -> list[dict[str, Any]]:
 
 def measured(words: Words, seed: int, share: float = 1.0) -> list[Judged]:
     """All trials of a set of wordings, judged."""
-    return [run(trial, words, seed) for trial in planted(words, seed, share)]
+    with Patches():  # once for all
+        return [run(trial, words, seed) for trial in planted(words, seed, share)]
 
 
 def main() -> None:

@@ -443,7 +443,7 @@ def test_no_record_is_lost_or_invented_wherever_the_file_was_cut(
 
 
 @given(PIECES, PIECES, st.integers(0, 400))
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_whatever_its_fields_hold_a_log_is_told(info: list[Any], agent: list[Any], cut: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         for file, pieces in (("info", info), ("agent", agent)):

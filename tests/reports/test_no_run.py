@@ -30,6 +30,7 @@ CASES = {
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("chaoslab.record.follow.SILENCE_S", 0.0)
     for name, text in {"empty": b"", "binary": bytes(range(256)) * 9, "text": b"hello\n"}.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "info.log").write_bytes(text)

@@ -113,7 +113,7 @@ LINES = st.tuples(KEYS, VALUES).map(" = ".join) | KEYS.map("[{}]".format) | KEYS
 DOCUMENTS = st.lists(st.tuples(LINES, st.sampled_from(["\n", "\r\n", " # [b]\n\n"])).map("".join)).map("".join)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@settings(derandomize=True, database=None)
 @given(text=DOCUMENTS)
 def test_whatever_tomllib_reads_has_all_its_places(text: str) -> None:
     try:
@@ -125,7 +125,7 @@ def test_whatever_tomllib_reads_has_all_its_places(text: str) -> None:
     assert set(keys) <= set(marks)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@settings(derandomize=True, database=None)
 @given(text=st.lists(st.sampled_from([*"ab.=[]{},\"'\\#\n 1"])).map("".join))
 def test_what_is_no_toml_is_told_and_never_another_error(text: str) -> None:
     try:

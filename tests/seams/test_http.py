@@ -169,8 +169,8 @@ def test_what_was_delivered_is_what_was_planned(tmp_path: Path, server: str) -> 
         asyncio.run(run(url, {"weather": weather.address, "search": search.address}))
 
 
-def test_over_thousands_of_calls_in_virtual_time_as_well(tmp_path: Path) -> None:
-    plan, trials, requests = from_settings(HARSH), 100, 11
+def test_over_a_thousand_calls_in_virtual_time_as_well(tmp_path: Path) -> None:
+    plan, trials, requests = from_settings(HARSH), 35, 11
 
     async def story() -> History:
         targets = ("weather", "search")
@@ -184,5 +184,5 @@ def test_over_thousands_of_calls_in_virtual_time_as_well(tmp_path: Path) -> None
 
     history = virtual_parts.virtually(story)
     planned, calls = asyncio.run(ideally(plan, trials=trials, requests=requests, targets=["weather", "search"]))
-    assert calls > 3000
+    assert calls > 1000
     check(history, planned, calls)

@@ -25,14 +25,15 @@ from chaoslab.base.dice import Dice
 from chaoslab.wire.server.process import allow_many_files
 from tests.wire.wire_parts import black_hole, free_port
 
-PROXIES = 10_000
-IDLE = 8_000
-REQUESTS = 100_000
-SHARE = {"asyncio": 1, "uvloop": 10}  # the loop that is everywhere gets it all, the other one a tenth
+# More than the 1,024 files that a process may open at first; benchmarks/stress.py plays five times as many.
+PROXIES = 2_000
+IDLE = 2_000
+REQUESTS = 20_000
+SHARE = {"asyncio": 1, "uvloop": 2}  # the loop that is everywhere gets it all, the other one half
 START_S = 20.0
 STALL_S = 15.0  # a server that answers within milliseconds when well is stuck by then, however busy the machine
-# The heap's fragments: 18 MB after the first 10,000 proxies, hardly more after the second; 4 KB of each is a leak.
-MEMORY_KB = 32_000
+# The heap's fragments: 3 MB after 2,000 proxies, up to 8 MB after the requests; 4 KB of each proxy is a leak.
+MEMORY_KB = 8_000
 WATCHED = Path(__file__).with_name("watched_server.py")
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="files and memory are read from /proc")
@@ -204,7 +205,7 @@ def proxy(name: str, upstream: str) -> dict[str, str]:
     return {"name": name, "upstream": upstream, "listen": "127.0.0.1:0"}
 
 
-def test_ten_thousand_proxies_come_work_and_go(process: Process) -> None:
+def test_thousands_of_proxies_come_work_and_go(process: Process) -> None:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < PROXIES + 500:
         pytest.skip(f"{soft} open files are too few")
@@ -269,7 +270,7 @@ def test_a_stalled_reader_holds_up_no_change_and_no_neighbour(process: Process) 
             assert stalled.transport is not None
             stalled.transport.pause_reading()
             stalled.transport.write(bytes(16_000_000))
-            for n in range(300):
+            for n in range(100):
                 dice = Dice("stalled", n)
                 kind, attributes = dice.pick(KINDS)
                 body = {"name": "t", "type": kind, "stream": dice.pick(STREAMS), "attributes": attributes}
@@ -322,7 +323,7 @@ def test_a_black_hole_upstream_holds_up_no_healthy_one(process: Process) -> None
     run(process, story)
 
 
-def test_a_hundred_thousand_requests_while_toxics_come_and_go(process: Process) -> None:
+def test_thousands_of_requests_while_toxics_come_and_go(process: Process) -> None:
     """Nothing is lost or mixed up, and no request waits for ever, on connections that no deadly toxic has hit."""
 
     async def story(server: Embedded) -> None:
@@ -337,7 +338,7 @@ def test_a_hundred_thousand_requests_while_toxics_come_and_go(process: Process) 
             over.set()
             changes, dialled = await asyncio.gather(toggling, killing)
             assert sum(answered) == requests
-            assert min(changes, dialled) >= 100 // server.share
+            assert min(changes, dialled) >= requests // 1000
             for name in ("kept", "broken"):
                 await server.api("DELETE", f"/proxies/{name}")
 

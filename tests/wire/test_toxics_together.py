@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.base.dice import Dice
@@ -38,7 +38,6 @@ STEPS = st.lists(
 Step = tuple[str, float] | tuple[str, int, Toxic]
 
 
-@settings(max_examples=150)
 @given(steps=STEPS)
 def test_every_byte_arrives_once_in_order_and_time_never_falls(steps: list[Step]) -> None:
     chain, now, sent, out = Pipeline(), 0.0, 0, []
@@ -79,7 +78,6 @@ ANY = st.one_of(
 FEEDS = st.lists(st.tuples(st.floats(0, 2), st.integers(1, 3000)), max_size=12)
 
 
-@settings(max_examples=200)
 @given(toxics=st.lists(ANY, min_size=1, max_size=4), feeds=FEEDS, most=st.integers(1, 40), turns=st.integers(1, 5))
 def test_however_little_is_taken_at_once_the_same_comes_out_at_the_same_moments(
     toxics: list[Toxic], feeds: list[tuple[float, int]], most: int, turns: int

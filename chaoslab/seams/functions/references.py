@@ -26,6 +26,8 @@ Put = Callable[[Any, Any, Any], None]
 Place = tuple[Any, Put | None, Any, Any]
 """(holder, setter, key, value held there). A setter of None: the value can only be walked through."""
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), BuiltinFunctionType, CodeType, type(...))
+_PLAIN = frozenset({str, bytes, int, float, complex, bool, type(None)})
+"""Kinds of most values, which hold nothing and have no stand-ins."""
 _ORDERED, _CLOSED = (list, deque), (tuple, set, frozenset)
 _CACHED = type(cache(len))
 
@@ -93,6 +95,8 @@ class References:
             seen.add(id(thing))
             kept.append(thing)
             for holder, put, key, value in list(_places(thing, self._follows)):
+                if type(value) in _PLAIN:
+                    continue
                 queue.append(value)
                 if put is None or (new := self._stand_in(value)) is value:
                     continue
@@ -113,13 +117,18 @@ def _places(thing: Any, follows: Callable[[str | None], bool]) -> Iterator[Place
     methods of Python's own containers, since a subclass may override its own."""
     kind = type(thing)
     if issubclass(kind, dict):
-        yield from [(thing, dict.__setitem__, key, value) for key, value in list(dict.items(thing))]
+        there = list(dict.items(thing))
+        yield from [(thing, dict.__setitem__, key, value) for key, value in there if type(value) not in _PLAIN]
     elif issubclass(kind, _ORDERED):
         plain: Any = list if issubclass(kind, list) else deque
-        yield from [(thing, plain.__setitem__, index, value) for index, value in enumerate(list(plain.__iter__(thing)))]
+        yield from [
+            (thing, plain.__setitem__, index, value)
+            for index, value in enumerate(list(plain.__iter__(thing)))
+            if type(value) not in _PLAIN
+        ]
     elif issubclass(kind, _CLOSED):
         plain = next(one for one in _CLOSED if issubclass(kind, one))
-        yield from map(_fixed, list(plain.__iter__(thing)))
+        yield from map(_fixed, [value for value in plain.__iter__(thing) if type(value) not in _PLAIN])
     elif kind is CellType:
         with suppress(ValueError):  # an empty cell
             yield thing, setattr, "cell_contents", thing.cell_contents

@@ -15,7 +15,9 @@ from tests.worlds.virtual import lab_runs
 
 CALM = {"TOXIC_PROB": "0", "ERROR_PROB": "0"}
 STREAMED = {"STREAM": "on", "MODEL_TOKEN_MS": "50", "MODEL_TIMEOUT_S": "5", "SEED": "11"}
-DISTURBED = {**STREAMED, "STREAM_PROB": "0.5", "TOXIC_PROB": "0.2", "MODEL_TOXIC_PROB": "0.2", "TRIALS": "20"}
+DISTURBED = {**STREAMED, "STREAM_PROB": "0.5", "TOXIC_PROB": "0.2", "MODEL_TOXIC_PROB": "0.2", "TRIALS": "10"}
+
+SOME = lab_runs.prompts(range(1, 13))
 
 
 def lines(found: list[LabResult], kind: str) -> list[dict[str, Any]]:
@@ -23,7 +25,7 @@ def lines(found: list[LabResult], kind: str) -> list[dict[str, Any]]:
 
 
 def test_the_agent_answers_as_it_does_whole_and_pays_the_same() -> None:
-    whole, streamed = (lab_runs.done(lab_runs.spec(CALM | more)) for more in ({}, STREAMED))
+    whole, streamed = (lab_runs.done(lab_runs.spec(CALM | more, SOME)) for more in ({}, STREAMED))
     assert {str(one.outcome) for one in streamed} == {"correct"}
     for kind, names in (("prompt_finished", ("answer", "status")), ("usage", ("prompt_tokens", "completion_tokens"))):
         told = [[[line[name] for name in names] for line in lines(found, kind)] for found in (whole, streamed)]
@@ -36,7 +38,7 @@ def test_the_agent_answers_as_it_does_whole_and_pays_the_same() -> None:
 
 @pytest.mark.parametrize("fault", ["cut", "stall", "slow_chunks"])
 def test_each_fault_of_streams_meets_the_agent(fault: str) -> None:
-    found = lab_runs.done(lab_runs.spec(CALM | STREAMED | {"STREAM_PROB": "0.5", "STREAM_FAULTS": fault}))
+    found = lab_runs.done(lab_runs.spec(CALM | STREAMED | {"STREAM_PROB": "0.5", "STREAM_FAULTS": fault}, SOME))
     stages = {
         kind: {(line["request"], line["attempt"], line["request_id"]) for line in lines(found, f"fault_{kind}")}
         for kind in ("scheduled", "injected", "witnessed")
