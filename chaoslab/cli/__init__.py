@@ -22,7 +22,7 @@ from chaoslab.base.commandline import LAB_DOWN, NO_ROOM, Help, Parser, interrupt
 COMMANDS = (
     "lab", "run", "sweep", "replay", "runs", "follow", "show", "summary", "label", "judge", "report", "charts",
     "settings", "agent", "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "faults", "check", "test",
-    "stress", "explore", "shrink", "prove", "compare", "init", "demo", "completion",
+    "stress", "explore", "shrink", "prove", "compare", "memory", "plan", "init", "demo", "completion",
 )  # fmt: skip
 """The commands, in the order of the help."""
 
