@@ -2,8 +2,8 @@
 Parts: harm, risk, dose, memory.
 
 harm and risk: agents with planted weaknesses at targets of their own names; each cell of each agent is run once, in
-virtual time, and since equal trials end alike, the orders of trials are compared on what came of them. An agent is
-unseen: the memory holds the others alone. The constants of the planner were chosen with other seeds (1000 and on).
+virtual time, and since equal trials end alike, the orders of trials are compared on what came of them. The agents are
+unseen: the memory holds others alone. The constants of the planner were chosen with other agents (1000 and on).
 Exits 1 if a goal is missed.
 """
 
@@ -16,14 +16,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import chaoslab as lab
 from chaoslab.core.events import CallStarted, Effect
-from chaoslab.execution.exploring import Session, session
 from chaoslab.execution.explore import AskedExplore
+from chaoslab.execution.exploring import Session, session
 from chaoslab.memory.planning import injection_of
 from chaoslab.memory.reading import Facts, experiment_of
 from chaoslab.memory.store import Memory
@@ -34,7 +35,8 @@ from chaoslab.search.planning.proposals import propose
 from chaoslab.search.planning.risk import risk_of
 from chaoslab.search.variation import Tried, Variation
 
-AGENTS = 20
+AGENTS, OTHERS = 20, 60
+"""The agents that are unseen, and those that the memory knows."""
 SEEDS = 20
 FAULTS = (
     "auth_error", "confident_wrong", "delay", "empty", "empty_response", "exception", "html_instead_of_json",
@@ -112,7 +114,7 @@ def planted(number: int) -> tuple[Callable[[str], str], list[Any], list[Any]]:
         if not isinstance(found, dict) and own == "repeats what it cannot read":
             found = act(value)
         if not isinstance(found, dict):
-            raise ValueError("no answer")  # noqa: TRY004
+            raise ValueError("no answer")
 
     def agent(prompt: str) -> str:  # noqa: ARG001
         done: dict[str, bool | None] = dict.fromkeys(names[3:], False)
@@ -165,19 +167,16 @@ def calls(trials: Session, subject: str) -> dict[tuple[str, str], Target]:
     return {(subject, name): Target(1, 1, effects.count(name), 0) for name in there}
 
 
-_maps: dict[int, list[Mapped]] = {}
+@cache
+def maps(first: int, number: int) -> list[Mapped]:
+    return [Mapped(first + n) for n in range(number)]
 
 
-def maps(first: int = 0) -> list[Mapped]:
-    if first not in _maps:
-        _maps[first] = [Mapped(first + number) for number in range(AGENTS)]
-    return _maps[first]
-
-
-def without(found: list[Mapped], own: Mapped) -> Evidence:
-    """The memory of all others. Of the agent itself it has what its trial without faults calls."""
-    targets = {key: value for each in found for key, value in each.targets.items()}
-    return Evidence((row for each in found if each is not own for row in each.rows.values()), targets)
+def remembered(own: Mapped, first: int) -> Evidence:
+    """The memory of others. Of the agent itself it has what its trial without faults calls."""
+    others = maps(first + 100, OTHERS)
+    targets = {key: value for each in (*others, own) for key, value in each.targets.items()}
+    return Evidence((row for each in others for row in each.rows.values()), targets)
 
 
 def first_harm(own: Mapped, evidence: Evidence, seed: int) -> int:
@@ -196,7 +195,7 @@ def first_harm(own: Mapped, evidence: Evidence, seed: int) -> int:
 
 
 def of_harm(first: int = 0) -> Iterator[Row]:
-    found = maps(first)
+    found = maps(first, AGENTS)
     by_random, planned, alone = [], [], []
     for own in found:
         if not own.harmful:
@@ -206,7 +205,7 @@ def of_harm(first: int = 0) -> Iterator[Row]:
             order = random.Random(f"{own.subject} {seed}").sample(list(own.rows), len(own.rows))
             draws.append(next(n for n, cell in enumerate(order, 1) if cell in own.harmful))
         by_random.append(median(draws))
-        planned.append(first_harm(own, without(found, own), 1))
+        planned.append(first_harm(own, remembered(own, first), 1))
         alone.append(first_harm(own, Evidence(targets=dict(own.targets)), 1))
     share = median(planned) / median(by_random)
     cells = sum(len(each.rows) for each in found) / len(found)
@@ -219,10 +218,10 @@ def of_harm(first: int = 0) -> Iterator[Row]:
 
 
 def of_risk(first: int = 0) -> Iterator[Row]:
-    found = maps(first)
+    found = maps(first, AGENTS)
     pairs: list[tuple[float, bool]] = []
     for own in found:
-        posteriors = Posteriors(without(found, own), own.subject)
+        posteriors = Posteriors(remembered(own, first), own.subject)
         pairs += [(risk_of(posteriors, cell).value, cell in own.harmful) for cell in own.rows]
     area, error = auroc(pairs), calibration(pairs)
     yield "risk over unseen agents: AUROC", "≥ .85", f"{area:.3f}, {len(pairs)} cells", area >= 0.85
@@ -295,7 +294,15 @@ def of_memory(runs: int = 10_000) -> Iterator[Row]:
             agent, tools, reads = planted(number % AGENTS)
             faults = [lab.inject(FAULTS[number % len(FAULTS)], "*", chance=0.2)]
             for _ in lab.run_many(
-                agent, "go", tools=tools, reads=reads, faults=faults, says=json.loads, trials=3, seed=number, logs=logs / "made"
+                agent,
+                "go",
+                tools=tools,
+                reads=reads,
+                faults=faults,
+                says=json.loads,
+                trials=3,
+                seed=number,
+                logs=logs / "made",
             ):
                 pass
         made = sorted(path for path in (logs / "made").glob("2*"))

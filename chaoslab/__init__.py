@@ -37,8 +37,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Incident", "Injection", "NoBaseline", "NothingHit", "Outcome", "Report", "ToolError", "Trial", "Trials", "Verdict",
     "call", "check", "expect", "explore", "frame", "fresh", "inject", "level", "load", "load_scenario", "mcp_tool",
-    "memory", "network", "offline_model", "plan", "prove", "recorded", "report", "run", "run_many", "scenario", "scripted", "shrink",
-    "turn", "turns",
+    "memory", "network", "offline_model", "plan", "prove", "recorded", "report", "run", "run_many", "scenario",
+    "scripted", "shrink", "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {

@@ -114,13 +114,13 @@ def _run(options: argparse.Namespace) -> int:
     made = plan(
         store, scenario, subject="" if scenario else what, targets=options.target, tries=options.tries,
         budget=options.budget, n=options.n, risk=options.risk, seed=options.seed, share=options.share,
-        critical=critical, run=options.run, logs=options.logs, tell=tell,
+        critical=critical, run=options.run, logs=options.logs, tell=tell, changed=options.set,
     )  # fmt: skip
     if options.json:
-        done = [{"cell": str(each.cell), "outcome": each.tried.outcome, "failed": each.tried.failed, "brier": each.brier}
-                for each in made.done]  # fmt: skip
-        print_json(subject=made.subject, proposals=[each.plain() for each in made], left_out=[*made.left_out], done=done,
-                   run=None if made.folder is None else str(made.folder))  # fmt: skip
+        print_json(
+            subject=made.subject, proposals=[each.plain() for each in made], left_out=[*made.left_out],
+            done=[each.plain() for each in made.done], run=None if made.folder is None else str(made.folder),
+        )  # fmt: skip
     else:
         print(made)
     return FAILED if any(each.tried.failed for each in made.done) else 0

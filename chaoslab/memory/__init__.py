@@ -1,5 +1,6 @@
-"""What past runs taught, and what to try next. The memory is a file beside the logs, which can be deleted and made again.
+"""What past runs taught, and what to try next.
 
+The memory is a file beside the logs, which can be deleted and made again.
 The room itself can be called: `lab.memory("logs").experiments`.
 """
 

@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -21,7 +22,8 @@ from chaoslab.core.plan import Injection
 from chaoslab.execution.journal import Journal
 from chaoslab.execution.trial import Trial
 from chaoslab.memory.reading import Facts, experiment_of, kind_of, read
-from chaoslab.memory.store import Memory, memory
+from chaoslab.memory.store import Memory
+from chaoslab.memory.store import memory as opened_memory
 from chaoslab.record.rulings import RulingsFile, State, TrialRuling
 from chaoslab.reports.page import count
 from chaoslab.scenarios.builder import ScenarioBuilder, arguments_of, load_scenario
@@ -88,6 +90,11 @@ class Done:
     prediction: Prediction
     brier: float | None
 
+    def plain(self) -> dict[str, Any]:
+        """The experiment as JSON values."""
+        own = {"cell": str(self.cell), "outcome": self.tried.outcome, "failed": self.tried.failed}
+        return {**own, "why": self.tried.why, "chances": dict(self.prediction.chances), "brier": self.brier}
+
     def __str__(self) -> str:
         return f"{self.cell}: {self.tried.outcome}{f', {self.tried.why}' if self.tried.failed else ''}"
 
@@ -140,7 +147,8 @@ class Plan:
             lines.append(f"{count(len(self.done), 'trial')}, {len(failed)} failed, {harm} with harm; {self.ended}")
             if (found := self.brier) is not None:
                 lines.append(
-                    f"predictions: Brier score {found[0]:.2f} over {count(found[2], 'trial')}, {found[1]:.2f} by the rates themselves"
+                    f"predictions: Brier score {found[0]:.2f} over {count(found[2], 'trial')}, "
+                    f"{found[1]:.2f} by the rates themselves"
                 )
             else:
                 lines.append("predictions: too little data")
@@ -174,9 +182,8 @@ class Asked:
             there = sorted({each.target for each in cells})
             for name in self.targets:
                 if name not in there:
-                    raise LookupError(
-                        f"{subject} has no target {shown(name)}: {did_you_mean(name, there) if there else 'none is known'}"
-                    )
+                    hint = did_you_mean(name, there) if there else "none is known"
+                    raise LookupError(f"{subject} has no target {shown(name)}: {hint}")
             wanted = [each for each in wanted if each.target in self.targets]
         return propose(
             evidence, subject, wanted, n=n, seed=self.seed, risk=self.risk, share=self.share, stated=self.critical,
@@ -202,25 +209,27 @@ def budget_of(budget: int | str | None) -> tuple[int, float | None]:
 
 
 def plan(
-    known: Memory | str | Path, scenario: Scenario | ScenarioBuilder | str | Path | None = None, *,
+    memory: Memory | str | Path, scenario: Scenario | ScenarioBuilder | str | Path | None = None, *,
     subject: str = "", targets: Sequence[str] = (), tries: Sequence[str] = (), budget: int | str | None = None,
     n: int = N, risk: float = 1.0, seed: int = 0, share: float = 1.0, critical: Mapping[str, float] | None = None,
-    run: bool = False, logs: str | Path | None = None, tell: Callable[[Done], object] | None = None,
+    run: bool = False, logs: str | Path | None = None, changed: Sequence[str] = (),
+    tell: Callable[[Done], object] | None = None,
 ) -> Plan:  # fmt: skip
     """The next experiments of a scenario, or of a subject that the memory knows: those with the most expected new
-    knowledge per cost, with the reason, the risk, the cost and the command of each. `known`: a memory, or its folder.
+    knowledge per cost, with the reason, the risk, the cost and the command of each. `memory`: one, or its folder.
     `scenario`: one, or its file; without it, `subject` is the name of a scenario or an agent, by default the only one.
 
     `targets`, `tries`: the only targets and faults. `budget`: of `run`, as in 200 trials or "10m". `n`: the proposals.
     `risk`: the most that is allowed, from 0 to 1. `share`: of the traffic that a fault may hit. `critical`: how
     critical a target is, from 0 to 1, by name. `run`: the experiments are run in virtual time, each once, until the
-    budget is spent; the run is written into `logs` and added to the memory. `tell` is called with each.
+    budget is spent; the run is written into `logs` and added to the memory. `changed`: values in place of the file's,
+    as in "fresh=shop:naive". `tell` is called with each.
 
     Raises:
         ValueError, LookupError: something in it is wrong, or the memory cannot be used; one line.
         ScenarioError: something of the scenario's is wrong.
     """
-    store = known if isinstance(known, Memory) else memory(known)
+    store = memory if isinstance(memory, Memory) else opened_memory(memory)
     asked = Asked(tuple(targets), tuple(tries), n, _share("risk", risk), seed, _share("share", share), critical or {})
     for name, value in asked.critical.items():
         _share(f"critical of {name}", value)
@@ -229,7 +238,8 @@ def plan(
         if run:
             raise ValueError("run needs a scenario: name its file")
         return _of_memory(store, subject, asked)
-    return _of_scenario(store, _scenario(scenario), asked, most if run else None, Path(logs or store.path.parent), tell)
+    found, place = _scenario(scenario, changed), Path(logs or store.path.parent)
+    return _of_scenario(store, found, asked, most if run else None, place, changed, tell)
 
 
 def _share(name: str, value: Any) -> float:
@@ -238,10 +248,10 @@ def _share(name: str, value: Any) -> float:
     return float(value)
 
 
-def _scenario(given: Scenario | ScenarioBuilder | str | Path) -> Scenario:
+def _scenario(given: Scenario | ScenarioBuilder | str | Path, changed: Sequence[str]) -> Scenario:
     if isinstance(given, Scenario):
         return given
-    found = (given if isinstance(given, ScenarioBuilder) else load_scenario(given)).check()
+    found = (given if isinstance(given, ScenarioBuilder) else load_scenario(given)).check(changed=changed)
     if len(found) != 1:
         raise LookupError(f"these are {len(found)} scenarios ({', '.join(each.name for each in found)}): plan for one")
     return found[0]
@@ -289,7 +299,7 @@ def _costs(evidence: Evidence, subject: str, cells: Sequence[Cell]) -> dict[Cell
 
 def _of_scenario(
     store: Memory, scenario: Scenario, asked: Asked, budget: tuple[int, float | None] | None, logs: Path,
-    tell: Callable[[Done], object] | None,
+    changed: Sequence[str], tell: Callable[[Done], object] | None,
 ) -> Plan:  # fmt: skip
     with opened(scenario) as made:
         ((calm, trial),) = made.session.tried([Variation()], "calm")
@@ -300,7 +310,7 @@ def _of_scenario(
         if budget is not None:
             _run(plan, made, scenario, asked, left, budget, logs, tell)
         found = asked.proposed(evidence, scenario.name, left, asked.n, len(plan.done))
-        plan.entries = _entries(evidence, found, lambda injection: _command(scenario, injection))
+        plan.entries = _entries(evidence, found, lambda injection: _command(scenario, injection, changed))
         plan.left_out = _left_out(found)
     if plan.folder is not None:
         store.add([plan.folder])
@@ -325,7 +335,7 @@ def _cells_of(made: Opened, calm: Tried, tries: Sequence[str]) -> Iterator[Cell]
         for probe in probes.get(target, ()):
             for how, kind in hooks.all_of("experiments"):
                 cell = Cell.of(target, probe.fault, dict(probe.params), how)
-                injection = hooks.asked("experiments", how, lambda kind=kind, cell=cell: kind.injection(cell))
+                injection = hooks.asked("experiments", how, partial(kind.injection, cell))
                 try:
                     made.session.subject.check(injection)
                 except (ValueError, LookupError):
@@ -384,7 +394,8 @@ def _run(
 def _facts(tried: Tried, cell: Cell) -> Facts:
     return Facts(
         "", tried.outcome, not tried.void and (tried.failed or tried.certain), tried.failed, bool(tried.harm), (cell,),
-        frozenset(each.site.target for each in tried.made), frozenset(each.site.target for each in tried.made if each.error),
+        frozenset(each.site.target for each in tried.made),
+        frozenset(each.site.target for each in tried.made if each.error),
         tried.seconds, tokens=tried.tokens,
     )  # fmt: skip
 
@@ -399,11 +410,12 @@ def _left_out(found: Proposed) -> list[str]:
     return [f"{cell} (risk {risk.value:.2f})" for cell, risk in found.too_risky]
 
 
-def _command(scenario: Scenario, injection: Injection) -> str:
+def _command(scenario: Scenario, injection: Injection, changed: Sequence[str]) -> str:
     if scenario.folder is None:
         return _python(injection)
     faults = json.dumps([arguments_of(injection)], ensure_ascii=False)
     words = ["chaoslab", "test", scenario.file, "--trial", "1", "--set", f"faults={faults}"]
+    words += [word for each in changed for word in ("--set", each)]
     return shlex.join([*words, *(["-k", scenario.variant] if scenario.variant else [])])
 
 

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -218,7 +219,7 @@ class _Taking:
     def _own(self, facts: Facts) -> Facts:
         """The facts with an outcome of the user's own, if one is true of them."""
         for name, kind in self._outcomes:
-            if hooks.asked("outcomes", name, lambda kind=kind: kind.of(facts)):
+            if hooks.asked("outcomes", name, partial(kind.of, facts)):
                 return replace(facts, outcome=name, judged=True, bad=bool(kind.bad))
         return facts
 
@@ -251,14 +252,14 @@ class _Taking:
                 by_cell[cell].append(each)
         for cell, trials in by_cell.items():
             found = experiment_of(subject, cell, trials, world)
-            count, recovered, repair_s = self.incidents[cell] if cell in self.incidents else (0, 0, 0.0)
+            count, recovered, repair_s = self.incidents[cell] if cell is not None else (0.0, 0.0, 0.0)
             yield replace(found, incidents=int(count), recovered=int(recovered), repair_s=repair_s)
 
 
 def kind_of(injection: Mapping[str, Any]) -> str:
     """The kind of experiment that an injection makes, as its fields in a log tell."""
     for name, kind in hooks.all_of("experiments"):
-        if hooks.asked("experiments", name, lambda kind=kind: kind.is_one(injection)):
+        if hooks.asked("experiments", name, partial(kind.is_one, injection)):
             return name
     return ONCE
 
@@ -274,8 +275,9 @@ def experiment_of(subject: str, cell: Cell | None, trials: list[Facts], world: s
             affected[other] = failed + (other in each.failed), all_ + 1
     timed = [each.seconds for each in trials if each.seconds is not None]
     return Experiment(
-        subject, cell, len(judged), len(bad), sum(1 / max(1, len(each.met)) for each in bad), sum(len(each.met) < 2 for each in bad), len(harm),
-        sum(1 / max(1, len(each.met)) for each in harm), sum(each.outcome == NEAR and not each.bad for each in judged),
+        subject, cell, len(judged), len(bad), sum(1 / max(1, len(each.met)) for each in bad),
+        sum(len(each.met) < 2 for each in bad), len(harm), sum(1 / max(1, len(each.met)) for each in harm),
+        sum(each.outcome == NEAR and not each.bad for each in judged),
         Counter(each.outcome for each in judged), {name: affected[name] for name in sorted(affected)},
         timed=len(timed), seconds=math.fsum(timed), squares=math.fsum(each * each for each in timed),
         tokens=sum(each.tokens for each in trials), usd=math.fsum(each.usd for each in trials), world=world,

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,15 +41,15 @@ CREATE TABLE runs (key TEXT PRIMARY KEY, name TEXT, folder TEXT, began TEXT, wor
     usd REAL, state TEXT NOT NULL DEFAULT 'known');
 CREATE INDEX runs_by_folder ON runs (folder);
 CREATE TABLE experiments (run TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, target TEXT, fault TEXT, how TEXT,
-    params TEXT, dose REAL, tried INTEGER, bad INTEGER, blame REAL, alone INTEGER, harm INTEGER, harm_blame REAL, near INTEGER,
-    outcomes TEXT, affected TEXT, incidents INTEGER, recovered INTEGER, repair_s REAL, timed INTEGER, seconds REAL,
-    squares REAL, tokens INTEGER, usd REAL);
+    params TEXT, dose REAL, tried INTEGER, bad INTEGER, blame REAL, alone INTEGER, harm INTEGER, harm_blame REAL,
+    near INTEGER, outcomes TEXT, affected TEXT, incidents INTEGER, recovered INTEGER, repair_s REAL, timed INTEGER,
+    seconds REAL, squares REAL, tokens INTEGER, usd REAL);
 CREATE INDEX experiments_by_run ON experiments (run);
 CREATE TABLE calls (run TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, target TEXT, trials INTEGER, called INTEGER,
     effects INTEGER, undoable INTEGER);
 CREATE INDEX calls_by_run ON calls (run);
-CREATE TABLE components (subject TEXT, target TEXT, fault TEXT, how TEXT, tried INTEGER, bad INTEGER, alone INTEGER, bad_share REAL,
-    low REAL, high REAL, harm INTEGER, incidents INTEGER, recovered INTEGER, mttr_s REAL);
+CREATE TABLE components (subject TEXT, target TEXT, fault TEXT, how TEXT, tried INTEGER, bad INTEGER, alone INTEGER,
+    bad_share REAL, low REAL, high REAL, harm INTEGER, incidents INTEGER, recovered INTEGER, mttr_s REAL);
 CREATE TABLE ranges (subject TEXT, target TEXT, fault TEXT, how TEXT, parameter TEXT, safe REAL, unsafe REAL,
     safe_n REAL, unsafe_n REAL, mixed INTEGER);
 CREATE TABLE relations (subject TEXT, target TEXT, fault TEXT, other TEXT, failed INTEGER, n INTEGER, strength REAL,
@@ -59,8 +59,8 @@ CREATE TABLE lessons (subject TEXT, target TEXT, lesson TEXT);
 DERIVED = ("components", "ranges", "relations", "lessons")
 TABLES = ("runs", "experiments", *DERIVED)
 COLUMNS = (
-    "target", "fault", "how", "params", "dose", "tried", "bad", "blame", "alone", "harm", "harm_blame", "near", "outcomes",
-    "affected", "incidents", "recovered", "repair_s", "timed", "seconds", "squares", "tokens", "usd",
+    "target", "fault", "how", "params", "dose", "tried", "bad", "blame", "alone", "harm", "harm_blame", "near",
+    "outcomes", "affected", "incidents", "recovered", "repair_s", "timed", "seconds", "squares", "tokens", "usd",
 )  # fmt: skip
 
 
@@ -167,7 +167,6 @@ class Memory:
                 found.new += not changed
             if derive and (found.new or found.changed):
                 self._derive(db)
-        self._forget_caches()
         return found
 
     def _put(self, db: sqlite3.Connection, run: reading.RunRead) -> None:
@@ -197,7 +196,6 @@ class Memory:
                 "UPDATE runs SET state = ? WHERE state = ? AND began < ?", (ARCHIVED, KNOWN, before)
             ).rowcount
             self._derive(db)
-        self._forget_caches()
         return done
 
     def forget(self, *, run: str = "", subject: str = "", target: str = "") -> int:
@@ -232,7 +230,6 @@ class Memory:
                 hint = f": {did_you_mean(wanted, known)}" if known else ""
                 raise LookupError(f"{self.path} knows no {column} '{wanted[:60]}'{hint}")
             self._derive(db)
-        self._forget_caches()
         return done
 
     # What is made of it.
@@ -263,8 +260,8 @@ class Memory:
             interval = wilson(failed, all_)
             if not failed or interval is None:
                 continue
-            values = (subject, target, fault, other, failed, all_, failed / all_, interval.low, interval.high)
-            db.execute(f"INSERT INTO relations VALUES ({_marks(values)})", values)
+            pair = (subject, target, fault, other, failed, all_, failed / all_, interval.low, interval.high)
+            db.execute(f"INSERT INTO relations VALUES ({_marks(pair)})", pair)
             share = f"{failed} of {all_} trials ({interval.low:.0%}–{interval.high:.0%})"
             lessons.append((subject, target, f"with {fault} at {target}, calls of {other} failed in {share}"))
         db.executemany("INSERT INTO lessons VALUES (?, ?, ?)", sorted(lessons))
@@ -297,7 +294,7 @@ class Memory:
             return [name for (name,) in db.execute(asked)]
 
     def similar(self, experiment: Experiment, n: int = 5) -> list[tuple[float, Experiment]]:
-        """The `n` experiments that are most like this one, each with its likeness from 0 to 1 (`search/planning/similar`)."""
+        """The `n` experiments that are most like this one, each with its likeness from 0 to 1 (`planning/similar`)."""
         with self._open() as db:
             return similar(experiment, _experiments(db), n)
 
@@ -320,13 +317,11 @@ class Memory:
         columns, rows = self.rows(table)
         return pd.DataFrame(rows, columns=columns)
 
-    runs, experiments, components, ranges, relations, lessons = (
-        cached_property(lambda self, table=table: self._frame(table)) for table in TABLES
-    )
-
-    def _forget_caches(self) -> None:
-        for table in TABLES:
-            self.__dict__.pop(table, None)
+    def __getattr__(self, table: str) -> pd.DataFrame:
+        """A table as a pandas frame."""
+        if table not in TABLES:
+            raise AttributeError(f"a memory has no {table}: its tables are {', '.join(TABLES)}")
+        return self._frame(table)
 
     def __repr__(self) -> str:
         with self._open() as db:
@@ -376,11 +371,9 @@ def _keyed(db: sqlite3.Connection) -> Iterator[tuple[str, Experiment]]:
     columns = ", ".join(f"experiments.{name}" for name in COLUMNS)
     asked = f"SELECT key, subject, world, {columns} FROM experiments JOIN runs ON run = key WHERE state = '{KNOWN}'"
     for key, subject, world, target, fault, how, params, dose, *rest in db.execute(asked):
-        *counts, outcomes, others, incidents, recovered, repair_s, timed, seconds, squares, tokens, usd = rest
-        yield key, Experiment(
-            subject, cell(target, fault, how, params, dose), *counts, parsed(outcomes), affected(others), incidents,
-            recovered, repair_s, timed, seconds, squares, tokens, usd, world,
-        )  # fmt: skip
+        sums = dict(zip(COLUMNS[5:], rest, strict=True))
+        sums["outcomes"], sums["affected"] = parsed(sums["outcomes"]), affected(sums["affected"])
+        yield key, Experiment(subject, cell(target, fault, how, params, dose), world=world, **sums)
 
 
 def _affected(text: str) -> dict[str, tuple[int, int]]:

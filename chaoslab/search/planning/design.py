@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -150,21 +151,29 @@ def enhance(
     Raises:
         ValueError, LookupError: as `Design.of`. BrokenPlugin: an enhancement raised.
     """
-    design, changes = Design.of(given), []
+    design, changes = Design.of(given), list[Change]()
     posteriors = posteriors or Posteriors(evidence, subject)
     for name, each in hooks.all_of("enhancements"):
         known = Known(subject, evidence, posteriors, risk_of(posteriors, design.cell, share=_share(design)))
-        for what, value, why in hooks.asked(
-            "enhancements", name, lambda each=each, known=known: [*each.of(design, known)]
-        ):
-            before = getattr(design, what)
-            if before in (None, ()) or (isinstance(before, Mapping) and value.keys() - before.keys()):
-                after = {**value, **before} if isinstance(before, Mapping) else value
-                design = replace(design, **{what: after})
-                told = [(f"{what}.{key}", None, value[key]) for key in value if key not in before] if isinstance(
-                    before, Mapping) else [(what, before, value)]  # fmt: skip
-                changes += [Change(*one, why) for one in told]
+        for what, value, why in hooks.asked("enhancements", name, partial(_filled, each, design, known)):
+            before: Any = getattr(design, what)
+            if isinstance(before, Mapping):
+                new = {key: value[key] for key in value if key not in before}
+                changes += [Change(f"{what}.{key}", None, new[key], why) for key in new]
+                design = _with(design, what, {**before, **new})
+            elif before in (None, ()):
+                changes.append(Change(what, before, value, why))
+                design = _with(design, what, value)
     return Enhanced(design, changes, risk_of(posteriors, design.cell, share=_share(design)))
+
+
+def _filled(enhancement: Any, design: Design, known: Known) -> list[tuple[str, Any, str]]:
+    return [*enhancement.of(design, known)]
+
+
+def _with(design: Design, field: str, value: Any) -> Design:
+    given: dict[str, Any] = {field: value}
+    return replace(design, **given)
 
 
 def _share(design: Design) -> float:

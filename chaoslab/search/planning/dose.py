@@ -1,9 +1,9 @@
 """The safe dose of a fault: the largest that is known to be safe, the smallest that is known not to be, and the next to
 try between them.
 
-The bisection is geometric, since a timeout may be of any order of magnitude: the next dose is the root of the product of
-both ends. A side that is not known stands at LEAST_S or MOST_S. After it the ends are within a factor of 1.3, the
-middle is within 15 % of the edge.
+The bisection is geometric, since a timeout may be of any order of magnitude: the next dose is the root of the product
+of both ends. A side that is not known stands at LEAST_S or MOST_S. When the ends are within a factor of NEAR, the root
+of their product is within 15 % of the edge.
 """
 
 from __future__ import annotations

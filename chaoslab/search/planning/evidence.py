@@ -17,9 +17,10 @@ class Experiment:
     """The trials of one run that met one cell; `cell` None: those that met no fault.
 
     `subject`: the scenario's name, or the agent's. `tried`: the trials that allow a conclusion. `bad`: those that ended
-    badly; `blame`: the same, each divided by the number of cells that it met; `alone`: those that met no other. `harm`, `harm_blame`: those with harm,
-    likewise. `near`: near misses, which ended well though a part was not done. `outcomes`: all, by name. `affected`: by
-    other target, the trials in which its calls failed though no fault was there, and those that called it.
+    badly; `blame`: the same, each divided by the number of cells that it met; `alone`: those that met no other. `harm`,
+    `harm_blame`: those with harm, likewise. `near`: near misses, which ended well though a part was not done.
+    `outcomes`: all, by name. `affected`: by other target, the trials in which its calls failed though
+    no fault was there, and those that called it.
     `incidents`, `recovered`, `repair_s`: the requests that met the fault, those that recovered, and the sum of their
     times. `seconds`, `squares`: the sums of the durations, and of their squares, of `timed` trials.
     """

@@ -3,8 +3,8 @@
 The mean of the prior begins with what is known of the fault (`knowledge`: a chance, and the trials that it is worth).
 Each level of evidence moves it, from far to near:
 
-1. the same fault, of the same kind, at targets of the same sort (that change something, or that do not), of all subjects
-   but this one: m ← (WORTH·m + bad) / (WORTH + trials), where trials count at most MOST;
+1. the same fault, of the same kind, at targets of the same sort (that change something, or that do not), of all other
+   subjects: m ← (WORTH·m + bad) / (WORTH + trials), where trials count at most MOST;
 2. the subject as a whole, then the target: how often trials ended badly there, beside what step 1 expected of the same
    trials. The odds are multiplied by (bad + FRAIL) / (expected + FRAIL);
 3. the siblings, which are the same fault at the subject's other targets of that sort: as in 1.
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod, sqrt
 from statistics import fmean
 
@@ -28,7 +28,7 @@ from chaoslab.search.planning.cells import Cell
 from chaoslab.search.planning.evidence import BAD, HARM, Count, Evidence
 from chaoslab.search.variation import GOOD
 
-WORTH, MOST, FRAIL, STRENGTH = 2.0, 40.0, 1.0, 1.0
+WORTH, MOST, FRAIL, STRENGTH = 2.0, 40.0, 3.0, 1.0
 FEWEST = 8
 """The judged trials below which a prediction is called too little data."""
 ENOUGH = 4.0
@@ -119,9 +119,7 @@ class Posteriors:
 
     def _known(self, fault: str, how: str, changes: bool, what: str) -> tuple[float, float]:
         for name, each in self._knowledge:
-            found = hooks.asked(
-                "knowledge", name, lambda each=each: each.prior(fault, how=how, changes=changes, what=what)
-            )
+            found = hooks.asked("knowledge", name, partial(each.prior, fault, how=how, changes=changes, what=what))
             if found is not None:
                 chance, worth = found
                 return min(1 - SURE, max(SURE, float(chance))), max(0.1, float(worth))
@@ -194,7 +192,8 @@ def predicted(evidence: Evidence, subject: str, cells: Sequence[Cell]) -> Predic
     same kind elsewhere, as ENOUGH trials. Of several, all have to be survived: the chance of a good end is the product
     of theirs, and the rest is shared as they share it, in the mean.
     """
-    each = [_of_cell(evidence, subject, cell) for cell in cells or [None]]
+    met: Sequence[Cell | None] = cells or [None]
+    each = [_of_cell(evidence, subject, cell) for cell in met]
     trials = min(count for _, count in each)
     good = prod(sum(chances.get(name, 0.0) for name in GOOD) for chances, _ in each)
     names = sorted({name for chances, _ in each for name in chances})

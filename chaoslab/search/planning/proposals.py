@@ -87,14 +87,15 @@ def propose(
 def _reason(posteriors: Posteriors, cell: Cell, bad: Beta, seen: Range) -> str:
     """The reason for a proposal, in one line."""
     if bad.own:
-        broke = round(posteriors.evidence.cells[posteriors.subject, cell.key].bad, 1)
-        said = f"tried {bad.own:.0f} times: it broke {broke:g}"
+        times = round(posteriors.evidence.cells[posteriors.subject, cell.key].bad, 1)
+        said = f"tried {bad.own:.0f} times: it broke {times:g}"
         return (
             f"{said}; {seen}" if cell.dose is not None else f"{said}, which leaves {bad.mean:.0%} ± {bad.deviation:.0%}"
         )
     said = f"never tried: {cell.fault} at {cell.target}"
     if (own := posteriors.evidence.places.get((posteriors.subject, cell.fault, cell.target))) and own.weight:
-        said = f"never tried {cell.how}: {cell.fault} at {cell.target} broke {own.bad:.0f} of {math.ceil(own.weight)} otherwise"
+        broke = f"broke {own.bad:.0f} of {math.ceil(own.weight)}"
+        said = f"never tried {cell.how}: {cell.fault} at {cell.target} {broke} otherwise"
     if cell.dose is not None and (seen.safe is not None or seen.unsafe is not None):
         return f"never tried at this dose: {seen}"
     for target, count in posteriors.siblings(cell)[:1]:

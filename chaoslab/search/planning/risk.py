@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from math import exp, isfinite, log
+from typing import Any
 
 from chaoslab.search.planning import hooks
 from chaoslab.search.planning.cells import Cell
@@ -64,15 +66,15 @@ def risk_of(
     harm, share = posteriors.of(cell, HARM).mean, cut(share)
     odds, values = log(harm / (1 - harm)), {}
     for name, factor in posteriors.factors:
-        value, weight, base = hooks.asked(
-            "risk_factors",
-            name,
-            lambda factor=factor: (cut(factor.value(asked)), float(factor.weight), cut(factor.base)),
-        )
+        value, weight, base = hooks.asked("risk_factors", name, partial(_of_factor, factor, asked))
         values[name] = value
         odds += weight * (value - base)
     odds = max(-TOP, min(TOP, odds))
     return Risk(share / (1 + exp(-odds)), harm, share, values)
+
+
+def _of_factor(factor: Any, asked: Asked) -> tuple[float, float, float]:
+    return cut(factor.value(asked)), float(factor.weight), cut(factor.base)
 
 
 def cut(value: float) -> float:

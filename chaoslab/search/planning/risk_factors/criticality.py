@@ -7,7 +7,7 @@ from chaoslab.search.planning.risk import Asked
 
 
 class Criticality:
-    """The mean of two shares: the trials that call the target, and the effects of all that are its own; or as stated."""
+    """The mean of two shares: the trials that call the target, and the effects that are its own; or as stated."""
 
     weight = 0.4
     base = 0.5

@@ -9,7 +9,7 @@ from chaoslab.search.planning.cells import ONCE, Cell
 from chaoslab.search.planning.design import Design, Known
 
 
-class APattern:
+class Pattern:
     """A fault that was survived when it came once is tried again as one that stays; else once is enough."""
 
     def of(self, design: Design, known: Known) -> Iterator[tuple[str, Any, str]]:
