@@ -1,5 +1,5 @@
-"""Measures what the planner and the memory are worth, each figure beside its goal: `python benchmarks/plan.py [PART …]`.
-Parts: harm, risk, dose, memory.
+"""Measures what the planner and the memory are worth, each figure beside its goal:
+`python benchmarks/plan.py [PART …]`. Parts: harm, risk, dose, memory.
 
 harm and risk: agents with planted weaknesses at targets of their own names; each cell of each agent is run once, in
 virtual time, and since equal trials end alike, the orders of trials are compared on what came of them. The agents are
@@ -210,7 +210,7 @@ def of_harm(first: int = 0) -> Iterator[Row]:
     share = median(planned) / median(by_random)
     cells = sum(len(each.rows) for each in found) / len(found)
     harmful = sum(len(each.harmful) for each in found) / len(found)
-    yield (f"first harm, {len(planned)} unseen agents of {cells:.0f} cells, {harmful:.1f} of them harmful: trials, median",
+    yield (f"first harm, {len(planned)} unseen agents, {harmful:.1f} of {cells:.0f} cells harmful: trials, median",
            "≤ 25 % of random's", f"{median(planned):g} of {median(by_random):g}, {share:.0%} (most {max(planned)})",
            share <= 0.25)  # fmt: skip
     rest = median(alone) / median(by_random)

@@ -1,23 +1,30 @@
-"""What past runs taught, and what to try next.
+"""The memory of past runs beside their logs, `memory.db`, as `chaoslab memory add logs/*` fills it.
 
-The memory is a file beside the logs, which can be deleted and made again.
-The room itself can be called: `lab.memory("logs").experiments`.
+`lab.memory("logs")` opens it. Its tables `experiments`, `components`, `ranges`, `relations`, `lessons` and `runs` are
+pandas frames; `similar(experiment, n)` finds the experiments that are most alike; `add(folders)` adds runs.
+
+Raises:
+    Unusable (a LookupError): there is none, or it is damaged or of another version; the message is one line.
 """
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from chaoslab.memory.store import Memory
 
 
 class _Room(ModuleType):
-    """This package, whose name the function of it shares."""
+    """This package, which is called like the function that opens a memory, and so is that function."""
 
-    def __call__(self, *given: Any, **options: Any) -> Any:
+    def __call__(self, logs: str | Path = "logs") -> Memory:
         from chaoslab.memory.store import memory
 
-        return memory(*given, **options)
+        return memory(logs)
 
 
 memory = sys.modules[__name__]

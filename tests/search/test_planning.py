@@ -72,12 +72,9 @@ def test_a_prediction_is_the_dirichlet_mean_and_says_when_the_data_are_too_few()
 
 def test_a_safe_dose_is_found_by_bisection() -> None:
     seen: dict[float, list[float]] = {0.5: [1, 0]}
-    for trials in range(12):
-        found = range_of(seen)
-        if found.next is None:
-            break
-        seen[found.next] = [1, float(found.next > 7.3)]
-    assert trials <= 10
+    while (dose := range_of(seen).next) is not None:
+        seen[dose] = [1, float(dose > 7.3)]
+    assert len(seen) <= 12
     assert range_of(seen).edge == pytest.approx(7.3, rel=0.15)
 
 
