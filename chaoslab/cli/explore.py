@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=whole(1, 1_000_000), help="the most seconds of real time")
     parser.add_argument("--tries", action="append", metavar="FAULT", help="try this fault; may be given several times")
     parser.add_argument(
-        "--by", action="append", metavar="STRATEGY", help="singles, born, pairs, orders or random_plans"
+        "--by", action="append", metavar="STRATEGY", help="singles, lasting, born, pairs, orders or random_plans"
     )
     parser.add_argument("--estimate", action="store_true", help="run the trial without faults alone, and tell the cost")
     parser.add_argument("--save", type=path, metavar="DIR", help="write each failure there as a scenario of its own")
@@ -78,6 +78,7 @@ def scenarios(options: argparse.Namespace) -> list[Scenario]:
 def _run(options: argparse.Namespace) -> int:
     from chaoslab.base.terminal import clean
     from chaoslab.config.settings import inherited
+    from chaoslab.record.runs import note_command
     from chaoslab.reports.explored import ENDINGS, painted, save, text
     from chaoslab.scenarios.exploring import command, estimate, explore, plain, saved
 
@@ -106,6 +107,8 @@ def _run(options: argparse.Namespace) -> int:
             tell=None if options.quiet else Teller(),
         )  # fmt: skip
         failed = failed or bool(found.failures)
+        if found.folder is not None and scenario.file:
+            note_command(found.folder, _again(options, scenario.name))
         commands = {each.cause: command(scenario, each, changed=options.set) for each in found.failures}
         if options.json:
             data.append({"name": scenario.name, **plain(found, commands)})
@@ -123,6 +126,19 @@ def _run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(explored=data)
     return FAILED if failed else 0
+
+
+def _again(options: argparse.Namespace, name: str) -> list[str]:
+    """The words that choose the scenario again."""
+    own = [] if options.seed is None else ["--seed", str(options.seed)]
+    several = (("--set", options.set), ("--tries", options.tries), ("--by", options.by))
+    return [
+        options.what,
+        "-k",
+        name,
+        *own,
+        *(word for key, given in several for each in given or () for word in (key, each)),
+    ]
 
 
 class Teller:
