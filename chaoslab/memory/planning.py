@@ -66,8 +66,13 @@ class Entry:
             f"   {one.reason}",
             f"   risk {one.risk}; a bad end {bad}, harm {harm}; cost: {cost}",
         ]
-        lines += [f"   {change}" for change in self.enhanced.changes if change.what not in ("how", "watch", "stop")]
-        return "\n".join([*lines, f"   {self.command}"])
+        lines += [
+            f"   {each}" for each in self.enhanced.changes if each.what.partition(".")[0] in ("params", "deadline_s")
+        ]
+        limits = [f"{name} {value:g}" for name, value in self.design.limits.items()]
+        stop, watch = ([", ".join(each)] if each else [] for each in (self.design.stop, self.design.watch))
+        safety = "; ".join([*limits, *(f"stop at {each}" for each in stop), *(f"watch {each}" for each in watch)])
+        return "\n".join([*lines, f"   on real traffic: {safety}", f"   {self.command}"])
 
     def plain(self) -> dict[str, Any]:
         """The proposal as JSON values."""
@@ -438,13 +443,10 @@ def prediction_of(
     if folder is not None:
         run = read(folder)
         evidence = store.evidence(without=[run.key])
-        scores, first = list[float](), None
-        judged = [each for each in run.trials if each.judged]
-        for each in judged:
-            found = predicted(evidence, run.subject, each.met)
-            first = first or found
-            if found.enough and (score := brier(found, [each.outcome])) is not None:
-                scores.append(score)
+        known = {met: predicted(evidence, run.subject, met) for met in {each.met for each in run.trials}}
+        judged = [(known[each.met], each.outcome) for each in run.trials if each.judged]
+        scores = [brier(found, [outcome]) or 0.0 for found, outcome in judged if found.enough]
+        first = judged[0][0] if judged else None
         return first or predicted(evidence, run.subject, ()), fmean(scores) if scores else None, len(scores)
     assert scenario is not None
     cells = [

@@ -194,7 +194,8 @@ class _Taking:
         standings = Standings(self.stated, self.rulings.by_trial if self.rulings is not None else {})
         for record, started in history.of(PromptStarted):
             trial = record.trial or ""
-            verdict = judged[trial]
+            if (verdict := judged.get(trial)) is None:
+                continue
             standing = standings.of(trial, str(verdict.outcome))
             ruled = self.rulings is not None and trial in self.rulings.by_trial
             if not ruled and trial in tried and standing is not Standing.OPEN:  # by its scenario's requirements

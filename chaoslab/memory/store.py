@@ -20,7 +20,7 @@ from chaoslab.analysis.measures.intervals import wilson
 from chaoslab.base import extras
 from chaoslab.base.clock import iso
 from chaoslab.base.durations import duration
-from chaoslab.base.registry import did_you_mean
+from chaoslab.base.registry import BrokenPlugin, did_you_mean
 from chaoslab.memory import reading
 from chaoslab.reports import folder as places
 from chaoslab.search.planning.cells import Cell
@@ -137,12 +137,11 @@ class Memory:
             db.execute("PRAGMA foreign_keys = ON")
             yield db
 
-    def add(self, folders: Iterable[Path], *, again: bool = False, derive: bool = True) -> Added:
-        """Adds the runs in these folders. `again`: also those that were forgotten or archived. `derive`: the tables
-        that are made of others are made, too.
+    def add(self, folders: Iterable[Path], *, again: bool = False) -> Added:
+        """Adds the runs in these folders. `again`: also those that were forgotten or archived.
 
         Raises:
-            OSError: the memory cannot be written.
+            sqlite3.Error: the memory cannot be written. BrokenPlugin: an outcome or a kind of experiment raised.
         """
         found = Added()
         with self._open() as db:
@@ -154,6 +153,8 @@ class Memory:
                         found.known += 1
                         continue
                     run = reading.read(folder)
+                except BrokenPlugin:
+                    raise
                 except (LookupError, OSError) as error:
                     why = error.args[0] if isinstance(error, LookupError) else places.unreadable(folder, error)
                     found.skipped = (*found.skipped, str(why))
@@ -165,7 +166,7 @@ class Memory:
                 states[key] = KNOWN
                 found.changed += bool(changed)
                 found.new += not changed
-            if derive and (found.new or found.changed):
+            if found.new or found.changed:
                 self._derive(db)
         return found
 
