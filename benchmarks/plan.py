@@ -313,19 +313,36 @@ def of_memory(runs: int = 10_000) -> Iterator[Row]:
             shutil.copytree(source, folder)
             for path in folder.glob("*.*"):
                 path.write_text(path.read_text().replace(name, f"{name[:8]}{number:08d}"))
-        began_s = time.perf_counter()
-        store = Memory(there / "memory.db", make=True)
-        added = store.add(sorted(there.glob("2*")))
-        took_s = time.perf_counter() - began_s
-        yield (f"a memory of {added.new} runs of three trials made anew", "≤ 60 s", f"{took_s:.0f} s", took_s <= 60)
-        began_s = time.perf_counter()
-        found = lab.plan(store, subject=store.subjects()[0])
-        took_s = time.perf_counter() - began_s
-        yield f"a plan from it, {len(found)} proposals", "≤ 2 s", f"{took_s:.2f} s", took_s <= 2
-        began_s = time.perf_counter()
-        again = store.add(sorted(there.glob("2*")))
-        took_s = time.perf_counter() - began_s
-        yield f"all added again: {again}", "none is new", f"{took_s:.1f} s", again.new == again.changed == 0
+        with Took() as took:
+            store = Memory(there / "memory.db", make=True)
+            added = store.add(sorted(there.glob("2*")))
+        yield (
+            f"a memory of {added.new} runs of three trials made anew",
+            "≤ 60 s of the CPU",
+            str(took),
+            took.cpu_s <= 60,
+        )
+        with Took() as took:
+            found = lab.plan(store, subject=store.subjects()[0])
+        yield f"a plan from it, {len(found)} proposals", "≤ 2 s of the CPU", str(took), took.cpu_s <= 2
+        with Took() as took:
+            again = store.add(sorted(there.glob("2*")))
+        yield f"all added again: {again}", "none is new", str(took), again.new == again.changed == 0
+
+
+class Took:
+    """Measures what its block takes: of the CPU, and by the clock, which other programs lengthen."""
+
+    def __enter__(self) -> Took:
+        self.cpu_s, self.clock_s = -time.process_time(), -time.perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cpu_s += time.process_time()
+        self.clock_s += time.perf_counter()
+
+    def __str__(self) -> str:
+        return f"{self.cpu_s:.1f} s, by the clock {self.clock_s:.1f} s"
 
 
 if __name__ == "__main__":

@@ -41,7 +41,8 @@ N = 5
 """The proposals of a plan, if nothing else is said."""
 TRIALS = 200
 """The trials of `--run`, if nothing else is said."""
-VIRTUAL = "virtual"
+REAL_TIME = ("local", "compose")
+"""The worlds in which a trial costs the time that it takes."""
 
 
 @dataclass(frozen=True)
@@ -294,7 +295,7 @@ def _costs(evidence: Evidence, subject: str, cells: Sequence[Cell]) -> dict[Cell
     """The seconds of a trial, in worlds where time passes; nothing where none does."""
     took: dict[str, tuple[int, float]] = {}
     for each in evidence.rows:
-        if each.subject == subject and each.world != VIRTUAL:
+        if each.subject == subject and each.world in REAL_TIME:
             for name in {"", each.cell.target if each.cell is not None else ""}:
                 timed, seconds = took.get(name, (0, 0.0))
                 took[name] = timed + each.timed, seconds + each.seconds
@@ -382,7 +383,7 @@ def _run(
             rulings.add(journal.add(tried, trial), TrialRuling(state, (tried.why,) if tried.failed else ()))
             score = brier(prediction, [tried.outcome]) if prediction.enough and not tried.void else None
             plan.done.append(Done(cell, tried, prediction, score))
-            plan.evidence.add(experiment_of(plan.subject, cell, [_facts(tried, cell)], VIRTUAL))
+            plan.evidence.add(experiment_of(plan.subject, cell, [_facts(tried, cell)]))
             seen = plan.evidence.range(plan.subject, cell)
             if cell.dose is None or tried.void or seen.next in (None, cell.dose):
                 left[:] = [each for each in left if replace(each, dose=cell.dose) != cell]
