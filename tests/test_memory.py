@@ -53,11 +53,12 @@ def shop() -> ScenarioBuilder:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The logs of three runs."""
+    """The logs of three runs, with their memory."""
     logs = tmp_path_factory.mktemp("logs")
     shopping(lab.inject("lost_reply", "charge", calls=[1]), lab.inject("latency", "search", chance=0), logs=logs)
     shopping(lab.inject("rate_limit", "search", calls=[1]), logs=logs, trials=2)
     shopping(logs=logs)
+    filled(logs)
     return logs
 
 
@@ -67,7 +68,9 @@ def logs(made: Path, tmp_path: Path) -> Path:
     return tmp_path / "logs"
 
 
-def filled(logs: Path) -> Memory:
+def filled(logs: Path, *, anew: bool = False) -> Memory:
+    if anew:
+        (logs / FILE).unlink()
     store = Memory(logs / FILE, make=True)
     store.add(sorted(logs.glob("2*")))
     return store
@@ -80,7 +83,7 @@ def rows(store: Memory, table: str) -> list[dict[str, Any]]:
 
 def test_every_run_leaves_its_experiments_once(logs: Path) -> None:
     store = filled(logs)
-    before = {table: store.rows(table) for table in ("runs", "experiments", "components", "relations", "lessons")}
+    before = {table: store.rows(table) for table in ("experiments", "components", "ranges", "relations", "lessons")}
     assert str(store.add(sorted(logs.glob("2*")))) == "0 new, 3 known already"
     assert {table: store.rows(table) for table in before} == before
     lost, limited, calm = rows(store, "experiments")
@@ -96,8 +99,7 @@ def test_every_run_leaves_its_experiments_once(logs: Path) -> None:
     (mttr,) = [each for each in rows(store, "components") if each["fault"] == "lost_reply"]
     assert (mttr["incidents"], mttr["bad"], mttr["subject"]) == (1, 1, "shopper")
     assert mttr["low"] == pytest.approx(0.2065, abs=1e-3)
-    (logs / FILE).unlink()
-    again = filled(logs)
+    again = filled(logs, anew=True)
     assert {table: again.rows(table) for table in before} == before
 
 
@@ -132,7 +134,7 @@ def test_its_tables_are_frames(logs: Path) -> None:
 
 
 def test_what_is_forgotten_or_archived_counts_no_more_and_does_not_come_back(logs: Path) -> None:
-    store = filled(logs)
+    store = filled(logs, anew=True)
     first, second, _ = sorted(logs.glob("2*"))
     assert store.forget(run=str(first)) == 1
     assert "lost_reply" not in str(store.rows("components"))
@@ -147,7 +149,7 @@ def test_what_is_forgotten_or_archived_counts_no_more_and_does_not_come_back(log
 
 
 def test_a_run_that_was_ruled_or_labelled_since_is_read_again(logs: Path) -> None:
-    store = filled(logs)
+    store = filled(logs, anew=True)
     folder = sorted(logs.glob("2*"))[1]
     (folder / "rulings.jsonl").write_text(
         '{"scenario": "tolerant", "asked": [], "trials": 2}\n'
@@ -320,7 +322,7 @@ def test_the_command_proposes_and_says_what_is_above_the_risk(logs: Path, capsys
 def test_an_outcome_and_a_kind_of_experiment_of_one_s_own(logs: Path, tmp_path: Path) -> None:
     source = "class Sock:\n    bad = True\n    def of(self, facts): return facts.seconds > 20"
     with installed(tmp_path, source, group="search.planning.outcomes"):
-        (row,) = [each for each in rows(filled(logs), "experiments") if each["fault"] == "lost_reply"]
+        (row,) = [each for each in rows(filled(logs, anew=True), "experiments") if each["fault"] == "lost_reply"]
         assert json.loads(row["outcomes"]) == {"gremlin": 1}
 
 
