@@ -30,7 +30,7 @@ from chaoslab.scenarios.builder import ScenarioBuilder, arguments_of, load_scena
 from chaoslab.scenarios.exploring import Opened, opened
 from chaoslab.scenarios.scenario import Scenario
 from chaoslab.search.planning import hooks
-from chaoslab.search.planning.cells import Cell
+from chaoslab.search.planning.cells import Cell, traits_of
 from chaoslab.search.planning.design import Design, Enhanced, enhance
 from chaoslab.search.planning.evidence import Evidence, Target
 from chaoslab.search.planning.posterior import FEWEST, Prediction, brier, predicted
@@ -278,16 +278,16 @@ def _of_memory(store: Memory, subject: str, asked: Asked) -> Plan:
 
 
 def _cells_of_memory(evidence: Evidence, subject: str) -> Iterator[Cell]:
-    """The faults that were tried anywhere, of each kind, at each target of the subject that is known."""
+    """The faults that were tried anywhere and are installed here, of each kind, at each known target of the subject."""
     faults = sorted({each.cell.fault for each in evidence.rows if each.cell is not None})
+    faults = [each for each in faults if traits_of(each) is not None]
     targets = sorted({name for own, name in evidence.targets if own == subject})
     for target in targets:
         for fault in faults:
             for how, _ in hooks.all_of("experiments"):
                 yield Cell.of(target, fault, {}, how)
-    own = {
-        each.cell for each in evidence.rows if each.subject == subject and each.cell is not None and each.cell.params
-    }
+    mine = (each.cell for each in evidence.rows if each.subject == subject and each.cell is not None)
+    own = {cell for cell in mine if cell.params and cell.fault in faults}
     yield from sorted(own, key=lambda cell: cell.key)
 
 
