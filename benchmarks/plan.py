@@ -37,7 +37,8 @@ from chaoslab.search.variation import Tried, Variation
 
 AGENTS, OTHERS = 20, 60
 """The agents that are unseen, and those that the memory knows."""
-SEEDS = 20
+SEEDS, PLANS = 20, 5
+"""The orders by dice, and the seeds of the planner, of which each agent counts by the median."""
 FAULTS = (
     "auth_error", "confident_wrong", "delay", "empty", "empty_response", "exception", "html_instead_of_json",
     "lost_reply", "malformed_json", "not_found", "partial_success", "rate_limit", "schema_drift", "server_error",
@@ -205,7 +206,7 @@ def of_harm(first: int = 0) -> Iterator[Row]:
             order = random.Random(f"{own.subject} {seed}").sample(list(own.rows), len(own.rows))
             draws.append(next(n for n, cell in enumerate(order, 1) if cell in own.harmful))
         by_random.append(median(draws))
-        planned.append(first_harm(own, remembered(own, first), 1))
+        planned.append(median(first_harm(own, remembered(own, first), seed) for seed in range(1, PLANS + 1)))
         alone.append(first_harm(own, Evidence(targets=dict(own.targets)), 1))
     share = median(planned) / median(by_random)
     cells = sum(len(each.rows) for each in found) / len(found)
