@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from chaoslab.cli import gate, output
+from chaoslab.cli import output, requirements
 
 HELP = "run the whole lab as the settings say: services, proxies, model, agent, charts"
 EXAMPLE = "chaoslab lab TOXIC_PROB=0.3 --min-correct 0.9"
@@ -19,4 +19,4 @@ is_apart = output.is_apart
 
 
 def run(options: argparse.Namespace) -> int:
-    return output.run(options.settings, options, ruled=gate.of(options))
+    return output.run(options.settings, options, ruled=requirements.of(options))
