@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from chaoslab.execution.prove import prove
     from chaoslab.execution.trial import NoBaseline, NothingHit, Trial, run, run_many
     from chaoslab.execution.trials import Trials
+    from chaoslab.memory.planning import plan
+    from chaoslab.memory.store import memory
     from chaoslab.model.offline import offline_model
     from chaoslab.model.recorded import recorded
     from chaoslab.model.script import call, scripted
@@ -37,7 +39,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Incident", "Injection", "NoBaseline", "NothingHit", "Outcome", "Report", "ToolError", "Trial", "Trials", "Verdict",
     "call", "check", "cluster", "compare", "expect", "explore", "frame", "fresh", "inject", "level", "load",
-    "load_scenario", "mcp_tool", "network", "offline_model", "prove", "recorded", "report", "run", "run_many",
+    "load_scenario", "mcp_tool", "memory", "network", "offline_model", "plan", "prove", "recorded", "report", "run", "run_many",
     "scenario", "scripted", "shrink", "turn", "turns",
 ]  # fmt: skip
 
@@ -65,8 +67,10 @@ _PLACES = {
     "load": "reports.frames",
     "load_scenario": "scenarios.builder",
     "mcp_tool": "seams.adapters.mcp",
+    "memory": "memory",
     "network": "core.networks",
     "offline_model": "model.offline",
+    "plan": "memory.planning",
     "prove": "execution.prove",
     "recorded": "model.recorded",
     "report": "reports.report",

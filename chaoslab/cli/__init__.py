@@ -22,8 +22,8 @@ from chaoslab.base.commandline import LAB_DOWN, NO_ROOM, Help, Parser, interrupt
 COMMANDS = (
     "lab", "run", "sweep", "replay", "runs", "follow", "show", "summary", "label", "judge", "report", "charts",
     "settings", "agent", "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "stop", "campaign",
-    "faults", "check", "test", "stress", "explore", "shrink", "prove", "compare", "gate", "bisect", "init", "demo",
-    "completion",
+    "faults", "check", "test", "stress", "explore", "shrink", "prove", "compare", "gate", "bisect", "memory",
+    "plan", "init", "demo", "completion",
 )  # fmt: skip
 """The commands, in the order of the help."""
 

@@ -74,15 +74,16 @@ class Journal:
             for tried in self.recalled:
                 self._note(tried)
 
-    def add(self, tried: Tried, trial: Trial) -> None:
-        """Writes a trial, with what was tried in it."""
+    def add(self, tried: Tried, trial: Trial) -> str:
+        """Writes a trial, with what was tried in it; returns its key, empty without a folder."""
         if self.folder is None:
-            return
+            return ""
         key = self._key()
         kept = [each._replace(trial=key) for each in trial._result.kept]
         last = kept[-1].t if kept else 0.0
         kept.append(BufferedEvent.of(kept[0].writer, last, key, VariationTried(tried=tried.to_json())))
         self._book.add(kept, seconds=trial.seconds, ok=trial._result.ok)
+        return key
 
     def _note(self, tried: Tried) -> None:
         """Writes what came of a trial whose own lines stand in the log that is resumed."""

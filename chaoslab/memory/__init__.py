@@ -1,1 +1,31 @@
-"""The memory of past runs, and the planner that proposes what to try next."""
+"""The memory of past runs beside their logs, `memory.db`, as `chaoslab memory add logs/*` fills it.
+
+`lab.memory("logs")` opens it. Its tables `experiments`, `components`, `ranges`, `relations`, `lessons` and `runs` are
+pandas frames; `similar(experiment, n)` finds the experiments that are most alike; `add(folders)` adds runs.
+
+Raises:
+    Unusable (a LookupError): there is none, or it is damaged or of another version; the message is one line.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from chaoslab.memory.store import Memory
+
+
+class _Room(ModuleType):
+    """This package, which is called like the function that opens a memory, and so is that function."""
+
+    def __call__(self, logs: str | Path = "logs") -> Memory:
+        from chaoslab.memory.store import memory
+
+        return memory(logs)
+
+
+memory = sys.modules[__name__]
+memory.__class__ = _Room

@@ -1,0 +1,195 @@
+"""`chaoslab memory`: what past runs taught, in one file beside the logs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.base.commandline import as_json, filled, path, print_json, refuse
+
+if TYPE_CHECKING:
+    from chaoslab.memory.store import Memory
+
+HELP = "keep what past runs taught in logs/memory.db: experiments, safe doses, relations, lessons"
+EXAMPLE = "chaoslab memory add logs/*"
+DOES = ("show", "add", "predict", "forget", "archive", "export")
+SHOWN = 40
+"""The most lines that are shown."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "does", metavar="ACTION", nargs="?", choices=DOES, default="show",
+        help="show (the default), add, predict, forget, archive or export",
+    )  # fmt: skip
+    parser.add_argument(
+        "what", metavar="WHAT", nargs="*", type=filled,
+        help="add: folders of runs; predict: a run's folder or a scenario's file; forget: a run; show: a table "
+        "(lessons, components, ranges, relations, experiments or runs)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--logs", type=path, default=Path("logs"), help="the folder of the memory (default: %(default)s)"
+    )
+    parser.add_argument("--before", metavar="DATE", help="archive: leave out runs that began earlier, as in 2026-06-01")
+    parser.add_argument("--subject", type=filled, help="forget, show: this scenario or agent")
+    parser.add_argument("--target", type=filled, help="forget, show: this target")
+    parser.add_argument("--again", action="store_true", help="add: also runs that were forgotten or archived")
+    parser.add_argument("--out", type=path, metavar="FILE", help="export: the file, by default stdout")
+    as_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    import sqlite3
+
+    from chaoslab.cli.ended import code_of
+
+    def work() -> int:
+        try:
+            return _run(options)
+        except (LookupError, ValueError) as error:
+            return refuse(error)
+        except sqlite3.Error as error:
+            return refuse(LookupError(f"{options.logs / 'memory.db'} cannot be used: {error}"))
+
+    return code_of(work)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from chaoslab.memory.store import FILE, Memory, memory
+
+    if options.does == "add":
+        store = Memory(options.logs / FILE, make=True)
+        if store.laid_aside:
+            print(f"{store.path} is made anew; the old one: {store.laid_aside}", file=sys.stderr)
+        found = store.add(_folders(options.what or [str(options.logs)]), again=options.again)
+        for why in found.skipped:
+            print(f"skipped: {why}", file=sys.stderr)
+        if options.json:
+            print_json(new=found.new, changed=found.changed, known=found.known, skipped=[*found.skipped])
+        else:
+            print(f"{found}: {store.path}")
+        return 0
+    store = memory(options.logs)
+    return {"show": _show, "predict": _predict, "forget": _forget, "archive": _archive, "export": _export}[
+        options.does
+    ](store, options)
+
+
+def _folders(given: Sequence[str]) -> list[Path]:
+    """The folders of runs that are meant: those given, and those in a folder of runs."""
+    from chaoslab.record import runs
+    from chaoslab.record.lines import log_files
+
+    found: list[Path] = []
+    for each in map(Path, given):
+        if each.is_symlink() and each.name == "latest":
+            continue
+        if not each.exists():
+            raise LookupError(f"{each}: there is no such folder: name the folders of runs, as in logs/*")
+        if each.is_dir():
+            found += [each] if log_files(each) or (each / "run.json").is_file() else reversed(runs.newest_first(each))
+    return found
+
+
+def _show(store: Memory, options: argparse.Namespace) -> int:
+    (table, *more) = options.what or ["lessons"]
+    if more:
+        return refuse(ValueError(f"show takes one table, and these are {len(options.what)}"))
+    columns, rows = store.rows(table)
+    for name in ("subject", "target"):
+        wanted = getattr(options, name)
+        if wanted and name in columns:
+            rows = [row for row in rows if row[columns.index(name)] == wanted]
+    if options.json:
+        print_json(table=table, rows=[dict(zip(columns, row, strict=True)) for row in rows])
+        return 0
+    print(store)
+    if table == "lessons":
+        shown = [f"{subject}: {lesson}" for subject, _, lesson in rows[:SHOWN]]
+    else:
+        shown = [" | ".join(columns), *(" | ".join(map(_cell, row)) for row in rows[:SHOWN])]
+    print("\n".join(shown))
+    if len(rows) > SHOWN:
+        print(f"and {len(rows) - SHOWN} more: --json has all")
+    return 0
+
+
+def _cell(value: Any) -> str:
+    return "–" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _predict(store: Memory, options: argparse.Namespace) -> int:
+    from chaoslab.memory.planning import prediction_of
+    from chaoslab.reports.folder import find
+    from chaoslab.scenarios.load import load
+    from chaoslab.scenarios.located import SUFFIXES
+
+    if len(options.what) != 1:
+        return refuse(ValueError("predict takes one run's folder, or one scenario's file"))
+    (what,) = options.what
+    data = []
+    if Path(what).suffix in SUFFIXES:
+        found = [(each.name, *prediction_of(store, each)) for each in load(Path(what))]
+    else:
+        found = [(what, *prediction_of(store, folder=find(what, logs=options.logs)))]
+    for name, prediction, score, judged in found:
+        said = f"{name}: {prediction}"
+        if score is not None:
+            said += f"; Brier score of {judged} predicted trials {score:.3f} (0 is best, 2 is worst)"
+        data.append({"name": name, "enough": prediction.enough, "trials": prediction.trials,
+                     "chances": dict(prediction.chances), "brier": score})  # fmt: skip
+        if not options.json:
+            print(said)
+    if options.json:
+        print_json(predictions=data)
+    return 0
+
+
+def _forget(store: Memory, options: argparse.Namespace) -> int:
+    wanted = {
+        "run": options.what[0] if options.what else "",
+        "subject": options.subject or "",
+        "target": options.target or "",
+    }
+    if sum(map(bool, wanted.values())) != 1 or len(options.what) > 1:
+        return refuse(ValueError("forget takes one of a run, --subject and --target"))
+    done = store.forget(**wanted)
+    print(f"forgotten: {done} {'experiments' if options.target else 'runs'}")
+    return 0
+
+
+def _archive(store: Memory, options: argparse.Namespace) -> int:
+    from chaoslab.base.parsers import moment
+
+    if not options.before:
+        return refuse(ValueError("archive needs --before DATE, as in 2026-06-01"))
+    try:
+        before = moment(options.before)
+    except ValueError as error:
+        return refuse(ValueError(f"--before {options.before[:60]} should be {error}"))
+    print(f"archived: {store.archive(before)} runs")
+    return 0
+
+
+def _export(store: Memory, options: argparse.Namespace) -> int:
+    import json
+
+    from chaoslab.base import files
+    from chaoslab.cli.ended import check_place
+    from chaoslab.memory.store import TABLES
+
+    check_place("--out", options.out)
+    tables = {}
+    for table in TABLES:
+        columns, rows = store.rows(table)
+        tables[table] = [dict(zip(columns, row, strict=True)) for row in rows]
+    if options.out is None:
+        print_json(**tables)
+        return 0
+    with files.replacing(options.out) as part:
+        part.write_text(json.dumps({"chaoslab": 1, **tables}, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    print(f"exported {options.out}")
+    return 0

@@ -1,0 +1,126 @@
+"""`chaoslab plan`: the next experiments, by what past runs taught."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, seed, whole
+from chaoslab.cli.ended import code_of
+
+if TYPE_CHECKING:
+    from chaoslab.memory.planning import Done
+
+HELP = "propose the experiments that would teach most, with reason, risk, cost and command; --run does them"
+EXAMPLE = "chaoslab plan refund.chaos.yml --budget 200 --run"
+FAILED = 1
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "what", metavar="SCENARIO|AGENT", nargs="?", type=filled,
+        help="a scenario file, module:name of an agent, or the name of one that the memory knows",
+    )  # fmt: skip
+    parser.add_argument("--prompt", help="what the agent is asked, if no scenario says so")
+    parser.add_argument(
+        "--target", action="append", default=[], metavar="NAME", help="only at this target; may be given several times"
+    )
+    parser.add_argument(
+        "--tries", action="append", default=[], metavar="FAULT", help="only this fault; may be given several times"
+    )
+    parser.add_argument("--budget", metavar="200|10m", help="of --run: trials, or a time (200)")
+    parser.add_argument("--run", action="store_true", help="run the best one, learn from it, and again")
+    parser.add_argument("-n", dest="n", type=whole(1, 1000), default=5, help="the proposals (%(default)s)")
+    parser.add_argument(
+        "--risk", type=_share, default=1.0, metavar="0–1", help="the most risk that is allowed (%(default)s)"
+    )
+    parser.add_argument(
+        "--share", type=_share, default=1.0, metavar="10%%", help="the share of the traffic that a fault may hit (all)"
+    )
+    parser.add_argument(
+        "--critical", action="append", default=[], metavar="TARGET=0–1", help="how critical a target is"
+    )
+    parser.add_argument("--seed", type=seed, default=0, help="seed of the planner's dice (%(default)s)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of the file's"
+    )
+    parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="the scenario with this text in its name")
+    parser.add_argument(
+        "--logs", type=path, default=Path("logs"), help="where the memory is and runs are written (%(default)s)"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    as_json(parser)
+
+
+def _share(text: str) -> float:
+    from chaoslab.search.planning.design import number
+
+    try:
+        value = float(number("it", text) if "%" in text else text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text[:60]} should be a number from 0 to 1, or a share as in 10%")
+    return value
+
+
+def is_apart(_: argparse.Namespace) -> bool:
+    return True
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.base import extras
+
+    extras.check("chaoslab plan", "scenarios", "virtual")
+
+    def work() -> int:
+        try:
+            return _run(options)
+        except (LookupError, ValueError) as error:
+            return refuse(error)
+
+    return code_of(work)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from chaoslab.memory.planning import plan
+    from chaoslab.memory.store import FILE, Memory, memory
+    from chaoslab.scenarios.exploring import of_agent
+    from chaoslab.scenarios.load import load
+    from chaoslab.scenarios.located import SUFFIXES
+
+    scenario, what = None, options.what or ""
+    if Path(what).suffix in SUFFIXES or ":" in what:
+        found = (
+            load(Path(what), changed=options.set)
+            if Path(what).suffix in SUFFIXES
+            else of_agent(what, options.prompt, options.set)
+        )
+        wanted = [each for each in found if options.only in each.name]
+        if len(wanted) != 1:
+            names = ", ".join(each.name for each in wanted)
+            return refuse(LookupError(f"{what} has {len(wanted)} such scenarios ({names}): choose one with -k"))
+        (scenario,) = wanted
+    there = (options.logs / FILE).exists()
+    store = memory(options.logs) if there or scenario is None else Memory(options.logs / FILE, make=True)
+
+    def tell(done: Done) -> None:
+        if not options.quiet:
+            print(done, file=sys.stderr, flush=True)
+
+    critical = {name: _share(value) for name, _, value in (each.rpartition("=") for each in options.critical)}
+    made = plan(
+        store, scenario, subject="" if scenario else what, targets=options.target, tries=options.tries,
+        budget=options.budget, n=options.n, risk=options.risk, seed=options.seed, share=options.share,
+        critical=critical, run=options.run, logs=options.logs, tell=tell, changed=options.set,
+    )  # fmt: skip
+    if options.json:
+        print_json(
+            subject=made.subject, proposals=[each.plain() for each in made], left_out=[*made.left_out],
+            done=[each.plain() for each in made.done], run=None if made.folder is None else str(made.folder),
+        )  # fmt: skip
+    else:
+        print(made)
+    return FAILED if any(each.tried.failed for each in made.done) else 0

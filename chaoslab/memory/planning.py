@@ -1,0 +1,457 @@
+"""`lab.plan` and `chaoslab plan`: the next experiments of a scenario or of a subject of the memory, and doing them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from chaoslab.base import interrupts, parsers
+from chaoslab.base.clock import system
+from chaoslab.base.durations import span
+from chaoslab.base.jsonable import shown
+from chaoslab.base.registry import did_you_mean
+from chaoslab.core.events import CallStarted, Effect, PromptStarted
+from chaoslab.core.fault import load as fault_of
+from chaoslab.core.plan import Injection
+from chaoslab.execution.journal import Journal
+from chaoslab.execution.trial import Trial
+from chaoslab.memory.reading import Facts, experiment_of, kind_of, read
+from chaoslab.memory.store import Memory
+from chaoslab.memory.store import memory as opened_memory
+from chaoslab.record.rulings import RulingsFile, State, TrialRuling
+from chaoslab.reports.page import count
+from chaoslab.scenarios.builder import ScenarioBuilder, arguments_of, load_scenario
+from chaoslab.scenarios.exploring import Opened, opened
+from chaoslab.scenarios.scenario import Scenario
+from chaoslab.search.planning import hooks
+from chaoslab.search.planning.cells import Cell, traits_of
+from chaoslab.search.planning.design import Design, Enhanced, enhance
+from chaoslab.search.planning.evidence import Evidence, Target
+from chaoslab.search.planning.posterior import FEWEST, Prediction, brier, predicted
+from chaoslab.search.planning.proposals import Proposal, Proposed, propose
+from chaoslab.search.variation import Tried, Variation
+
+N = 5
+"""The proposals of a plan, if nothing else is said."""
+TRIALS = 200
+"""The trials of `--run`, if nothing else is said."""
+REAL_TIME = ("local", "compose")
+"""The worlds in which a trial costs the time that it takes."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A proposal with everything filled in. `command`: it runs it; Python text if no scenario's file does."""
+
+    proposal: Proposal
+    enhanced: Enhanced
+    command: str
+
+    @property
+    def design(self) -> Design:
+        return self.enhanced.design
+
+    def told(self, number: int) -> str:
+        """The proposal in lines."""
+        one = self.proposal
+        harm, bad = (f"{each.mean:.0%}" for each in (one.harm, one.bad))
+        cost = "1 trial" if one.cost == 1 else f"1 trial, about {span(one.cost)}"
+        lines = [
+            f"{number}. {one.cell}",
+            f"   {one.reason}",
+            f"   risk {one.risk}; a bad end {bad}, harm {harm}; cost: {cost}",
+        ]
+        lines += [
+            f"   {each}" for each in self.enhanced.changes if each.what.partition(".")[0] in ("params", "deadline_s")
+        ]
+        limits = [f"{name} {value:g}" for name, value in self.design.limits.items()]
+        stop, watch = ([", ".join(each)] if each else [] for each in (self.design.stop, self.design.watch))
+        safety = "; ".join([*limits, *(f"stop at {each}" for each in stop), *(f"watch {each}" for each in watch)])
+        return "\n".join([*lines, f"   on real traffic: {safety}", f"   {self.command}"])
+
+    def plain(self) -> dict[str, Any]:
+        """The proposal as JSON values."""
+        one, design = self.proposal, self.design
+        return {
+            "target": one.cell.target, "fault": one.cell.fault, "how": one.cell.how, "params": one.cell.parameters,
+            "reason": one.reason, "bad": one.bad.mean, "harm": one.harm.mean, "risk": one.risk.value,
+            "factors": dict(one.risk.factors), "cost": one.cost, "command": self.command, "watch": [*design.watch],
+            "stop": [*design.stop], "limits": dict(design.limits), "deadline_s": design.deadline_s,
+            "changes": [{"what": each.what, "evidence": each.evidence} for each in self.enhanced.changes],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Done:
+    """An experiment that a plan ran. `brier`: of its prediction; None if that was too little data."""
+
+    cell: Cell
+    tried: Tried
+    prediction: Prediction
+    brier: float | None
+
+    def plain(self) -> dict[str, Any]:
+        """The experiment as JSON values."""
+        own = {"cell": str(self.cell), "outcome": self.tried.outcome, "failed": self.tried.failed}
+        return {**own, "why": self.tried.why, "chances": dict(self.prediction.chances), "brier": self.brier}
+
+    def __str__(self) -> str:
+        return f"{self.cell}: {self.tried.outcome}{f', {self.tried.why}' if self.tried.failed else ''}"
+
+
+@dataclass
+class Plan:
+    """The next experiments, the best first. `left_out`: those above the risk allowed. `done`: those that were run, in
+    order; `folder`: the run that holds them. `ended`: why it ended."""
+
+    subject: str
+    evidence: Evidence
+    entries: Sequence[Entry] = ()
+    left_out: Sequence[str] = ()
+    done: list[Done] = field(default_factory=list)
+    folder: Path | None = None
+    ended: str = ""
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def enhance(self, experiment: Design | Cell | Mapping[str, Any]) -> Enhanced:
+        """A new experiment with what is missing filled in, and each change with its evidence. `experiment`: a mapping
+        with `target`, `fault` and maybe `how`, `params`, `limits`, `stop`, `watch` and `deadline_s`.
+
+        Raises:
+            ValueError, LookupError: something in it is wrong; one line.
+        """
+        return enhance(experiment, self.evidence, self.subject)
+
+    @property
+    def brier(self) -> tuple[float, float, int] | None:
+        """The mean Brier score of the predictions, that of saying each outcome as often as it came, and the number of
+        trials; None if none was predicted."""
+        scores = [(each.brier, each.tried.outcome) for each in self.done if each.brier is not None]
+        if not scores:
+            return None
+        outcomes = [outcome for _, outcome in scores]
+        rates = Prediction({name: outcomes.count(name) / len(outcomes) for name in outcomes}, FEWEST)
+        return sum(score for score, _ in scores) / len(scores), brier(rates, outcomes) or 0.0, len(scores)
+
+    def __str__(self) -> str:
+        lines = [self.subject]
+        lines += [str(each) for each in self.done]
+        if self.done:
+            failed = [each for each in self.done if each.tried.failed]
+            harm = sum(bool(each.tried.harm) for each in failed)
+            lines.append(f"{count(len(self.done), 'trial')}, {len(failed)} failed, {harm} with harm; {self.ended}")
+            if (found := self.brier) is not None:
+                lines.append(
+                    f"predictions: Brier score {found[0]:.2f} over {count(found[2], 'trial')}, "
+                    f"{found[1]:.2f} by the rates themselves"
+                )
+            else:
+                lines.append("predictions: too little data")
+        lines += [entry.told(number) for number, entry in enumerate(self.entries, 1)]
+        if not self.entries:
+            lines.append("nothing is left to try" + (" under this risk" if self.left_out else ""))
+        if self.left_out:
+            lines.append(f"left out, above the risk allowed: {', '.join(self.left_out[:3])}" + (
+                f" and {len(self.left_out) - 3} more" if len(self.left_out) > 3 else ""))  # fmt: skip
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a plan is asked for. `targets`: the only ones. `tries`: the only faults. `n`: the proposals. `risk`: the
+    most that is allowed. `share`: of the traffic that a fault may hit. `critical`: criticalities, by target."""
+
+    targets: Sequence[str] = ()
+    tries: Sequence[str] = ()
+    n: int = N
+    risk: float = 1.0
+    seed: int = 0
+    share: float = 1.0
+    critical: Mapping[str, float] = field(default_factory=dict)
+
+    def proposed(self, evidence: Evidence, subject: str, cells: Sequence[Cell], n: int, round_: int = 0) -> Proposed:
+        wanted = [each for each in cells if not self.tries or each.fault in self.tries]
+        if self.targets:
+            there = sorted({each.target for each in cells})
+            for name in self.targets:
+                if name not in there:
+                    hint = did_you_mean(name, there) if there else "none is known"
+                    raise LookupError(f"{subject} has no target {shown(name)}: {hint}")
+            wanted = [each for each in wanted if each.target in self.targets]
+        return propose(
+            evidence, subject, wanted, n=n, seed=self.seed, risk=self.risk, share=self.share, stated=self.critical,
+            costs=_costs(evidence, subject, wanted), round_=round_,
+        )  # fmt: skip
+
+
+def budget_of(budget: int | str | None) -> tuple[int, float | None]:
+    """The most trials and the most seconds of a budget, as in 200 or "10m".
+
+    Raises:
+        ValueError: it is neither; one line.
+    """
+    text = str(TRIALS if budget is None else budget).strip()
+    try:
+        if text.isdecimal():
+            return parsers.whole(1, 1_000_000)(text), None
+        return 1_000_000, parsers.seconds(str(parsers.duration(text)))
+    except ValueError:
+        raise ValueError(
+            f"the budget is {shown(budget)}: it should be trials, as in 200, or a time, as in 10m"
+        ) from None
+
+
+def plan(
+    memory: Memory | str | Path, scenario: Scenario | ScenarioBuilder | str | Path | None = None, *,
+    subject: str = "", targets: Sequence[str] = (), tries: Sequence[str] = (), budget: int | str | None = None,
+    n: int = N, risk: float = 1.0, seed: int = 0, share: float = 1.0, critical: Mapping[str, float] | None = None,
+    run: bool = False, logs: str | Path | None = None, changed: Sequence[str] = (),
+    tell: Callable[[Done], object] | None = None,
+) -> Plan:  # fmt: skip
+    """The next experiments of a scenario, or of a subject that the memory knows: those with the most expected new
+    knowledge per cost, with the reason, the risk, the cost and the command of each. `memory`: one, or its folder.
+    `scenario`: one, or its file; without it, `subject` is the name of a scenario or an agent, by default the only one.
+
+    `targets`, `tries`: the only targets and faults. `budget`: of `run`, as in 200 trials or "10m". `n`: the proposals.
+    `risk`: the most that is allowed, from 0 to 1. `share`: of the traffic that a fault may hit. `critical`: how
+    critical a target is, from 0 to 1, by name. `run`: the experiments are run in virtual time, each once, until the
+    budget is spent; the run is written into `logs` and added to the memory. `changed`: values in place of the file's,
+    as in "fresh=shop:naive". `tell` is called with each.
+
+    Raises:
+        ValueError, LookupError: something in it is wrong, or the memory cannot be used; one line.
+        ScenarioError: something of the scenario's is wrong.
+    """
+    store = memory if isinstance(memory, Memory) else opened_memory(memory)
+    asked = Asked(tuple(targets), tuple(tries), n, _share("risk", risk), seed, _share("share", share), critical or {})
+    for name, value in asked.critical.items():
+        _share(f"critical of {name}", value)
+    most = budget_of(budget)
+    if scenario is None:
+        if run:
+            raise ValueError("run needs a scenario: name its file")
+        return _of_memory(store, subject, asked)
+    found, place = _scenario(scenario, changed), Path(logs or store.path.parent)
+    return _of_scenario(store, found, asked, most if run else None, place, changed, tell)
+
+
+def _share(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError(f"{name} is {shown(value)}: it should be a number from 0 to 1, or as in 10%")
+    return float(value)
+
+
+def _scenario(given: Scenario | ScenarioBuilder | str | Path, changed: Sequence[str]) -> Scenario:
+    if isinstance(given, Scenario):
+        return given
+    found = (given if isinstance(given, ScenarioBuilder) else load_scenario(given)).check(changed=changed)
+    if len(found) != 1:
+        raise LookupError(f"these are {len(found)} scenarios ({', '.join(each.name for each in found)}): plan for one")
+    return found[0]
+
+
+def _of_memory(store: Memory, subject: str, asked: Asked) -> Plan:
+    there = store.subjects()
+    if not subject and len(there) == 1:
+        (subject,) = there
+    if subject not in there:
+        known = f"known are {', '.join(there[:8])}" if there else "it knows none: add runs to it"
+        wanted = f"no subject {shown(subject)}" if subject else "several subjects: name one, or a scenario's file"
+        raise LookupError(f"{store.path} knows {wanted if there else 'no subject'}; {known}")
+    evidence = store.evidence(subject)
+    cells = [*_cells_of_memory(evidence, subject)]
+    found = asked.proposed(evidence, subject, cells, asked.n)
+    return Plan(subject, evidence, _entries(evidence, found, _python), _left_out(found))
+
+
+def _cells_of_memory(evidence: Evidence, subject: str) -> Iterator[Cell]:
+    """The faults that were tried anywhere and are installed here, of each kind, at each known target of the subject."""
+    faults = sorted({each.cell.fault for each in evidence.rows if each.cell is not None})
+    faults = [each for each in faults if traits_of(each) is not None]
+    targets = sorted({name for own, name in evidence.targets if own == subject})
+    for target in targets:
+        for fault in faults:
+            for how, _ in hooks.all_of("experiments"):
+                yield Cell.of(target, fault, {}, how)
+    mine = (each.cell for each in evidence.rows if each.subject == subject and each.cell is not None)
+    own = {cell for cell in mine if cell.params and cell.fault in faults}
+    yield from sorted(own, key=lambda cell: cell.key)
+
+
+def _costs(evidence: Evidence, subject: str, cells: Sequence[Cell]) -> dict[Cell, float]:
+    """The seconds of a trial, in worlds where time passes; nothing where none does."""
+    took: dict[str, tuple[int, float]] = {}
+    for each in evidence.rows:
+        if each.subject == subject and each.world in REAL_TIME:
+            for name in {"", each.cell.target if each.cell is not None else ""}:
+                timed, seconds = took.get(name, (0, 0.0))
+                took[name] = timed + each.timed, seconds + each.seconds
+    mean = {name: seconds / timed for name, (timed, seconds) in took.items() if timed and seconds}
+    return {cell: mean.get(cell.target, mean[""]) for cell in cells} if "" in mean else {}
+
+
+def _of_scenario(
+    store: Memory, scenario: Scenario, asked: Asked, budget: tuple[int, float | None] | None, logs: Path,
+    changed: Sequence[str], tell: Callable[[Done], object] | None,
+) -> Plan:  # fmt: skip
+    with opened(scenario) as made:
+        ((calm, trial),) = made.session.tried([Variation()], "calm")
+        agent = made.session.subject.run.started(0).model
+        evidence = store.evidence(scenario.name, agent=agent)
+        _note_calls(evidence, scenario.name, trial)
+        plan, left = Plan(scenario.name, evidence), [*_cells_of(made, calm, asked.tries)]
+        if budget is not None:
+            _run(plan, made, scenario, asked, left, budget, logs, tell)
+        found = asked.proposed(evidence, scenario.name, left, asked.n, len(plan.done))
+        plan.entries = _entries(evidence, found, lambda injection: _command(scenario, injection, changed))
+        plan.left_out = _left_out(found)
+    if plan.folder is not None:
+        store.add([plan.folder])
+    return plan
+
+
+def _note_calls(evidence: Evidence, subject: str, calm: Trial) -> None:
+    """Notes what the trial without faults calls and changes, for targets of which the memory knows nothing."""
+    undoes = {each for _, event in calm.history.of(PromptStarted) for each in (event.undoes or {}).values()}
+    effects = [(event.target, event.effect in undoes) for _, event in calm.history.of(Effect)]
+    for target in dict.fromkeys(event.target for _, event in calm.history.of(CallStarted)):
+        own = [undone for name, undone in effects if name == target]
+        evidence.targets.setdefault((subject, target), Target(1, 1, len(own), sum(own)))
+
+
+def _cells_of(made: Opened, calm: Tried, tries: Sequence[str]) -> Iterator[Cell]:
+    """The cells of a scenario: the faults that apply at what its agent calls, of each kind."""
+    for name in tries:
+        fault_of(name)
+    probes, _ = made.session.probes(tries)
+    for target in dict.fromkeys(site.target for site in calm.sites):
+        for probe in probes.get(target, ()):
+            for how, kind in hooks.all_of("experiments"):
+                cell = Cell.of(target, probe.fault, dict(probe.params), how)
+                injection = hooks.asked("experiments", how, partial(kind.injection, cell))
+                try:
+                    made.session.subject.check(injection)
+                except (ValueError, LookupError):
+                    continue
+                yield cell
+
+
+def injection_of(cell: Cell) -> Injection:
+    """The injection of a cell, as its kind of experiment makes it.
+
+    Raises:
+        LookupError: there is no such kind. BrokenPlugin: it raised.
+    """
+    kind = hooks.load_of("experiments", cell.how)
+    made: Injection = hooks.asked("experiments", cell.how, lambda: kind().injection(cell))
+    return made
+
+
+def _run(
+    plan: Plan, made: Opened, scenario: Scenario, asked: Asked, left: list[Cell], budget: tuple[int, float | None],
+    logs: Path, tell: Callable[[Done], object] | None,
+) -> None:  # fmt: skip
+    """Runs the best experiment, learns from it, and again, until the budget is spent. What is done leaves `left`."""
+    (most, most_s), began_s = budget, system.monotonic()
+    with Journal(made.session.subject, logs, None) as journal:
+        assert journal.folder is not None  # it has logs
+        plan.folder = journal.folder
+        rulings = RulingsFile(journal.folder, scenario.name, (), most)
+        while not plan.ended:
+            interrupts.check()
+            found = asked.proposed(plan.evidence, plan.subject, left, 1, len(plan.done))
+            if not found.proposals:
+                plan.ended = "nothing more is left to try" + (" under this risk" if found.too_risky else "")
+                break
+            cell = found.proposals[0].cell
+            prediction = predicted(plan.evidence, plan.subject, [cell])
+            ((tried, trial),) = made.session.tried([Variation((injection_of(cell),))], "plan")
+            state = State.FAILED if tried.failed else State.INVALID if tried.void else State.PASSED
+            rulings.add(journal.add(tried, trial), TrialRuling(state, (tried.why,) if tried.failed else ()))
+            score = brier(prediction, [tried.outcome]) if prediction.enough and not tried.void else None
+            plan.done.append(Done(cell, tried, prediction, score))
+            plan.evidence.add(experiment_of(plan.subject, cell, [_facts(tried, cell)]))
+            seen = plan.evidence.range(plan.subject, cell)
+            if cell.dose is None or tried.void or seen.next in (None, cell.dose):
+                left[:] = [each for each in left if replace(each, dose=cell.dose) != cell]
+            if tell is not None:
+                tell(plan.done[-1])
+            if len(plan.done) >= most:
+                plan.ended = f"the budget of {count(most, 'trial')} was spent"
+            elif most_s is not None and system.monotonic() - began_s >= most_s:
+                plan.ended = f"the budget of {span(most_s)} was spent"
+        if plan.done:
+            rulings.end(State.FAILED if any(each.tried.failed for each in plan.done) else State.PASSED, ())
+
+
+def _facts(tried: Tried, cell: Cell) -> Facts:
+    return Facts(
+        "", tried.outcome, not tried.void and (tried.failed or tried.certain), tried.failed, bool(tried.harm), (cell,),
+        frozenset(each.site.target for each in tried.made),
+        frozenset(each.site.target for each in tried.made if each.error),
+        tried.seconds, tokens=tried.tokens,
+    )  # fmt: skip
+
+
+def _entries(evidence: Evidence, found: Proposed, write: Callable[[Injection], str]) -> list[Entry]:
+    return [
+        Entry(one, enhance(one.cell, evidence, one.subject), write(injection_of(one.cell))) for one in found.proposals
+    ]
+
+
+def _left_out(found: Proposed) -> list[str]:
+    return [f"{cell} (risk {risk.value:.2f})" for cell, risk in found.too_risky]
+
+
+def _command(scenario: Scenario, injection: Injection, changed: Sequence[str]) -> str:
+    if scenario.folder is None:
+        return _python(injection)
+    faults = json.dumps([arguments_of(injection)], ensure_ascii=False)
+    words = ["chaoslab", "test", scenario.file, "--trial", "1", "--set", f"faults={faults}"]
+    words += [word for each in changed for word in ("--set", each)]
+    return shlex.join([*words, *(["-k", scenario.variant] if scenario.variant else [])])
+
+
+def _python(injection: Injection) -> str:
+    given = arguments_of(injection)
+    fault, target = given.pop("fault"), given.pop("target")
+    more = "".join(f", {key}={value!r}" for key, value in given.items())
+    return f"faults=[lab.inject({fault!r}, {target!r}{more})]"
+
+
+def prediction_of(
+    store: Memory, scenario: Scenario | None = None, folder: Path | None = None
+) -> tuple[Prediction, float | None, int]:
+    """The prediction for a trial of a scenario; or for a run that there is, from all others, with its Brier score and
+    the number of its judged trials.
+
+    Raises:
+        LookupError: the folder holds no run of this lab; one line.
+    """
+    if folder is not None:
+        run = read(folder)
+        evidence = store.evidence(without=[run.key])
+        known = {met: predicted(evidence, run.subject, met) for met in {each.met for each in run.trials}}
+        judged = [(known[each.met], each.outcome) for each in run.trials if each.judged]
+        scores = [brier(found, [outcome]) or 0.0 for found, outcome in judged if found.enough]
+        first = judged[0][0] if judged else None
+        return first or predicted(evidence, run.subject, ()), fmean(scores) if scores else None, len(scores)
+    assert scenario is not None
+    cells = [
+        Cell.of(target, choice.fault, choice.params, kind_of(asdict(injection)))
+        for injection in scenario.faults for choice in injection.choices for target in injection.targets
+    ]  # fmt: skip
+    return predicted(store.evidence(), scenario.name, cells), None, 0

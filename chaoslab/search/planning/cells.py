@@ -1,0 +1,97 @@
+"""A cell of the space of experiments: a fault at a target, of one kind, with the bucket of its parameters.
+
+Doses in seconds of one power of two share a bucket: 0.5 s and 0.6 s do, 0.4 s and 0.6 s do not. Other parameters are of
+one bucket if they are equal. A parameter that has its default is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache, cached_property
+from typing import Any
+
+from chaoslab.base.durations import duration
+from chaoslab.core.fault import load, trait
+
+ONCE = "once"
+"""The kind of an experiment whose fault comes and goes."""
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One cell. `how`: the kind of experiment. `params`: those that differ from their defaults, by name, sorted;
+    `dose`: the seconds of the parameter that decides if the caller gives up, if the fault has one."""
+
+    target: str
+    fault: str
+    how: str = ONCE
+    params: tuple[tuple[str, Any], ...] = ()
+    dose: float | None = None
+
+    @classmethod
+    def of(cls, target: str, fault: str, params: Mapping[str, Any], how: str = ONCE) -> Cell:
+        """The cell of a fault that was drawn with these parameters, defaults included."""
+        dosed, defaults = _known(fault)
+        value = params.get(dosed, defaults.get(dosed))
+        dose = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        own = {key: value for key, value in params.items() if key != dosed and defaults.get(key, ...) != value}
+        return cls(target, fault, how, tuple((key, _plain(own[key])) for key in sorted(own)), dose)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters for `inject`."""
+        dosed, defaults = _known(self.fault)
+        own = dict(self.params)
+        return own if self.dose is None or self.dose == defaults.get(dosed) else {**own, dosed: self.dose}
+
+    @property
+    def dosed(self) -> str:
+        """The name of the parameter that is its dose; empty if it has none."""
+        return dose_of(self.fault)
+
+    @cached_property
+    def bucket(self) -> str:
+        """The name of the bucket that its parameters fall into."""
+        power = "" if self.dose is None else "0" if self.dose <= 0 else f"2^{math.floor(math.log2(self.dose))}"
+        return ", ".join([*([f"dose {power}"] if power else []), *(f"{key}={value}" for key, value in self.params)])
+
+    @cached_property
+    def key(self) -> str:
+        """Equal for cells of one bucket."""
+        return f"{self.fault} at {self.target}, {self.how} ({self.bucket})"
+
+    def __str__(self) -> str:
+        own = [f"{self.dosed}={duration(self.dose)}"] if self.dose is not None else []
+        own += [f"{key}={value}" for key, value in self.params]
+        shown = f" ({', '.join(own)})" if own else ""
+        return f"{self.fault}{shown} at {self.target}, {self.how}"
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+@cache
+def _known(fault: str) -> tuple[str, Mapping[str, Any]]:
+    """The name of a fault's dose, and the defaults of its parameters; none of a fault that is not installed here."""
+    try:
+        kind: Any = load(fault)
+        made = kind()
+    except (LookupError, TypeError, ValueError):
+        return "", {}
+    return trait(kind, "dose"), {each.name: getattr(made, each.name) for each in fields(kind)}
+
+
+def dose_of(fault: str) -> str:
+    """The name of the parameter that is a fault's dose; empty if it has none."""
+    return _known(fault)[0]
+
+
+def traits_of(fault: str) -> Any:
+    """The class of a fault; None if it is not installed here."""
+    try:
+        return load(fault)
+    except LookupError:
+        return None

@@ -1,0 +1,341 @@
+"""The memory: filled from logs, made again, forgotten, and what is planned and predicted from it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab import cli
+from chaoslab.memory.planning import budget_of, plan, prediction_of
+from chaoslab.memory.store import APPLICATION, FILE, VERSION, Memory, Unusable, memory
+from chaoslab.record.rulings import Rulings
+from chaoslab.scenarios.builder import ScenarioBuilder, scenario
+from chaoslab.search.planning.cells import Cell
+from tests.plugin_parts import installed
+
+AGAIN = "it is made anew by `chaoslab memory add"
+
+
+def charge(amount: int) -> str:
+    return f"charged {amount}"
+
+
+def search(what: str) -> str:
+    return f"{what}: 12"
+
+
+def shopper(prompt: str) -> str:
+    """Pays again where no answer came."""
+    search(prompt)
+    try:
+        charge(5)
+    except TimeoutError:
+        charge(5)
+    return "It is charged."
+
+
+def shopping(*faults: lab.Injection, logs: Path | None = None, trials: int = 1, seed: int = 1) -> Path:
+    options: dict[str, Any] = {"tools": [charge], "reads": [search], "faults": faults, "seed": seed}
+    trial = [*lab.run_many(shopper, "buy", **options, trials=trials, logs=logs)][-1]
+    assert trial.folder is not None
+    return trial.folder
+
+
+def shop() -> ScenarioBuilder:
+    return scenario("shop").agent(shopper).ask("buy").tools(charge).reads(search)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The logs of three runs, with their memory."""
+    logs = tmp_path_factory.mktemp("logs")
+    shopping(lab.inject("lost_reply", "charge", calls=[1]), lab.inject("latency", "search", chance=0), logs=logs)
+    shopping(lab.inject("rate_limit", "search", calls=[1]), logs=logs, trials=2)
+    shopping(logs=logs)
+    filled(logs)
+    return logs
+
+
+@pytest.fixture
+def logs(made: Path, tmp_path: Path) -> Path:
+    shutil.copytree(made, tmp_path / "logs", symlinks=True)
+    return tmp_path / "logs"
+
+
+def filled(logs: Path, *, anew: bool = False) -> Memory:
+    if anew:
+        (logs / FILE).unlink()
+    store = Memory(logs / FILE, make=True)
+    store.add(sorted(logs.glob("2*")))
+    return store
+
+
+def rows(store: Memory, table: str) -> list[dict[str, Any]]:
+    columns, found = store.rows(table)
+    return [dict(zip(columns, row, strict=True)) for row in found]
+
+
+def test_every_run_leaves_its_experiments_once(logs: Path) -> None:
+    store = filled(logs)
+    before = {table: store.rows(table) for table in ("experiments", "components", "ranges", "relations", "lessons")}
+    assert str(store.add(sorted(logs.glob("2*")))) == "0 new, 3 known already"
+    assert {table: store.rows(table) for table in before} == before
+    lost, limited, calm = rows(store, "experiments")
+    assert (lost["target"], lost["fault"], lost["how"], lost["tried"], lost["harm"]) == (
+        "charge",
+        "lost_reply",
+        "once",
+        1,
+        1,
+    )
+    assert (limited["tried"], limited["bad"], limited["harm"]) == (2, 2, 0)
+    assert (calm["fault"], json.loads(calm["outcomes"])) == ("", {"correct": 1})
+    (mttr,) = [each for each in rows(store, "components") if each["fault"] == "lost_reply"]
+    assert (mttr["incidents"], mttr["bad"], mttr["subject"]) == (1, 1, "shopper")
+    assert mttr["low"] == pytest.approx(0.2065, abs=1e-3)
+    again = filled(logs, anew=True)
+    assert {table: again.rows(table) for table in before} == before
+
+
+def test_a_relation_is_the_share_of_trials_in_which_another_target_failed(tmp_path: Path) -> None:
+    """A log in which a call of mail failed, too, without a fault of its own."""
+    log = shopping(lab.inject("rate_limit", "search", calls=[1]), logs=tmp_path) / "info.log"
+    whole: list[dict[str, Any]] = []
+    for line in map(json.loads, log.read_text().splitlines()):
+        of_mail = line["kind"] in ("call_started", "call_finished")
+        whole += [line, {**line, "target": "mail", "tool": "mail"}] if of_mail else [line]
+    log.write_text("".join(json.dumps({**line, "seq": n}) + "\n" for n, line in enumerate(whole, 1)))
+    store = filled(tmp_path)
+    (found,) = rows(store, "relations")
+    assert (found["target"], found["fault"], found["other"]) == ("search", "rate_limit", "mail")
+    assert (found["failed"], found["n"], found["strength"], found["high"]) == (1, 1, 1.0, 1.0)
+    assert "with rate_limit at search, calls of mail failed in 1 of 1 trials" in str(rows(store, "lessons"))
+
+
+def test_its_tables_are_frames(logs: Path) -> None:
+    store = filled(logs)
+    found = lab.memory(logs)
+    assert found.experiments.shape == (3, 23)
+    assert list(found.components["fault"]) == ["lost_reply", "rate_limit"]
+    assert found.relations.empty
+    with pytest.raises(AttributeError, match=r"a memory has no lesson: its tables are runs, "):
+        found.lesson  # noqa: B018
+    assert repr(found) == f"Memory({str(logs / FILE)!r}: 3 runs, 3 experiments)"
+    (row,) = [each for each in store.evidence().rows if each.cell is not None and each.harm]
+    ((alike, other),) = store.similar(row, 1)
+    assert 0 < alike <= 1
+    assert other.subject == "shopper"
+
+
+def test_what_is_forgotten_or_archived_counts_no_more_and_does_not_come_back(logs: Path) -> None:
+    store = filled(logs, anew=True)
+    first, second, _ = sorted(logs.glob("2*"))
+    assert store.forget(run=str(first)) == 1
+    assert "lost_reply" not in str(store.rows("components"))
+    assert store.add([first]).new == 0
+    assert store.add([first], again=True).changed == 1
+    assert "lost_reply" in str(store.rows("components"))
+    assert store.archive("2999-01-01T00:00:00Z") == 3
+    assert store.rows("components")[1] == []
+    assert store.add([second]).known == 1
+    with pytest.raises(LookupError, match=r"memory.db knows no subject 'shoper': did you mean 'shopper'\?"):
+        store.forget(subject="shoper")
+
+
+def test_a_run_that_was_ruled_or_labelled_since_is_read_again(logs: Path) -> None:
+    store = filled(logs, anew=True)
+    folder = sorted(logs.glob("2*"))[1]
+    (folder / "rulings.jsonl").write_text(
+        '{"scenario": "tolerant", "asked": [], "trials": 2}\n'
+        '{"trial": "p1.r1", "state": "passed"}\n{"trial": "p1.r2", "state": "passed"}\n'
+    )
+    assert str(store.add([folder])) == "0 new, 1 changed, 0 known already"
+    (row,) = [each for each in rows(store, "components") if each["subject"] == "tolerant"]
+    assert (row["tried"], row["bad"]) == (2, 0)
+
+
+@pytest.mark.parametrize("damage", ["version", "garbage", "another's", "cut", "table"])
+def test_a_memory_that_cannot_be_used_is_one_line_and_is_laid_aside(
+    damage: str, logs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = filled(logs).path
+    if damage == "garbage":
+        path.write_bytes(b"no database" * 100)
+    elif damage == "cut":
+        path.write_bytes(path.read_bytes()[:5000])
+    else:
+        db = sqlite3.connect(path)
+        db.executescript(
+            {"version": f"PRAGMA user_version={VERSION + 1}", "another's": f"PRAGMA application_id={APPLICATION + 1}",
+             "table": "DROP TABLE calls"}[damage]
+        )  # fmt: skip
+        db.close()
+    was = path.read_bytes()
+    with pytest.raises(Unusable) as error:
+        memory(logs)
+    assert AGAIN in error.value.args[0]
+    assert "\n" not in error.value.args[0]
+    assert cli.main(["memory", "show", "--logs", str(logs)]) == 2
+    assert cli.main(["memory", "add", *map(str, sorted(logs.glob("*"))), "--logs", str(logs)]) == 0
+    assert path.with_name("memory.db.old").read_bytes() == was
+    assert len(memory(logs).rows("runs")[1]) == 3
+    assert capsys.readouterr().err.count("\n") == 2
+
+
+def test_what_is_no_run_is_skipped_with_its_reason(logs: Path) -> None:
+    store = filled(logs)
+    (logs / "empty").mkdir()
+    (logs / "foreign").mkdir()
+    (logs / "foreign" / "x.log").write_text("hello\n")
+    found = store.add([logs / "empty", logs / "foreign"])
+    assert found.new == 0
+    assert len(found.skipped) == 2
+    assert all("\n" not in each for each in found.skipped)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["add", "nowhere"], "nowhere: there is no such folder: name the folders of runs, as in logs/*"),
+        (["show", "lesson"], "the memory has no table 'lesson': did you mean 'lessons'?"),
+        (["archive"], "archive needs --before DATE, as in 2026-06-01"),
+        (["archive", "--before", "soon"], "--before soon should be a moment like 2026-06-01T09:00:00Z, or now"),
+        (["forget"], "forget takes one of a run, --subject and --target"),
+        (["forget", "--target", "chargee"], "knows no target 'chargee': did you mean 'charge'?"),
+        (["predict"], "predict takes one run's folder, or one scenario's file"),
+    ],
+)
+def test_a_wrong_word_is_one_line(words: list[str], said: str, logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(logs)
+    assert cli.main(["memory", *words, "--logs", str(logs)]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_it_is_shown_and_exported(logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(logs)
+    assert cli.main(["memory", "--logs", str(logs)]) == 0
+    assert (
+        "shopper: with lost_reply at charge, once, 1 of 1 trials ended badly (21%–100%), 1 with harm"
+        in capsys.readouterr().out
+    )
+    assert cli.main(["memory", "show", "components", "--logs", str(logs)]) == 0
+    assert "shopper | charge | lost_reply | once | 1 | 1 | 1 | 1 | 0.207 | 1 | 1" in capsys.readouterr().out
+    out = tmp_path / "memory.json"
+    assert cli.main(["memory", "export", "--logs", str(logs), "--out", str(out)]) == 0
+    assert len(json.loads(out.read_text())["runs"]) == 3
+
+
+def test_a_prediction_is_scored_by_what_came(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for seed in range(2, 10):
+        shopping(lab.inject("rate_limit", "search", calls=[1]), logs=logs, seed=seed)
+    store = filled(logs)
+    found, score, judged = prediction_of(store, folder=sorted(logs.glob("2*"))[1])
+    assert found.chances == {"failed": 1.0}
+    assert (score, judged) == (0.0, 2)
+    assert not prediction_of(store, folder=sorted(logs.glob("2*"))[0])[0].enough
+    assert cli.main(["memory", "predict", str(sorted(logs.glob("2*"))[1]), "--logs", str(logs)]) == 0
+    assert "failed 100% (of 8 trials); Brier score of 2 predicted trials 0.000" in capsys.readouterr().out
+
+
+# Planning.
+
+
+def test_a_plan_of_the_memory_names_what_was_never_tried(logs: Path) -> None:
+    found = lab.plan(filled(logs), n=20)
+    wanted = Cell("charge", "rate_limit")
+    (one,) = [each for each in found if each.proposal.cell == wanted]
+    assert one.proposal.reason == "never tried: rate_limit at charge; its sibling search broke 2 of 2"
+    assert one.command == "faults=[lab.inject('rate_limit', 'charge', calls=[1])]"
+    assert 0 < one.proposal.risk.value < 1
+    assert str(found) == str(lab.plan(logs, n=20))
+    assert [each.proposal.cell for each in lab.plan(logs, n=20, seed=2)] != [each.proposal.cell for each in found]
+    changed = found.enhance({"target": "charge", "fault": "lost_reply"})
+    assert changed.design.how == "once"
+
+
+def test_a_plan_that_runs_learns_and_leaves_a_run(tmp_path: Path) -> None:
+    store = Memory(tmp_path / FILE, make=True)
+    tries = ("lost_reply", "delay")
+    found = plan(store, shop(), tries=tries, budget=12, run=True, seed=1)
+    assert len(found.done) == 12
+    assert found.folder is not None
+    assert len({each.cell for each in found.done}) == len(found.done)
+    assert any(each.tried.outcome == "harm" for each in found.done)
+    assert len({each.cell.dose for each in found.done if each.cell.fault == "delay"}) > 1
+    rulings = Rulings.read(found.folder)
+    assert rulings is not None
+    assert len(rulings.by_trial) == len(found.done)
+    (run,) = rows(store, "runs")
+    assert (run["subject"], run["trials"]) == ("shop", len(found.done))
+    kept = {each.cell for each in store.evidence().rows if each.tried}
+    assert kept == {
+        each.cell for each in found.done if not each.tried.void and (each.tried.failed or each.tried.certain)
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"risk": 1.5}, "risk is 1.5: it should be a number from 0 to 1"),
+        ({"budget": "5 parsecs"}, "the budget is '5 parsecs': it should be trials, as in 200, or a time, as in 10m"),
+        ({"budget": 0}, "the budget is 0: it should be trials"),
+        ({"targets": ["crm"]}, "shopper has no target 'crm': known are charge, search"),
+        ({"subject": "nobody"}, "knows no subject 'nobody'; known are shopper"),
+        ({"run": True}, "run needs a scenario: name its file"),
+        ({"critical": {"charge": 2}}, "critical of charge is 2: it should be a number from 0 to 1"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_one_line(options: dict[str, Any], said: str, logs: Path) -> None:
+    filled(logs)
+    with pytest.raises((ValueError, LookupError)) as error:
+        lab.plan(logs, **options)
+    assert said in error.value.args[0]
+
+
+def test_a_budget_is_trials_or_a_time() -> None:
+    assert budget_of(200) == (200, None)
+    assert budget_of("10m")[1] == 600
+    assert budget_of(None) == (200, None)
+
+
+def test_the_command_proposes_and_says_what_is_above_the_risk(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(logs)
+    assert cli.main(["plan", "shopper", "--logs", str(logs), "-n", "1", "--risk", "30%"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("shopper\n1. lost_reply at search, always\n   never tried: lost_reply at search; its sibling")
+    assert "left out, above the risk allowed: " in out
+    assert cli.main(["plan", "shopper", "--logs", str(logs), "--target", "crm"]) == 2
+    assert capsys.readouterr().err == "shopper has no target 'crm': known are charge, search\n"
+
+
+# Plug-ins.
+
+
+def test_an_outcome_and_a_kind_of_experiment_of_one_s_own(logs: Path, tmp_path: Path) -> None:
+    source = "class Sock:\n    bad = True\n    def of(self, facts): return facts.seconds > 20"
+    with installed(tmp_path, source, group="search.planning.outcomes"):
+        (row,) = [each for each in rows(filled(logs, anew=True), "experiments") if each["fault"] == "lost_reply"]
+        assert json.loads(row["outcomes"]) == {"gremlin": 1}
+
+
+def test_a_kind_of_experiment_of_one_s_own(tmp_path: Path) -> None:
+    source = (
+        "from chaoslab.core.inject import inject\n"
+        "class Sock:\n"
+        "    def injection(self, cell): return inject(cell.fault, cell.target, every=2, **cell.parameters)\n"
+        "    def is_one(self, injection): return 'every' in injection.get('triggers', {})\n"
+    )
+    with installed(tmp_path, source, group="search.planning.experiments"):
+        folder = shopping(lab.inject("rate_limit", "search", every=1), logs=tmp_path / "logs")
+        store = filled(folder.parent)
+        assert [each["how"] for each in rows(store, "components")] == ["gremlin"]
+        found = lab.plan(store, n=50)
+        assert "faults=[lab.inject('rate_limit', 'search', every=2)]" in [each.command for each in found]
