@@ -57,6 +57,8 @@ class Experiment:
     targets: dict[str, str]
     lanes: dict[int, Lane] = field(default_factory=dict)
     count: int = 0
+    plans: int = 1
+    """The number of the plan that is in force: the agent may put another in its place."""
     standing: dict[str, StandingLane] = field(default_factory=dict)
 
     @property

@@ -18,6 +18,7 @@ MODULES = {
     "parquet": ("pandas", "pyarrow"),
     "gateway": ("aiohttp", "trustme"),
     "compose": ("docker",),
+    "ui": ("starlette", "uvicorn", "sse_starlette", "jinja2"),
 }
 """By extra, the modules of it that the lab itself imports."""
 

@@ -205,6 +205,21 @@ class ValuesDrawn(Event):
 
 
 @fixed(frozen=True, kw_only=True)
+class ChanceSet(Event):
+    """Somebody gave a setting another chance while the run went on: TOXIC_PROB or ERROR_PROB. It holds from this trial
+    on."""
+
+    setting: str
+    was: Annotated[float, Within(0.0, 1.0)]
+    chance: Annotated[float, Within(0.0, 1.0)]
+
+    @property
+    def said(self) -> str:
+        """The change in words."""
+        return f"{self.setting} was {self.was:g} and was set to {self.chance:g} while the run went on"
+
+
+@fixed(frozen=True, kw_only=True)
 class CallStarted(AttemptEvent):
     """One attempt leaves the seam."""
 

@@ -71,8 +71,15 @@ def page(template: str, **given: Any) -> str:
     from jinja2 import Environment
 
     made = _templates(Environment).get_template(template)
-    style = resources(__name__).joinpath("style.css").read_text(encoding="utf-8") + _looks()
+    style = styles()
     return made.render(style=style, style_hash=_digest(style), **given)
+
+
+@cache
+def styles(*more: str) -> str:
+    """The style of all pages, and that of further files of this folder."""
+    texts = [resources(__name__).joinpath(name).read_text(encoding="utf-8") for name in ("style.css", *more)]
+    return texts[0] + _looks() + "".join(texts[1:])
 
 
 @cache
