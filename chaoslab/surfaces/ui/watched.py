@@ -155,7 +155,8 @@ class Watched:
             return False
         self._read_words()
         fresh = self._take(records)
-        self.whole = not records
+        if self.whole != (whole := not records):
+            self.whole, self.version = whole, self.version + 1
         if running != self.running:
             self.running, self.version = running, self.version + 1
         if self.paused != (paused := running and held_back(self.folder)):

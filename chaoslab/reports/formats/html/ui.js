@@ -17,9 +17,9 @@
     element.append(...children);
     return element;
   }
-  function chip(outcome) {
+  function chip(outcome, certain = true) {
     const look = looks.get(outcome) ?? { word: outcome, glyph: "" };
-    return make("span", { class: `chip o-${outcome}` }, make("span", { "aria-hidden": "true" }, look.glyph), ` ${look.word}`);
+    return make("span", { class: `chip o-${outcome}` }, make("span", { "aria-hidden": "true" }, look.glyph), ` ${certain ? "" : "≈ "}${look.word}`);
   }
   function put(element, ...children) {
     if (typeof element === "string") element = byId(element);
@@ -30,7 +30,8 @@
     if (element.textContent !== value) element.textContent = value;
   }
   function told(seconds) {
-    if (seconds < 0.01 && seconds > 0) return `${(seconds * 1000).toFixed(1)} ms`;
+    if (seconds === 0) return "0 s";
+    if (seconds < 0.01) return `${(seconds * 1000).toFixed(1)} ms`;
     if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 2 : 0)} s`;
     const minutes = Math.round(seconds / 60);
     return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
@@ -119,7 +120,7 @@
       return make("tr", run.gone ? { class: "gone" } : {}, make("td", {}, box), make("th", { scope: "row" }, run.gone ? run.run : link),
         cell(run.name, "said"), cell(run.well), make("td", { class: run.harmed ? "n harmed" : "n" }, String(run.harmed ?? "–")),
         make("td", { class: run.going ? "said going" : "said" }, said),
-        cell(run.faults), cell(run.began, ""), cell(run.seed), cell(run.level));
+        cell(run.faults), cell(run.began, "began"), cell(run.seed), cell(run.level));
     }
     const render = lately(() => {
       const words = search.value.trim().toLowerCase();
@@ -175,7 +176,7 @@
     byId("filter").addEventListener("submit", (event) => event.preventDefault());
     byId("filter").addEventListener("reset", () => setTimeout(render));
     compare.addEventListener("click", () => {
-      const [then, now] = [...chosen].sort((a, b) => order(runs.get(a), runs.get(b)) * (by === "began" && down ? -1 : 1));
+      const [then, now] = [...chosen].sort((a, b) => `${runs.get(a).began} ${a}`.localeCompare(`${runs.get(b).began} ${b}`, "en", { numeric: true }));
       location.href = `/compare?then=${encodeURIComponent(then)}&now=${encodeURIComponent(now)}`;
     });
     byId("start")?.addEventListener("submit", (event) => {
@@ -290,7 +291,7 @@
     function table() {
       put(body, ...page.rows.map((row) => make("tr", {},
         make("th", { scope: "row" }, make("a", { href: `${here}/trial/${encodeURIComponent(row.trial)}` }, row.trial)),
-        make("td", {}, chip(row.outcome), row.certain ? "" : " ≈"), make("td", { class: "said" }, row.why), make("td", { class: "said" }, row.prompt),
+        make("td", {}, chip(row.outcome, row.certain)), make("td", { class: "said" }, row.why), make("td", { class: "said" }, row.prompt),
         make("td", { class: "said" }, row.met.map(([name, target]) => `${name} on ${target}`).join(", ")),
         make("td", { class: "n" }, row.seconds === null ? "–" : row.seconds.toFixed(3)), make("td", { class: "n" }, String(row.calls)),
         make("td", { class: "n" }, String(row.failed)))));
