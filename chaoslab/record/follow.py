@@ -95,6 +95,7 @@ class Follower:
     def close(self) -> None:
         for file in self._files.values():
             file.close()
+        self._files.clear()
 
     def __enter__(self) -> Follower:
         return self

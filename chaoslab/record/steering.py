@@ -49,8 +49,9 @@ class Steering:
         if (folder / FILE).exists():
             with suppress(ValueError, OSError):
                 data = files.json_of(folder / FILE)
-                made: Steering = _SHAPE.made(data if isinstance(data, dict) else {})
-                return made
+                if isinstance(data, dict):
+                    made: Steering = _SHAPE.made(data)
+                    return made
         return NOTHING
 
 

@@ -147,6 +147,10 @@ class Reader:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
+        self.close()
+
+    def close(self) -> None:
+        """Closes all logs."""
         for each in self._watched.values():
             each.close()
 

@@ -49,7 +49,8 @@ DOOR = "/in/"
 """The address that has the token behind it."""
 POLL_S, PAGE, TAIL, LINE = 0.1, 100, 200, 2000
 """Seconds between two looks for what is new, rows of a page of trials, lines of a log's tail and characters of each."""
-BODY_MAX = 10_000
+BODY_MAX, FIRST = 10_000, 10
+"""The most bytes of what a page sends, and the looks for a run's trials before its page is sent."""
 POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self'; style-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
@@ -166,6 +167,9 @@ class Pages:
 
     async def run(self, request: Request) -> Response:
         run = self._reader.run(request.path_params["run"])
+        for _ in range(FIRST):  # so that a small run is there at once
+            if not run.whole:
+                await asyncio.sleep(0.02)
         data = {"state": run.state(), "page": self._rows(run.folder.name, {})}
         name = run.folder.name
         return _page("ui_run.html", data=data, run=name, here=_at(name), outcomes=_outcomes())

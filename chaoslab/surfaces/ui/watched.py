@@ -96,7 +96,7 @@ class _Open:
 
 
 class Watched:
-    """A run's state. `version` counts its changes. Only one thread may call `look`; others may read in between."""
+    """A run's state. `version` counts its changes. `look` is for one thread, and all else for any."""
 
     def __init__(self, folder: Path, *, clock: Clock = system) -> None:
         self.folder, self._clock = folder, clock
@@ -104,7 +104,9 @@ class Watched:
         self.notes: deque[str] = deque(maxlen=NOTES)
         self.asked_s = clock.monotonic()
         """The moment at which somebody last asked for it."""
+        self._again: deque[str] = deque()
         self._begin()
+        self._state = self._told()
 
     def _begin(self) -> None:
         self._follower = Follower(self.folder)
@@ -134,6 +136,17 @@ class Watched:
 
     def look(self) -> bool:
         """Reads the next part of the logs. Returns True if there may be more at once."""
+        before = self.version
+        more = self._look()
+        if self.version != before:
+            self._state = self._told()
+        return more
+
+    def state(self) -> dict[str, Any]:
+        """All but the rows after the last look, as plain data."""
+        return self._state
+
+    def _look(self) -> bool:
         if self._gone:
             return False
         before = self.version
@@ -162,6 +175,8 @@ class Watched:
         if self.paused != (paused := running and held_back(self.folder)):
             self.paused, self.version = paused, self.version + 1
         self._settle(fresh)
+        while self._again:
+            self._judge_again(self._again.popleft())
         self.version += bool(records)
         self._rate()
         return bool(records) or self.version != before
@@ -359,7 +374,11 @@ class Watched:
         return self._began.run if self._began else ""
 
     def judge_again(self, trial: str) -> None:
-        """Judges a trial again that somebody has labelled: its events are read anew."""
+        """Has a trial judged again, at the next look, that somebody has labelled."""
+        self._again.append(trial)
+
+    def _judge_again(self, trial: str) -> None:
+        """Judges a trial again: its events are read anew."""
         self._labelled = -1
         with suppress(OSError, LookupError):
             records = [*of_trial(self.folder, trial)]
@@ -369,8 +388,7 @@ class Watched:
             self._open[trial].judged = True
             self.version += 1
 
-    def state(self) -> dict[str, Any]:
-        """All but the rows, as plain data."""
+    def _told(self) -> dict[str, Any]:
         run, end = self.started, self.finished
         done, of = self._counts["ended"], max(run.prompts if run else 0, self._counts["ended"])
         calls_s = faults_s = rate = None

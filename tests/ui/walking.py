@@ -17,6 +17,10 @@ from chaoslab.base.clock import system
 from tests.reports.browser import CHROMIUM
 
 PATIENCE_S = 20.0
+AXE = """axe.run(document).then(
+  (found) => found.violations.map((one) => [one.impact, one.id, one.nodes[0].html, one.nodes[0].failureSummary]))"""
+SERIOUS = ("serious", "critical")
+CODES = {"Tab": 9, "Enter": 13, " ": 32}
 
 
 class Browser:
@@ -53,7 +57,9 @@ class Browser:
 
     def do(self, script: str) -> Any:
         """The value of an expression in the page; a promise is waited for."""
-        found = self._ask("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True, userGesture=True)
+        found = self._ask(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True, userGesture=True
+        )
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
@@ -71,11 +77,13 @@ class Browser:
 
     def press(self, key: str, code: str = "", text: str = "") -> None:
         for kind in ("keyDown", "keyUp"):
-            self._ask("Input.dispatchKeyEvent", type=kind, key=key, code=code or key, text=text if kind == "keyDown" else "",
-                      windowsVirtualKeyCode={"Tab": 9, "Enter": 13, " ": 32}.get(key, 0))  # fmt: skip
+            self._ask("Input.dispatchKeyEvent", type=kind, key=key, code=code or key,
+                      text=text if kind == "keyDown" else "", windowsVirtualKeyCode=CODES.get(key, 0))  # fmt: skip
 
     def size(self, width: int, height: int = 900) -> None:
-        self._ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
+        self._ask(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
+        )
 
     def dark(self, wanted: bool) -> None:
         scheme = "dark" if wanted else "light"
@@ -88,8 +96,8 @@ class Browser:
     def run_axe(self, axe: str) -> list[str]:
         """The serious findings of axe in this page. It is put in past the page's policy."""
         self.do(axe)
-        found = self.do("axe.run(document).then((r) => r.violations.map((v) => [v.impact, v.id, v.nodes[0].html, v.nodes[0].failureSummary]))")
-        return [f"{rule} ({impact}): {html} {why}" for impact, rule, html, why in found if impact in ("serious", "critical")]
+        found = self.do(AXE)
+        return [f"{rule} ({impact}): {html} {why}" for impact, rule, html, why in found if impact in SERIOUS]
 
 
 @contextmanager
@@ -103,8 +111,10 @@ def browser(folder: Path) -> Iterator[Browser]:
         "--remote-debugging-pipe", f"--user-data-dir={folder / 'profile'}", "about:blank",
     ]  # fmt: skip
     # The pipe is at the numbers 3 and 4, whatever they are here.
-    line = f"exec 3<&{its_in} 4>&{its_out}; exec \"$@\""
-    child = subprocess.Popen(["bash", "-c", line, "bash", *words], pass_fds=(its_in, its_out), stderr=subprocess.DEVNULL)
+    line = f'exec 3<&{its_in} 4>&{its_out}; exec "$@"'
+    child = subprocess.Popen(
+        ["bash", "-c", line, "bash", *words], pass_fds=(its_in, its_out), stderr=subprocess.DEVNULL
+    )
     os.close(its_in)
     os.close(its_out)
     try:
