@@ -63,17 +63,17 @@ class Browser:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
-    def until(self, script: str) -> Any:
-        """The value of an expression in the page once it is true."""
+    def until(self, script: str) -> None:
+        """Waits until an expression in the page is true; in a page that is not there yet it is not."""
         began_s = system.monotonic()
-        while not (found := self.do(script)):
+        careful = f"(() => {{ try {{ return Boolean({script}) }} catch {{ return false }} }})()"
+        while not self.do(careful):
             assert system.monotonic() - began_s < PATIENCE_S, (script, self.do("document.body.innerText")[:2000])
             system.sleep(0.02)
-        return found
 
     def open(self, address: str, *, ready: str = "document.readyState === 'complete'") -> None:
         self._ask("Page.navigate", url=address)
-        self.until(f"location.href !== 'about:blank' && Boolean({ready})")
+        self.until(f"location.href !== 'about:blank' && {ready}")
 
     def press(self, key: str, code: str = "", text: str = "") -> None:
         for kind in ("keyDown", "keyUp"):

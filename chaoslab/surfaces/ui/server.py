@@ -390,8 +390,12 @@ def bound(host: str, port: int) -> socket.socket:
     """
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    held.bind((host, port))
-    held.listen(128)
+    try:
+        held.bind((host, port))
+        held.listen(128)
+    except OSError:
+        held.close()
+        raise
     return held
 
 
