@@ -21,8 +21,8 @@ from chaoslab.base.commandline import LAB_DOWN, NO_ROOM, Help, Parser, interrupt
 
 COMMANDS = (
     "lab", "run", "sweep", "replay", "runs", "ui", "follow", "steer", "show", "summary", "label", "judge", "report",
-    "charts", "settings", "agent", "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "faults", "check",
-    "test", "stress", "explore", "shrink", "prove", "compare", "init", "demo", "completion",
+    "charts", "settings", "agent", "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "faults",
+    "check", "test", "stress", "explore", "shrink", "prove", "compare", "init", "demo", "completion",
 )  # fmt: skip
 """The commands, in the order of the help."""
 

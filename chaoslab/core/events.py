@@ -38,6 +38,7 @@ LASTS_MAX_S = 1e15
 Seconds = Annotated[float, Within(0.0, LASTS_MAX_S)]
 Amount = Annotated[float, Within(0.0, 1e15)]
 Count = Annotated[int, Within(0, 2**63)]
+Chance = Annotated[float, Within(0.0, 1.0)]
 Moment = Annotated[str, is_moment]
 Weighted = Annotated[list[str | float], lambda pair: [type(one) is str for one in pair] == [True, False]]
 Setting = Annotated[Any, allowed(str | float | bool | None | list[str | Weighted]).holds]
@@ -210,8 +211,8 @@ class ChanceSet(Event):
     on."""
 
     setting: str
-    was: Annotated[float, Within(0.0, 1.0)]
-    chance: Annotated[float, Within(0.0, 1.0)]
+    was: Chance
+    chance: Chance
 
     @property
     def said(self) -> str:
