@@ -29,12 +29,14 @@ class Browser:
     def __init__(self, send: int, hear: int) -> None:
         self._send, self._hear, self._rest, self._count = send, hear, b"", 0
         self.console: list[str] = []
-        target = self._ask("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self._ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.patience_s = PATIENCE_S
+        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
-            self._ask(f"{domain}.enable")
+            self.ask(f"{domain}.enable")
 
-    def _ask(self, method: str, **params: Any) -> dict[str, Any]:
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """The browser's answer to a method of its protocol."""
         self._count += 1
         asked = {"id": self._count, "method": method, "params": params}
         if hasattr(self, "_session"):
@@ -57,9 +59,7 @@ class Browser:
 
     def do(self, script: str) -> Any:
         """The value of an expression in the page; a promise is waited for."""
-        found = self._ask(
-            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True, userGesture=True
-        )
+        found = self.ask("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True, userGesture=True)
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
@@ -68,29 +68,29 @@ class Browser:
         began_s = system.monotonic()
         careful = f"(() => {{ try {{ return Boolean({script}) }} catch {{ return false }} }})()"
         while not self.do(careful):
-            assert system.monotonic() - began_s < PATIENCE_S, (script, self.do("document.body.innerText")[:2000])
+            assert system.monotonic() - began_s < self.patience_s, (script, self.do("document.body.innerText")[:2000])
             system.sleep(0.02)
 
     def open(self, address: str, *, ready: str = "document.readyState === 'complete'") -> None:
-        self._ask("Page.navigate", url=address)
+        self.ask("Page.navigate", url=address)
         self.until(f"location.href !== 'about:blank' && {ready}")
 
     def press(self, key: str, code: str = "", text: str = "") -> None:
         for kind in ("keyDown", "keyUp"):
-            self._ask("Input.dispatchKeyEvent", type=kind, key=key, code=code or key,
+            self.ask("Input.dispatchKeyEvent", type=kind, key=key, code=code or key,
                       text=text if kind == "keyDown" else "", windowsVirtualKeyCode=CODES.get(key, 0))  # fmt: skip
 
     def size(self, width: int, height: int = 900) -> None:
-        self._ask(
+        self.ask(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
         )
 
     def dark(self, wanted: bool) -> None:
         scheme = "dark" if wanted else "light"
-        self._ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def picture(self, path: Path) -> None:
-        found = self._ask("Page.captureScreenshot", captureBeyondViewport=True)
+        found = self.ask("Page.captureScreenshot", captureBeyondViewport=True)
         path.write_bytes(base64.b64decode(found["data"]))
 
     def run_axe(self, axe: str) -> list[str]:

@@ -39,7 +39,7 @@ from chaoslab.reports.formats import html
 from chaoslab.reports.formats.html.timelines import embedded, stories
 from chaoslab.reports.text import visible
 from chaoslab.surfaces.ui.acts import Children, label
-from chaoslab.surfaces.ui.reader import Reader
+from chaoslab.surfaces.ui.reader import LIST_S, Reader
 from chaoslab.surfaces.ui.watched import Row, of_trial
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -159,7 +159,7 @@ class Pages:
                 if found["version"] > sent or key != before:
                     sent, before = found["version"], key
                     yield _event(found, found["version"])
-                await asyncio.sleep(POLL_S)
+                await asyncio.sleep(LIST_S if found["left"] else POLL_S)
 
         return EventSourceResponse(told())
 

@@ -50,6 +50,8 @@ BATCH = 200
 """The most trials that are judged at once."""
 TEXT, NAME = 160, 100
 """The most characters of a reason or a prompt, and of a name."""
+ROWS_MAX = 50_000
+"""The most trials that are kept as rows. Above it, the oldest that ended well are only counted."""
 HARMS, NOTES = 50, 20
 """The latest trials with harm, and the latest notes, that are shown."""
 RATE_S = 5.0
@@ -117,6 +119,7 @@ class Watched:
         self.scenario = self.ruling = ""
         self._began: Record | None = None
         self._open: dict[str, _Open] = {}
+        self._calm: deque[str] = deque()
         self._counts = Counter[str]()
         self._outcomes = Counter[str]()
         self._standings = Counter[str]()
@@ -308,6 +311,10 @@ class Watched:
             self._tally(old, -1)
         self.rows[row.trial] = row
         self._tally(row, 1)
+        if row.standing == Standing.WELL and not row.harm and old is None:
+            self._calm.append(row.trial)
+        if len(self.rows) > ROWS_MAX and self._calm:
+            self.rows.pop(self._calm.popleft(), None)
 
     def _tally(self, row: Row, by: int) -> None:
         self._outcomes[row.outcome] += by
@@ -405,7 +412,7 @@ class Watched:
             "run": self.folder.name, "version": self.version,
             "name": self.scenario or one_line((run.model if run else "") or "", NAME), "ruling": self.ruling,
             "world": run.world if run else "", "seed": run.seed if run else None,
-            "done": done, "of": of, "judged": len(self.rows),
+            "done": done, "of": of, "judged": sum(self._outcomes.values()), "kept": len(self.rows),
             "running": self.running, "paused": self.paused, "ended": "paused" if self.paused else one_line(words, TEXT),
             "read": None if self.whole or not there else min(1.0, read / there),
             "eta_s": (of - done) / rate if rate and self.running else None,

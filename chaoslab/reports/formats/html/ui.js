@@ -295,7 +295,8 @@
         make("td", { class: "said" }, row.met.map(([name, target]) => `${name} on ${target}`).join(", ")),
         make("td", { class: "n" }, row.seconds === null ? "–" : row.seconds.toFixed(3)), make("td", { class: "n" }, String(row.calls)),
         make("td", { class: "n" }, String(row.failed)))));
-      text("found", `${number(page.found)} of ${number(state.judged)} trials`);
+      const apart = state.judged - state.kept;
+      text("found", `${number(page.found)} of ${number(state.kept)} trials${apart ? `; ${number(apart)} more that ended well are only counted` : ""}`);
       text("pages", `page ${page.page} of ${number(page.pages)}`);
       byId("back").disabled = page.page <= 1;
       byId("next").disabled = page.page >= page.pages;
