@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import secrets
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from chaoslab.base.commandline import host, path, port, refuse
 
 HELP = "show the runs of a folder in the browser, also while they happen"
 EXAMPLE = "chaoslab ui logs"
+NICE = 10
+"""The pages give way to the runs that they show."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,6 +68,9 @@ def run(options: argparse.Namespace) -> int:
         from chaoslab.base.lifeline import end_with_stdin
 
         end_with_stdin()
+    if hasattr(os, "nice"):
+        os.nice(NICE)
+    sys.setswitchinterval(0.001)  # whoever reads the logs gives way to whoever answers
     token, figures = secrets.token_urlsafe(16), Figures(options.logs)
     address = f"http://127.0.0.1:{held.getsockname()[1]}{DOOR}{token}"
     print(address, flush=True)

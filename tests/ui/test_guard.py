@@ -156,6 +156,9 @@ def test_the_report_and_the_comparison_are_those_of_the_commands(inside: TestCli
     report = inside.get(f"/run/{run}/report.html")
     assert report.headers["content-disposition"].startswith("attachment")
     assert "report of a run" in report.text
+    (logs / "latest" / "map.html").write_text("<script>alert(1)</script>")
+    assert f'href="/run/{run}/map"' in inside.get(f"/run/{run}").text
+    assert inside.get(f"/run/{run}/map").headers["content-security-policy"].startswith("sandbox; default-src 'none'")
     assert "12 pairs of trials: 0 worse, 0 better" in inside.get(f"/compare?then={run}&now={run}").text
 
 

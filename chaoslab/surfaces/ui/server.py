@@ -23,6 +23,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from chaoslab.analysis.verdict.table import UNJUDGED
+from chaoslab.base import files
 from chaoslab.base.jsonable import line
 from chaoslab.record.history import History
 from chaoslab.record.lines import log_files
@@ -35,6 +36,7 @@ from chaoslab.reports.changes import Changes
 from chaoslab.reports.changes.formats import html as changes_page
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.outcomes import SEVERITY, glyph, word
+from chaoslab.reports.explored import MAP
 from chaoslab.reports.formats import html
 from chaoslab.reports.formats.html.timelines import embedded, stories
 from chaoslab.reports.text import visible
@@ -55,6 +57,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self'; style-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
+STILL = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+"""The policy of a page that only shows."""
 SAFE = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -127,6 +131,7 @@ class Pages:
             Route("/run/{run}/log", self.log),
             Route("/run/{run}/tail/{log}", self.tail),
             Route("/run/{run}/report.html", self.report),
+            Route("/run/{run}/map", self.map),
             Route("/compare", self.compare),
             Route("/run/{run}/steer", self.steer, methods=["POST"]),
             Route("/run/{run}/label", self.label, methods=["POST"]),
@@ -172,7 +177,9 @@ class Pages:
                 await asyncio.sleep(0.02)
         data = {"state": run.state(), "page": self._rows(run.folder.name, {})}
         name = run.folder.name
-        return _page("ui_run.html", data=data, run=name, here=_at(name), outcomes=_outcomes())
+        return _page(
+            "ui_run.html", data=data, run=name, here=_at(name), outcomes=_outcomes(), map=(run.folder / MAP).is_file()
+        )
 
     async def run_events(self, request: Request) -> Response:
         name = request.path_params["run"]
@@ -242,10 +249,17 @@ class Pages:
         headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
         return HTMLResponse(text, headers=headers)
 
+    async def map(self, request: Request) -> Response:
+        """The map of an exploration. It is a file among the logs, so whatever it holds may do nothing."""
+        path = self._reader.folder(request.path_params["run"]) / MAP
+        if not path.is_file():
+            raise LookupError(f"{path.parent.name} is of no exploration that has left a map")
+        return HTMLResponse(await run_in_threadpool(files.read, path), headers={"content-security-policy": STILL})
+
     async def compare(self, request: Request) -> Response:
         owns = [self._reader.folder(request.query_params.get(key, "")) for key in ("then", "now")]
         text = await run_in_threadpool(_compared, *owns)
-        return HTMLResponse(text, headers={"content-security-policy": "frame-ancestors 'none'"})
+        return HTMLResponse(text, headers={"content-security-policy": STILL})
 
     # Acts.
 

@@ -36,6 +36,7 @@
     const minutes = Math.round(seconds / 60);
     return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
   }
+  const compared = new Intl.Collator("en", { numeric: true }).compare; // one for all: making it takes long
   const rate = (value) => (value >= 100 ? value.toFixed(0) : value.toPrecision(2));
   const number = (value) => value.toLocaleString("en-US");
 
@@ -104,8 +105,8 @@
       if (Boolean(a.going) !== Boolean(b.going)) return a.going ? -1 : 1;
       const one = a[by] ?? "", other = b[by] ?? "";
       const less = typeof one === "number" && typeof other === "number" ? one - other
-        : String(one).localeCompare(String(other), "en", { numeric: true });
-      return (down ? -1 : 1) * (less || String(a.run).localeCompare(String(b.run)));
+        : compared(String(one), String(other));
+      return (down ? -1 : 1) * (less || compared(String(a.run), String(b.run)));
     }
     function row(run) {
       const box = make("input", { type: "checkbox", "aria-label": `compare ${run.run}` });
@@ -139,13 +140,14 @@
       for (const run of runs.values()) {
         if (run.share === null || run.share === undefined || run.going) continue;
         const key = `${run.name || "other runs"}${run.level ? `, level ${run.level}` : ""}`;
-        groups.set(key, [...(groups.get(key) ?? []), run]);
+        if (!groups.has(key)) groups.set(key, []);
+        groups.get(key).push(run);
       }
       const many = [...groups].filter(([, own]) => own.length > 1).map(([key, own]) => trend(key, own));
       put("trends", ...(many.length ? many : [make("p", { class: "note" }, "A scenario has a trend from its second run on.")]));
     }
     function trend(key, own) {
-      const runs_ = own.sort((a, b) => String(a.began).localeCompare(String(b.began)) || String(a.run).localeCompare(String(b.run))).slice(-200);
+      const runs_ = own.sort((a, b) => compared(String(a.began), String(b.began)) || compared(String(a.run), String(b.run))).slice(-200);
       const x = (n) => 6 + (508 * n) / Math.max(1, runs_.length - 1), y = (run) => 40 - 34 * run.share;
       const last = runs_[runs_.length - 1];
       const svg = draw("svg", { viewBox: "0 0 520 46", role: "img", "aria-label": `${key}: ${runs_.length} runs, the last ${last.well} ended well` });
@@ -176,7 +178,7 @@
     byId("filter").addEventListener("submit", (event) => event.preventDefault());
     byId("filter").addEventListener("reset", () => setTimeout(render));
     compare.addEventListener("click", () => {
-      const [then, now] = [...chosen].sort((a, b) => `${runs.get(a).began} ${a}`.localeCompare(`${runs.get(b).began} ${b}`, "en", { numeric: true }));
+      const [then, now] = [...chosen].sort((a, b) => compared(`${runs.get(a).began} ${a}`, `${runs.get(b).began} ${b}`));
       location.href = `/compare?then=${encodeURIComponent(then)}&now=${encodeURIComponent(now)}`;
     });
     byId("start")?.addEventListener("submit", (event) => {
