@@ -18,7 +18,7 @@ from chaoslab.base.commandline import host, path, port, refuse
 
 HELP = "show the runs of a folder in the browser, also while they happen"
 EXAMPLE = "chaoslab ui logs"
-NICE = 10
+NICE = 5
 """The pages give way to the runs that they show."""
 
 
