@@ -24,6 +24,7 @@ from langchain_core.tools import StructuredTool
 
 import chaoslab as lab
 from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.judge import judge
 from chaoslab.core.events import CallStarted
 from chaoslab.execution.workers import WorkerLost
 from chaoslab.reports import show, summary
@@ -606,7 +607,11 @@ def test_two_processes_bring_the_same_events_in_the_same_order() -> None:
     faults = [lab.inject("lost_reply", "refund", chance=0.4), lab.inject("latency", "lookup", chance=0.4)]
     options: Any = {"tools": [refund], "reads": [lookup], "faults": faults}
     alone = [trial.history.records for trial in lab.run_many(agent, "go", trials=30, **options)]
-    apart = [trial.history.records for trial in lab.run_many(agent, "go", trials=30, jobs=2, **options)]
+    taken = list(lab.run_many(agent, "go", trials=30, jobs=2, **options))
+    there = [trial._result.verdict for trial in taken]  # judged where they ran, and the events were not read since
+    apart = [trial.history.records for trial in taken]
+    assert there == [judge(trial.history, trial.key) for trial in taken]
+    assert {name for trial in taken for name in trial.met} == {each.name for each in faults}
     assert apart == alone
 
 

@@ -26,11 +26,19 @@ class BrokenPlugin(LookupError):
     """A plug-in is there but cannot be used. The message is one line that names its package."""
 
 
+LISTED, SOME = 120, 10
+"""The most names that a hint lists, and the number that it lists of more."""
+
+
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
-    """The hint behind an unknown name: the nearest known one, or all of them."""
+    """The hint behind an unknown name: the nearest known one, or all of them; of more than `LISTED`, the last ones,
+    which are the newest where names are moments."""
     names = sorted(known)
     near = difflib.get_close_matches(wrong, names, n=1)
-    return f"did you mean '{near[0]}'?" if near else f"known are {', '.join(names)}"
+    if near:
+        return f"did you mean '{near[0]}'?"
+    left = len(names) - SOME if len(names) > LISTED else 0
+    return f"known are {', '.join(names[left:])}{f' and {left} more' if left else ''}"
 
 
 def names(group: str) -> tuple[str, ...]:

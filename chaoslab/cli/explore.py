@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import Steering, as_json, filled, path, print_json, refuse, seed, whole
+from chaoslab.cli.clusters import add_cluster, clustered
 from chaoslab.cli.ended import check_place, code_of
 from chaoslab.cli.runs_written import add_logs, start_logs
 
@@ -32,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=whole(1, 1_000_000), help="the most seconds of real time")
     parser.add_argument("--tries", action="append", metavar="FAULT", help="try this fault; may be given several times")
     parser.add_argument(
-        "--by", action="append", metavar="STRATEGY", help="singles, born, pairs, orders or random_plans"
+        "--by", action="append", metavar="STRATEGY", help="singles, lasting, born, pairs, orders or random_plans"
     )
     parser.add_argument("--estimate", action="store_true", help="run the trial without faults alone, and tell the cost")
     parser.add_argument("--save", type=path, metavar="DIR", help="write each failure there as a scenario of its own")
@@ -40,6 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", type=path, metavar="RUN", help="go on with an exploration that was broken off")
     parser.add_argument("--seed", type=seed, help="seed of all dice, in place of the scenario's own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
+    add_cluster(parser)
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of the file's"
     )
@@ -79,6 +81,7 @@ def scenarios(options: argparse.Namespace) -> list[Scenario]:
 def _run(options: argparse.Namespace) -> int:
     from chaoslab.base.terminal import clean
     from chaoslab.config.settings import inherited
+    from chaoslab.record.runs import note_command
     from chaoslab.reports.explored import ENDINGS, MAP, painted, save, text
     from chaoslab.scenarios.exploring import command, estimate, explore, plain, saved
 
@@ -101,12 +104,15 @@ def _run(options: argparse.Namespace) -> int:
     colour = sys.stdout.isatty() and not inherited().get("NO_COLOR")
     out = Steering(sys.stdout) if colour else sys.stdout
     for scenario in wanted:
-        found = explore(
-            scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
-            tries=options.tries, by=options.by, logs=options.logs, resume=options.resume,
-            tell=None if options.quiet else Teller(),
-        )  # fmt: skip
+        with clustered(options, scenario.folder):
+            found = explore(
+                scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
+                tries=options.tries, by=options.by, logs=options.logs, resume=options.resume,
+                tell=None if options.quiet else Teller(),
+            )  # fmt: skip
         failed = failed or bool(found.failures)
+        if found.folder is not None and scenario.file:
+            note_command(found.folder, _again(options, scenario.name))
         commands = {each.cause: command(scenario, each, changed=options.set) for each in found.failures}
         if options.json:
             data.append({"name": scenario.name, **plain(found, commands)})
@@ -127,6 +133,19 @@ def _run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(explored=data)
     return FAILED if failed else 0
+
+
+def _again(options: argparse.Namespace, name: str) -> list[str]:
+    """The words that choose the scenario again."""
+    own = [] if options.seed is None else ["--seed", str(options.seed)]
+    several = (("--set", options.set), ("--tries", options.tries), ("--by", options.by))
+    return [
+        options.what,
+        "-k",
+        name,
+        *own,
+        *(word for key, given in several for each in given or () for word in (key, each)),
+    ]
 
 
 class Teller:

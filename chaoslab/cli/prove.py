@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import Any
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, seed, whole
 from chaoslab.cli.ended import code_of
@@ -13,7 +15,9 @@ OPENED = 1
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="SCENARIO", type=path, help="a scenario file")
+    parser.add_argument(
+        "what", metavar="RUN|SCENARIO", type=filled, help="a run of chaoslab explore, or a scenario's file"
+    )
     parser.add_argument("--agent", type=filled, metavar="NAME", help="the changed agent, as module:name")
     parser.add_argument("--fresh", type=filled, metavar="NAME", help="what makes the changed agent, as module:name")
     parser.add_argument(
@@ -47,6 +51,10 @@ def _run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.exploring import explore, prove
     from chaoslab.scenarios.load import load
 
+    try:
+        file, budget = _file(options)
+    except LookupError as error:
+        return refuse(error)
     given = [f"{key}={value}" for key, value in (("agent", options.agent), ("fresh", options.fresh)) if value]
     tries = options.tries.split(",") if options.tries else []
     if len(given) + bool(tries) != 1:
@@ -55,14 +63,12 @@ def _run(options: argparse.Namespace) -> int:
         if each not in MITIGATIONS:
             return refuse(LookupError(f"--try has '{each:.40}': {did_you_mean(each, MITIGATIONS)}"))
     proofs = []
-    others = load(options.file, changed=[*options.set, *given])
-    for scenario, other in zip(load(options.file, changed=options.set), others, strict=True):
+    others = load(file, changed=[*options.set, *given])
+    for scenario, other in zip(load(file, changed=options.set), others, strict=True):
         if options.only not in scenario.name:
             continue
         tell = None if options.quiet else Teller()
-        found = explore(
-            scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, resume=options.resume, tell=tell
-        )
+        found = explore(scenario, seed=options.seed, jobs=options.jobs, resume=options.resume, tell=tell, **budget)
         made = [
             prove(scenario, other, found, mitigation=each, seed=options.seed, jobs=options.jobs)
             for each in (tries or [""])
@@ -74,10 +80,35 @@ def _run(options: argparse.Namespace) -> int:
             if tries:
                 print(_best([each.what for each in made if each.holds]))
     if not proofs:
-        return refuse(LookupError(f"no scenario of {options.file} has '{options.only}' in its name"))
+        return refuse(LookupError(f"no scenario of {file} has '{options.only}' in its name"))
     if options.json:
         print_json(proofs=[each.data() for each in proofs])
     return 0 if any(each.holds for each in proofs) else OPENED
+
+
+def _file(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
+    """The scenario's file, and the budget of its exploration. A run fills in the options with which it was explored,
+    and hardly any trial is added to it.
+
+    Raises:
+        LookupError: there is no such run, or it is no exploration of a scenario.
+    """
+    from chaoslab.cli import explore
+    from chaoslab.record.runs import command_of
+    from chaoslab.reports.folder import find
+    from chaoslab.scenarios.located import SUFFIXES
+
+    if Path(options.what).suffix in SUFFIXES:
+        return Path(options.what), {"trials": options.trials}
+    folder = find(options.what)
+    if not (words := command_of(folder)):
+        raise LookupError(f"{folder} holds no exploration of a scenario: give one that chaoslab explore has finished")
+    parser = argparse.ArgumentParser()
+    explore.arguments(parser)
+    was = parser.parse_args(words)
+    options.resume, options.only = folder, was.only
+    options.seed, options.set = was.seed if options.seed is None else options.seed, [*was.set, *options.set]
+    return Path(was.what), {"trials": options.trials or 1, "by": was.by, "tries": was.tries}
 
 
 def _best(held: list[str]) -> str:

@@ -26,7 +26,7 @@ from chaoslab.execution.trial import NoBaseline, Trial
 from chaoslab.search import attribution, causes, shrinking, strategies
 from chaoslab.search.attribution import Share
 from chaoslab.search.map import Map, alike
-from chaoslab.search.variation import GOOD, Known, Tried, Variation
+from chaoslab.search.variation import FOR_GOOD, GOOD, Known, Tried, Variation, lasting
 
 T = TypeVar("T")
 TRIALS = 2000
@@ -173,7 +173,7 @@ def explore(asked: AskedExplore) -> Found:
     orders of parallel calls and in plans by dice, in virtual time; then shrinks each distinct failure.
 
     The options are those of `run`, without `faults`. `tries`: the names of the only faults to try. `trials`, `seconds`:
-    the budget, in trials and in real time. `by`: the strategies, of "singles", "born", "pairs", "orders" and
+    the budget, in trials and in real time. `by`: the strategies, of "singles", "lasting", "born", "pairs", "orders" and
     "random_plans". `accept`: the outcomes that are no failure. `count_words`: a verdict that rests on words counts like
     a certain one. `tell` is called with a `Progress`. `resume`: the folder of an exploration that was broken off, whose
     trials are not run again.
@@ -452,7 +452,7 @@ def shrunk_in(trials: Session, trial: Trial) -> Failure:
 def hits(trial: Trial) -> Iterator[Injection]:
     """An injection for each hit of a fault in the trial, at its attempt and with the values that were drawn for it. One
     that goes on for good is one injection, from its first hit."""
-    for_good = {each.name for each in trial.plan.injections if each.triggers.get("persistence") == "for_good"}
+    for_good = {each.name for each in trial.plan.injections if lasting(each)}
     begun: set[str] = set()
     for _, event in trial.history.of(FaultScheduled):
         if event.injection in begun:
@@ -460,7 +460,7 @@ def hits(trial: Trial) -> Iterator[Injection]:
         more: dict[str, Any] = {} if event.attempt == 1 else {"attempts": [event.attempt]}
         if event.injection in for_good:
             begun.add(event.injection)
-            more["persistence"] = "for_good"
+            more["persistence"] = FOR_GOOD
         own: dict[str, Any] = {
             key: value for key, value in event.params.items() if isinstance(value, bool | int | float | str)
         }

@@ -32,6 +32,7 @@ from chaoslab.core.events import (
     Effect,
     EndState,
     Event,
+    FaultWitnessed,
     PromptFinished,
     TurnStarted,
 )
@@ -44,6 +45,7 @@ from chaoslab.execution.agents.trial_record import STOPPED
 from chaoslab.execution.checked import checked
 from chaoslab.execution.drawn import Drawn, DrawnRun
 from chaoslab.execution.forked import children
+from chaoslab.execution.judged import JudgedRun
 from chaoslab.execution.judging import Judge, judged
 from chaoslab.execution.options import Asked, AskedMany, check_number, taking
 from chaoslab.execution.pipeline import results, written
@@ -101,7 +103,16 @@ class Trial:
     @cached_property
     def verdict(self) -> Verdict:
         """The outcome, the reason for it, and a text for each harm."""
-        return judge(self.history, self.key)
+        there: Verdict | None = getattr(self._result, "verdict", None)
+        return there if there is not None and self.opinion is None else judge(self.history, self.key)
+
+    @property
+    def met(self) -> tuple[str, ...]:
+        """The injection of each fault that was witnessed, in order."""
+        there: tuple[str, ...] | None = getattr(self._result, "met", None)
+        if there is not None:
+            return there
+        return tuple(event.injection for _, event in self.history.of(FaultWitnessed))
 
     @property
     def outcome(self) -> Outcome:
@@ -232,7 +243,7 @@ def _watched(trials: Generator[Trial, None, None]) -> Generator[Trial, None, Non
     found = Idle()
     with closing(trials):
         for trial in trials:
-            if trial.told:
+            if trial.told and found.wants(trial.plan.injections):
                 found.take(trial.history, trial.plan.injections)
             yield trial
     for said in found.told(called=True):
@@ -296,6 +307,8 @@ def _trials(
             folder = place.folder
             book = stack.enter_context(written(spec, len(numbers), folder))
         run: RunSpec[AgentResult] = spec if drawn is None else DrawnRun(spec, drawn)
+        if jobs > 1:
+            run = JudgedRun(run, lines=book is not None)
         does = alone if jobs == 1 else children(jobs, limit_s, at_once=at_once) if apart else executor(jobs)
         done = stack.enter_context(closing(results(run, numbers, executor=does, book=book)))
         for number, result in zip(numbers, done, strict=True):

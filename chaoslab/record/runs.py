@@ -142,6 +142,26 @@ def revision_of(folder: Path) -> str:
     return found[:REVISION_MAX] if isinstance(found, str) else ""
 
 
+def note_command(folder: Path, words: Sequence[str]) -> None:
+    """Writes down in run.json the words of the command that makes such a run again.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    data = {**files.json_of(folder / "run.json"), "again": [*words]}
+    with files.replacing(folder / "run.json") as part:
+        part.write_text(json.dumps(data, indent=2) + "\n")
+
+
+def command_of(folder: Path) -> list[str]:
+    """The words that `note_command` wrote; none if there are none."""
+    try:
+        found = files.json_of(folder / "run.json")["again"]
+    except (ValueError, TypeError, KeyError):
+        return []
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+
+
 _STAMPED = re.compile(r"(\d{8}-\d{6})(?:-(\d{1,3}))?", re.ASCII)
 
 

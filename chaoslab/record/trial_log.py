@@ -43,6 +43,8 @@ class TrialLog:
         """True when the time to settle after the answer is over."""
         self._mark: tuple[int, float] | None = None
         self._history: History | None = None
+        self._timed: list[tuple[float, Event]] | None = None
+        """The events with their times, where another process has read the lines."""
         self._sent = b""  # both, pickled by another process, until they are read
 
     def hide(self, secrets: Iterable[str]) -> None:
@@ -97,7 +99,7 @@ class TrialLog:
     def history(self) -> History:
         """All events. To be read when the trial is over."""
         if self._sent:
-            self._lines, self._history = pickle.loads(self._sent)
+            self._lines, self._timed = pickle.loads(self._sent)
             self._sent = b""
         if self._history is None:
             self._history = History(self._records())
@@ -115,6 +117,9 @@ class TrialLog:
 
     def _events(self) -> Iterator[tuple[float, Event]]:
         """Each event with its time; may be called once."""
+        if self._timed is not None:
+            yield from self._timed
+            return
         self.requests.turn = 1
         for moment, noted, part in self._lines:
             t = round(moment - self.origin, 6)
@@ -130,7 +135,8 @@ class TrialLog:
     def __getstate__(self) -> dict[str, Any]:
         """The state for another process, which cannot note more. Most logs are never read there, so they stay
         pickled."""
-        sent = self._sent or pickle.dumps((self._lines, self._history))
+        timed = None if self._history is None else [(record.t, record.event) for record in self._history.records]
+        sent = self._sent or pickle.dumps((self._lines, timed))
         return {
             "trial": self.trial,
             "key": self.key,
@@ -143,4 +149,4 @@ class TrialLog:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.requests = Requests(self.trial)
+        self.requests, self._history = Requests(self.trial), None

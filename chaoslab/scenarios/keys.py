@@ -49,7 +49,7 @@ PARTS: Mapping[str, Mapping[str, str]] = {
         "trials": "The most trials.",
         "seconds": "The most seconds of real time.",
         "tries": "The only faults to try.",
-        "by": "The strategies, of singles, born, pairs, orders and random_plans.",
+        "by": "The strategies, of singles, lasting, born, pairs, orders and random_plans.",
     },
     "CommandSpec": {
         "command": "A program and its arguments. {prompt} stands for the prompt, which is at the standard input too.",

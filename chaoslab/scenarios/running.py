@@ -24,7 +24,6 @@ from chaoslab.base.clock import system
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.base.parsers import closest
 from chaoslab.base.registry import BrokenPlugin
-from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.fault import BrokenFault
 from chaoslab.execution.asking import ask
 from chaoslab.execution.judging import Judge, judged
@@ -126,13 +125,16 @@ class Result:
     def add(self, ruling: Ruling) -> None:
         self.rulings.append(ruling)
         self.took_s = system.monotonic() - self._began_s
-        history = ruling.trial.history
-        names = {event.injection for _, event in history.of(FaultWitnessed)}
+        names = {*ruling.trial.met}
         self.met += bool(names - {BUDGET} if self.scenario.faults else names)
-        if ruling.trial.told:
-            self.idle.take(history, [each for each in ruling.trial.plan.injections if each.name != BUDGET])
+        own = [each for each in ruling.trial.plan.injections if each.name != BUDGET]
+        if ruling.trial.told and self.idle.wants(own):
+            self.idle.take(ruling.trial.history, own)
         for each in self.scenario.slo if ruling.state is not State.INVALID or ruling.unknown else ():
-            ended = [event for _, event, _ in Seen(history, ruling.trial.key, ruling.trial.verdict).ended(each.tool)]
+            ended = [
+                event
+                for _, event, _ in Seen(ruling.trial.history, ruling.trial.key, ruling.trial.verdict).ended(each.tool)
+            ]
             good, all_ = self.calls.get(each, (0, 0))
             self.calls[each] = (good + sum(map(each.good, ended)), all_ + len(ended))
 

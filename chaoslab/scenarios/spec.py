@@ -221,7 +221,7 @@ class ExploreSpec(Strict):
     trials: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     seconds: Seconds | None = None
     tries: list[str] = Field(default_factory=list)
-    by: list[Literal["singles", "born", "pairs", "orders", "random_plans"]] = Field(default_factory=list)
+    by: list[Literal["singles", "lasting", "born", "pairs", "orders", "random_plans"]] = Field(default_factory=list)
 
     @property
     def budget(self) -> dict[str, Any]:

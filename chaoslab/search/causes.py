@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from chaoslab.analysis.verdict.ledger import Kind, anywhere
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.plan import Injection
-from chaoslab.search.variation import Order, Tried, Variation, site_of
+from chaoslab.search.variation import Order, Tried, Variation, lasting, site_of
 
 _VALUES = re.compile(r"'[^']*'|\"[^\"]*\"|\d[\d.,:]*")
 _SEVERAL = re.compile(r"…(,? …)+")
@@ -45,7 +45,7 @@ def where(variation: Variation) -> str:
     by_fault: dict[str, list[str]] = {}
     for injection in variation.injections:
         by_fault.setdefault(_fault(injection), []).append(_place(injection))
-    found = [f"{fault} {' and '.join(f'at {place}' for place in places)}" for fault, places in by_fault.items()]
+    found = [f"{fault} {' and '.join(places)}" for fault, places in by_fault.items()]
     found += orders(variation.order or ())
     return " and ".join(found) or "no fault at all"
 
@@ -57,10 +57,12 @@ def orders(order: Order) -> Iterable[str]:
 
 def _fault(injection: Injection) -> str:
     (choice, *others) = injection.choices
-    lasts = {key: value for key, value in injection.triggers.items() if key == "persistence"}
+    own = injection.triggers.items()
+    lasts = {key: value for key, value in own if key == "persistence" and not lasting(injection)}
     params = ", ".join(f"{key}={value}" for key, value in {**choice.params, **lasts}.items())
     return f"{choice.fault}{f' ({params})' if params else ''}{' or another' if others else ''}"
 
 
 def _place(injection: Injection) -> str:
-    return str(site_of(injection)) if len(injection.calls) == 1 else f"{', '.join(injection.targets)}"
+    where = str(site_of(injection)) if len(injection.calls) == 1 else f"{', '.join(injection.targets)}"
+    return f"from {where} on" if lasting(injection) else f"at {where}"

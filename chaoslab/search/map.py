@@ -12,7 +12,7 @@ from chaoslab.core.fault import load, trait
 from chaoslab.search import causes
 from chaoslab.search.strategies import ORDER
 from chaoslab.search.strategies.singles import of_timeout
-from chaoslab.search.variation import LOST, Known, Probe, Site, Tried, Variation, site_of
+from chaoslab.search.variation import LOST, Known, Probe, Site, Tried, Variation, lasting, site_of
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,12 @@ class Row:
 
     site: Site
     after: Variation = Variation()
+    lasts: bool = False
+    """Its faults hit all attempts from this one on."""
 
     def __str__(self) -> str:
+        if self.lasts:
+            return f"{self.site} and all after it"
         return f"{self.site} (after {causes.where(self.after)})" if self.after.injections else str(self.site)
 
 
@@ -54,9 +58,9 @@ class Map:
     def rows(self) -> list[Row]:
         found = {str(row): row for row in map(Row, self.known.calm.sites)}
         for tried in self.known.tried.values():
-            if tried.by == "born":
+            if tried.by in ("lasting", "born"):
                 *before, last = tried.variation.injections
-                row = Row(site_of(last), Variation(tuple(before)))
+                row = Row(site_of(last), Variation(tuple(before)), lasting(last))
                 found.setdefault(str(row), row)
         return [*found.values()]
 
@@ -88,7 +92,7 @@ class Map:
     def cells(self) -> list[tuple[Row, Probe, Tried | None]]:
         """Each attempt with each fault that applies, and its trial; None if it was not run."""
         return [
-            (row, probe, self.known.of(Variation((*row.after.injections, probe.at(row.site)))))
+            (row, probe, self.known.of(Variation((*row.after.injections, probe.at(row.site, lasts=row.lasts)))))
             for row in self.rows
             for probe in self.probes(row)
         ]
@@ -129,6 +133,8 @@ class Map:
                     )
                 elif self.ended:
                     yield Untried(after, "every fault", self.ended, "a larger budget tries it")
+                elif any(map(lasting, tried.variation.injections)):
+                    yield Untried(after, "every other fault", "only a fault that lasts brings it up")
                 else:
                     yield Untried(
                         after, "every fault", f"only {len(tried.variation.injections)} faults together bring it up"
@@ -146,7 +152,7 @@ class Map:
         return [
             row.site
             for row in self.rows
-            if not row.after.injections and any(tried.failed for _, _, tried in self.of_row(row))
+            if not row.after.injections and not row.lasts and any(tried.failed for _, _, tried in self.of_row(row))
         ]
 
     def of_row(self, row: Row) -> Iterator[tuple[Row, Probe, Tried]]:
@@ -171,7 +177,8 @@ class Map:
         return {
             "cells": [
                 {
-                    "call": str(row.site), "after": causes.where(row.after) if row.after.injections else "",
+                    "call": str(row.site), "lasts": row.lasts,
+                    "after": causes.where(row.after) if row.after.injections else "",
                     "fault": probe.label, "outcome": "not tried" if tried is None else tried.outcome,
                     "failed": bool(tried and tried.failed), "why": "" if tried is None else tried.why,
                     "trial": None if tried is None else tried.number,
@@ -184,16 +191,30 @@ class Map:
 
 
 def alike(tried: Sequence[Tried]) -> list[list[Tried]]:
-    """The trials that failed, those that failed alike at the same calls together, the smallest first in each; worst
-    first. One that holds all faults of a smaller one that failed alike shows nothing new, and is left out."""
-    failed = sorted((each for each in tried if each.failed), key=lambda each: (each.variation.size, each.number))
+    """The trials that failed, of these in the order of trying: those that failed alike at the same calls together, the
+    smallest first in each; worst first. One that holds all faults of a smaller one that failed alike, or hits its calls
+    among others, shows nothing new, and is left out."""
+    failed = sorted((each for each in tried if each.failed), key=lambda each: each.variation.size)
+    nth = {each.variation.key: n for n, each in enumerate(tried)}  # their numbers begin anew where a search goes on
     minimal: list[Tried] = []
     groups: dict[tuple[str, frozenset[tuple[str, int]]], list[Tried]] = {}
     for each in failed:
-        if not any(other.kind == each.kind and other.variation.parts < each.variation.parts for other in minimal):
+        if not any(other.kind == each.kind and _within(other.variation, each.variation) for other in minimal):
             minimal.append(each)
             groups.setdefault((each.kind, each.variation.places), []).append(each)
-    return sorted(groups.values(), key=lambda group: (RANK.get(group[0].outcome, len(RANK)), group[0].number))
+    return sorted(
+        groups.values(), key=lambda group: (RANK.get(group[0].outcome, len(RANK)), nth[group[0].variation.key])
+    )
+
+
+def _within(smaller: Variation, other: Variation) -> bool:
+    """Tells if its faults are some of the other's, or hit only the target that the other's one fault hits for good."""
+    if len(other.injections) == 1 and lasting(other.injections[0]) and not smaller.order:
+        (targets,) = {each.targets for each in other.injections}
+        return bool(smaller.injections) and all(
+            each.targets == targets and not lasting(each) for each in smaller.injections
+        )
+    return smaller.parts < other.parts
 
 
 RANK = {name: n for n, name in enumerate(("harm", "false_success", "wrong", "hung", "failed"))}

@@ -23,6 +23,7 @@ Order = tuple[tuple[int, tuple[str, ...]], ...]
 """Orders of calls that were made at the same moment: the number of the moment, from 1, and the calls' names."""
 GOOD = ("correct", "degraded")
 """The outcomes that are no failure, unless others are named."""
+FOR_GOOD = "for_good"
 LOST = ("harm", "failed", "hung")
 """The outcomes behind which a further fault shows nothing new."""
 
@@ -55,9 +56,11 @@ class Probe:
         values = [f"{value:g} s" if isinstance(value, float) else str(value) for _, value in self.params]
         return f"{self.fault} {', '.join(values)}"
 
-    def at(self, site: Site) -> Injection:
-        """The injection that hits this attempt and no other."""
+    def at(self, site: Site, *, lasts: bool = False) -> Injection:
+        """The injection that hits this attempt and no other. `lasts`: it hits all attempts from this one on."""
         more: dict[str, Any] = {} if site.attempt == 1 else {"attempts": [site.attempt]}
+        if lasts:
+            more["persistence"] = FOR_GOOD
         return inject(self.fault, site.target, calls=[site.request], **more, **dict(self.params))
 
 
@@ -198,6 +201,14 @@ class Tried:
     def sites(self) -> tuple[Site, ...]:
         return tuple(dict.fromkeys(each.site for each in self.made))
 
+    @property
+    def first_sites(self) -> list[Site]:
+        """The first attempt at each target."""
+        found: dict[str, Site] = {}
+        for site in self.sites:
+            found.setdefault(site.target, site)
+        return [*found.values()]
+
     @cached_property
     def path(self) -> str:
         """The way that the trial took: its attempts with their ends, its effects and its answer."""
@@ -234,10 +245,16 @@ class Known:
         return self._given_up.get(target)
 
     def singles(self) -> Iterator[tuple[Tried, Injection]]:
-        """The trials with one fault, at a call that the trial without faults makes too."""
+        """The trials with one fault at one attempt, of a call that the trial without faults makes too."""
         for tried in self.tried.values():
-            if len(tried.variation.injections) == 1 and tried.variation.order is None:
-                yield tried, tried.variation.injections[0]
+            one = tried.variation.injections
+            if len(one) == 1 and tried.variation.order is None and not lasting(one[0]):
+                yield tried, one[0]
+
+
+def lasting(injection: Injection) -> bool:
+    """Tells if it hits all attempts from its first hit on."""
+    return injection.triggers.get("persistence") == FOR_GOOD
 
 
 def site_of(injection: Injection) -> Site:

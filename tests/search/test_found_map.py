@@ -66,11 +66,20 @@ def test_a_plan_that_holds_a_smaller_one_that_failed_alike_shows_nothing_new() -
     assert [[each.number for each in group] for group in found] == [[2]]
 
 
+def test_a_fault_that_lasts_shows_nothing_new_where_one_attempt_fails_alike() -> None:
+    for_good = Variation((ERROR.at(A, lasts=True),))
+    found = alike([tried(at(Site("a", 2)), "failed", number=1), tried(for_good, "failed", number=3)])
+    assert [[each.number for each in group] for group in found] == [[1]]
+    found = alike([tried(at(A), "failed", number=1), tried(at(B), "hung", number=2), tried(for_good, "hung", number=3)])
+    assert [[each.number for each in group] for group in found] == [[2], [3], [1]]
+
+
 def test_causes_are_told_by_fault_and_place() -> None:
     assert causes.where(at(A, B)) == "exception at a 1 and at b 1"
     assert (
         causes.where(Variation((ERROR.at(A), RESET.at(LATER)))) == "exception at a 1 and rate_limit at a 1, attempt 2"
     )
     assert causes.where(Variation((), ((1, ("b", "a")),))) == "the order b, a"
+    assert causes.where(Variation((ERROR.at(A, lasts=True),))) == "exception from a 1 on"
     assert causes.where(Variation()) == "no fault at all"
     assert causes.told(replace(tried(at(A), "harm"), harm=("pay twice",))) == "exception at a 1: pay twice"

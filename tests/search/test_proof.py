@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterable
 from importlib.util import module_from_spec, spec_from_file_location
@@ -130,6 +131,24 @@ def test_the_command_says_which_mitigation_holds(capsys: pytest.CaptureFixture[s
     assert "--try has 'hope'" in capsys.readouterr().err
     assert main(words) == 2
     assert capsys.readouterr().err == "prove takes one of --agent, --fresh and --try\n"
+
+
+def test_a_run_of_an_exploration_is_proved_without_naming_its_scenario(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("paid_twice.chaos.yaml", "paid_twice.py", "shop.py"):
+        shutil.copy(FOLDER / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    explore = ["explore", "paid_twice.chaos.yaml", "--set", "fresh=paid_twice:naive", "--tries", "lost_reply", "-q"]
+    assert main([*explore, "--by", "singles", "--logs", "logs"]) == 1
+    capsys.readouterr()
+    assert main(["prove", "latest", "--fresh", "paid_twice:careful", "-q"]) == 0
+    assert "closed: lost_reply at refund 1: harm" in capsys.readouterr().out
+    assert main(["test", "paid_twice.chaos.yaml", "-n", "1", "--logs", "logs"]) in (0, 4)
+    capsys.readouterr()
+    assert main(["prove", "latest", "--fresh", "paid_twice:careful", "-q"]) == 2
+    assert "holds no exploration of a scenario" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("there")

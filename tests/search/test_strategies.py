@@ -37,6 +37,18 @@ def test_a_delay_is_tried_on_both_sides_of_the_timeout_that_another_fault_showed
     ]  # fmt: skip
 
 
+def test_each_fault_is_tried_for_good_from_the_first_call_of_each_target() -> None:
+    def came(variation: Variation) -> Tried:
+        return tried(variation, sites=(A, LATER, B))
+
+    known, asked = searched(came, ["lasting", "born", "pairs"], {"a": [ERROR, RESET], "b": [ERROR]})
+    assert [(places(each), each.injections[0].triggers) for each in asked] == [
+        (["a 1/1"], {"persistence": "for_good"}), (["a 1/1"], {"persistence": "for_good"}),
+        (["b 1/1"], {"persistence": "for_good"}),
+    ]  # fmt: skip
+    assert not [*known.singles()]
+
+
 def retrying(variation: Variation) -> Tried:
     """It asks `a` again after an error, and fails after the second."""
     hit = places(variation)

@@ -42,12 +42,16 @@ class Idle:
         self._done: set[str] = set()
         self._tools: dict[str, dict[str, None]] = {}
 
-    def take(self, history: History, injections: Sequence[Injection]) -> None:
-        """Adds a trial with its injections."""
+    def wants(self, injections: Sequence[Injection]) -> bool:
+        """Tells if there is one, of these or from before, that a trial with these could say something of."""
         for each in injections:
             if each.name not in self._done and each.may_hit:
                 self._left[each.name] = each
-        if not self._left:
+        return bool(self._left)
+
+    def take(self, history: History, injections: Sequence[Injection]) -> None:
+        """Adds a trial with its injections."""
+        if not self.wants(injections):
             return
         ended = [event for _, event in history.of(CallFinished)]
         concerned = {name for event in ended for name in event.rolled}

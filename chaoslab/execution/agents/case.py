@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from chaoslab.analysis.answers.compare import Twin
 from chaoslab.analysis.verdict.judge import judge
-from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error
 from chaoslab.core import events
@@ -46,6 +46,19 @@ class AgentResult:
     warnings: tuple[str, ...] = ()
     called: frozenset[str] = frozenset()
     spent_usd: float = 0.0
+    verdict: Verdict | None = None
+    """Its verdict by its events alone; None if it was not judged where it ran."""
+    met: tuple[str, ...] | None = None
+    """The injection of each fault that was witnessed, in order; None likewise."""
+    _kept: list[BufferedEvent] | None = None
+
+    def judged(self, *, lines: bool) -> AgentResult:
+        """The result with all that is asked of every trial, so that another process need not read its events. `lines`:
+        those of the run's log too."""
+        self.verdict = judge(self.history, self.book.key)
+        self.met = tuple(event.injection for _, event in self.history.of(events.FaultWitnessed))
+        self._kept = self.kept if lines else None
+        return self
 
     @property
     def ok(self) -> bool:
@@ -53,11 +66,11 @@ class AgentResult:
 
     @property
     def outcome(self) -> Outcome:
-        return judge(self.book.history, self.book.key).outcome
+        return (self.verdict or judge(self.history, self.book.key)).outcome
 
     @property
     def witnessed(self) -> int:
-        return sum(1 for _ in self.book.history.of(events.FaultWitnessed))
+        return sum(1 for _ in self.history.of(events.FaultWitnessed)) if self.met is None else len(self.met)
 
     @property
     def history(self) -> History:
@@ -65,7 +78,7 @@ class AgentResult:
 
     @property
     def kept(self) -> list[BufferedEvent]:
-        return self.book.kept
+        return self.book.kept if self._kept is None else self._kept
 
     def __getstate__(self) -> dict[str, Any]:
         """Replaces an error that cannot be rebuilt in another process by its name and message."""

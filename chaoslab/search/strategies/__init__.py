@@ -13,8 +13,8 @@ from typing import cast
 from chaoslab.search.variation import Known, Variation
 
 Batches = Callable[[Known], Iterator[list[Variation]]]
-ORDER = ("singles", "born", "pairs", "orders", "random_plans")
-"""Single faults, then those at the calls that faults brought up, pairs, orders of parallel calls, and plans by dice."""
+ORDER = ("singles", "lasting", "born", "pairs", "orders", "random_plans")
+"""Single faults, those that last, those at calls that faults brought up, pairs, orders of parallel calls, and dice."""
 
 
 def load(name: str) -> Batches:

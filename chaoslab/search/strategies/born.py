@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaoslab.search.strategies.singles import at_sites
-from chaoslab.search.variation import LOST, Known, Site, Tried, Variation
+from chaoslab.search.variation import LOST, Known, Site, Tried, Variation, lasting
 
 DEPTH = 3
 """The most faults of one trial."""
@@ -21,7 +21,8 @@ def batches(known: Known) -> Iterator[list[Variation]]:
     for depth in range(1, DEPTH):
         places = []
         for tried in [*known.tried.values()]:
-            if len(tried.variation.injections) != depth or tried.variation.order is not None:
+            own = tried.variation
+            if len(own.injections) != depth or own.order is not None or any(map(lasting, own.injections)):
                 continue
             if tried.void or tried.outcome in LOST:
                 continue

@@ -1,0 +1,20 @@
+"""Each fault at every attempt of a target, from its first call until the trial ends: what retries cannot outlast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaoslab.core.fault import load, trait
+from chaoslab.search.strategies.singles import of_timeout
+from chaoslab.search.variation import Known, Variation
+
+
+def batches(known: Known) -> Iterator[list[Variation]]:
+    found = []
+    for site in known.calm.first_sites:
+        for probe in known.probes.get(site.target, ()):
+            dosed = trait(load(probe.fault), "dose")
+            doses = of_timeout(known, probe, site.target) if dosed else [probe]
+            found += [Variation((each.at(site, lasts=True),)) for each in doses]
+    if found:
+        yield found
