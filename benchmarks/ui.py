@@ -80,7 +80,7 @@ def main() -> int:
     well = True
     with tempfile.TemporaryDirectory() as name, browser(Path(name)) as page:
         logs = Path(name) / "logs"
-        page.patience_s = 120.0
+        page.patience_s = 300.0
         list(trials(logs, trials=20))
         small = (logs / "latest").resolve()
         for n in range(RUNS - 1):

@@ -8,7 +8,6 @@ import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
 from hmac import compare_digest
-from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -309,7 +308,7 @@ def _compared(then: Path, now: Path) -> str:
 
 def _tail(path: Path) -> list[str]:
     """The last lines of a log."""
-    with path.open("rb") as file:
+    with files.opened(path) as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - TAIL * LINE))
         found = file.read(TAIL * LINE).split(b"\n")
@@ -364,7 +363,7 @@ async def _static(request: Request) -> Response:
     name = request.url.path.removeprefix("/")
     if name == "ui.css":
         return Response(html.styles(name), media_type="text/css")
-    return Response(resources(html.__name__).joinpath(name).read_text(encoding="utf-8"), media_type="text/javascript")
+    return Response(html.text(name), media_type="text/javascript")
 
 
 async def _body(request: Request) -> dict[str, Any]:

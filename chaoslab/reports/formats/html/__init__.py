@@ -36,8 +36,8 @@ def files(contents: Contents) -> dict[str, str]:
     Raises:
         ModuleNotFoundError: Jinja is not installed.
     """
-    script = resources(__name__).joinpath("script.js").read_text(encoding="utf-8")
-    text = page(
+    script = text("script.js")
+    made = page(
         "page.html",
         it=contents,
         script=script,
@@ -59,7 +59,7 @@ def files(contents: Contents) -> dict[str, str]:
         percents=percents,
         percent=percent,
     )
-    return {FILE: text}
+    return {FILE: made}
 
 
 def page(template: str, **given: Any) -> str:
@@ -75,10 +75,15 @@ def page(template: str, **given: Any) -> str:
     return made.render(style=style, style_hash=_digest(style), **given)
 
 
+def text(name: str) -> str:
+    """The text of a file of this folder."""
+    return resources(__name__).joinpath(name).read_text(encoding="utf-8")
+
+
 @cache
 def styles(*more: str) -> str:
     """The style of all pages, and that of further files of this folder."""
-    texts = [resources(__name__).joinpath(name).read_text(encoding="utf-8") for name in ("style.css", *more)]
+    texts = [text(name) for name in ("style.css", *more)]
     return texts[0] + _looks() + "".join(texts[1:])
 
 
