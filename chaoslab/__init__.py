@@ -29,15 +29,16 @@ if TYPE_CHECKING:
     from chaoslab.reports.report import Report, report
     from chaoslab.scenarios.builder import load_scenario, scenario
     from chaoslab.scenarios.check import check
+    from chaoslab.scenarios.comparing import compare
     from chaoslab.seams.adapters.mcp import mcp_tool
     from chaoslab.seams.functions.native_errors import ToolError
 
 __version__ = "0.1.0"
 __all__ = [
     "Incident", "Injection", "NoBaseline", "NothingHit", "Outcome", "Report", "ToolError", "Trial", "Trials", "Verdict",
-    "call", "check", "cluster", "expect", "explore", "frame", "fresh", "inject", "level", "load", "load_scenario",
-    "mcp_tool", "network", "offline_model", "prove", "recorded", "report", "run", "run_many", "scenario", "scripted",
-    "shrink", "turn", "turns",
+    "call", "check", "cluster", "compare", "expect", "explore", "frame", "fresh", "inject", "level", "load",
+    "load_scenario", "mcp_tool", "network", "offline_model", "prove", "recorded", "report", "run", "run_many",
+    "scenario", "scripted", "shrink", "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {
@@ -54,6 +55,7 @@ _PLACES = {
     "call": "model.script",
     "check": "scenarios.check",
     "cluster": "execution.cluster",
+    "compare": "scenarios.comparing",
     "expect": "analysis.assertions",
     "explore": "execution.explore",
     "frame": "reports.frames",

@@ -27,6 +27,7 @@ USERS = {
     "flask_tools/dice.py",
     "data/dice.json",
     "mine.json",
+    "chaos-baseline.json",
     "run.json",
     "faults.json",
     "/data/mine.json",

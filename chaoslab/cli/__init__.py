@@ -22,7 +22,7 @@ from chaoslab.base.commandline import LAB_DOWN, NO_ROOM, Help, Parser, interrupt
 COMMANDS = (
     "lab", "run", "sweep", "replay", "runs", "ui", "follow", "steer", "show", "summary", "label", "judge", "report",
     "charts", "settings", "agent", "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "faults",
-    "check", "test", "stress", "explore", "shrink", "prove", "compare", "init", "demo", "completion",
+    "check", "test", "stress", "explore", "shrink", "prove", "compare", "gate", "bisect", "init", "demo", "completion",
 )  # fmt: skip
 """The commands, in the order of the help."""
 
@@ -47,10 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     | exit code | means |
     | --- | --- |
     | 0 | done, and what was asked for holds |
-    | 1 | it does not hold: --min-correct, --fail-on, a scenario of `test`, a `replay` that differs; where neither option is given, a trial of `exec`, `gateway` or `run` ends in harm, wrong or false_success |
+    | 1 | it does not hold: --min-correct, --fail-on, a scenario of `test`, a new side of `compare` or `gate` that is worse, a `replay` that differs; where neither option is given, a trial of `exec`, `gateway` or `run` ends in harm, wrong or false_success |
     | 2 | something in a file or on the command line is wrong |
     | 3 | the lab failed |
-    | 4 | nothing is proved: a fault that had to hit met nobody, all trials of a `run` are invalid, one of `test`, `exec` or `gateway` is, or damage that nobody injected hit one of a `lab` or `run` |
+    | 4 | nothing is proved: a fault that had to hit met nobody, all trials of a `run` are invalid, one of `test`, `exec` or `gateway` is, damage that nobody injected hit one of a `lab` or `run`, or too few pairs of `compare` or `gate` could be judged, or `bisect` finds no single commit |
     | 130 | Ctrl-C |
 
     `exec` ends with its command's own code if that is not 0 and the trial gives no code but 4.

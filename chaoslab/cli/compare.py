@@ -4,32 +4,46 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, seed, whole
+from chaoslab.base.commandline import as_json, filled, print_json, refuse, seed, whole
 from chaoslab.cli.ended import code_of
 
-HELP = "run two agents through the same trials and tell which is worse, as soon as that is shown"
+if TYPE_CHECKING:
+    from chaoslab.scenarios.scenario import Scenario
+    from chaoslab.search.compared import Comparison
+
+HELP = "run two sides through the same trials and tell which is worse, as soon as that is shown"
 EXAMPLE = "chaoslab compare refund.chaos.yml --agent shop.agent:new"
 WORSE, FEW = 1, 4
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("base", metavar="BASE", type=path, help="the scenario file of the base")
-    parser.add_argument("new", metavar="NEW", type=path, nargs="?", help="that of the new side (the same)")
+    parser.add_argument("base", metavar="BASE", type=filled, help="the base's scenario file, or a run in logs/")
+    parser.add_argument("new", metavar="NEW", type=filled, nargs="?", help="those of the new side (the same)")
     parser.add_argument("--agent", type=filled, metavar="NAME", help="the agent of the new side, as module:name")
     parser.add_argument("--fresh", type=filled, metavar="NAME", help="what makes the agent of the new side")
+    parser.add_argument("--prompt", type=filled, metavar="TEXT", help="what the new side is asked instead")
+    parser.add_argument("--model", type=filled, metavar="NAME", help="the new side's variable MODEL, for its agent")
+    parser.add_argument(
+        "--revisions", type=filled, nargs="+", metavar="REV", help="two Git revisions of the code, or one and now's"
+    )
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a value of the new side")
     parser.add_argument("-n", "--trials", type=whole(1, 100_000), default=200, help="the most pairs (%(default)s)")
-    parser.add_argument("--alpha", type=_alpha, default=0.05, help="the chance of a false verdict (%(default)s)")
+    parser.add_argument("--alpha", type=alpha, default=0.05, help="the chance of a false verdict (%(default)s)")
     parser.add_argument("--a-a", type=whole(1, 1000), metavar="N", help="compare the base with itself, so many times")
+    parser.add_argument("--shrink", action="store_true", help="look for the smallest cause of pairs that changed")
     parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of the scenario's own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
-    parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="the scenario with this text in its name")
+    parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="the scenarios with this text in the name")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     as_json(parser)
 
 
-def _alpha(text: str) -> float:
+def alpha(text: str) -> float:
+    """The type of an argument that is a chance."""
     try:
         value = float(text)
     except ValueError:
@@ -51,40 +65,121 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from chaoslab.scenarios.comparing import against_itself, compared
-    from chaoslab.scenarios.load import load
-    from chaoslab.search.comparing import FEW as TOO_FEW
-    from chaoslab.search.comparing import WORSE as IS_WORSE
-    from chaoslab.search.comparing import Comparison
+    from chaoslab.scenarios.located import SUFFIXES
 
-    given = [f"{key}={value}" for key, value in (("agent", options.agent), ("fresh", options.fresh)) if value]
-    changed = [*options.set, *given]
-    if options.a_a is None and options.new is None and not changed:
-        return refuse(ValueError("both sides are the same: give NEW, --agent, --fresh or --set, or --a-a N"))
-    bases = [each for each in load(options.base) if options.only in each.name]
-    news = [each for each in load(options.new or options.base, changed=changed) if options.only in each.name]
-    if len(bases) != 1 or len(news) != 1:
-        names = ", ".join(each.name for each in bases)
-        return refuse(LookupError(f"there are {len(bases)} scenarios and {len(news)} ({names}): choose one with -k"))
+    of_scenarios = [Path(each).suffix in SUFFIXES for each in (options.base, options.new) if each]
+    changed = [f"{key}={getattr(options, key)}" for key in ("agent", "fresh") if getattr(options, key)]
+    prompt = [] if options.prompt is None else [f"prompt={_quoted(options.prompt)}"]
+    ways = [name for name in ("model", "revisions", "a_a") if getattr(options, name) is not None]
+    others = [options.new, *options.set, *changed, *prompt]
+    if len(ways) > 1 or (ways and any(others)):
+        named = f"--{ways[0].replace('_', '-')}"
+        return refuse(ValueError(f"{named} says what the new side is: leave out what else says so"))
+    if not all(of_scenarios):
+        if any(of_scenarios) or options.new is None or ways or any(others[1:]):
+            return refuse(ValueError("runs are compared with runs: give two of them, by their names in logs/"))
+        return _of_runs(options)
+    if not ways and not any(others):
+        given = "NEW, --agent, --fresh, --prompt, --model, --revisions or --set, or --a-a N"
+        return refuse(ValueError(f"both sides are the same: give {given}"))
+    if options.a_a is not None:
+        return _against_itself(options)
+    with ExitStack() as stack:
+        name, base, new = _sides(options, [*options.set, *changed, *prompt], stack)
+        return _said(_compared(options, base, new, name), options)
+
+
+def _of_runs(options: argparse.Namespace) -> int:
+    from chaoslab.scenarios.two_runs import of_runs
+
+    try:
+        return _said(of_runs(options.base, options.new, alpha=options.alpha), options)
+    except LookupError as error:
+        return refuse(error)
+
+
+def _sides(options: argparse.Namespace, changed: list[str], stack: ExitStack) -> tuple[str, Any, Any]:
+    """The name of what is compared, and both sides."""
+    from chaoslab.scenarios.comparing import of_scenarios
+    from chaoslab.scenarios.revisions import Work, models, revisions
+
+    what = Work(Path(options.base), (), options.only, options.seed, options.jobs)
+    if options.revisions:
+        names = " and ".join([*options.revisions, *(["now"] if len(options.revisions) == 1 else [])])
+        return f"{options.base}, {names}", *stack.enter_context(revisions(what, options.revisions))
+    if options.model:
+        return f"{options.base}, model {options.model}", *stack.enter_context(models(what, options.model))
+    bases = _chosen(options, options.base)
+    news = _chosen(options, options.new or options.base, changed)
+    but = ("prompt", "turns") if options.prompt is not None else ()
+    name = bases[0].name if len(bases) == 1 else options.base
+    return name, *of_scenarios(bases, news, seed=options.seed, jobs=options.jobs, but=but)
+
+
+def _compared(options: argparse.Namespace, base: Any, new: Any, name: str) -> Comparison:
+    from chaoslab.scenarios.comparing import paired
+
+    so_far: list[Comparison] = []
 
     def tell(found: Comparison) -> None:
+        so_far[:] = [found]
         if not options.quiet:
             print(f"{len(found.pairs)} of {options.trials} pairs: {found.verdict}", file=sys.stderr, flush=True)
 
-    base_seed = bases[0].spec.seed if options.seed is None else options.seed
-    settings = {"trials": options.trials, "jobs": options.jobs, "alpha": options.alpha}
-    if options.a_a is not None:
-        said, differ = against_itself(bases[0], options.a_a, seed=base_seed, **settings)
-        if options.json:
-            print_json(times=options.a_a, worse=said, differ=differ)
-        else:
-            print(f"{bases[0].name}: called worse than itself {said} of {options.a_a} times, each with other seeds")
-            same = f"trials {differ} differ: it is not deterministic" if differ else "no trial differs"
-            print(f"with the same seed {same}")
-        return 0
-    found = compared(bases[0], news[0], seed=base_seed, tell=tell, **settings)
+    how = {"trials": options.trials, "alpha": options.alpha, "shrink": options.shrink}
+    try:
+        found = paired(base, new, tell=tell, name=name, **how)
+    except KeyboardInterrupt:
+        print(f"interrupted: {so_far[0].told()[0] if so_far else 'no pair was tried'}", file=sys.stderr)
+        raise
+    if options.model and not any(options.model in each.new.models for each in found.pairs):
+        found.notes.append(f"no request of the new side asked for {options.model}: its agent has to read MODEL")
+    return found
+
+
+def _chosen(options: argparse.Namespace, file: str, changed: list[str] | None = None) -> list[Scenario]:
+    from chaoslab.scenarios.load import load
+    from chaoslab.scenarios.located import ScenarioError
+
+    all_ = load(Path(file), changed=changed or [])
+    found = [each for each in all_ if options.only in each.name]
+    if not found:
+        names = ", ".join(each.name for each in all_)
+        raise ScenarioError(f"no scenario of {file} has '{options.only}' in its name: there are {names}")
+    return found
+
+
+def _against_itself(options: argparse.Namespace) -> int:
+    from chaoslab.scenarios.comparing import against_itself
+
+    bases = _chosen(options, options.base)
+    own = bases[0].spec.seed if options.seed is None else options.seed
+    said, differ = against_itself(
+        bases, options.a_a, seed=own, trials=options.trials, jobs=options.jobs, alpha=options.alpha
+    )
     if options.json:
-        print_json(name=bases[0].name, **found.data())
+        print_json(times=options.a_a, worse=said, differ=differ)
     else:
-        print("\n".join([bases[0].name, *found.told()]))
+        name = bases[0].name if len(bases) == 1 else options.base
+        print(f"{name}: called worse than itself {said} of {options.a_a} times, each with other seeds")
+        same = f"trials {differ} differ: it is not deterministic" if differ else "no trial differs"
+        print(f"with the same seed {same}")
+    return 0
+
+
+def _said(found: Comparison, options: argparse.Namespace) -> int:
+    """Prints the comparison and returns the exit code."""
+    from chaoslab.search.pairs import FEW as TOO_FEW
+    from chaoslab.search.pairs import WORSE as IS_WORSE
+
+    if options.json:
+        print_json(name=found.name, **found.data())
+    else:
+        print("\n".join(filter(None, [found.name, *found.told()])))
     return {IS_WORSE: WORSE, TOO_FEW: FEW}.get(found.verdict, 0)
+
+
+def _quoted(text: str) -> str:
+    import json
+
+    return json.dumps(text, ensure_ascii=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from chaoslab.base.commandline import port, refuse
-from chaoslab.cli import gate, gateway
+from chaoslab.cli import gateway, requirements
 
 HELP = "run a command in any language as the agent, its requests broken on the way, and judge it"
 EXAMPLE = "chaoslab exec --route crm=http://127.0.0.1:9000 -- node agent.js"
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         warn_of_unreached(known)
         return exec_agent.run(
             command, known, plan, logs=options.logs, port=options.port, ports=ports, timeout_s=options.timeout,
-            settle_s=options.settle, gate=gate.of_or_by_itself(options), bounds=limits,
+            settle_s=options.settle, gate=requirements.of_or_by_itself(options), bounds=limits,
             levers=options.levers or options.lease is not None, proxy=proxy,
         )  # fmt: skip
     except (ValueError, TypeError, LookupError, OSError) as error:

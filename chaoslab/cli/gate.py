@@ -1,55 +1,189 @@
-"""The options --min-correct, --fail-on and --count-words: requirements on a run; the exit code is 1 if it does not
-meet them."""
+"""`chaoslab gate`: did scenarios become worse than a baseline? The requirements on one run are in `requirements.py`."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
+from chaoslab.base.commandline import as_json, path, print_json, refuse, seed, whole
+from chaoslab.cli.compare import alpha
+from chaoslab.cli.ended import check_place, code_of
+
 if TYPE_CHECKING:
-    from chaoslab.reports.gate import Gate
+    from chaoslab.scenarios.baseline import Suite
+    from chaoslab.scenarios.gating import Gate, Gated
+    from chaoslab.scenarios.scenario import Scenario
+
+HELP = "compare scenarios with a baseline: exit code 1 if one became worse, 4 if too little is known"
+EXAMPLE = "chaoslab gate tests/chaos --baseline chaos-baseline.json --budget 3m"
+TRIALS = 200
+TRIALS_MAX = 20_000
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    parser.add_argument("files", type=path, nargs="+", metavar="SCENARIO", help="scenario files, or folders of them")
+    parser.add_argument("--baseline", type=path, required=True, metavar="FILE", help="the trials as they were, as JSON")
+    parser.add_argument("--write", action="store_true", help="write the baseline from the code as it is now")
+    parser.add_argument("--alpha", type=alpha, default=0.05, help="the chance of a false alarm (%(default)s)")
     parser.add_argument(
-        "--min-correct", type=_share, metavar="SHARE", help="exit code 1 below this share of correct trials, as in 0.9"
+        "--harm-budget", type=whole(0, 10**6), default=0, metavar="N", help="new trials with harm to let pass (0)"
     )
     parser.add_argument(
-        "--fail-on",
-        type=_outcomes,
-        default=(),
-        metavar="OUTCOMES",
-        help="exit code 1 if a trial ends so: harm,wrong,failed,hung …",
+        "--budget", type=_budget, metavar="AMOUNT", help="most trials of all scenarios, or a time as 3m (200 each)"
     )
-    parser.add_argument(
-        "--count-words", action="store_true", help="count verdicts that rest on words in both, not only certain ones"
-    )
+    parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of the scenarios' own")
+    parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a value of all scenarios")
+    parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="the scenarios with this text in the name")
+    parser.add_argument("--markdown", type=path, metavar="FILE", help="write the result for a pull request")
+    parser.add_argument("--junit", type=path, metavar="FILE", help="write the result as JUnit XML")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    as_json(parser)
 
 
-def of(options: argparse.Namespace) -> Gate:
-    """The gate that the options describe."""
-    from chaoslab.reports.gate import Gate
+def _budget(text: str) -> int | float:
+    from chaoslab.base.parsers import duration
 
-    return Gate(options.min_correct, options.fail_on, options.count_words)
-
-
-def of_or_by_itself(options: argparse.Namespace) -> Gate:
-    """The same; where the options ask for nothing, the requirements that hold by themselves."""
-    from dataclasses import replace
-
-    from chaoslab.reports.gate import BY_ITSELF
-
-    return of(options) or replace(BY_ITSELF, count_words=options.count_words)
+    if text.isdecimal():
+        return whole(1, TRIALS_MAX)(text)
+    try:
+        return duration(text)
+    except ValueError:
+        said = f"{text[:60]} should be a number of trials, as in 200, or a time, as in 3m or 90s"
+        raise argparse.ArgumentTypeError(said) from None
 
 
-def _share(text: str) -> float:
-    from chaoslab.reports import gate
-
-    return gate.share(text)
+def is_apart(_: argparse.Namespace) -> bool:
+    return True
 
 
-def _outcomes(text: str) -> tuple[str, ...]:
-    from chaoslab.reports import gate
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.base import extras
 
-    return gate.outcomes(text)
+    extras.check("chaoslab gate", "scenarios", "virtual")
+    return code_of(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    from chaoslab.scenarios.baseline import Baseline
+    from chaoslab.scenarios.gating import Gate, gate, under
+
+    for name in ("baseline", "markdown", "junit"):
+        check_place(f"--{name}", getattr(options, name))
+    try:
+        wanted = _wanted(options)
+    except LookupError as error:
+        return refuse(error)
+    if options.write:
+        return _write(wanted, options)
+    baseline = Baseline.read(options.baseline)
+    suites = [(each, baseline.suite(options.baseline, each, _seed(each, options))) for each in wanted]
+
+    def tell(each: Gated) -> None:
+        if not options.quiet:
+            said = f"{each.scenario.name}: {len(each.found.pairs)} pairs: {each.found.verdict}"
+            print(said, file=sys.stderr, flush=True)
+
+    budget = TRIALS * len(wanted) if options.budget is None else options.budget
+    of_time = isinstance(budget, float)
+    scenarios = under(suites, options.alpha, jobs=options.jobs, given=_given(options))
+    made = Gate(options.harm_budget, scenarios, [*baseline.notes, *_short(suites, baseline.told)])
+    trials = TRIALS_MAX * len(wanted) if of_time else int(budget)
+    try:
+        gate(made, trials=trials, seconds=budget if of_time else None, tell=tell)
+    except KeyboardInterrupt:
+        print(f"interrupted: {made.line}", file=sys.stderr)
+        raise
+    return _said(made, options)
+
+
+def _wanted(options: argparse.Namespace) -> list[Scenario]:
+    """The scenarios.
+
+    Raises:
+        LookupError: there is none, or two are called alike.
+    """
+    from chaoslab.scenarios.files import found
+    from chaoslab.scenarios.load import load
+
+    all_ = [each for file in found(options.files) for each in load(file, changed=options.set)]
+    wanted = [each for each in all_ if options.only in each.name]
+    names = [each.name for each in wanted]
+    if not wanted:
+        there = ", ".join(each.name for each in all_)
+        raise LookupError(f"no scenario has '{options.only}' in its name: there are {there}")
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise LookupError(f"two scenarios are called {twice!r}, and a baseline has one of a name: rename one")
+    return wanted
+
+
+def _seed(scenario: Scenario, options: argparse.Namespace) -> int:
+    seed: int = scenario.spec.seed if options.seed is None else options.seed
+    return seed
+
+
+def _given(options: argparse.Namespace) -> list[str]:
+    """The options on which a trial depends."""
+    words = ["--seed", str(options.seed)] if options.seed is not None else []
+    return words + [word for each in options.set for word in ("--set", each)]
+
+
+def _short(suites: list[tuple[Scenario, Suite]], told: str) -> list[str]:
+    """A line on each scenario whose baseline has too few trials for a verdict."""
+    from chaoslab.search.pairs import LEAST
+
+    return [
+        f"the baseline ({told}) has {len(suite.rows)} trials of {scenario.name}, and a verdict needs {LEAST}: "
+        f"--write --budget {TRIALS} makes more"
+        for scenario, suite in suites if len(suite.rows) < LEAST
+    ]  # fmt: skip
+
+
+def _write(wanted: list[Scenario], options: argparse.Namespace) -> int:
+    from chaoslab.scenarios.baseline import Baseline, Suite
+    from chaoslab.scenarios.sides import OfScenario
+
+    if isinstance(options.budget, float):
+        return refuse(ValueError("a baseline has a number of trials: give --write a --budget such as 200"))
+    each_has = TRIALS if options.budget is None else options.budget // len(wanted)
+    if not each_has:
+        return refuse(ValueError(f"{options.budget} trials are too few for {len(wanted)} scenarios"))
+    suites = []
+    for scenario in wanted:
+        own = _seed(scenario, options)
+        suites.append(Suite.of(scenario, own, OfScenario(scenario, own, options.jobs).take(range(1, each_has + 1))))
+        well, open_ = (sum(row.well is state for row in suites[-1].rows.values()) for state in (True, None))
+        if not options.json:
+            print(f"{scenario.name}: {well} of {each_has} trials well, {suites[-1].harm} with harm, {open_} open")
+    made = Baseline.now(suites)
+    made.save(options.baseline)
+    if options.json:
+        print_json(baseline=str(options.baseline), trials={each.name: len(each.rows) for each in suites})
+    else:
+        print(f"written: {options.baseline}, {made.told}")
+    return 0
+
+
+def _said(made: Gate, options: argparse.Namespace) -> int:
+    """Prints and writes the result, and returns the exit code."""
+    from chaoslab.config.settings import read_variable
+    from chaoslab.reports.formats import put
+    from chaoslab.scenarios.gating import cases, markdown, workflow_commands
+    from chaoslab.scenarios.junit import document
+
+    if options.markdown:
+        put(markdown(made), options.markdown)
+    if options.junit:
+        put(document(cases(made)), options.junit)
+    if options.json:
+        print_json(
+            passed=not made.code, said=made.line, notes=made.notes,
+            scenarios=[{"name": each.scenario.name, "new_harm": each.harmed, **each.found.data()}
+                       for each in made.scenarios],
+        )  # fmt: skip
+        return made.code
+    print("\n".join(made.told()))
+    if read_variable("GITHUB_ACTIONS") == "true":
+        print("\n".join(workflow_commands(made)))
+    return made.code

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import filled, path, port, refuse, seconds, seconds_from_0, seed, whole
 from chaoslab.base.interrupts import Flag
-from chaoslab.cli import gate
+from chaoslab.cli import requirements
 
 if TYPE_CHECKING:
     from chaoslab.seams.gateway.controls import Bounds
@@ -49,7 +49,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=seconds, default=120.0, metavar="SECONDS",
         help="the longest silence of a service (default: %(default)s)",
     )  # fmt: skip
-    gate.arguments(parser)
+    requirements.arguments(parser)
     parser.add_argument(
         "--settle", type=seconds_from_0, default=30.0, metavar="SECONDS",
         help="the longest wait, at the end, for requests that may have an effect yet (default: %(default)s)",
@@ -165,6 +165,6 @@ def run(options: argparse.Namespace) -> int:
             running.end(finish, settle_s=options.settle, stopped=stopped.is_set)
             over(running.book, ok=True)
         history, key = read(running.book.run.name, logs=options.logs), running.book.key
-        return ruled(history, gate.of_or_by_itself(options), {key: judge(history, key)}, judgeable=False)
+        return ruled(history, requirements.of_or_by_itself(options), {key: judge(history, key)}, judgeable=False)
     except OSError as error:
         return refuse(error)

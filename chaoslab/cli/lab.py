@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from chaoslab.cli import gate, output
+from chaoslab.cli import output, requirements
 
 HELP = "run the whole lab as the settings say: services, proxies, model, agent, charts"
 EXAMPLE = "chaoslab lab TOXIC_PROB=0.3 --min-correct 0.9"
@@ -22,11 +22,11 @@ is_apart = output.is_apart
 
 def run(options: argparse.Namespace) -> int:
     if not options.ui:
-        return output.run(options.settings, options, ruled=gate.of(options))
+        return output.run(options.settings, options, ruled=requirements.of(options))
     from chaoslab.base import extras
     from chaoslab.cli.ui import beside
     from chaoslab.lab.launch import LOGS
 
     extras.check("chaoslab lab --ui", "ui")
     with beside(LOGS, sys.stderr if options.json else sys.stdout):
-        return output.run(options.settings, options, ruled=gate.of(options))
+        return output.run(options.settings, options, ruled=requirements.of(options))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json
-from chaoslab.cli import gate
+from chaoslab.cli import requirements
 
 if TYPE_CHECKING:
     from chaoslab.reports.gate import Gate
@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds both options, and those of the gate."""
     as_json(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress, only the summary")
-    gate.arguments(parser)
+    requirements.arguments(parser)
 
 
 def is_apart(options: argparse.Namespace) -> bool:

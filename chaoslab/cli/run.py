@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from chaoslab.base.commandline import filled
-from chaoslab.cli import gate, output
+from chaoslab.cli import output, requirements
 
 HELP = "run the lab, its world, prompts, trials, seed and processes given as options"
 EXAMPLE = "chaoslab run --world virtual --trials 200 TOXIC_PROB=0.3"
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     given = [f"{name}={value}" for name, value in (*named.items(), ("PROMPTS", options.prompts)) if value is not None]
     if options.estimate:
         return _estimate([*options.settings, *given], options)
-    return output.run([*options.settings, *given], options, ruled=gate.of_or_by_itself(options))
+    return output.run([*options.settings, *given], options, ruled=requirements.of_or_by_itself(options))
 
 
 def _estimate(given: Sequence[str], options: argparse.Namespace) -> int:

@@ -238,7 +238,7 @@ def _client(on: str, workers: int) -> Iterator[Any]:
 
 
 def _versions() -> dict[str, str]:
-    """What has to be alike on every worker."""
+    """The versions that have to be alike on every worker."""
     return {"Python": platform.python_version(), "chaoslab": __version__, "the log's version": str(VERSION)}
 
 

@@ -1,89 +1,222 @@
-"""Compares two scenarios on the same trials: the same seeds and the same faults, pair by pair."""
+"""Compares two sides on the same trials: the same seeds and the same faults, pair by pair."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, MISSING, dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
-from chaoslab.core.events import CallStarted, Usage
-from chaoslab.record.rulings import State
-from chaoslab.scenarios.located import ScenarioError
-from chaoslab.scenarios.running import Ruling, run
+from chaoslab.execution.options import Asked, RunOptions, check_number, taking
+from chaoslab.scenarios.builder import ScenarioBuilder, load_scenario
+from chaoslab.scenarios.located import SUFFIXES, ScenarioError
+from chaoslab.scenarios.running import Rules
 from chaoslab.scenarios.scenario import Scenario
-from chaoslab.search.comparing import WORSE, Comparison, Pair, Side
+from chaoslab.scenarios.sides import OfAgent, OfScenario, Several, Sides
+from chaoslab.search.compared import Comparison
+from chaoslab.search.comparing import ALPHA
+from chaoslab.search.pairs import BETTER, WORSE, Pair
 
+PAIRS = 200
+"""The most pairs, if nothing else is said."""
 BATCH, BATCH_MAX = 10, 80
 """The pairs of the first round, and the most of one: each has as many as all rounds before it."""
-PLACES = ("faults", "prompt", "turns", "chaos_level", "variants", "budget", "world", "timeout")
+PLACES = ("faults", "prompt", "turns", "user", "operations", "chaos_level", "families", "budget", "world", "timeout",
+          "order", "now")  # fmt: skip
 """The keys in which both sides have to agree: their trials are not the same else."""
+SHRUNK = 3
+"""The most pairs that became worse, and better, whose cause is looked for."""
+Tell = Callable[[Comparison], object]
 
 
-def check(base: Scenario, new: Scenario) -> None:
-    """Checks that both sides have the same trials.
+def differing(base: Scenario, new: Scenario, places: Sequence[str] = PLACES) -> list[str]:
+    """The keys in which both scenarios differ, of these."""
+    return [key for key in places if getattr(base.spec, key, None) != getattr(new.spec, key, None)]
+
+
+def of_scenarios(
+    bases: Sequence[Scenario], news: Sequence[Scenario], *, seed: int | None = None, new_seed: int | None = None,
+    jobs: int = 1, but: Sequence[str] = (),
+) -> tuple[Sides, Sides]:  # fmt: skip
+    """The sides of two scenarios, or of their variants in turns. `new_seed`: of the new side, for one that is compared
+    with itself. `but`: the keys in which they are meant to differ.
 
     Raises:
-        ScenarioError: they differ in what they are asked or in their faults.
+        ScenarioError: they do not have the same trials.
     """
-    for key in PLACES:
-        one, other = (getattr(each.spec, key, None) for each in (base, new))
-        if one != other:
-            raise ScenarioError(f"{base.name}: the sides differ in {key}, so their trials cannot be paired")
+    if len(bases) != len(news) or not bases:
+        raise ScenarioError(
+            f"the sides have {len(bases)} and {len(news)} scenarios, so their trials cannot be paired: choose with -k"
+        )
+    for base, new in zip(bases, news, strict=True):
+        if found := [key for key in differing(base, new) if key not in but]:
+            raise ScenarioError(
+                f"{base.name}: the sides differ in {', '.join(found)}, so their trials cannot be paired"
+            )
+    seeds = [base.spec.seed if seed is None else seed for base in bases]
+    sides: list[list[Sides]] = [
+        [OfScenario(each, own, jobs) for each, own in zip(scenarios, own_seeds, strict=True)]
+        for scenarios, own_seeds in ((bases, seeds), (news, seeds if new_seed is None else [new_seed] * len(news)))
+    ]
+    one, other = (each[0] if len(each) == 1 else Several(each) for each in sides)
+    return one, other
 
 
-def compared(
-    base: Scenario, new: Scenario, *, trials: int, seed: int | None = None, new_seed: int | None = None, jobs: int = 1,
-    alpha: float, tell: Callable[[Comparison], object] = lambda _: None,
+def advance(found: Comparison, base: Sides, new: Sides, *, most: int) -> None:
+    """Tries one batch of pairs more. `most`: the pairs that there may be in all."""
+    done = len(found.pairs)
+    size = min(max(BATCH, done), BATCH_MAX, most - done)
+    numbers = range(done + 1, done + size + 1)
+    for number, one, other in zip(numbers, base.take(numbers), new.take(numbers), strict=True):
+        found.add(Pair(number, one, other, one.prompt))
+        if found.decided:
+            return
+
+
+def paired(
+    base: Sides, new: Sides, *, trials: int, alpha: float, tell: Tell = lambda _: None, shrink: bool = False,
+    name: str = "",
 ) -> Comparison:  # fmt: skip
-    """The comparison of two sides, which ends as soon as it is decided. `trials`: the most pairs. `new_seed`: of the
-    new side, in place of the base's, for a side that is compared with itself.
-
-    Raises:
-        ScenarioError: the trials are not the same, or something of the user's does not fit.
-    """
-    check(base, new)
-    found = Comparison(alpha)
+    """The comparison of two sides, which ends as soon as it is decided. `trials`: the most pairs. `shrink`: the
+    smallest cause of the first pairs that changed is looked for."""
+    found = Comparison(alpha, name=name)
     while len(found.pairs) < trials and not found.decided:
-        done = len(found.pairs)
-        size = min(max(BATCH, done), BATCH_MAX, trials - done)
-        numbers = range(done + 1, done + size + 1)
-        sides = [
-            list(_sides(scenario, numbers, own, jobs))
-            for scenario, own in ((base, seed), (new, seed if new_seed is None else new_seed))
-        ]
-        for number, one, other in zip(numbers, *sides, strict=True):
-            found.add(Pair(number, one, other))
-            if found.decided:
-                break
+        advance(found, base, new, most=trials)
         tell(found)
+    for change, side in ((WORSE, new), (BETTER, base)):
+        for each in [each for each in found.pairs if each.change == change][: SHRUNK if shrink else 0]:
+            found.pairs[each.number - 1] = replace(each, cause=side.cause(each.number))
     return found
 
 
-def _sides(scenario: Scenario, numbers: Sequence[int], seed: int | None, jobs: int) -> Iterator[Side]:
-    return map(side_of, run(scenario, only=numbers, seed=seed, jobs=jobs, apart=True))
-
-
-def side_of(ruling: Ruling) -> Side:
-    """One trial of a pair."""
-    trial, verdict = ruling.trial, ruling.trial.verdict
-    return Side(
-        None if ruling.state is State.INVALID else ruling.state is State.PASSED,
-        verdict.name,
-        "; ".join(ruling.reasons) or verdict.why,
-        sum(1 for _ in trial.history.of(CallStarted)),
-        trial.seconds,
-        sum(event.prompt_tokens + event.completion_tokens for _, event in trial.history.of(Usage)),
-        bool(verdict.harm),
-    )
-
-
 def against_itself(
-    base: Scenario, times: int, *, trials: int, seed: int, jobs: int = 1, alpha: float
+    scenarios: Sequence[Scenario], times: int, *, trials: int, seed: int, jobs: int = 1, alpha: float
 ) -> tuple[int, list[int]]:
     """The times that a side is called worse than itself with other seeds, and the trials that differ with the same
     seed, which a deterministic one has none of."""
-    of_all: dict[str, Any] = {"jobs": jobs, "alpha": alpha}
-    seeds = [(seed + 2 * n, seed + 2 * n + 1) for n in range(1, times + 1)]
-    found = [compared(base, base, trials=trials, seed=one, new_seed=other, **of_all) for one, other in seeds]
-    said = sum(each.verdict == WORSE for each in found)
-    same = compared(base, base, trials=min(trials, BATCH), seed=seed, **of_all)
-    return said, [each.number for each in same.pairs if each.change or each.base.outcome != each.new.outcome]
+
+    def once(one: int, other: int, most: int) -> Comparison:
+        sides = of_scenarios(scenarios, scenarios, seed=one, new_seed=other, jobs=jobs)
+        return paired(*sides, trials=most, alpha=alpha)
+
+    found = [once(seed + 2 * n, seed + 2 * n + 1, trials) for n in range(1, times + 1)]
+    same = once(seed, seed, min(trials, BATCH))
+    return sum(each.verdict == WORSE for each in found), [
+        each.number for each in same.pairs if each.change or each.base.outcome != each.new.outcome
+    ]
+
+
+@dataclass(frozen=True)
+class AskedCompare(RunOptions):
+    """The arguments of `compare`."""
+
+    base: Any
+    new: Any = None
+    prompts: Any = None
+    _: KW_ONLY
+    trials: int = PAIRS
+    alpha: float = ALPHA
+    jobs: int = 1
+    changed: Mapping[str, Any] | None = None
+    revisions: Sequence[str] = ()
+    accept: Sequence[str] = ("correct", "degraded")
+    count_words: bool = False
+    shrink: bool = False
+    tell: Tell | None = None
+
+
+@taking(AskedCompare)
+def compare(asked: AskedCompare) -> Comparison:
+    """Tries two sides on the same trials, until it is shown which is worse: two agents, two scenarios, or two runs that
+    lie in logs/.
+
+    The options are those of `run`, for agents. `prompts`: what both are asked, one or a list. `changed`: the options,
+    or the keys of the scenario, that the new side has in place of these. `trials`: the most pairs. `alpha`: the chance
+    of a false verdict. `revisions`: for a scenario's file, one or two Git revisions whose code is tried, the second of
+    which is the work tree if it is left out. `accept`: the outcomes that are well, of agents. `shrink`: the smallest
+    cause of pairs that changed is looked for. `tell` is called with the `Comparison` as it grows.
+
+    Raises:
+        ValueError, LookupError, TypeError: an argument is invalid; the message is one line.
+        NoBaseline: the trial without faults of one side is nothing to compare with.
+    """
+    check_number("trials", asked.trials, whole=True)
+    check_number("jobs", asked.jobs, whole=True)
+    if not isinstance(asked.alpha, float) or not 0 < asked.alpha < 1:
+        raise ValueError(f"alpha is {asked.alpha!r:.40}: it should be a number between 0 and 1, as in 0.05")
+    if asked.logs is not None:
+        raise ValueError("compare writes no logs: give lab.run_many logs=, and compare the two runs")
+    kinds = [_kind(asked.base), _kind(asked.base if asked.new is None else asked.new)]
+    if kinds[0] != kinds[1]:
+        raise TypeError(f"one side is {kinds[0]} and the other {kinds[1]}: give two of one kind")
+    settings: dict[str, Any] = {"trials": asked.trials, "alpha": asked.alpha, "shrink": asked.shrink}
+    settings["tell"] = asked.tell or (lambda _: None)
+    if kinds[0] == AGENT:
+        return paired(*_agents(asked), **settings)
+    own = ("seed", "base", "new", "trials", "alpha", "jobs", "changed", "revisions", "shrink", "tell")
+    given = [each.name for each in fields(asked) if each.name not in own and _stated(each, getattr(asked, each.name))]
+    if given:
+        raise ValueError(f"{given[0]} goes with agents, and {kinds[0]} has its own: leave it out")
+    if kinds[0] == RUN:
+        from chaoslab.scenarios.two_runs import of_runs
+
+        if asked.new is None:
+            raise ValueError("there is one run: give the new one too")
+        return of_runs(str(asked.base), str(asked.new), alpha=asked.alpha)
+    seed = None if asked.seed == RunOptions().seed else asked.seed
+    if asked.revisions:
+        from chaoslab.scenarios.revisions import Work, revisions
+
+        if not isinstance(asked.base, str | Path) or asked.new is not None:
+            raise ValueError("revisions= takes one scenario's file, whose agent is tried as each of them has it")
+        with revisions(Work(Path(asked.base), seed=seed, jobs=asked.jobs), asked.revisions) as (base, new):
+            return paired(base, new, **settings)
+    return paired(*_scenarios(asked, seed), **settings)
+
+
+AGENT, SCENARIO, RUN = "an agent", "a scenario", "a run"
+
+
+def _kind(given: Any) -> str:
+    if isinstance(given, ScenarioBuilder):
+        return SCENARIO
+    if isinstance(given, str | Path):
+        return SCENARIO if Path(given).suffix in SUFFIXES else RUN
+    return AGENT
+
+
+def _stated(option: Any, value: Any) -> bool:
+    default = option.default if option.default is not MISSING else None
+    return bool(value != default)
+
+
+def _agents(asked: AskedCompare) -> tuple[Sides, Sides]:
+    if asked.prompts is None or asked.prompts == []:
+        raise ValueError("the agents have to be asked something: give prompts=")
+    if asked.new is None and not asked.changed:
+        raise ValueError("both sides are the same: give the new agent, or changed= with its options")
+    prompts = asked.prompts if isinstance(asked.prompts, list | tuple) else [asked.prompts]
+    rules = Rules(asked.accept, count_words=asked.count_words)
+    options = {each.name: getattr(asked, each.name) for each in fields(RunOptions)} | {"logs": None}
+    other = {**options, **(asked.changed or {})}
+    if wrong := [key for key in ("faults", "seed", "world", "timeout_s") if options[key] != other[key]]:
+        raise ValueError(f"the sides differ in {wrong[0]}, so their trials cannot be paired")
+    sides = [
+        [OfAgent(Asked(agent, prompt, **own), rules, asked.jobs) for prompt in prompts]
+        for agent, own in ((asked.base, options), (asked.base if asked.new is None else asked.new, other))
+    ]
+    one, two = (each[0] if len(each) == 1 else Several(each) for each in sides)
+    return one, two
+
+
+def _scenarios(asked: AskedCompare, seed: int | None) -> tuple[Sides, Sides]:
+    made = [each if isinstance(each, ScenarioBuilder) else load_scenario(each)
+            for each in (asked.base, asked.base if asked.new is None else asked.new)]  # fmt: skip
+    changed = [f"{key}={json.dumps(value)}" for key, value in (asked.changed or {}).items()]
+    if asked.new is None and not changed:
+        raise ValueError("both sides are the same: give the new scenario, changed= or revisions=")
+    prompts = {"prompt", "turns"} & {*(asked.changed or {})}
+    return of_scenarios(
+        made[0].check(), made[1].check(changed=changed), seed=seed, jobs=asked.jobs, but=sorted(prompts)
+    )

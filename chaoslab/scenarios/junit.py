@@ -1,9 +1,10 @@
-"""The results of scenarios as JUnit XML: a suite a scenario, a case a variant, with its trials as properties."""
+"""Results as JUnit XML: a suite a scenario, a case a variant, with its trials as properties."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -17,20 +18,39 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """The characters that XML has no place for."""
 
 
-def text_of(results: Sequence[Result], given: Sequence[str] = ()) -> str:
-    """The results as the text of a file. A scenario that proves nothing is an error, one that does not hold a failure.
-    `given`: as in `told`."""
+@dataclass(frozen=True)
+class Case:
+    """One case. `place`: what groups it with others in one suite; `suite`: the suite's name. `told`: its message and
+    what follows, if it has not passed."""
+
+    place: tuple[str, str]
+    suite: str
+    classname: str
+    name: str
+    took_s: float
+    state: State
+    told: str = ""
+    properties: Mapping[str, object] = field(default_factory=dict)
+
+
+def document(cases: Sequence[Case]) -> str:
+    """The cases as the text of a file. What proves nothing is an error, what does not hold a failure."""
     suites = Element("testsuites")
-    for place in dict.fromkeys((result.scenario.file, result.scenario.spec.name) for result in results):
-        own = [result for result in results if (result.scenario.file, result.scenario.spec.name) == place]
-        suite = SubElement(suites, "testsuite", name=_clean(place[1]), tests=str(len(own)))
+    for place in dict.fromkeys(case.place for case in cases):
+        own = [case for case in cases if case.place == place]
+        suite = SubElement(suites, "testsuite", name=_clean(own[0].suite), tests=str(len(own)))
         for kind, state in (("failures", State.FAILED), ("errors", State.INVALID)):
-            suite.set(kind, str(sum(result.state is state for result in own)))
-        for result in own:
-            _case(suite, result, given)
-        suite.set("time", f"{sum(result.took_s for result in own):.6f}")
+            suite.set(kind, str(sum(case.state is state for case in own)))
+        for case in own:
+            _add(suite, case)
+        suite.set("time", f"{sum(case.took_s for case in own):.6f}")
     indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
+
+
+def text_of(results: Sequence[Result], given: Sequence[str] = ()) -> str:
+    """The results of scenarios as the text of a file. `given`: as in `told`."""
+    return document([_case(result, given) for result in results])
 
 
 def write(results: Sequence[Result], path: Path, given: Sequence[str] = ()) -> None:
@@ -42,28 +62,31 @@ def write(results: Sequence[Result], path: Path, given: Sequence[str] = ()) -> N
     put(text_of(results, given), path)
 
 
-def _case(suite: Element, result: Result, given: Sequence[str]) -> None:
-    scenario, state = result.scenario, result.state
-    name = scenario.variant or scenario.spec.name
-    case = SubElement(
-        suite, "testcase", classname=_clean(scenario.file or scenario.spec.name), name=_clean(name),
-        time=f"{result.took_s:.6f}",
+def _case(result: Result, given: Sequence[str]) -> Case:
+    scenario = result.scenario
+    counts = {str(each): result.count(each) for each in State}
+    return Case(
+        (scenario.file, scenario.spec.name), scenario.spec.name, scenario.file or scenario.spec.name,
+        scenario.variant or scenario.spec.name, result.took_s, result.state,
+        told(result, given=given) if result.state in KINDS else "",
+        {
+            "trials": len(result.rulings), "met_a_fault": result.met, **counts,
+            "virtual_seconds": f"{sum(ruling.trial.seconds for ruling in result.rulings):.6f}",
+        },
     )  # fmt: skip
-    properties = SubElement(case, "properties")
-    counts = {"trials": len(result.rulings), "met_a_fault": result.met} | {
-        str(each): result.count(each) for each in State
-    }
-    for key, count in counts.items():
-        SubElement(properties, "property", name=key, value=str(count))
-    SubElement(properties, "property", name="virtual_seconds", value=f"{_virtual_s(result):.6f}")
-    if state in KINDS:
-        head, _, rest = told(result, given=given).partition("\n")
-        SubElement(case, KINDS[state], type=str(state), message=_clean(head)).text = _clean(f"\n{rest}\n")
 
 
-def _virtual_s(result: Result) -> float:
-    """The time of all trials, in seconds of their virtual world."""
-    return sum(ruling.trial.seconds for ruling in result.rulings)
+def _add(suite: Element, case: Case) -> None:
+    made = SubElement(
+        suite, "testcase", classname=_clean(case.classname), name=_clean(case.name), time=f"{case.took_s:.6f}"
+    )
+    properties = SubElement(made, "properties")
+    for key, value in case.properties.items():
+        SubElement(properties, "property", name=key, value=str(value))
+    if case.state in KINDS:
+        head, _, rest = case.told.partition("\n")
+        about = SubElement(made, KINDS[case.state], type=str(case.state), message=_clean(head))
+        about.text = _clean(f"\n{rest}\n")
 
 
 def _clean(text: str) -> str:

@@ -119,9 +119,14 @@ def _numbers(rulings: Sequence[Ruling]) -> str:
 
 def again(scenario: Scenario, ruling: Ruling, given: Sequence[str] = ()) -> str:
     """The command that runs this trial again, with the options that were given; the call, if Python made it."""
+    return of_trial(scenario, ruling.number, given)
+
+
+def of_trial(scenario: Scenario, number: int, given: Sequence[str] = ()) -> str:
+    """The same by the trial's number."""
     if scenario.folder is None:
-        return f".test({', '.join([f'trial={ruling.number}', *given])})"
-    words = ["chaoslab", "test", scenario.file, "--trial", str(ruling.number), *given]
+        return f".test({', '.join([f'trial={number}', *given])})"
+    words = ["chaoslab", "test", scenario.file, "--trial", str(number), *given]
     wanted = scenario.name if is_python(scenario.file) else scenario.variant
     words += ["-k", wanted] if wanted else []
     return shlex.join(words)

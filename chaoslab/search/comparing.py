@@ -2,76 +2,107 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from statistics import NormalDist, fmean
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import comb, fsum
+from statistics import fmean
 
-from chaoslab.analysis.measures.paired import difference, discordant_needed, e_value, mcnemar
+from chaoslab.analysis.measures.anytime import detectable, fewest, mean_sequence, pairs_needed, power
+from chaoslab.analysis.measures.consistency import K_MAX
+from chaoslab.analysis.measures.intervals import CONFIDENCE, Interval
+from chaoslab.analysis.measures.paired import difference, e_value, mcnemar
+from chaoslab.analysis.measures.two_recoveries import Lasted, TwoRecoveries, two_recoveries
+from chaoslab.base.dice import Dice
+from chaoslab.search.pairs import BETTER, FEW, LEAST, POWER, SAME, WORSE, Pair
 
-ALPHA, POWER = 0.05, 0.9
-WORSE, BETTER, SAME, FEW = "worse", "better", "no difference shown", "too few"
-LEAST = 40
-"""The judged pairs with which a change of 0.2 in the share would mostly have been shown."""
-
-
-@dataclass(frozen=True)
-class Side:
-    """One trial of a pair. `well`: it passed; None if nothing can be concluded."""
-
-    well: bool | None
-    outcome: str
-    why: str
-    calls: int
-    seconds: float
-    tokens: int = 0
-    harm: bool = False
+ALPHA = 0.05
+RESAMPLES = 500
+AS_MANY = 4
+"""The trials of a prompt for each of the k in pass^k: with fewer the figure would jump."""
+AMOUNTS = {"calls": "", "seconds": " s", "tokens": "", "dollars": " USD", "quality": ""}
+"""Amount of a trial → its unit."""
 
 
 @dataclass(frozen=True)
-class Pair:
-    """The same trial on both sides. `cluster`: the prompt that it asks; pairs of one prompt are not independent."""
+class Moved:
+    """A cost of a trial: its means on both sides, and the confidence sequence of the mean difference; None below 60
+    pairs, or if too many differ alike."""
 
-    number: int
-    base: Side
-    new: Side
-    cluster: str = ""
+    amount: str
+    base: float
+    new: float
+    interval: Interval | None
 
     @property
-    def change(self) -> str:
-        """worse, better, or empty: alike, or one of the two allows no conclusion."""
-        if self.base.well is None or self.new.well is None or self.base.well == self.new.well:
-            return ""
-        return BETTER if self.new.well else WORSE
+    def unit(self) -> str:
+        return AMOUNTS[self.amount]
+
+
+@dataclass(frozen=True)
+class PassAll:
+    """pass^k of both sides, with the 95 % interval of the change."""
+
+    k: int
+    base: float
+    new: float
+    interval: Interval
+
+
+class _Count:
+    """Discordant pairs by change: all, and the first of each cluster."""
+
+    def __init__(self) -> None:
+        self.all, self.first, self._seen = Counter[str](), Counter[str](), set[str]()
+
+    def add(self, change: str, cluster: str) -> None:
+        self.all[change] += 1
+        if cluster not in self._seen:
+            self._seen.add(cluster)
+            self.first[change] += 1
 
 
 @dataclass
-class Comparison:
-    """All pairs so far. Where several prompts are asked, the evidence is that of each prompt's first discordant pair
-    alone, since what differs at a prompt may differ at each repetition of it."""
+class Figures:
+    """All pairs so far. Where several prompts are asked, the evidence is that of each prompt's first
+    discordant pair alone, since what differs at a prompt may differ at each repetition of it. `notes`: what else is to
+    be known of it, one line each."""
 
     alpha: float = ALPHA
-    pairs: list[Pair] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    name: str = ""
+    pairs: list[Pair] = field(default_factory=list, init=False)
+    judged: list[Pair] = field(default_factory=list, init=False)
+    clusters: dict[str, None] = field(default_factory=dict, init=False)
+    _well: _Count = field(default_factory=_Count, init=False, repr=False)
+    _harm: _Count = field(default_factory=_Count, init=False, repr=False)
 
     def add(self, pair: Pair) -> None:
+        if pair.base.story is not None or pair.new.story is not None:  # which are not kept
+            pair = replace(
+                pair, differs=pair.difference, base=replace(pair.base, story=None), new=replace(pair.new, story=None)
+            )
         self.pairs.append(pair)
-
-    @property
-    def judged(self) -> list[Pair]:
-        return [each for each in self.pairs if each.base.well is not None and each.new.well is not None]
-
-    @property
-    def counted(self) -> list[Pair]:
-        """The discordant pairs that are evidence."""
-        found = [each for each in self.pairs if each.change]
-        if len({each.cluster for each in self.pairs}) < 2:
-            return found
-        first: dict[str, Pair] = {}
-        for each in found:
-            first.setdefault(each.cluster, each)
-        return [*first.values()]
+        self.clusters[pair.cluster] = None
+        if pair.judged:
+            self.judged.append(pair)
+        for count, change in ((self._well, pair.change), (self._harm, pair.harm)):
+            if change:
+                count.add(change, pair.cluster)
 
     def count(self, change: str, *, counted: bool = False) -> int:
-        return sum(each.change == change for each in (self.counted if counted else self.pairs))
+        """The pairs that changed so. `counted`: those that are evidence."""
+        return (self._well.first if counted and self.several else self._well.all)[change]
+
+    @property
+    def several(self) -> bool:
+        """Several prompts are asked."""
+        return len(self.clusters) > 1
+
+    @property
+    def units(self) -> int:
+        """The independent units that are judged: pairs, or prompts if there are several."""
+        return len({each.cluster for each in self.judged}) if self.several else len(self.judged)
 
     @property
     def evidence(self) -> tuple[float, float]:
@@ -80,90 +111,144 @@ class Comparison:
         return e_value(worse, better), e_value(better, worse)
 
     @property
+    def harm_evidence(self) -> tuple[float, float]:
+        """The same for more harm and for less."""
+        found = self._harm.first if self.several else self._harm.all
+        return e_value(found[WORSE], found[BETTER]), e_value(found[BETTER], found[WORSE])
+
+    @property
     def verdict(self) -> str:
         """worse, better, no difference shown, or too few."""
         worse, better = self.evidence
         if max(worse, better) >= 1 / self.alpha:
             return WORSE if worse > better else BETTER
-        return SAME if len(self.judged) >= LEAST else FEW
+        enough = len(self.judged) >= LEAST and (not self.several or self.units >= fewest(self.alpha))
+        return SAME if enough else FEW
 
     @property
     def decided(self) -> bool:
         """More pairs would not be looked at."""
         return self.verdict in (WORSE, BETTER)
 
+    def hopeless(self, left: int) -> bool:
+        """So many more pairs could not decide for worse, even if all of them became worse."""
+        worse, better = self.count(WORSE, counted=True), self.count(BETTER, counted=True)
+        return e_value(worse + left, better) < 1 / self.alpha
+
     @property
     def p(self) -> float | None:
-        """McNemar's exact p over all discordant pairs, for a number of pairs that was fixed beforehand."""
+        """McNemar's exact p over all discordant pairs, for a number of pairs that was fixed beforehand. It takes the
+        pairs of one prompt as independent."""
         return mcnemar(self.count(WORSE), self.count(BETTER))
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of the change in the share that is well."""
-        judged = self.judged
-        if not judged:
-            return None
-        base, new = (sum(bool(getattr(each, side).well) for each in judged) for side in ("base", "new"))
-        return difference(base, new, self.count(WORSE), self.count(BETTER), len(judged))
+        base, new = self.well
+        judged = len(self.judged)
+        return difference(base, new, self.count(WORSE), self.count(BETTER), judged) if judged else None
+
+    @property
+    def well(self) -> tuple[int, int]:
+        """The judged pairs that are well on the base, and on the new side."""
+        return _well(self.judged)
+
+    @property
+    def harmed(self) -> tuple[int, int]:
+        """The pairs with harm on the base, and on the new side."""
+        return sum(each.base.harm for each in self.pairs), sum(each.new.harm for each in self.pairs)
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """The shares of the units that are evidence for worse and for better."""
+        units = self.units or 1
+        return self.count(WORSE, counted=True) / units, self.count(BETTER, counted=True) / units
+
+    @property
+    def power(self) -> float | None:
+        """The chance that a change as large as the one seen is shown within so many pairs; None if none is seen."""
+        worse, better = sorted(self.shares, reverse=True)
+        return power(worse, better, self.units, alpha=self.alpha) if worse > better else None
 
     @property
     def needed(self) -> int | None:
-        """The pairs that a test of fixed size would need to show a change as large as the one seen, with a power of
-        0.9."""
-        judged = len(self.judged)
-        normal = NormalDist()
-        z_alpha, z_power = normal.inv_cdf(1 - self.alpha / 2), normal.inv_cdf(POWER)
-        if not judged:
+        """The pairs (or prompts, if there are several) in which a change as large as the one seen would be shown with
+        a chance of 0.9; None if none is seen, or a million would not do."""
+        worse, better = sorted(self.shares, reverse=True)
+        return pairs_needed(worse, better, alpha=self.alpha, least=POWER)
+
+    @property
+    def detectable(self) -> float | None:
+        """The share of pairs that become worse, with none better, that would have been shown with a chance of 0.9."""
+        return detectable(self.units, alpha=self.alpha, least=POWER)
+
+    @property
+    def by_prompt(self) -> dict[str, tuple[int, int, int]]:
+        """By prompt: its judged pairs, and those well on the base and on the new side."""
+        found: dict[str, list[Pair]] = {cluster: [] for cluster in self.clusters}
+        for each in self.judged:
+            found[each.cluster].append(each)
+        return {cluster: (len(pairs), *_well(pairs)) for cluster, pairs in found.items()}
+
+    @property
+    def outcomes(self) -> dict[str, tuple[int, int]]:
+        """By outcome: the trials of base and new side that ended so. A trial with harm counts as harm."""
+        sides = [Counter("harm" if each.harm else each.outcome for each in side)
+                 for side in zip(*((each.base, each.new) for each in self.pairs), strict=True)]  # fmt: skip
+        return {name: (sides[0][name], sides[1][name]) for name in sorted({*sides[0], *sides[1]})} if sides else {}
+
+    @property
+    def costs(self) -> Iterator[Moved]:
+        """The costs of a trial, over the judged pairs; an amount that is 0 in all of them is left out. Where several
+        prompts are asked, the interval is over the means of the prompts."""
+        for amount in AMOUNTS:
+            both = [(each.cluster, getattr(each.base, amount), getattr(each.new, amount)) for each in self.judged]
+            known = [(cluster, one, other) for cluster, one, other in both if one is not None and other is not None]
+            if not any(one or other for _, one, other in known):
+                continue
+            by_cluster: dict[str, list[float]] = defaultdict(list)
+            for cluster, one, other in known:
+                by_cluster[cluster].append(other - one)
+            values = [fmean(each) for each in by_cluster.values()] if self.several else by_cluster[known[0][0]]
+            yield Moved(
+                amount, fmean(one for _, one, _ in known), fmean(other for _, _, other in known),
+                mean_sequence(values, alpha=self.alpha),
+            )  # fmt: skip
+
+    @property
+    def recovery(self) -> TwoRecoveries | None:
+        """The times to recovery of both sides; None if one has fewer than 8 incidents."""
+        sides: tuple[list[Lasted], list[Lasted]] = ([], [])
+        for each in self.pairs:
+            group = each.cluster if self.several else str(each.number)
+            for side, found in zip((each.base, each.new), sides, strict=True):
+                found += [Lasted(group, *spell) for spell in side.spells]
+        return two_recoveries(*sides)
+
+    @property
+    def pass_all(self) -> PassAll | None:
+        """pass^k for the largest k up to 8 that each prompt has four times as many trials of; None below 2. Its
+        interval is a bootstrap over the prompts, or over the pairs if there is one prompt."""
+        rows = [each for each in self.by_prompt.values() if each[0]]
+        k = min([K_MAX, *(each[0] // AS_MANY for each in rows)])
+        if not rows or k < 2:
             return None
-        worse, better = self.count(WORSE) / judged, self.count(BETTER) / judged
-        return discordant_needed(worse, better, z_alpha=z_alpha, z_power=z_power)
+        one, other = (fmean(comb(row[side], k) / comb(row[0], k) for row in rows) for side in (1, 2))
+        draw = Dice(0, "pass^k", len(self.judged)).stream().random
+        if len(rows) > 1:
+            parts = [(comb(new, k) - comb(base, k)) / comb(n, k) for n, base, new in rows]
+            means = [fsum(parts[int(draw() * len(parts))] for _ in parts) / len(parts) for _ in range(RESAMPLES)]
+        else:
+            pairs, n = [(bool(each.base.well), bool(each.new.well)) for each in self.judged], rows[0][0]
+            means = []
+            for _ in range(RESAMPLES):
+                drawn = [pairs[int(draw() * n)] for _ in range(n)]
+                base, new = (sum(each[side] for each in drawn) for side in (0, 1))
+                means.append((comb(new, k) - comb(base, k)) / comb(n, k))
+        cut = round(RESAMPLES * (1 - CONFIDENCE) / 2)
+        ranked = sorted(means)
+        return PassAll(k, one, other, Interval(ranked[cut], ranked[-cut - 1]))
 
-    def told(self, most: int = 5) -> list[str]:
-        """The comparison in lines."""
-        judged, worse, better = self.judged, self.count(WORSE), self.count(BETTER)
-        base, new = (sum(bool(getattr(each, side).well) for each in judged) for side in ("base", "new"))
-        lines = [f"{self.verdict}: {base} of {len(judged)} pairs well on the base, {new} on the new side"]
-        if self.interval is not None:
-            low, high = self.interval
-            lines[0] += f"; change {(new - base) / len(judged):+.1%}, 95 % interval {low:+.1%} to {high:+.1%}"
-        e_worse, e_better = self.evidence
-        lines.append(
-            f"{worse} pairs became worse and {better} better; evidence {e_worse:.3g} for worse, {e_better:.3g} for "
-            f"better ({1 / self.alpha:g} decides, whenever it is looked at)"
-        )
-        if self.p is not None:
-            lines.append(f"McNemar's exact p {self.p:.3g}, if {len(self.pairs)} pairs had been fixed beforehand")
-        if not self.decided and self.needed is not None:
-            lines.append(f"a change as large as this takes about {self.needed} pairs to show")
-        harm = [sum(getattr(each, side).harm for each in judged) for side in ("base", "new")]
-        if any(harm):
-            lines.append(f"harm: {harm[0]} on the base, {harm[1]} on the new side")
-        if open_ := len(self.pairs) - len(judged):
-            lines.append(f"{open_} pairs prove nothing")
-        for name, unit in (("calls", ""), ("seconds", " s"), ("tokens", "")):
-            one, other = (fmean(getattr(getattr(each, side), name) for each in judged) if judged else 0.0
-                          for side in ("base", "new"))  # fmt: skip
-            if one or other:
-                lines.append(f"{name} a trial: {one:.4g}{unit} → {other:.4g}{unit}")
-        for change in (WORSE, BETTER):
-            found = [each for each in self.pairs if each.change == change]
-            for each in found[:most]:
-                bad = each.new if change == WORSE else each.base
-                lines.append(f"  {change}: trial {each.number}: {each.base.outcome} → {each.new.outcome} ({bad.why})")
-            if len(found) > most:
-                lines.append(f"  … and {len(found) - most} more {change}")
-        return lines
 
-    def data(self) -> dict[str, Any]:
-        """The comparison as JSON values."""
-        e_worse, e_better = self.evidence
-        return {
-            "verdict": self.verdict, "alpha": self.alpha, "pairs": len(self.pairs), "judged": len(self.judged),
-            "worse": self.count(WORSE), "better": self.count(BETTER),
-            "evidence": {"worse": e_worse, "better": e_better},
-            "p": self.p, "interval": self.interval, "needed": self.needed,
-            "changed": [
-                {"trial": each.number, "change": each.change, "base": vars(each.base), "new": vars(each.new)}
-                for each in self.pairs if each.change
-            ],
-        }  # fmt: skip
+def _well(pairs: Sequence[Pair]) -> tuple[int, int]:
+    return sum(bool(each.base.well) for each in pairs), sum(bool(each.new.well) for each in pairs)

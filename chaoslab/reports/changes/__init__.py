@@ -74,7 +74,7 @@ class Changes:
     @classmethod
     def of(cls, then: Contents, now: Contents) -> Changes:
         """The changes from one run to another."""
-        before, after = _keyed(then), _keyed(now)
+        before, after = keyed(then), keyed(now)
         both = [(before[key], row) for key, row in after.items() if key in before]
         pairs = [_change(one, now, other) for one, other in both]
         order = list(Way)
@@ -84,7 +84,7 @@ class Changes:
             pairs=sorted(pairs, key=lambda one: (order.index(one.way), not one.new)),
             then_alone=[row.trial for key, row in before.items() if key not in after],
             now_alone=[row.trial for key, row in after.items() if key not in before],
-            notes=tuple(_notes(then.report.started, now.report.started)),
+            notes=tuple(differences(then.report.started, now.report.started)),
             spent=moved(then, now, both),
             levels=_levels(then.report, now.report),
         )
@@ -128,7 +128,7 @@ class Changes:
         )
 
 
-def _notes(then: RunStarted | None, now: RunStarted | None) -> Iterator[str]:
+def differences(then: RunStarted | None, now: RunStarted | None) -> Iterator[str]:
     """The differences in how the runs were started: without them, a pair that ends otherwise is the agent's doing."""
     if then is None or now is None:
         yield "The log of one run does not say how it was started."
@@ -150,7 +150,7 @@ def _levels(then: RunReport, now: RunReport) -> PassRate | None:
     return pooled("", [then, now]) if alone and len(found) > 1 and None not in found else None
 
 
-def _keyed(contents: Contents) -> dict[tuple[str, str, int], Row]:
+def keyed(contents: Contents) -> dict[tuple[str, str, int], Row]:
     """The trials by prompt and repetition; equal prompts of a run are numbered."""
     found: dict[tuple[str, str, int], Row] = {}
     seen: Counter[tuple[str, str]] = Counter()

@@ -1,0 +1,62 @@
+"""`chaoslab bisect`: at which commit did a scenario become worse?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from chaoslab.base.commandline import PROVES_NOTHING, as_json, filled, path, print_json, seed, whole
+from chaoslab.cli.compare import alpha
+from chaoslab.cli.ended import code_of
+
+if TYPE_CHECKING:
+    from chaoslab.scenarios.bisecting import Step
+
+HELP = "find the commit at which a scenario became worse, each tried in a work tree of its own"
+EXAMPLE = "chaoslab bisect v1.2 HEAD refund.chaos.yml"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("good", metavar="GOOD", type=filled, help="a revision that is well")
+    parser.add_argument("bad", metavar="BAD", type=filled, help="a later one that is worse")
+    parser.add_argument("file", metavar="SCENARIO", type=path, help="a scenario's file, as it is now")
+    parser.add_argument("-n", "--trials", type=whole(1, 100_000), default=200, help="the most pairs (%(default)s)")
+    parser.add_argument("--alpha", type=alpha, default=0.05, help="the chance of a false verdict (%(default)s)")
+    parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of the scenario's own")
+    parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of its own")
+    parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="the scenarios with this text in the name")
+    as_json(parser)
+
+
+def is_apart(_: argparse.Namespace) -> bool:
+    return True
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.base import extras
+
+    extras.check("chaoslab bisect", "scenarios", "virtual")
+    return code_of(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    from chaoslab.scenarios.bisecting import bisect
+    from chaoslab.scenarios.revisions import Work
+
+    def tell(step: Step) -> None:
+        print(step, file=sys.stderr if options.json else sys.stdout, flush=True)
+
+    what = Work(options.file, options.set, options.only, options.seed, options.jobs)
+    found = bisect(what, options.good, options.bad, trials=options.trials, alpha=options.alpha, tell=tell)
+    first = [each.commit for each in found.first]
+    if options.json:
+        print_json(first=first, steps=[vars(each) for each in found.steps])
+    elif not first:
+        print(f"{options.bad} is not shown to be worse than {options.good}: there is nothing to find")
+    elif len(first) > 1:
+        print(f"the first worse commit is one of {', '.join(each[:10] for each in first)}: some could not be tried")
+    else:
+        print(f"the first worse commit is {found.first[0].commit[:10]}: {found.first[0].subject}")
+    return 0 if len(first) == 1 else PROVES_NOTHING

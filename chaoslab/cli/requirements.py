@@ -1,0 +1,55 @@
+"""The options --min-correct, --fail-on and --count-words: requirements on a run; the exit code is 1 if it does not
+meet them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from chaoslab.reports.gate import Gate
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options."""
+    parser.add_argument(
+        "--min-correct", type=_share, metavar="SHARE", help="exit code 1 below this share of correct trials, as in 0.9"
+    )
+    parser.add_argument(
+        "--fail-on",
+        type=_outcomes,
+        default=(),
+        metavar="OUTCOMES",
+        help="exit code 1 if a trial ends so: harm,wrong,failed,hung …",
+    )
+    parser.add_argument(
+        "--count-words", action="store_true", help="count verdicts that rest on words in both, not only certain ones"
+    )
+
+
+def of(options: argparse.Namespace) -> Gate:
+    """The gate that the options describe."""
+    from chaoslab.reports.gate import Gate
+
+    return Gate(options.min_correct, options.fail_on, options.count_words)
+
+
+def of_or_by_itself(options: argparse.Namespace) -> Gate:
+    """The same; where the options ask for nothing, the requirements that hold by themselves."""
+    from dataclasses import replace
+
+    from chaoslab.reports.gate import BY_ITSELF
+
+    return of(options) or replace(BY_ITSELF, count_words=options.count_words)
+
+
+def _share(text: str) -> float:
+    from chaoslab.reports import gate
+
+    return gate.share(text)
+
+
+def _outcomes(text: str) -> tuple[str, ...]:
+    from chaoslab.reports import gate
+
+    return gate.outcomes(text)

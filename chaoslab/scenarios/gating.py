@@ -1,0 +1,202 @@
+"""`chaoslab gate`: the trials of scenarios compared with those of a baseline, until it is shown if they became worse.
+
+It holds a change to a baseline of the same trials. The requirements on one run alone, such as --fail-on, are those of
+`reports/gate.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from chaoslab.base.clock import system
+from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
+from chaoslab.record.rulings import State
+from chaoslab.reports.formats.markdown import code
+from chaoslab.scenarios.baseline import Suite
+from chaoslab.scenarios.comparing import advance
+from chaoslab.scenarios.junit import Case
+from chaoslab.scenarios.scenario import Scenario
+from chaoslab.scenarios.sides import Kept, OfScenario, Sides
+from chaoslab.scenarios.tell import of_trial
+from chaoslab.search.compared import Comparison
+from chaoslab.search.pairs import FEW, LEAST, WORSE
+
+SHOWN, COMMANDS = 8, 3
+"""The most trials that a line names, and the most for which a command is told."""
+STATES = {0: State.PASSED, GATE_FAILED: State.FAILED, PROVES_NOTHING: State.INVALID}
+
+
+@dataclass
+class Gated:
+    """One scenario under the gate. `given`: the options on which its trials depend. `took_s`: the real time that they
+    took, in seconds."""
+
+    scenario: Scenario
+    suite: Suite
+    new: Sides
+    found: Comparison
+    given: Sequence[str] = ()
+    took_s: float = 0.0
+
+    @property
+    def left(self) -> int:
+        """The trials of the baseline that were not looked at."""
+        return len(self.suite.rows) - len(self.found.pairs)
+
+    def rank(self, left: int) -> tuple[bool, bool, float]:
+        """The place among scenarios that wait for trials, of which there may be so many: first those without any, last
+        those that they could not decide, and else by the evidence for worse."""
+        enough = len(self.found.judged) >= LEAST
+        hopeless = enough and self.found.hopeless(min(left, self.left))
+        return not self.found.pairs, not hopeless, self.found.evidence[0]
+
+    @property
+    def harmed(self) -> list[int]:
+        """The trials with harm that the baseline does not have."""
+        return [each.number for each in self.found.pairs if each.harm == WORSE]
+
+    @property
+    def again(self) -> list[str]:
+        """The commands that show trials which became worse."""
+        numbers = {each.number for each in self.found.pairs if each.change == WORSE} | {*self.harmed}
+        return [of_trial(self.scenario, number, self.given) for number in sorted(numbers)[:COMMANDS]]
+
+
+@dataclass
+class Gate:
+    """The scenarios under a gate, and its ruling. `harm_budget`: the trials with harm that the baseline does not have,
+    of all together, that are let pass."""
+
+    harm_budget: int
+    scenarios: list[Gated]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def harmed(self) -> int:
+        return sum(len(each.harmed) for each in self.scenarios)
+
+    @property
+    def worse(self) -> list[Gated]:
+        return [each for each in self.scenarios if each.found.verdict == WORSE]
+
+    @property
+    def few(self) -> list[Gated]:
+        return [each for each in self.scenarios if each.found.verdict == FEW]
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.worse) or self.harmed > self.harm_budget
+
+    @property
+    def code(self) -> int:
+        """The exit code of the command."""
+        return GATE_FAILED if self.failed else PROVES_NOTHING if self.few else 0
+
+    @property
+    def line(self) -> str:
+        """The ruling in one line."""
+        pairs = sum(len(each.found.pairs) for each in self.scenarios)
+        if not self.code:
+            return f"gate passed: no scenario became worse, in {pairs} trials"
+        said = [f"{each.scenario.name} became worse" for each in self.worse]
+        if self.harmed > self.harm_budget:
+            named = [f"{each.scenario.name} {', '.join(map(str, each.harmed[:SHOWN]))}"
+                     for each in self.scenarios if each.harmed]  # fmt: skip
+            said.append(f"{self.harmed} trials did harm that did none ({self.harm_budget} allowed): {'; '.join(named)}")
+        if not said:
+            said = [f"{each.scenario.name}: {len(each.found.judged)} judged pairs are too few" for each in self.few]
+        return f"gate {'FAILED' if self.failed else 'proves nothing'}: {'; '.join(said)}"
+
+    def told(self) -> list[str]:
+        """The gate in lines."""
+        lines = []
+        for each in self.scenarios:
+            lines += [each.scenario.name, *each.found.told(), *(f"  see {command}" for command in each.again)]
+        return [*lines, *self.notes, self.line]
+
+
+def under(
+    scenarios: Sequence[tuple[Scenario, Suite]], alpha: float, *, jobs: int = 1, given: Sequence[str] = ()
+) -> list[Gated]:
+    """The scenarios, each with its part of alpha. `given`: the options on which their trials depend."""
+    own = alpha / len(scenarios)
+    return [Gated(each, suite, OfScenario(each, suite.seed, jobs), Comparison(own), given) for each, suite in scenarios]
+
+
+def gate(
+    made: Gate, *, trials: int, seconds: float | None = None, tell: Callable[[Gated], object] = lambda _: None
+) -> None:
+    """Tries the scenarios until each is decided. `trials`, `seconds`: the budget of all together; the next batch
+    goes to the undecided scenario with the most evidence that it became worse. Trials that cannot decide come last,
+    since they may still do harm.
+
+    Raises:
+        ScenarioError: something of the user's cannot be imported or does not fit.
+    """
+    began_s, left = system.monotonic(), trials
+    while left > 0:
+        took_s = system.monotonic() - began_s
+        open_ = [each for each in made.scenarios if each.left and not each.found.decided
+                 and len(each.harmed) <= made.harm_budget]  # fmt: skip
+        if not open_ or (seconds is not None and took_s >= seconds):
+            break
+        each = max(open_, key=lambda one: one.rank(left))
+        done = len(each.found.pairs)
+        advance(each.found, Kept(each.suite.rows), each.new, most=done + min(left, each.left))
+        each.took_s += system.monotonic() - began_s - took_s
+        left -= len(each.found.pairs) - done
+        tell(each)
+
+
+def cases(made: Gate) -> list[Case]:
+    """The gate as the cases of JUnit, a scenario each."""
+    found = []
+    for each in made.scenarios:
+        harmed = bool(each.harmed) and made.harmed > made.harm_budget
+        failed = harmed or each in made.worse
+        state = State.FAILED if failed else State.INVALID if each in made.few and made.code else State.PASSED
+        properties = {"pairs": len(each.found.pairs), "worse": each.found.count(WORSE), "new_harm": len(each.harmed)}
+        text = "\n".join(each.found.told())
+        told = f"new harm in trials {each.harmed[:SHOWN]}\n{text}" if harmed else text
+        place = (each.scenario.file, each.scenario.name)
+        found.append(Case(place, "chaoslab gate", *place, each.took_s, state, told, properties))
+    return found
+
+
+def markdown(made: Gate) -> str:
+    """The gate for a pull request."""
+    mark = {0: "✅", GATE_FAILED: "❌", PROVES_NOTHING: "❔"}[made.code]
+    head = ["scenario", "verdict", "pairs", "well: baseline → now", "change (95 %)", "evidence for worse", "new harm"]
+    lines = [f"## {mark} {made.line}", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for each in made.scenarios:
+        found, interval = each.found, each.found.interval
+        change = "" if interval is None else f"{interval[0]:+.1%} to {interval[1]:+.1%}"
+        cells = [code(each.scenario.name), found.verdict, str(len(found.pairs)), "{} → {}".format(*found.well), change,
+                 f"{found.evidence[0]:.3g} of {1 / found.alpha:g}", str(len(each.harmed))]  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += ["", *(f"- {note}" for note in made.notes)]
+    for each in made.scenarios:
+        if worse := [one for one in each.found.pairs if WORSE in (one.change, one.harm)]:
+            lines += [f"### {code(each.scenario.name)}", ""]
+            lines += [f"- trial {one.number}: {one.base.outcome} → {one.new.outcome}: {code(one.new.why)}"
+                      for one in worse[:SHOWN]]  # fmt: skip
+            lines += [f"- {code(command)}" for command in each.again[:1]]
+    return "\n".join(lines) + "\n"
+
+
+def workflow_commands(made: Gate) -> list[str]:
+    """The gate as commands of a GitHub workflow, one for each scenario that did not pass, and for each note."""
+    found = [f"::warning title=chaoslab gate::{_escaped(note)}" for note in made.notes]
+    for case in cases(made):
+        if case.state is not State.PASSED:
+            kind = "error" if case.state is State.FAILED else "warning"
+            place = f"file={_escaped(case.classname, ',:')},title={_escaped(f'chaoslab gate, {case.name}', ',:')}"
+            found.append(f"::{kind} {place}::{_escaped(case.told.partition(chr(10))[0])}")
+    return found
+
+
+def _escaped(text: str, more: str = "") -> str:
+    for sign in "%\r\n" + more:
+        text = text.replace(sign, f"%{ord(sign):02X}")
+    return text

@@ -1,0 +1,202 @@
+"""Sides whose code is that of a Git revision, in a work tree of its own, and sides with another environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any
+
+from chaoslab.base.jsonable import line
+from chaoslab.config.settings import inherited
+from chaoslab.scenarios.located import ScenarioError
+from chaoslab.scenarios.sides import Sides
+from chaoslab.search.pairs import Side
+
+MODEL = "MODEL"
+"""The variable of the environment in which an agent finds the name of its model."""
+SHOWN = 300
+
+
+@dataclass(frozen=True)
+class Work:
+    """The scenarios of a side. `changed`: values in place of the file's. `only`: a text in the scenario's name. `seed`:
+    None for the scenario's own."""
+
+    file: Path
+    changed: Sequence[str] = ()
+    only: str = ""
+    seed: int | None = None
+    jobs: int = 1
+
+
+@dataclass
+class InChild:
+    """The trials of a side in a process of its own. `where`: its name in errors."""
+
+    where: str
+    _process: subprocess.Popen[str]
+    _errors: IO[str]
+    _unread: int = field(default=0, init=False)
+
+    def take(self, numbers: Sequence[int]) -> Iterable[Side]:
+        self._send([*numbers])
+        self._unread = len(numbers)
+        return self._sides()  # read as it is asked for, so that the other side's process works meanwhile
+
+    def cause(self, number: int) -> str:
+        for _ in self._sides():
+            pass
+        self._send(number)
+        return str(self._read())
+
+    def _sides(self) -> Iterator[Side]:
+        while self._unread:
+            row = self._read()
+            self._unread -= 1
+            story = row["story"]
+            yield Side(**{**vars(Side.of(row["side"])), "story": None if story is None else lambda told=story: told})
+
+    def _send(self, value: Any) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(value) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            self._read()
+
+    def _read(self) -> Any:
+        assert self._process.stdout is not None
+        text = self._process.stdout.readline()
+        if text:
+            return json.loads(text)
+        code = self._process.wait()
+        self._errors.seek(0)
+        said = [each for each in self._errors.readlines() if each.strip()] or [f"its process ended with {code}"]
+        raise ScenarioError(line(f"{self.where}: {said[-1].strip()}", SHOWN))
+
+
+@contextmanager
+def in_child(
+    where: str, what: Work, *, folder: Path | None = None, root: str = "", more: Mapping[str, str] | None = None
+) -> Iterator[InChild]:
+    """A context with a side in a process of its own. `folder`: where it runs. `root`: the work tree whose modules it
+    must not find. `more`: variables of its environment."""
+    environment = {**_own_environment(), **(more or {})}
+    source = (folder or Path()) / "src"
+    if root and source.is_dir():
+        environment["PYTHONPATH"] = ":".join(filter(None, [str(source), environment.get("PYTHONPATH", "")]))
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "chaoslab.scenarios.rows"], cwd=folder, env=environment,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, encoding="utf-8",
+        )  # fmt: skip
+        side = InChild(where, process, errors)
+        try:
+            side._send({**vars(what), "file": str(what.file), "changed": [*what.changed], "root": root})
+            yield side
+        finally:
+            process.kill()
+            process.communicate()
+
+
+@contextmanager
+def revision(what: Work, name: str) -> Iterator[Sides]:
+    """A context with a side as a revision has its code. The scenario's file is that of now, so that all revisions have
+    the same trials. An empty name stands for the work tree as it is.
+
+    Raises:
+        ScenarioError: there is no such revision, or the file lies in no work tree.
+    """
+    root, here = root_of(what.file), Path.cwd().resolve()
+    inside = what.file.resolve().relative_to(root)
+    beside = here.relative_to(root) if here.is_relative_to(root) else Path()
+    own = replace(what, file=Path(os.path.relpath(root / inside, root / beside)))
+    with ExitStack() as stack:
+        if not name:
+            yield stack.enter_context(in_child("the work tree", own, folder=root / beside))
+            return
+        commit = resolved(root, name)
+        above = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chaoslab-")))
+        tree = above.resolve() / "tree"
+        git(root, "worktree", "add", "--quiet", "--detach", str(tree), commit)
+        stack.callback(git, root, "worktree", "remove", "--force", str(tree))
+        for folder in (tree / beside, (tree / inside).parent):
+            folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(what.file, tree / inside)
+        yield stack.enter_context(in_child(f"revision {name}", own, folder=tree / beside, root=str(root)))
+
+
+@contextmanager
+def revisions(what: Work, names: Sequence[str]) -> Iterator[tuple[Sides, Sides]]:
+    """A context with the sides of one or two revisions. The second is the work tree if there is one name."""
+    if not 0 < len(names) < 3:
+        raise ScenarioError(f"there are {len(names)} revisions: give the base's, and the new one's or none for now's")
+    with revision(what, names[0]) as base, revision(what, names[1] if len(names) > 1 else "") as new:
+        yield base, new
+
+
+@contextmanager
+def models(what: Work, name: str) -> Iterator[tuple[Sides, Sides]]:
+    """A context with both sides of one agent, the new one with another model."""
+    with in_child("the base", what) as base, in_child(f"model {name}", what, more={MODEL: name}) as new:
+        yield base, new
+
+
+def root_of(file: Path) -> Path:
+    """The top of the Git work tree that the file lies in.
+
+    Raises:
+        ScenarioError: it lies in none, or there is no Git.
+    """
+    if not file.is_file():
+        raise ScenarioError(f"{file} cannot be read: there is no such file")
+    try:
+        return Path(git(file.resolve().parent, "rev-parse", "--show-toplevel")).resolve()
+    except ScenarioError as error:
+        if "not a git repository" not in str(error):
+            raise
+        raise ScenarioError(f"{file} lies in no Git work tree, so there are no revisions of its code") from None
+
+
+def resolved(root: Path, name: str) -> str:
+    """The commit of a revision.
+
+    Raises:
+        ScenarioError: there is none.
+    """
+    try:
+        return git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    except ScenarioError:
+        raise ScenarioError(f"Git knows no revision {name!r:.60}: give a branch, a tag or a commit") from None
+
+
+def git(folder: Path, *words: str) -> str:
+    """The output of Git.
+
+    Raises:
+        ScenarioError: it fails, or is not installed.
+    """
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *words], capture_output=True, text=True, env=_own_environment(),
+            stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise ScenarioError("revisions need git, which is not installed") from None
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
+        raise ScenarioError(line(f"git {words[0]}: {said.removeprefix('fatal: ')}", SHOWN))
+    return done.stdout.strip()
+
+
+def _own_environment() -> dict[str, str]:
+    """The environment without what a hook of Git says of its own work tree."""
+    return {name: value for name, value in inherited().items() if not name.startswith("GIT_")}

@@ -1,0 +1,159 @@
+"""A comparison of two sides in words and as JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from chaoslab.analysis.measures.anytime import fewest
+from chaoslab.analysis.measures.intervals import Interval
+from chaoslab.base.jsonable import line
+from chaoslab.search.comparing import Figures
+from chaoslab.search.pairs import BETTER, FEW, LEAST, POWER, WORSE
+
+PROMPT, PROMPTS = 60, 12
+"""The most characters of a prompt, and the most prompts that are shown."""
+
+
+class Comparison(Figures):
+    """The comparison of two sides; prints as lines."""
+
+    def told(self, most: int = 5) -> list[str]:
+        """The comparison in lines. `most`: the most pairs that are named as worse, and as better."""
+        parts = (_head(self), _power(self), _prompts(self), _parts(self), self.notes, _pairs(self, most))
+        return [each for part in parts for each in part]
+
+    def data(self) -> dict[str, Any]:
+        """The comparison as JSON values."""
+        return _data(self)
+
+    def __str__(self) -> str:
+        return "\n".join(self.told())
+
+
+def _head(found: Figures) -> Iterator[str]:
+    judged, (base, new) = len(found.judged), found.well
+    first = f"{found.verdict}: {base} of {judged} pairs well on the base, {new} on the new side"
+    if found.interval is not None:
+        low, high = found.interval
+        first += f"; change {(new - base) / judged:+.1%}, 95 % interval {low:+.1%} to {high:+.1%}"
+    yield first
+    e_worse, e_better = found.evidence
+    counted = [found.count(change, counted=True) for change in (WORSE, BETTER)]
+    each = f", of which each prompt counts once ({counted[0]} and {counted[1]})" if found.several else ""
+    yield (
+        f"{found.count(WORSE)} pairs became worse and {found.count(BETTER)} better{each}; evidence {e_worse:.3g} for "
+        f"worse, {e_better:.3g} for better ({1 / found.alpha:g} decides, whenever it is looked at)"
+    )
+    if found.p is not None:
+        alone = " and all were independent" if found.several else ""
+        yield f"McNemar's exact p {found.p:.3g}, if {len(found.pairs)} pairs had been fixed beforehand{alone}"
+
+
+def _power(found: Figures) -> Iterator[str]:
+    unit = "prompts" if found.several else "pairs"
+    if found.verdict == FEW:
+        least = f"{fewest(found.alpha)} prompts and " if found.several else ""
+        yield f"a verdict needs {least}{LEAST} judged pairs; {len(found.judged)} of {len(found.pairs)} could be judged"
+    if found.decided:
+        return
+    if (chance := found.power) is not None:
+        needed = f"about {found.needed} are needed for {POWER}" if found.needed else "a million would not do"
+        yield f"a change as large as this is shown within {found.units} {unit} with a chance of {chance:.2f}; {needed}"
+    least_share = found.detectable
+    if least_share is not None:
+        yield f"{found.units} {unit} would show {least_share:.1%} of them worse, none better, with a chance of {POWER}"
+
+
+def _prompts(found: Figures) -> Iterator[str]:
+    if not found.several:
+        return
+    rows = sorted(found.by_prompt.items(), key=lambda row: row[1][2] - row[1][1])
+    for prompt, (n, base, new) in rows[:PROMPTS]:
+        yield f"  {line(prompt, PROMPT)!r}: {base} of {n} → {new} of {n} well"
+    if len(rows) > PROMPTS:
+        yield f"  … and {len(rows) - PROMPTS} more prompts"
+
+
+def _parts(found: Figures) -> Iterator[str]:
+    moved = [f"{name} {one} → {other}" for name, (one, other) in found.outcomes.items() if one != other]
+    if moved:
+        yield f"outcomes: {', '.join(moved)}"
+    if any(found.harmed):
+        more, less = found.harm_evidence
+        yield (
+            f"harm: {found.harmed[0]} on the base, {found.harmed[1]} on the new side; evidence {more:.3g} for more, "
+            f"{less:.3g} for less"
+        )
+    if open_ := len(found.pairs) - len(found.judged):
+        words = sum((each.base.words and each.base.well is None) or (each.new.words and each.new.well is None)
+                    for each in found.pairs)  # fmt: skip
+        rest = f", {words} of them since a verdict rests on words alone (count_words counts these)" if words else ""
+        yield f"{open_} pairs prove nothing{rest}"
+    if (all_ := found.pass_all) is not None and all_.base != all_.new:
+        yield (
+            f"pass^{all_.k}: {all_.base:.3g} → {all_.new:.3g}, 95 % interval of the change "
+            f"{all_.interval.low:+.2g} to {all_.interval.high:+.2g}"
+        )
+    if (times := found.recovery) is not None:
+        p = "" if times.p is None else f", log-rank p {times.p:.3g}"
+        text = f"recovery: {times.recovered[0]} of {times.n[0]} incidents → {times.recovered[1]} of {times.n[1]}"
+        yield (
+            text
+            if not times.horizon_s
+            else (
+                f"{text}; mean time up to {times.horizon_s:.3g} s {times.mean_s[0]:.3g} s → {times.mean_s[1]:.3g} s, "
+                f"95 % interval of the change {times.interval.low:+.3g} to {times.interval.high:+.3g} s{p}"
+            )
+        )
+    for each in found.costs:
+        name = "quality of recovery" if each.amount == "quality" else f"{each.amount} a trial"
+        text = f"{name}: {each.base:.4g}{each.unit} → {each.new:.4g}{each.unit}"
+        if each.interval is not None:
+            low, high = each.interval.low, each.interval.high
+            text += f"; change within {low:+.3g} to {high:+.3g}{each.unit} ({1 - found.alpha:.0%}, whenever looked at)"
+        yield text
+
+
+def _pairs(found: Figures, most: int) -> Iterator[str]:
+    for change in (WORSE, BETTER):
+        changed = [each for each in found.pairs if each.change == change]
+        for each in changed[:most]:
+            why = each.new.why if change == WORSE else each.base.why
+            yield f"  {change}: trial {each.number}: {each.base.outcome} → {each.new.outcome} ({why})"
+            if each.differs:
+                yield f"    first difference: {each.differs}"
+            if each.cause:
+                yield f"    smallest cause: {each.cause}"
+        if len(changed) > most:
+            yield f"  … and {len(changed) - most} more {change}"
+
+
+def _data(found: Figures) -> dict[str, Any]:
+    (e_worse, e_better), (more, less) = found.evidence, found.harm_evidence
+    times, all_ = found.recovery, found.pass_all
+    return {
+        "verdict": found.verdict, "alpha": found.alpha, "pairs": len(found.pairs), "judged": len(found.judged),
+        "worse": found.count(WORSE), "better": found.count(BETTER),
+        "evidence": {"worse": e_worse, "better": e_better},
+        "p": found.p, "interval": found.interval,
+        "power": found.power, "needed": found.needed, "detectable": found.detectable,
+        "outcomes": found.outcomes,
+        "harm": {"base": found.harmed[0], "new": found.harmed[1], "evidence": {"more": more, "less": less}},
+        "prompts": [{"prompt": prompt, "judged": n, "base": base, "new": new}
+                    for prompt, (n, base, new) in found.by_prompt.items()],
+        "costs": {each.amount: {"base": each.base, "new": each.new, "interval": _bounds(each.interval)}
+                  for each in found.costs},
+        "pass_all": None if all_ is None else {**vars(all_), "interval": _bounds(all_.interval)},
+        "recovery": None if times is None else {**vars(times), "interval": _bounds(times.interval)},
+        "notes": found.notes,
+        "changed": [
+            {"trial": each.number, "change": each.change, "base": each.base.plain(), "new": each.new.plain(),
+             "differs": each.differs, "cause": each.cause}
+            for each in found.pairs if each.change
+        ],
+    }  # fmt: skip
+
+
+def _bounds(interval: Interval | None) -> tuple[float, float] | None:
+    return None if interval is None else (interval.low, interval.high)

@@ -1,0 +1,81 @@
+"""The power of a test that may be looked at after every pair, and confidence sequences."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+import pytest
+
+from chaoslab.analysis.measures.anytime import decides, detectable, mean_sequence, pairs_needed, power
+from chaoslab.analysis.measures.paired import SHARES, e_value
+from chaoslab.base.dice import Dice
+
+
+def test_the_evidence_is_the_mean_of_its_ratios() -> None:
+    for worse, better in ((0, 0), (7, 0), (0, 7), (30, 20), (55, 60)):
+        exact = fmean((2 * share) ** worse * (2 * (1 - share)) ** better for share in SHARES)
+        assert e_value(worse, better) == pytest.approx(exact, rel=1e-12)
+    assert e_value(5000, 0) == pytest.approx(1e300)  # and no number that JSON lacks
+
+
+def test_the_evidence_is_a_fair_bet_where_nothing_changed_and_a_losing_one_where_it_is_better() -> None:
+    for worse, better in ((0, 0), (3, 1), (20, 10)):
+        now, more, less = e_value(worse, better), e_value(worse + 1, better), e_value(worse, better + 1)
+        assert (more + less) / 2 == pytest.approx(now)
+        assert 0.4 * more + 0.6 * less < now
+
+
+def test_seven_pairs_of_seven_decide_and_six_do_not() -> None:
+    bounds = decides(0.05)
+    assert [bounds[n] <= n for n in (5, 6, 7, 8)] == [False, False, True, True]
+    for discordant in (20, 100):
+        worse = bounds[discordant]
+        assert e_value(worse, discordant - worse) >= 20 > e_value(worse - 1, discordant - worse + 1)
+
+
+@pytest.mark.parametrize(("worse", "better", "pairs"), [(0.25, 0.05, 60), (0.12, 0.02, 100)])
+def test_the_power_is_that_of_simulated_comparisons(worse: float, better: float, pairs: int) -> None:
+    draw, bounds, shown, runs = Dice(1, "power", pairs).stream().random, decides(0.05), 0, 1500
+    for _ in range(runs):
+        counts = [0, 0]
+        for _ in range(pairs):
+            drawn = draw()
+            if drawn < worse + better:
+                counts[drawn >= worse] += 1
+                if counts[0] >= bounds[sum(counts)]:
+                    shown += 1
+                    break
+    assert power(worse, better, pairs, alpha=0.05) == pytest.approx(shown / runs, abs=0.04)
+
+
+def test_the_pairs_that_are_needed_are_the_fewest_with_the_power() -> None:
+    found = pairs_needed(0.12, 0.02, alpha=0.05, least=0.9)
+    assert found is not None
+    assert power(0.12, 0.02, found - 1, alpha=0.05) < 0.9 <= power(0.12, 0.02, found, alpha=0.05)
+    assert pairs_needed(0.1, 0.1, alpha=0.05, least=0.9) is None
+
+
+def test_what_would_have_been_shown_shrinks_with_the_pairs() -> None:
+    shares = [detectable(pairs, alpha=0.05, least=0.9) for pairs in (6, 7, 40, 200, 1000)]
+    assert shares[0] is None
+    known = [share for share in shares if share is not None]
+    assert known == sorted(known, reverse=True)
+    assert known[-1] < 0.02
+
+
+def test_a_confidence_sequence_holds_the_mean_at_every_look_but_for_few() -> None:
+    missed, runs = 0, 40
+    for run in range(runs):
+        draw = Dice(run, "sequence", 1).stream().random
+        values: list[float] = []
+        for n in range(200):
+            values.append(draw() ** 2)
+            if n >= 59 and n % 10 == 9:
+                interval = mean_sequence(values, alpha=0.05)
+                assert interval is not None
+                if 1 / 3 not in interval:
+                    missed += 1
+                    break
+    assert missed <= 0.1 * runs
+    assert mean_sequence([0.0, 1.0] * 29, alpha=0.05) is None
+    assert mean_sequence([1.0] * 100 + [0.0] * 19, alpha=0.05) is None

@@ -1,0 +1,61 @@
+"""The recoveries of two sides: the log-rank test and the difference in the restricted mean, by pairs."""
+
+from __future__ import annotations
+
+import pytest
+
+from chaoslab.analysis.measures.two_recoveries import Lasted, TwoRecoveries, two_recoveries
+from chaoslab.base.dice import Dice
+
+
+def side(durations: list[float], *, recovered: bool = True) -> list[Lasted]:
+    return [Lasted(str(n), duration_s, recovered) for n, duration_s in enumerate(durations)]
+
+
+def found(base: list[Lasted], new: list[Lasted]) -> TwoRecoveries:
+    both = two_recoveries(base, new)
+    assert both is not None
+    return both
+
+
+def test_slower_recoveries_are_shown() -> None:
+    draw = Dice(1, "recovery", 1).stream().random
+    base = [draw() for _ in range(60)]
+    both = found(side(base), side([each + 0.5 for each in base]))
+    assert both.mean_s[1] - both.mean_s[0] == pytest.approx(0.5)
+    assert both.p is not None
+    assert both.p < 0.001
+    assert both.interval.low == pytest.approx(0.5)  # each pair differs alike
+
+
+def test_equal_sides_do_not_differ() -> None:
+    both = found(side([1.0, 2.0] * 10), side([1.0, 2.0] * 10))
+    assert (both.p, both.interval.low, both.interval.high) == (None, 0.0, 0.0)
+
+
+def test_what_never_recovers_lasts_as_long_as_the_longest_of_both_sides() -> None:
+    both = found(side([1.0] * 10), [*side([1.0] * 9), Lasted("9", 0.5, False)])
+    assert both.recovered == (10, 9)
+    assert both.horizon_s == 1.0
+    slow = found([*side([1.0] * 9), Lasted("9", 11.0, True)], [*side([1.0] * 9), Lasted("9", 0.5, False)])
+    assert slow.mean_s == pytest.approx((2.0, 2.0))
+
+
+def test_a_cut_log_ends_the_horizon() -> None:
+    both = found(side([1.0] * 9 + [4.0]), [*side([1.0] * 9), Lasted("9", 3.0, False, True)])
+    assert both.horizon_s == 3.0
+
+
+def test_too_few_incidents_are_not_compared() -> None:
+    assert two_recoveries(side([1.0] * 7), side([1.0] * 20)) is None
+
+
+def test_the_test_errs_as_often_as_it_says() -> None:
+    draw = Dice(3, "null", 1).stream().random
+    small = 0
+    for _ in range(300):
+        hard = [draw() for _ in range(20)]  # the same difficulty on both sides
+        base, new = ([0.2 + each + draw() for each in hard] for _ in range(2))
+        p = found(side(base), side(new)).p
+        small += p is not None and p < 0.05
+    assert small / 300 <= 0.1

@@ -1,0 +1,307 @@
+"""`lab.compare` with agents, scenarios, runs and revisions, and `chaoslab bisect`."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.cli import main
+from chaoslab.scenarios.bisecting import bisect
+from chaoslab.scenarios.located import ScenarioError
+from chaoslab.scenarios.revisions import Work, revision
+from chaoslab.scenarios.rows import _rows
+from chaoslab.scenarios.sides import Kept, Sides
+from chaoslab.search.compared import Comparison
+from chaoslab.search.pairs import Side
+
+FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
+FAULT = [lab.inject("timeout_before_effect", "charge", chance=0.5)]
+
+
+def charge(order: int) -> str:
+    return f"charged {order}"
+
+
+def honest(prompt: str) -> str:
+    try:
+        return f"{prompt}: {charge(17)}."
+    except OSError:
+        raise RuntimeError("not charged") from None
+
+
+def lying(prompt: str) -> str:
+    try:
+        return f"{prompt}: {charge(17)}."
+    except OSError:
+        return f"{prompt}: charged 17."
+
+
+def compared(base: Any = honest, new: Any = lying, prompts: Any = "Order 17", **more: Any) -> Comparison:
+    given = {"tools": [charge], "faults": FAULT, "accept": ("correct", "failed"), **more}
+    return lab.compare(base, new, prompts, **given)
+
+
+def test_two_agents_in_python() -> None:
+    looks: list[int] = []
+    found = compared(shrink=True, tell=lambda found: looks.append(len(found.pairs)))
+    assert found.verdict == "worse"
+    assert looks == [len(found.pairs)]
+    first = next(each for each in found.pairs if each.change)
+    assert first.differs == "prompt, attempt 1, status: 'error' → 'ok'"
+    assert first.cause.startswith("timeout_before_effect at charge 1: missing: charge")
+    assert str(found) == "\n".join(found.told())
+
+
+def test_several_prompts_are_asked_in_turns_with_dice_of_their_own() -> None:
+    found = compared(prompts=[f"Order {n}" for n in range(10)], trials=40)
+    assert [each.cluster for each in found.pairs[:3]] == ["Order 0", "Order 1", "Order 2"]
+    assert found.several
+    assert found.count("worse") > found.count("worse", counted=True) or found.decided
+    assert len({each.base.outcome for each in found.pairs}) > 1
+
+
+def test_options_may_differ_and_what_makes_other_trials_may_not() -> None:
+    assert compared(new=None, changed={"effects": [{"effect": "charge", "order": 18}]}).verdict == "worse"
+    for changed in ({"seed": 3}, {"faults": ()}):
+        with pytest.raises(ValueError, match=f"the sides differ in {next(iter(changed))}, so their trials cannot"):
+            compared(new=None, changed=changed)
+
+
+def test_an_agent_that_keeps_state_is_refused() -> None:
+    kept: list[str] = []
+
+    def keeps(prompt: str) -> str:
+        kept.append(prompt)
+        return f"{charge(len(kept))}: {len(kept)}"
+
+    with pytest.raises(lab.NoBaseline, match="something is kept from one trial to the next"):
+        compared(new=keeps)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"new": None}, ValueError, "both sides are the same"),
+        ({"prompts": None}, ValueError, "the agents have to be asked something: give prompts="),
+        ({"new": "refund.chaos.yml"}, TypeError, "one side is an agent and the other a scenario"),
+        ({"base": "logs/a", "new": None, "prompts": None}, ValueError, "tools goes with agents, and a run has its own"),
+        ({"alpha": 2.0}, ValueError, "alpha is 2.0: it should be a number between 0 and 1"),
+        ({"trials": 0}, ValueError, "trials is 0"),
+        ({"logs": "logs"}, ValueError, "compare writes no logs"),
+    ],
+)
+def test_sides_that_do_not_fit_are_one_line(given: dict[str, Any], error: type[Exception], said: str) -> None:
+    with pytest.raises(error) as raised:
+        compared(**given)
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def run_of(agent: Callable[[str], str], logs: Path, *, prompt: str = "Order 17", **more: Any) -> str:
+    """A run of 30 trials in `logs`, which are also those of latest."""
+    given = {"tools": [charge], "faults": FAULT, "trials": 30, "logs": logs, **more}
+    trials = list(lab.run_many(agent, prompt, **given))
+    return str(trials[0].folder)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    logs = tmp_path_factory.mktemp("runs")
+    return {
+        "lying": run_of(lying, logs),
+        "honest": run_of(honest, logs),
+        "other seed": run_of(honest, logs, seed=2),
+        "other prompt": run_of(honest, logs, prompt="Order 18"),
+        "shorter": run_of(honest, logs, trials=10),
+    }
+
+
+def test_two_runs_are_paired_by_their_logs(runs: dict[str, str]) -> None:
+    found = lab.compare(runs["lying"], runs["honest"])
+    assert len(found.pairs) == 30
+    assert found.outcomes["failed"][0] == 0 < found.outcomes["failed"][1]
+    less = lab.compare(runs["honest"], runs["shorter"])
+    assert (len(less.pairs), less.count("worse"), less.verdict) == (10, 0, "too few")
+    assert less.notes == ["20 trials of one run alone, which count for nothing"]
+
+
+@pytest.mark.parametrize("other", ["seed", "prompt"])
+def test_runs_of_other_trials_are_refused(other: str, runs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", runs["honest"], runs[f"other {other}"]]) == 2
+    err = capsys.readouterr().err
+    assert f" differ in {other}" in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["a", "--agent", "x:y"], "runs are compared with runs: give two of them"),
+        (["a.yml", "b"], "runs are compared with runs"),
+        (["a.yml", "--a-a", "2", "--model", "m"], "--model says what the new side is: leave out what else says so"),
+        (["a.yml", "--revisions", "HEAD", "--set", "x=1"], "--revisions says what the new side is"),
+        (["a.yml", "--revisions", "a", "b", "c"], "there are 3 revisions"),
+        (["nowhere.yml", "--revisions", "HEAD"], "nowhere.yml cannot be read: there is no such file"),
+        (["a", "b"], "no run is called 'a'"),
+    ],
+)
+def test_words_that_do_not_fit_are_one_line(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["compare", *words]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_prompts_may_differ_if_that_is_asked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(FOLDER)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert main(["compare", "paid_twice.chaos.yaml", "--prompt", "Please.", "-n", "10", "-q", "--json"]) == 4
+    assert json.loads(capsys.readouterr().out)["pairs"] == 10
+
+
+def test_a_side_in_a_child_prints_a_line_a_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FOLDER)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    asked: dict[str, Any] = {
+        "file": "paid_twice.chaos.yaml",
+        "changed": [],
+        "only": "",
+        "seed": None,
+        "jobs": 1,
+        "root": "",
+    }
+    told = io.StringIO()
+    assert _rows(io.StringIO(f"{json.dumps(asked)}\n[2, 3]\n2\n"), told) == 0
+    *rows, cause = map(json.loads, told.getvalue().splitlines())
+    assert [each["side"]["well"] for each in rows] == [True, True]
+    assert "refund 1.1" in rows[0]["story"]
+    assert cause.startswith("not found: paid twice: trial 2 is no failure to shrink")
+
+
+def test_a_child_refuses_code_that_is_not_its_revisions(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
+    (tmp_path / "a.chaos.yml").write_text((FOLDER / "paid_twice.chaos.yaml").read_text())
+    asked: dict[str, Any] = {
+        "file": "a.chaos.yml",
+        "changed": [],
+        "only": "",
+        "seed": None,
+        "jobs": 1,
+        "root": str(FOLDER.resolve()),
+    }
+    assert _rows(io.StringIO(f"{json.dumps(asked)}\n[1]\n"), io.StringIO()) == 2
+    assert "paid_twice" in (err := capsys.readouterr().err)
+    assert err.count("\n") == 1
+
+
+AGENT = """
+from shop import pay
+
+def answer(prompt):
+    print("on the standard output")
+    pay(17)
+    return "Paid 17."
+"""
+PAY = """
+name: pay
+agent: agent:answer
+tools: [shop:pay]
+prompt: Pay order 17.
+"""
+WELL, BAD = Side(True, "correct", "right", 1, 1.0), Side(False, "wrong", "17", 1, 1.0)
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five commits, tagged v0 to v4, of a folder of a repository. At v2 the agent changes. The scenario's file is only
+    in the work tree."""
+    tmp_path /= "sub"
+    tmp_path.mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop.py").write_text("def pay(order: int) -> str:\n    return 'paid'\n")
+    git("init", "--quiet", "--initial-branch", "main", "..")
+    for number in range(5):
+        (tmp_path / "agent.py").write_text(AGENT if number < 2 else AGENT.replace("Paid", "Have paid"))
+        (tmp_path / "number").write_text(str(number))
+        git("add", "agent.py", "shop.py", "number")
+        git("-c", "user.name=n", "-c", "user.email=n@x.test", "commit", "--quiet", "--message", f"number {number}")
+        git("tag", f"v{number}")
+    (tmp_path / "pay.chaos.yml").write_text(PAY)
+
+
+def git(*words: str) -> str:
+    return subprocess.run(["git", *words], check=True, capture_output=True, text=True).stdout
+
+
+@contextmanager
+def worse_from(first: int, broken: int, _: Work, commit: str) -> Iterator[Sides]:
+    """The side of a commit of the repository, worse from one number on. `broken`: the one that does not import."""
+    number = int(git("show", f"{commit}:./number"))
+    if number == broken:
+        raise ScenarioError("revision x: agent cannot be imported")
+    yield Kept(dict.fromkeys(range(1, 201), BAD if number >= first else WELL))
+
+
+@pytest.mark.usefixtures("repository")
+@pytest.mark.parametrize(
+    ("first", "broken", "found", "verdicts"),
+    [
+        (3, -1, ["number 3"], ["worse", "no difference shown", "worse"]),
+        (1, -1, ["number 1"], ["worse", "worse", "worse"]),
+        (2, 2, ["number 3", "number 2"], ["worse", "skip", "no difference shown", "worse"]),
+        (9, -1, [], ["no difference shown"]),
+    ],
+)
+def test_a_bisection(first: int, broken: int, found: list[str], verdicts: list[str]) -> None:
+    opened = partial(worse_from, first, broken)
+    made = bisect(Work(Path("pay.chaos.yml")), "v0", "v4", trials=60, alpha=0.05, opened=opened)
+    assert sorted(each.verdict for each in made.steps) == sorted(verdicts)  # Git may try equal halves in any order
+    assert {each.subject for each in made.first} == {*found}
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_revision_is_tried_in_a_work_tree_that_is_taken_away() -> None:
+    with revision(Work(Path("pay.chaos.yml")), "v1") as side:
+        assert len(git("worktree", "list").splitlines()) == 2
+        (row,) = side.take([1])
+        assert row.story is not None
+        assert row.story()["end"]["answer"] == "Paid 17."  # at v4 it is another
+        with pytest.raises(ScenarioError, match=r"^revision v1: "):
+            list(side.take(["x"]))  # type: ignore[list-item]  # what ends the child
+    assert len(git("worktree", "list").splitlines()) == 1
+
+
+@pytest.mark.usefixtures("repository")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["compare", "pay.chaos.yml", "--revisions", "nope"], "Git knows no revision 'nope'"),
+        (["bisect", "v4", "v0", "pay.chaos.yml"], "v4 is no ancestor of v0"),
+        (["bisect", "v0", "v0", "pay.chaos.yml"], "v0 is no ancestor of v0"),
+    ],
+)
+def test_revisions_that_do_not_fit_are_one_line(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1

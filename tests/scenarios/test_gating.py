@@ -1,0 +1,196 @@
+"""`chaoslab gate`: baselines, what refuses them, the budget, and what is written."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from chaoslab.cli import main
+from chaoslab.scenarios.baseline import Baseline, Suite
+from chaoslab.scenarios.gating import Gate, Gated, cases, gate, markdown, under, workflow_commands
+from chaoslab.scenarios.load import load
+from chaoslab.scenarios.sides import Kept
+from chaoslab.search.pairs import Side
+
+FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
+SCENARIO = FOLDER / "paid_twice.chaos.yaml"
+WELL, BAD, HARM, OPEN = (
+    Side(True, "correct", "right", 1, 1.0),
+    Side(False, "wrong", "17 | not 12", 1, 1.0),
+    Side(False, "harm", "twice", 1, 1.0, harm=True),
+    Side(None, "invalid", "no fault", 1, 1.0),
+)
+
+
+@pytest.fixture
+def there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FOLDER)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+
+def of_rows(name: str, base: Iterable[Side], new: Iterable[Side], *, scenarios: int = 1) -> Gated:
+    """A scenario whose trials are these on both sides."""
+    (scenario,) = load(SCENARIO)
+    named = replace(scenario, variant=name)
+    (made,) = under([(named, Suite.of(named, 1, [*base]))], 0.05 / scenarios)
+    return replace(made, new=Kept(dict(enumerate(new, 1))))
+
+
+def ruled(*scenarios: Gated, harm_budget: int = 0, trials: int = 400) -> Gate:
+    made = Gate(harm_budget, [*scenarios])
+    gate(made, trials=trials)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "harm_budget", "code", "said"),
+    [
+        ([WELL] * 60, [WELL] * 60, 0, 0, "gate passed: no scenario became worse, in 60 trials"),
+        ([WELL] * 60, [BAD] * 60, 0, 1, "gate FAILED: paid twice, one became worse"),
+        ([WELL] * 60, [WELL, HARM] * 30, 0, 1, "5 trials did harm that did none (0 allowed): paid twice, one 2, 4, 6,"),
+        ([HARM] * 60, [HARM] * 60, 0, 0, "gate passed"),
+        ([BAD] * 60, [HARM] * 2 + [BAD] * 58, 2, 0, "gate passed"),
+        ([WELL] * 60, [OPEN] * 60, 0, 4, "gate proves nothing: paid twice, one: 0 judged pairs are too few"),
+        ([WELL] * 10, [WELL] * 10, 0, 4, "gate proves nothing: paid twice, one: 10 judged pairs are too few"),
+    ],
+)
+def test_the_exit_code(base: list[Side], new: list[Side], harm_budget: int, code: int, said: str) -> None:
+    made = ruled(of_rows("one", base, new), harm_budget=harm_budget)
+    assert (made.code, said in made.line) == (code, True), made.line
+
+
+def test_the_budget_goes_where_it_is_undecided() -> None:
+    doubtful = [BAD if n % 9 == 0 else WELL for n in range(200)]
+    made = ruled(of_rows("sure", [WELL] * 200, [WELL] * 200), of_rows("doubtful", [WELL] * 200, doubtful), trials=60)
+    assert [len(each.found.pairs) for each in made.scenarios] == [10, 50]
+
+
+def test_several_scenarios_share_the_chance_of_a_false_alarm() -> None:
+    (scenario,) = load(SCENARIO)
+    suite = Suite.of(scenario, 1, [WELL] * 40)
+    assert [each.found.alpha for each in under([(scenario, suite)] * 2, 0.05)] == [0.025, 0.025]
+
+
+def test_pairs_that_could_not_decide_any_more_come_last() -> None:
+    both = [("short", 44), ("long", 200)]
+    made = [ruled(*(of_rows(name, [WELL] * n, [WELL] * n) for name, n in both), trials=trials) for trials in (230, 400)]
+    assert [[len(each.found.pairs) for each in one.scenarios] for one in made] == [[40, 190], [44, 200]]
+
+
+def test_what_is_written_for_a_pull_request_and_for_ci() -> None:
+    made = ruled(of_rows("one", [WELL] * 60, [BAD] * 60), of_rows("two", [WELL] * 60, [WELL] * 60))
+    made.notes.append("the baseline is 40 days old")
+    text = markdown(made)
+    assert text.startswith("## ❌ gate FAILED: paid twice, one became worse\n")
+    assert "| `paid twice, one` | worse | 7 | 7 → 0 |" in text
+    assert "- trial 1: correct → wrong: `17 ¦ not 12`" in text
+    document = ElementTree.fromstring(_junit(made))
+    assert [len(each) for each in document.iter("testcase")] == [2, 1]
+    assert [each.get("message") for each in document.iter("failure")] == [made.scenarios[0].found.told()[0]]
+    first, second = workflow_commands(made)
+    assert first == "::warning title=chaoslab gate::the baseline is 40 days old"
+    assert second.startswith(f"::error file={SCENARIO},title=chaoslab gate%2C paid twice%2C one::worse: 7 of 7 pairs")
+
+
+def _junit(made: Gate) -> str:
+    from chaoslab.scenarios.junit import document
+
+    return document(cases(made))
+
+
+@pytest.mark.usefixtures("there")
+def test_a_gate_from_its_baseline_to_its_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "baseline.json"
+    words = ["gate", "paid_twice.chaos.yaml", "--baseline", str(path)]
+    assert main(words) == 2
+    assert capsys.readouterr().err.endswith(": --write makes one\n")
+    assert main([*words, "--write", "--budget", "40"]) == 0
+    assert "paid twice: 40 of 40 trials well, 0 with harm, 0 open\nwritten: " in capsys.readouterr().out
+    kept = Baseline.read(path)
+    assert len(kept.suites["paid twice"].rows) == 40
+    assert main([*words, "-q"]) == 0
+    assert "gate passed: no scenario became worse, in 40 trials\n" in capsys.readouterr().out
+    assert main([*words, "-q", "--json", "--set", "fresh=paid_twice:naive"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["scenarios"][0]["new_harm"] == [2, 3, 4, 5, 6, 8]
+    assert found["said"].startswith("gate FAILED: 6 trials did harm that did none (0 allowed)")
+
+
+def changed(path: Path, **values: Any) -> Path:
+    data = json.loads(path.read_text())
+    suite = {key: values.pop(key) for key in ("seed", "parts") if key in values}
+    data["suites"][0] |= suite
+    path.write_text(json.dumps(data | values))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"lab": "0.0.9"}, "was made by chaoslab 0.0.9, and this is "),
+        ({"seed": 7}, "paid twice had seed 7, and now it is 1"),
+        ({"parts": {}}, "paid twice is another suite, by its faults, prompt"),
+        ({"suites": []}, "has no scenario 'paid twice' (there are none)"),
+        ({"suites": [{}]}, "is no baseline of chaoslab gate"),
+        ({"date": "yesterday"}, "is no baseline of chaoslab gate"),
+        (
+            {"suites": [{"name": "x", "seed": 1, "parts": {}, "trials": [{"number": 2, "well": True}]}]},
+            "is no baseline",
+        ),
+    ],
+)
+def test_a_baseline_of_something_else_is_refused_in_one_line(
+    tmp_path: Path, values: dict[str, Any], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (scenario,) = load(SCENARIO)
+    Baseline.now([Suite.of(scenario, 1, [WELL] * 3)]).save(path := tmp_path / "baseline.json")
+    assert main(["gate", str(SCENARIO), "--baseline", str(changed(path, **values))]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.endswith((": --write makes a new one\n", ": --write makes one\n"))
+    assert err.count("\n") == 1
+
+
+def test_a_baseline_is_the_same_in_its_file(tmp_path: Path) -> None:
+    (scenario,) = load(SCENARIO)
+    rows = [replace(WELL, spells=((1.0, True, False),), dollars=None, quality=0.5, models=("m",)), BAD, HARM, OPEN]
+    made = Baseline.now([Suite.of(scenario, 1, rows)])
+    made.save(path := tmp_path / "baseline.json")
+    assert Baseline.read(path) == made
+    assert len(path.read_text().splitlines()) == 4 + 4  # a trial a line
+    assert made.suite(path, scenario, 1).harm == 1
+
+
+def test_an_old_baseline_and_one_of_another_python_are_told(tmp_path: Path) -> None:
+    (scenario,) = load(SCENARIO)
+    Baseline.now([Suite.of(scenario, 1, [WELL])]).save(path := tmp_path / "baseline.json")
+    assert Baseline.read(path).notes == []
+    aged = Baseline.read(changed(path, date="2026-01-02T00:00:00.000000Z", python="3.9"))
+    assert [note.partition(" days")[0][:16] for note in aged.notes] == ["the baseline is ", "the baseline was"]
+    assert "(of 2026-01-02" in aged.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--budget", "3x"], "--budget: 3x should be a number of trials, as in 200, or a time, as in 3m or 90s"),
+        (["--write", "--budget", "3m"], "a baseline has a number of trials: give --write a --budget such as 200"),
+        (["-k", "nothing"], "no scenario has 'nothing' in its name: there are paid twice"),
+    ],
+)
+def test_what_a_gate_cannot_do_is_one_line(
+    tmp_path: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = main(["gate", str(SCENARIO), "--baseline", str(tmp_path / "b.json"), *words])
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    assert code == 2
+    assert said in capsys.readouterr().err
