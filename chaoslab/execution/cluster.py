@@ -10,7 +10,6 @@ import hashlib
 import io
 import logging
 import os
-import platform
 import sys
 import threading
 import zipfile
@@ -25,14 +24,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from chaoslab import __version__
-from chaoslab.base import extras
+from chaoslab.base import extras, files
 from chaoslab.base.clock import system
 from chaoslab.base.jsonable import describe_error
-from chaoslab.core.events import VERSION
 from chaoslab.execution.forked import InChild
 from chaoslab.execution.spec import Work
 from chaoslab.execution.workers import Came, Heard, WorkerLost, from_here, packed, spread, unpacked
+from chaoslab.record import provenance
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -239,7 +237,7 @@ def _client(on: str, workers: int) -> Iterator[Any]:
 
 def _versions() -> dict[str, str]:
     """The versions that have to be alike on every worker."""
-    return {"Python": platform.python_version(), "chaoslab": __version__, "the log's version": str(VERSION)}
+    return {name: value for name, value in provenance.code().items() if name not in provenance.OTHERS}
 
 
 def _check_versions(client: Any, on: str) -> None:
@@ -250,26 +248,29 @@ def _check_versions(client: Any, on: str) -> None:
         raise NoCluster(f"a worker of the cluster at {on} cannot be asked for its chaoslab ({describe_error(error)}): "
                         "install the same there") from None  # fmt: skip
     for worker, theirs in found.items():
-        for what, value in own.items():
-            if theirs.get(what) != value:
-                raise NoCluster(f"worker {worker} has {what} {theirs.get(what)}, and here it is {value}: use the same")
+        for name in sorted(own):
+            if (there := theirs.get(name, provenance.ABSENT)) != own[name]:
+                what = (
+                    f"another version of {name}" if name in provenance.OWN else f"{name} {there}, and here {own[name]}"
+                )
+                raise NoCluster(f"worker {worker} has {what}: install the same there")
 
 
 def _send(client: Any, folder: Path, tell: Callable[[str], object]) -> str:
     """Sends the Python files of a folder to all workers, also those to come, and returns the archive's name. Dask is
     not to load them: it would load a module twice if another has imported it."""
-    files = [path for path in sorted(folder.rglob("*.py")) if not LEFT_OUT & {*path.relative_to(folder).parts[:-1]}]
-    if (size := sum(path.stat().st_size for path in files)) > SENT_MAX:
+    own = [path for path in sorted(folder.rglob("*.py")) if not LEFT_OUT & {*path.relative_to(folder).parts[:-1]}]
+    if (size := sum(path.stat().st_size for path in own)) > SENT_MAX:
         raise NoCluster(f"{folder} has {size >> 20} MiB of Python files: install the agent on the workers as a package")
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in files:  # without its time, so that equal files are an equal archive
-            archive.writestr(zipfile.ZipInfo(path.relative_to(folder).as_posix()), path.read_bytes())
+        for path in own:  # without its time, so that equal files are an equal archive
+            archive.writestr(zipfile.ZipInfo(path.relative_to(folder).as_posix()), files.read(path))
     with TemporaryDirectory() as place:
         name = f"{ARCHIVE}{hashlib.blake2b(held.getvalue(), digest_size=8).hexdigest()}.zip"
         (Path(place) / name).write_bytes(held.getvalue())
         client.upload_file(str(Path(place) / name), load=False)
-    tell(f"sent {len(files)} Python files of {folder} to the workers")
+    tell(f"sent {len(own)} Python files of {folder} to the workers")
     return name
 
 
