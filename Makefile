@@ -1,5 +1,6 @@
 # make demo                 a failure of a small agent, found and explained: the quickest look
 # make lab [NAME=value …]   the whole lab on loopback: no Docker, no key
+#                             UI=on shows it in the browser meanwhile, at an address that is printed first
 # make compose [NAME=value …]   the same in containers, on the real Toxiproxy: needs Docker, no Python
 # make sweep NAME=value,value …   the lab at each of these values, and charts over them: WORLD=virtual is quick
 # make test                 everything that can run here
@@ -14,9 +15,9 @@ INSTALL = { $(BIN)/python -m pip install --disable-pip-version-check --progress-
   if test -e .venv/failed; then rm .venv/failed; exit 1; fi
 
 # Settings given on the command line (make lab TOXIC_PROB=0.3) go to the lab as they are, quoted for the shell, since a
-# setting may be JSON; PYTHON is make's own.
+# setting may be JSON; PYTHON and UI are make's own.
 GIVEN = $(foreach name,$(sort $(.VARIABLES)),$(if $(filter command-line,$(subst $() ,-,$(origin $(name)))),$(name)))
-SETTINGS = $(foreach name,$(filter-out PYTHON,$(GIVEN)),'$(name)=$(subst ','\'',$(value $(name)))')
+SETTINGS = $(foreach name,$(filter-out PYTHON UI,$(GIVEN)),'$(name)=$(subst ','\'',$(value $(name)))')
 
 HERE := $(dir $(lastword $(MAKEFILE_LIST)))
 
@@ -53,13 +54,13 @@ endef
 
 # A typo ends here, before anything is installed or built.
 names:
-	@awk -v given='$(filter-out PYTHON,$(GIVEN))' -f $(HERE)containers/names.awk $(HERE).env.example .env
+	@awk -v given='$(filter-out PYTHON UI,$(GIVEN))' -f $(HERE)containers/names.awk $(HERE).env.example .env
 
 demo: .venv/demo
 	@$(BIN)/chaoslab demo
 
 lab: names .venv/lab
-	@$(BIN)/chaoslab lab $(SETTINGS)
+	@$(BIN)/chaoslab lab $(if $(filter on,$(UI)),--ui) $(SETTINGS)
 
 # Follows the agent, which ends with its report; then the report of one that was stopped or killed; then everything is taken down. Ctrl-C ends the following,
 # and the agent is stopped by a command of its own: `up` hears one Ctrl-C in two ways, and may take the second for a wish to kill.

@@ -27,6 +27,7 @@ from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import BASE_PORT, MODEL, WRITERS, Ports
 from chaoslab.core.events import RunStarted
 from chaoslab.core.fault import BrokenFault
+from chaoslab.core.plan import Plan
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
@@ -150,11 +151,16 @@ async def _main(
         seam = HttpSeam(
             plan=plan, targets=targets, lanes=lanes, log=info, clock=clock, price=cost_usd, processes=processes
         )
+
+        def change_plan(plan: Plan) -> None:
+            control.set_plan(run.name, plan.to_json())
+            seam.change(plan)
+
         client = await stack.enter_async_context(httpx.AsyncClient(transport=seam, timeout=None))
         toolbox = Toolbox(client, targets, services, config, chosen, info, clock)
         session = Session(
             chosen, config, run, seam, toolbox, assembly.graph(chosen, targets[MODEL].url, client, toolbox), info,
-            agent_log, clock, progress,
+            agent_log, clock, progress, change_plan=change_plan,
         )  # fmt: skip
         shown = display.choose(run.folder)
         started = assembly.started(chosen, plan, asked, progress.prompts, run.now)

@@ -15,12 +15,15 @@ from chaoslab.analysis.answers.compare import Twin
 from chaoslab.analysis.verdict.judge import BUDGET, HUNG
 from chaoslab.base.clock import Clock, iso
 from chaoslab.base.identity import TrialId, nth
+from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import Settings
 from chaoslab.core import events
 from chaoslab.core.conversation import Conversation, Talk
+from chaoslab.core.plan import Plan
 from chaoslab.record.gaps import counted
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
+from chaoslab.record.steering import LOOK_S, Steering
 from chaoslab.seams.http.seam import HttpSeam
 from chaoslab.seams.http.tags import TrialState
 
@@ -67,6 +70,10 @@ class Session:
     _attempts: int = field(default=0, init=False)
     _looked_up: dict[str, Any] = field(default_factory=dict, init=False)
     """The values of facts that were looked up before the first trial."""
+    _chances: dict[str, float] = field(default_factory=dict, init=False)
+    """The chances that somebody set while the run went on."""
+    change_plan: Callable[[Plan], None] = field(default=lambda _: None, kw_only=True)
+    """Puts another plan in force."""
 
     def __post_init__(self) -> None:
         self.began_s = self.clock.monotonic()
@@ -81,7 +88,23 @@ class Session:
                     self._looked_up[fact.model_dump_json()] = await self._value(fact, trial, now)
         for number in range(self.settings.trials_of(len(prompts))):
             trial = nth(self.run_of.name, number, len(prompts))
+            await self._steered(trial)
             await self.trial(trial, prompts[number % len(prompts)], twin=twin_of(number % len(prompts)))
+
+    async def _steered(self, trial: TrialId) -> None:
+        """Does what is asked of the run before its next trial: it waits, ends as by Ctrl-C, or takes other chances."""
+        while (asked := Steering.read(self.run_of.folder)).hold and not asked.stop:
+            await self.clock.asleep(LOOK_S)
+        if asked.stop:
+            raise asyncio.CancelledError
+        changed = {name: chance for name, chance in asked.chances.items() if self._chances.get(name) != chance}
+        for name, chance in changed.items():
+            was = self._chances.get(name, getattr(self.settings, name.lower()))
+            self._chances[name] = chance
+            self.info.write(events.ChanceSet(setting=name, was=was, chance=chance), trial=trial.key)
+        if changed:
+            fields: dict[str, Any] = {name.lower(): chance for name, chance in self._chances.items()}
+            self.change_plan(from_settings(replace(self.settings, **fields)))
 
     def finish(self, reason: str) -> None:
         """Logs the end of the run."""

@@ -19,7 +19,7 @@ import tomllib
 from pathlib import Path
 
 LOCK = Path(__file__).with_name("lock.txt")
-LOCKED = ("tools", "online", "agent", "terminal", "charts", "virtual")
+LOCKED = ("tools", "online", "agent", "terminal", "charts", "virtual", "ui")
 """The extras of all parts."""
 HEAD = "# The versions in the lab's images, for Python {}. Made by: python containers/install.py --lock\n"
 

@@ -20,7 +20,7 @@ function changes(a, b,  i, j, d, cost, least) { # Levenshtein's distance
   return d[length(a), length(b)]
 }
 function check(name, where) {
-  if (name in known || name ~ /^(COMPOSE_.*|DOCKER_.*|STATUS_PORT|TOXIPROXY_PORT|PYTHON_IMAGE|TOXIPROXY_IMAGE|PROMETHEUS_IMAGE|GRAFANA_.*)$/) return
+  if (name in known || name ~ /^(COMPOSE_.*|DOCKER_.*|STATUS_PORT|TOXIPROXY_PORT|PYTHON_IMAGE|TOXIPROXY_IMAGE|PROMETHEUS_IMAGE|GRAFANA_.*|UI_PORT)$/) return
   print name " is not a setting (" where ")" near(toupper(name)) > "/dev/stderr"
   wrong = 1
 }

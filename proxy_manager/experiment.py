@@ -58,6 +58,8 @@ class Experiment:
     targets: dict[str, str]
     lanes: dict[int, Lane] = field(default_factory=dict)
     count: int = 0
+    plans: int = 1
+    """The number of the plan that is in force: the agent may put another in its place."""
     standing: dict[str, StandingLane] = field(default_factory=dict)
     guard: Guard = field(default_factory=Guard)
     """Keeps to the plan's limits; `others` are the lanes in force."""

@@ -320,6 +320,8 @@ class Manager:
         rolled: list[str] = []
         active: list[ActiveFault] = []
         if not self.paused.is_set():
+            if (number := row.occasion.get("plan", 1)) != experiment.plans:
+                experiment.plan, experiment.plans = Plan.from_json(control.plan_of(row.run)), number
             plan = experiment.plan
             asked = Occasion.from_json(plan.seed, row.call, row.occasion)
             active, rolled = plan.hits_on_the_wire(row.call, asked, experiment.guard)

@@ -11,6 +11,7 @@ from chaoslab.record.log import encode_event
 
 ENVELOPE = {"ts", "t", "run", "trial", "writer", "seq", "kind"}
 SAMPLES: dict[str, Any] = {
+    "Chance": 0.5,
     "AttemptRef": AttemptRef(trial="p1.r1", target="weather", request=3, attempt=2, request_id="id3"),
     "str": "text",
     "int": 3,

@@ -23,6 +23,7 @@ from tests.test_readme import PAGES, ROOT, TEXT
 DOCS = ROOT / "docs"
 ALL = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
 USERS = {
+    "steering.json",
     "flask_tools/dice.py",
     "data/dice.json",
     "mine.json",

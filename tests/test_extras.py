@@ -30,7 +30,7 @@ ALL = [
     module
     for extra, modules in MODULES.items()
     for module in modules
-    if extra not in ("scenarios", "frames", "parquet", "gateway", "compose", "campaigns")
+    if extra not in ("scenarios", "frames", "parquet", "gateway", "compose", "campaigns", "ui")
 ]
 LAB = "lab"
 PROJECT = Path(__file__).parent.parent / "pyproject.toml"
@@ -67,6 +67,7 @@ def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
                 *named(*MODULES["scenarios"], who="chaoslab test", install="scenarios"),
                 *named("greenlet", who="chaoslab test", install="virtual"),
             ],
+            "ui": named("starlette", who="chaoslab ui", install="ui"),
             "model --port 0": named("flask", "waitress", who="chaoslab model", install="tools"),
         }.items()
         for missing, line in expected

@@ -38,6 +38,8 @@ def given(folder: Path, command: str) -> list[str]:
     [
         ("", []),
         ("SEED=7 PYTHON=python3", ["SEED=7"]),
+        ("UI=on SEED=7", ["--ui", "SEED=7"]),
+        ("UI=off", []),
         ("'PROMPTS=my file.json'", ["PROMPTS=my file.json"]),
         ("""'TOXIC_TRIGGERS={"max_times": 2}'""", ['TOXIC_TRIGGERS={"max_times": 2}']),
         ("""'ERROR_TRIGGERS={"when": "to == \\"Ana\\""}'""", [r'ERROR_TRIGGERS={"when": "to == \"Ana\""}']),

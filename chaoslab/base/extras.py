@@ -19,6 +19,7 @@ MODULES = {
     "gateway": ("aiohttp", "trustme"),
     "compose": ("docker",),
     "campaigns": ("croniter",),
+    "ui": ("starlette", "uvicorn", "sse_starlette", "jinja2"),
     "cluster": ("distributed",),
 }
 """By extra, the modules of it that the lab itself imports."""

@@ -20,10 +20,10 @@ from chaoslab.base import extras
 from chaoslab.base.commandline import LAB_DOWN, NO_ROOM, Help, Parser, interrupted, open_streams, refuse
 
 COMMANDS = (
-    "lab", "run", "sweep", "replay", "runs", "follow", "show", "summary", "label", "judge", "report", "charts",
-    "settings", "agent", "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "stop", "campaign",
-    "faults", "check", "test", "stress", "explore", "shrink", "prove", "compare", "gate", "bisect", "memory",
-    "plan", "init", "demo", "completion",
+    "lab", "run", "sweep", "replay", "runs", "ui", "follow", "steer", "show", "summary", "label", "judge", "report",
+    "charts", "settings", "agent", "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "stop",
+    "campaign", "faults", "check", "test", "stress", "explore", "shrink", "prove", "compare", "gate", "bisect",
+    "memory", "plan", "init", "demo", "completion",
 )  # fmt: skip
 """The commands, in the order of the help."""
 

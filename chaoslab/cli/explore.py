@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,7 @@ def _run(options: argparse.Namespace) -> int:
     from chaoslab.base.terminal import clean
     from chaoslab.config.settings import inherited
     from chaoslab.record.runs import note_command
-    from chaoslab.reports.explored import ENDINGS, painted, save, text
+    from chaoslab.reports.explored import ENDINGS, MAP, painted, save, text
     from chaoslab.scenarios.exploring import command, estimate, explore, plain, saved
 
     check_place("--map", options.map)
@@ -123,6 +124,9 @@ def _run(options: argparse.Namespace) -> int:
         if options.save is not None:
             for file in saved(scenario, found, options.save, changed=options.set):
                 print(f"saved {file}", file=sys.stderr)
+        if found.folder is not None:
+            with suppress(ModuleNotFoundError):  # Jinja, which only pages need
+                save(found, found.folder / MAP, commands)
         if options.map is not None:
             save(found, options.map, commands)
             print(f"map {options.map}", file=sys.stderr)

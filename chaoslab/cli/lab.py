@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from chaoslab.cli import output, requirements
 
@@ -12,6 +13,7 @@ EXAMPLE = "chaoslab lab TOXIC_PROB=0.3 --min-correct 0.9"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
+    parser.add_argument("--ui", action="store_true", help="show the run in the browser: the address is printed first")
     output.arguments(parser)
 
 
@@ -19,4 +21,12 @@ is_apart = output.is_apart
 
 
 def run(options: argparse.Namespace) -> int:
-    return output.run(options.settings, options, ruled=requirements.of(options))
+    if not options.ui:
+        return output.run(options.settings, options, ruled=requirements.of(options))
+    from chaoslab.base import extras
+    from chaoslab.cli.ui import beside
+    from chaoslab.lab.launch import LOGS
+
+    extras.check("chaoslab lab --ui", "ui")
+    with beside(LOGS, sys.stderr if options.json else sys.stdout):
+        return output.run(options.settings, options, ruled=requirements.of(options))

@@ -119,6 +119,7 @@ def _run(options: argparse.Namespace) -> int:
 def _try(result: Result, options: argparse.Namespace) -> None:
     """Runs the trials of the result's scenario, and prints what came of them."""
     from chaoslab.record.rulings import State
+    from chaoslab.reports.progress import Progress
     from chaoslab.scenarios.running import run
     from chaoslab.scenarios.tell import again
 
@@ -128,10 +129,14 @@ def _try(result: Result, options: argparse.Namespace) -> None:
     trials = options.trials or scenario.spec.trials
     if options.trial and options.trial > trials:
         print(f"note: {scenario.name} has {trials} trials; {options.trial} is none of them", file=sys.stderr)
-    for ruling in run(scenario, logs=options.logs, again=command, apart=True, **given):
-        result.add(ruling)
-        if options.fail_fast and ruling.state is State.FAILED:
-            break
+    many, quiet = 1 if options.trial else trials, options.quiet or options.json or not sys.stderr.isatty()
+    with Progress(many, quiet=quiet, summed=False) as progress:
+        for ruling in run(scenario, logs=options.logs, again=command, apart=True, **given):
+            result.add(ruling)
+            trial = ruling.trial
+            progress.count(trial.seconds, outcome=trial.verdict.outcome, faults=len(trial.met))
+            if options.fail_fast and ruling.state is State.FAILED:
+                break
     if not options.json:
         text = _told(result, options)
         if text and not (options.quiet and result.state is State.PASSED):

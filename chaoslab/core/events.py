@@ -38,6 +38,7 @@ LASTS_MAX_S = 1e15
 Seconds = Annotated[float, Within(0.0, LASTS_MAX_S)]
 Amount = Annotated[float, Within(0.0, 1e15)]
 Count = Annotated[int, Within(0, 2**63)]
+Chance = Annotated[float, Within(0.0, 1.0)]
 Moment = Annotated[str, is_moment]
 Weighted = Annotated[list[str | float], lambda pair: [type(one) is str for one in pair] == [True, False]]
 Setting = Annotated[Any, allowed(str | float | bool | None | list[str | Weighted]).holds]
@@ -202,6 +203,21 @@ class ValuesDrawn(Event):
     """Values that were drawn for this trial alone, by injection and parameter, as in "latency on search.delay_s"."""
 
     values: dict[str, Any]
+
+
+@fixed(frozen=True, kw_only=True)
+class ChanceSet(Event):
+    """Somebody gave a setting another chance while the run went on: TOXIC_PROB or ERROR_PROB. It holds from this trial
+    on."""
+
+    setting: str
+    was: Chance
+    chance: Chance
+
+    @property
+    def said(self) -> str:
+        """The change in words."""
+        return f"{self.setting} was {self.was:g} and was set to {self.chance:g} while the run went on"
 
 
 @fixed(frozen=True, kw_only=True)

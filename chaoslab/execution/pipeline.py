@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 from chaoslab.core.events import RunStarted
 from chaoslab.execution.spec import Executor, RunSpec, TrialResult, TrialSpec
 from chaoslab.record.log import LogLost
+from chaoslab.record.steering import obey
 from chaoslab.worlds.virtual.run_writer import RunWriter
 
 R = TypeVar("R", bound=TrialResult)
@@ -56,7 +57,8 @@ def results(
     """Yields the result of each trial, in order, after writing it down. `trials`: how many, or their numbers from 0.
 
     Raises:
-        LogLost: it cannot be written. Exceptions of the trials and of the executor pass through.
+        LogLost: it cannot be written. KeyboardInterrupt: the run is asked to stop (`record.steering`).
+            Exceptions of the trials and of the executor pass through.
     """
     spent_usd = 0.0
 
@@ -69,4 +71,5 @@ def results(
             spent_usd = result.spent_usd
             if book is not None:
                 book.add(result.kept, seconds=result.seconds, ok=result.ok)
+                obey(book.folder)
             yield result

@@ -17,6 +17,7 @@ from chaoslab.config.topology import MODEL
 from chaoslab.core.events import (
     VERSION,
     CallFinished,
+    ChanceSet,
     PromptFinished,
     PromptStarted,
     Replied,
@@ -197,6 +198,10 @@ def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
         raise Unrepeatable(
             f"each trial in {remembered.folder} drew parameters of its faults from a scenario's ranges, which the "
             "log's plan has not: run the scenario again with chaoslab test --trial"
+        )
+    if next(remembered.history.of(ChanceSet), None) is not None:
+        raise Unrepeatable(
+            f"somebody set other chances while {remembered.folder} was made, so its plan does not tell its trials"
         )
     try:
         prompts = len(remembered.started.asked)

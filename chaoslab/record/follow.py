@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,46 +17,85 @@ from chaoslab.record.lines import LINE_MAX, Record, log_files, parse_line
 
 POLL_S, SILENCE_S = 0.1, 5.0
 """Seconds between two looks, and those of silence after which a run that no process writes is given up."""
+PART = 1 << 19
+"""The bytes that are read of another part's log at once, where the main log is read in parts."""
 
 
 class Follower:
     """Reads new lines of a run's folder: each line once, in its writer's order. Files that begin later are found.
-    `ended`: the run has logged its end."""
+    `ended`: the run has logged its end. `cut`: the number of unreadable lines, by file name."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._files: dict[str, BinaryIO] = {}
         self._begun: dict[str, bytes] = {}
         self.ended = False
+        self.cut: Counter[str] = Counter()
 
-    def new(self) -> list[Record]:
+    def new(self, most: int = -1) -> list[Record]:
         """The events written since the last call, in the order of their time. The main log is read first, so what other
         parts wrote before one of its events comes with it. Unreadable lines are left out; an unfinished line waits for
-        its end.
+        its end. `most`: the bytes that are read of the main log at once; -1 is all.
 
         Raises:
             OSError: a log cannot be read.
         """
-        found = []
+        found: list[Record] = []
+        until = inf
         for path in sorted(log_files(self._folder), key=lambda path: path.stem != MAIN):
-            for line in self._lines(path):
-                record = parse_line(line)
-                if record is not None:
-                    found.append(record)
-                    self.ended = self.ended or isinstance(record.event, RunFinished)
+            if path.stem == MAIN:
+                found += self._records(path, most)
+                until = found[-1].t if most >= 0 and found else inf
+                continue
+            while own := self._records(path, most if most < 0 else PART):
+                found += own
+                if most < 0 or own[-1].t > until:
+                    break
         return sorted(found, key=lambda record: record.t)
 
-    def _lines(self, path: Path) -> list[bytes]:
+    def moved(self) -> str:
+        """What has happened to a log that was read, in words: it was cut or deleted, or another is in its place; else
+        an empty text."""
+        for name, file in self._files.items():
+            held = os.fstat(file.fileno())
+            if held.st_size < file.tell():
+                return f"{name} was cut off while it was read"
+            try:
+                now = (self._folder / name).stat()
+            except OSError:
+                return f"{name} was deleted"
+            if (now.st_dev, now.st_ino) != (held.st_dev, held.st_ino):
+                return f"another file is in the place of {name}"
+        return ""
+
+    def left(self) -> tuple[int, int]:
+        """The bytes that were read, and those that the logs have."""
+        return sum(file.tell() for file in self._files.values()), sum(p.stat().st_size for p in log_files(self._folder))
+
+    def _records(self, path: Path, most: int) -> list[Record]:
+        """The readable events of the next lines of a log."""
+        found = []
+        for line in self._lines(path, most):
+            record = parse_line(line)
+            if record is not None:
+                found.append(record)
+                self.ended = self.ended or isinstance(record.event, RunFinished)
+            elif line.strip():
+                self.cut[path.name] += 1
+        return found
+
+    def _lines(self, path: Path, most: int) -> list[bytes]:
         file = self._files.get(path.name)
         if file is None:
             file = self._files[path.name] = opened(path)
-        *whole, begun = (self._begun.get(path.name, b"") + file.read()).split(b"\n")
+        *whole, begun = (self._begun.get(path.name, b"") + file.read(most)).split(b"\n")
         self._begun[path.name] = begun[: LINE_MAX + 1]  # longer than any line that is read
         return whole
 
     def close(self) -> None:
         for file in self._files.values():
             file.close()
+        self._files.clear()
 
     def __enter__(self) -> Follower:
         return self

@@ -14,6 +14,8 @@ from chaoslab.reports.text import one_line
 from chaoslab.search.map import RANK, Map, Row
 
 WIDTH = 100
+MAP = "map.html"
+"""The page in the folder of an exploration's run."""
 ENDINGS = (".html", ".json")
 """The files that a map is written as: a page, and data."""
 ROWS, FAILURES, UNTRIED = 10, 10, 5

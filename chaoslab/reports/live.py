@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import duration, span
 from chaoslab.base.jsonable import line
 from chaoslab.core.events import (
     CallStarted,
@@ -44,6 +44,7 @@ class Watched:
         self._of = self._done = self._faults = 0
         self._now = _Trial(0, "")
         self._call = ""
+        self._t = 0.0
 
     def take(self, records: Iterable[Record]) -> None:
         """Adds events, in their order."""
@@ -52,6 +53,7 @@ class Watched:
 
     def _take(self, record: Record) -> None:
         event, trial = record.event, self._trials.get(record.trial)
+        self._t = record.t
         match event:
             case RunStarted():
                 self._of = event.prompts
@@ -89,8 +91,12 @@ class Watched:
         return f"trial {place} {what} {duration(finished.duration_s, 2):>8}  {whose}: {line(trial.text, TEXT_MAX)}"
 
     def now(self, width: int) -> str:
-        """The progress in one line: trial i of n, the call in flight, the faults met so far."""
+        """The progress in one line: trial i of n, the time to go, the call in flight, the faults met so far and in a
+        minute."""
         bar = "━" * round(BAR * self._done / self._of) if self._of else ""
         faults = f"{self._faults} fault{'' if self._faults == 1 else 's'}"
         place = f"trial {self._now.number} of {self._of}"
+        if self._done and self._t > 0:
+            place += f" · {span(self._t / self._done * max(0, self._of - self._done))} to go"
+            faults += f", {self._faults / self._t * 60:.0f} a minute"
         return line(f"{bar:<{BAR}} {place} · {self._call or 'thinking'} · {faults} · {self._now.text}", width)

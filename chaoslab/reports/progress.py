@@ -1,10 +1,11 @@
-"""The progress of a long run: outcomes, faults met, rate and remaining time. In a terminal it is one live line,
-elsewhere a line now and then."""
+"""The progress of a long run: outcomes, faults met, rate and remaining time. In a terminal it is a live view with a
+bar, elsewhere a line now and then."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
+from shutil import get_terminal_size
 
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import Clock, system
@@ -14,13 +15,16 @@ from chaoslab.base.terminal import clean
 from chaoslab.reports.trials import counted
 
 LIVE_S, PLAIN_S = 0.1, 5.0
+BAR = 40
+"""The columns of the bar."""
 
 
 class Progress:
-    """A context around the work; call `count` after each trial."""
+    """A context around the work; call `count` after each trial. `summed`: it ends with a line on the whole."""
 
-    def __init__(self, trials: int, *, clock: Clock = system, quiet: bool = False) -> None:
-        self._trials, self._clock = trials, clock
+    def __init__(self, trials: int, *, clock: Clock = system, quiet: bool = False, summed: bool = True) -> None:
+        self._trials, self._clock, self._summed = trials, clock, summed
+        self._drawn = 0
         self._done = self._faults = 0
         self._quiet = quiet
         self._outcomes = Counter[Outcome]()
@@ -39,11 +43,11 @@ class Progress:
             self._first_s = now_s
         if not self._quiet and now_s - self._said_s >= (LIVE_S if self._live else PLAIN_S):
             self._said_s = now_s
-            self._show(self._line(now_s))
+            self._show(*(self._view(now_s) if self._live else [self._line(now_s)]))
 
     def say(self, line: str) -> None:
         """Prints a message above the progress."""
-        self._show("")
+        self._show()
         print(line, file=sys.stderr, flush=True)
 
     def _line(self, now_s: float) -> str:
@@ -57,19 +61,33 @@ class Progress:
         since_s = now_s - (self._first_s or now_s)
         return (self._done - 1) / since_s if since_s > 0 and self._done > 1 else 0.0
 
-    def _show(self, line: str) -> None:
+    def _view(self, now_s: float) -> list[str]:
+        """The live view: the bar with the pace, the outcomes, and the faults with the trial that is due."""
+        rate, share = self._rate(now_s), self._done / max(1, self._trials)
+        bar = f"{'━' * round(BAR * share):╌<{BAR}}"
+        pace = f" · {rate:.0f} trials/s · {span((self._trials - self._done) / rate)} to go" if rate else ""
+        met = f"{self._faults} faults met" + (f", {self._faults * rate / self._done:.0f} a second" if rate else "")
+        due = f" · now trial {self._done + 1}" if self._done < self._trials else ""
+        return [f"{bar} {self._done} of {self._trials}{pace}", counted(self._outcomes), f"{met}{due}"]
+
+    def _show(self, *lines: str) -> None:
+        """Puts these lines in the place of the view before, in a terminal."""
         if self._live:
-            print(f"\r\x1b[K{clean(line)}", end="", file=Steering(sys.stderr), flush=True)
-        elif line:
-            print(line, file=sys.stderr, flush=True)
+            width = get_terminal_size().columns - 1
+            up = f"\x1b[{self._drawn - 1}A" if self._drawn > 1 else ""
+            text = "\n".join(clean(line)[:width] for line in lines)
+            print(f"\r{up}\x1b[J{text}", end="", file=Steering(sys.stderr), flush=True)
+            self._drawn = len(lines)
+        else:
+            print(*lines, sep="\n", end="\n" if lines else "", file=sys.stderr, flush=True)
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._live:
-            self._show("")
-        if self._quiet:
+            self._show()
+        if self._quiet or not self._summed:
             return
         took_s = self._clock.monotonic() - self._began_s
         hung = f" ({self._outcomes[Outcome.HUNG]} hung)" if self._outcomes[Outcome.HUNG] else ""

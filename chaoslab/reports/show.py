@@ -21,6 +21,7 @@ from chaoslab.core.events import (
     CallFinished,
     CallsOrdered,
     CallStarted,
+    ChanceSet,
     Effect,
     Event,
     Fallback,
@@ -278,6 +279,8 @@ def _said_of_the_prompt(event: Event) -> str:
             return f"budget   {event.limit}: {event.spent:g} of {event.allowed:g} ({event.mode})"
         case CallsOrdered():
             return f"order    {_flat(', '.join(event.calls))}: drawn for calls made together"
+        case ChanceSet():
+            return f"set      {_flat(event.said)}"
         case LabWarning():
             return f"warning  {_flat(event.message)}"
         case PromptAttempt() if event.status != "ok":

@@ -210,6 +210,15 @@ class Control:
         row = self._db.execute("SELECT state, error FROM runs WHERE run = ?", (run,)).fetchone()
         return (row[0], row[1]) if row else ("missing", "")
 
+    def set_plan(self, run: str, plan: Mapping[str, Any]) -> None:
+        """Puts another plan in force; the occasions of the calls from now on have its number."""
+        self._write("UPDATE runs SET plan = ? WHERE run = ?", (json.dumps(plan), run))
+
+    def plan_of(self, run: str) -> dict[str, Any]:
+        """The plan of a run as data; empty without such a run."""
+        row = self._db.execute("SELECT plan FROM runs WHERE run = ?", (run,)).fetchone()
+        return _decoded(row[0]) if row else {}
+
     def end_run(self, run: str) -> None:
         self._write("UPDATE runs SET state = 'over' WHERE run = ?", (run,))
 

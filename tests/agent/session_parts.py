@@ -100,7 +100,10 @@ class Wish:
             config, progress = Config(steps_max=self.steps_max, retry_wait_s=0.001), Progress(len(self.prompts))
             toolbox = Toolbox(lab.client, seam.targets, SERVICES, config, settings, seam.log, self.clock)
             graph = assembled(settings, seam.targets["model"].url, lab.client, toolbox)
-            made = Session(settings, config, lab.run, seam, toolbox, graph, seam.log, agent_log, self.clock, progress)
+            made = Session(
+                settings, config, lab.run, seam, toolbox, graph, seam.log, agent_log, self.clock, progress,
+                change_plan=seam.change,
+            )  # fmt: skip
             await made.run(list(self.prompts), self.twin_of)
             made.finish("done")
         return progress

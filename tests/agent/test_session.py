@@ -14,6 +14,7 @@ import pytest
 
 from chaoslab.agent.prompts import Prompt
 from chaoslab.analysis.answers.compare import Twin
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.table import Outcome, World
 from chaoslab.base.clock import SystemClock, iso
@@ -22,6 +23,7 @@ from chaoslab.core.conversation import turn, turns
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.model.endpoint import INSUFFICIENT_QUOTA
+from chaoslab.record.steering import FILE as STEERING
 from tests.agent import session_parts
 from tests.agent.agent_parts import NOW
 from tests.agent.session_parts import ASKED, SUM, SUMS, Told, calls, no, says, session, session_over_loopback
@@ -308,3 +310,19 @@ def test_a_conversation_ends_at_a_turn_without_an_answer(tmp_path: Path) -> None
     assert (finished.status, finished.answer, finished.error_type) == ("failed", "", "model")
     assert [e.turn for e in told.of(events.TurnStarted)] == [1, 2]
     assert [e.turn for e in told.of(events.TurnFinished)] == [1]
+
+
+def test_what_somebody_asks_of_a_run_holds_from_its_next_trial_on(tmp_path: Path) -> None:
+    def sums(_: Any) -> Reply:
+        (folder,) = (path.parent for path in tmp_path.rglob("run.json"))
+        if not (folder / STEERING).exists():
+            (folder / STEERING).write_text('{"chances": {"ERROR_PROB": 1.0}}')
+        return SUMS
+
+    script = [SUM, says("It is 42."), SUM, says("I could not compute it.")]
+    told = session(tmp_path, script, prompts=[ASKED, ASKED], sums=sums, tool_limit=0, error_targets=["calculator"])
+    assert [(e.setting, e.was, e.chance) for e in told.of(events.ChanceSet)] == [("ERROR_PROB", 0.0, 1.0)]
+    assert {record.trial for record, _ in told.history.of(events.ChanceSet)} == {"p2.r1"}
+    assert {record.trial for record, _ in told.history.of(events.FaultWitnessed)} == {"p2.r1"}
+    (warned,) = RunReport.of(told.history).warnings.value
+    assert "ERROR_PROB was 0 and was set to 1 while the run went on, from p2.r1 on" in str(warned)

@@ -732,6 +732,18 @@ def test_who_asks_while_the_loop_ends_hears_why_and_not_that_it_stands_still(tmp
     assert heard == [Health(said_so[ends])]
 
 
+def test_another_plan_holds_from_the_first_call_that_has_its_number(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        with contextlib.closing(Control(lab.state)) as control:
+            control.set_plan(lab.run.name, always("latency", **SLOW).to_json())
+        for occasion, state in (({}, "clear"), ({"plan": 2}, "armed"), ({"plan": 2}, "armed")):
+            row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0, occasion=occasion)
+            assert answer.state == state
+            lab.seam.lanes.done(row, seen(0.06))
+
+    with_lab(tmp_path, Plan(1), story)
+
+
 def test_what_is_taken_down_by_hand_is_made_anew_and_told(tmp_path: Path) -> None:
     async def story(lab: Bench) -> None:
         lab.toxiproxy.destroy("weather")

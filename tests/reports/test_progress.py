@@ -54,22 +54,25 @@ def test_elsewhere_a_line_is_said_now_and_then(capsys: pytest.CaptureFixture[str
     assert words.out == "50 of 100 trials (1 hung), 25 min 0 s of virtual time in 12.0 s (125 × real time)\n"
 
 
-def test_a_terminal_has_one_line_that_changes(
+def test_a_terminal_has_a_view_that_changes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock, terminal = Clock(), Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "80")
     with Progress(4, clock=clock) as progress:
-        for _ in range(3):
+        for outcome in (Outcome.CORRECT, Outcome.HARM, Outcome.HARM):
             clock.sleep(LIVE_S)
-            progress.count(1.0, outcome=Outcome.UNKNOWN, faults=0)
+            progress.count(1.0, outcome=outcome, faults=2)
         progress.say("a worker died")
-    assert terminal.getvalue().split("\r\x1b[K") == [
-        "",
-        "trial 1/4: 1 unknown; 0 faults met",
-        "trial 2/4: 2 unknown; 0 faults met, 10 trials/s, 0.2 s to go",
-        "trial 3/4: 3 unknown; 0 faults met, 10 trials/s, 0.1 s to go",
-        "a worker died\n",
+    often, up = "20 a second · now", "\r\x1b[2A"
+    begun, half, most = "━" * 10 + "╌" * 30, "━" * 20 + "╌" * 20, "━" * 30 + "╌" * 10
+    assert terminal.getvalue().split("\x1b[J") == [
+        "\r",
+        f"{begun} 1 of 4\n1 correct\n2 faults met · now trial 2{up}",
+        f"{half} 2 of 4 · 10 trials/s · 0.2 s to go\n1 correct, 1 harm\n4 faults met, {often} trial 3{up}",
+        f"{most} 3 of 4 · 10 trials/s · 0.1 s to go\n1 correct, 2 harm\n6 faults met, {often} trial 4{up}",
+        "a worker died\n\r",
         "",
     ]
     assert capsys.readouterr().out.startswith("3 of 4 trials, 3 s of virtual time in ")

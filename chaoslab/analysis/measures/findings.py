@@ -27,6 +27,7 @@ from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.core.events import (
     CallFinished,
+    ChanceSet,
     Event,
     FaultWitnessed,
     LabWarning,
@@ -122,6 +123,9 @@ class Findings:
         self.stated = self.stated or any(event.stated for _, event in history.of(PromptStarted))
         self.trials += history.trials
         self.warnings += [(record.writer, event.message) for record, event in history.of(LabWarning)]
+        self.warnings += [
+            (record.writer, f"{event.said}, from {record.trial} on") for record, event in history.of(ChanceSet)
+        ]
         for record, event in history.of(FaultWitnessed):
             if record.trial is not None:
                 self.met.setdefault(intern(record.trial), set()).add((event.fault, event.target))

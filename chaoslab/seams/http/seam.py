@@ -77,7 +77,13 @@ class HttpSeam(httpx.AsyncBaseTransport):
         self.clean, self.standing = self.ways.kept(self.tls), self.ways.standing(self.tls)
         self._epoch = 0
         self._retired: list[Transport] = []
+        self.plans = 1
+        """The number of plans that were in force."""
         self._places = {httpx.URL(target.url).netloc: target for target in targets.values()}
+
+    def change(self, plan: Plan) -> None:
+        """Puts another plan in force, between two trials. The manager has it already."""
+        self.plan, self.plans = plan, self.plans + 1
 
     @contextmanager
     def trial(self, trial: TrialId) -> Iterator[TrialState]:
@@ -226,6 +232,8 @@ class _Attempt(Attempt):
             occasion.headers = {each: self.request.headers.get(each, "") for each in guard.headers}
             occasion.under_way = guard.under_way
         self.occasion = occasion.to_json(wire) if wire else FIRST
+        if self.seam.plans > 1:
+            self.occasion = {**self.occasion, "plan": self.seam.plans}
         return memory.decide(plan.candidates(call.target) if plan.stateful else inner, occasion)[: len(inner)]
 
     async def run(self) -> Reply:

@@ -17,7 +17,7 @@ class RunWriter:
     """A run's folder. Raises LogLost if it cannot be written."""
 
     def __init__(self, folder: Path, run: str, now: str) -> None:
-        self._folder, self._run, self._began = folder, run, datetime.fromisoformat(now)
+        self.folder, self._run, self._began = folder, run, datetime.fromisoformat(now)
         self._logs: dict[str, Log] = {}
         self._stack = ExitStack()
         self.seconds = 0.0
@@ -61,7 +61,7 @@ class RunWriter:
 
     def _log(self, writer: str) -> Log:
         if writer not in self._logs:
-            log = Log(self._folder, writer, run=self._run, origin=0.0)
+            log = Log(self.folder, writer, run=self._run, origin=0.0)
             self._logs[writer] = self._stack.enter_context(log)
         return self._logs[writer]
 

@@ -36,8 +36,8 @@ def files(contents: Contents) -> dict[str, str]:
     Raises:
         ModuleNotFoundError: Jinja is not installed.
     """
-    script = resources(__name__).joinpath("script.js").read_text(encoding="utf-8")
-    text = page(
+    script = text("script.js")
+    made = page(
         "page.html",
         it=contents,
         script=script,
@@ -59,7 +59,7 @@ def files(contents: Contents) -> dict[str, str]:
         percents=percents,
         percent=percent,
     )
-    return {FILE: text}
+    return {FILE: made}
 
 
 def page(template: str, **given: Any) -> str:
@@ -71,8 +71,20 @@ def page(template: str, **given: Any) -> str:
     from jinja2 import Environment
 
     made = _templates(Environment).get_template(template)
-    style = resources(__name__).joinpath("style.css").read_text(encoding="utf-8") + _looks()
+    style = styles()
     return made.render(style=style, style_hash=_digest(style), **given)
+
+
+def text(name: str) -> str:
+    """The text of a file of this folder."""
+    return resources(__name__).joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def styles(*more: str) -> str:
+    """The style of all pages, and that of further files of this folder."""
+    texts = [text(name) for name in ("style.css", *more)]
+    return texts[0] + _looks() + "".join(texts[1:])
 
 
 @cache

@@ -326,7 +326,7 @@
   // The table of all trials.
 
   const form = document.getElementById("filter"), body = document.querySelector("#rows tbody");
-  const rows = [...body.rows];
+  const rows = body ? [...body.rows] : []; // a page of one trial has no table
   const outcome = document.getElementById("by-outcome"), fault = document.getElementById("by-fault");
   const text = document.getElementById("by-text"), found = document.getElementById("found");
   const texts = new Map();
@@ -394,15 +394,17 @@
       document.getElementById("trials-h").focus({ preventScroll: true });
     }
   }
-  form.hidden = false;
-  sortable();
-  form.addEventListener("input", filter);
-  form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", () => setTimeout(filter));
-  addEventListener("hashchange", () => go(true));
+  if (form) {
+    form.hidden = false;
+    sortable();
+    form.addEventListener("input", filter);
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.addEventListener("reset", () => setTimeout(filter));
+    addEventListener("hashchange", () => go(true));
+    filter();
+  }
   addEventListener("resize", () => timeline?.render());
-  filter();
   if (data.trials.length) show(data.trials[0].key, false);
   else story.append(make("p", {}, "No trial was started."));
-  go(Boolean(location.hash));
+  if (form) go(Boolean(location.hash));
 })();

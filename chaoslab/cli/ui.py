@@ -1,0 +1,81 @@
+"""`chaoslab ui`: pages over runs, on loopback."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import secrets
+import subprocess
+import sys
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from chaoslab.base.commandline import host, path, port, refuse
+
+HELP = "show the runs of a folder in the browser, also while they happen"
+EXAMPLE = "chaoslab ui logs"
+NICE = 5
+"""The pages give way to the runs that they show."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "logs", nargs="?", type=path, default=Path("logs"), help="where runs are (default: %(default)s)"
+    )
+    parser.add_argument("--port", type=port, default=8300, help="0 is any free one (default: %(default)s)")
+    parser.add_argument("--host", type=host, default="127.0.0.1", help="where it listens (default: %(default)s)")
+    parser.add_argument("--no-open", action="store_true", help="open no browser")
+    parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
+
+
+@contextmanager
+def beside(logs: Path, to: TextIO) -> Iterator[None]:
+    """A context with the pages in a process of their own, at any free port. It prints their address first, and ends
+    them last, also if it is killed."""
+    command = [sys.executable, "-m", "chaoslab", "ui", str(logs), "--port", "0", "--no-open", "--lifeline"]
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    print(child.stdout.readline().decode().strip(), file=to, flush=True)  # empty if it has said why not
+    try:
+        yield
+    finally:
+        child.stdin.close()
+        child.wait()
+        child.stdout.close()
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.base import extras
+
+    extras.check("chaoslab ui", "ui")
+    from chaoslab.proxy_manager.figures import Figures
+    from chaoslab.surfaces.ui.reader import Reader
+    from chaoslab.surfaces.ui.server import DOOR, bound, serve
+
+    if options.logs.exists() and not options.logs.is_dir():
+        return refuse(LookupError(f"{options.logs}: this is a file; name the folder that the runs are in"))
+    try:
+        held = bound(options.host, options.port)
+    except OSError as error:
+        said = f"{options.host}:{options.port} cannot be listened at ({error.strerror}): give another --port"
+        return refuse(OSError(said))
+    if options.lifeline:
+        from chaoslab.base.lifeline import end_with_stdin
+
+        end_with_stdin()
+    if hasattr(os, "nice"):
+        os.nice(NICE)
+    sys.setswitchinterval(0.001)  # whoever reads the logs gives way to whoever answers
+    token, figures = secrets.token_urlsafe(16), Figures(options.logs)
+    address = f"http://127.0.0.1:{held.getsockname()[1]}{DOOR}{token}"
+    print(address, flush=True)
+    if not options.no_open:
+        webbrowser.open(address)
+    with Reader(options.logs) as reader:
+        asyncio.run(serve(held, reader, token=token, metrics=lambda runs: figures.text(runs, lanes=0)))
+    return 0

@@ -1,0 +1,370 @@
+"use strict";
+(() => {
+  const main = document.getElementById("main"), byId = (id) => document.getElementById(id);
+  const looks = new Map(JSON.parse(byId("words").textContent).outcomes.map((one) => [one.name, one]));
+  const SVG = "http://www.w3.org/2000/svg";
+
+  // Whatever a log says becomes a text node: nothing here reads HTML.
+  function make(name, attributes = {}, ...children) {
+    const element = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) if (value !== null) element.setAttribute(key, value);
+    element.append(...children);
+    return element;
+  }
+  function draw(name, attributes = {}, ...children) {
+    const element = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    element.append(...children);
+    return element;
+  }
+  function chip(outcome, certain = true) {
+    const look = looks.get(outcome) ?? { word: outcome, glyph: "" };
+    return make("span", { class: `chip o-${outcome}` }, make("span", { "aria-hidden": "true" }, look.glyph), ` ${certain ? "" : "≈ "}${look.word}`);
+  }
+  function put(element, ...children) {
+    if (typeof element === "string") element = byId(element);
+    element.replaceChildren(...children);
+  }
+  function text(id, value) {
+    const element = byId(id);
+    if (element.textContent !== value) element.textContent = value;
+  }
+  function told(seconds) {
+    if (seconds === 0) return "0 s";
+    if (seconds < 0.01) return `${(seconds * 1000).toFixed(1)} ms`;
+    if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 2 : 0)} s`;
+    const minutes = Math.round(seconds / 60);
+    return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  }
+  const compared = new Intl.Collator("en", { numeric: true }).compare; // one for all: making it takes long
+  const rate = (value) => (value >= 100 ? value.toFixed(0) : value.toPrecision(2));
+  const number = (value) => value.toLocaleString("en-US");
+
+  let quiet = 0;
+  function say(words) {
+    text("said", words);
+    clearTimeout(quiet);
+    quiet = setTimeout(() => text("said", ""), 8000);
+  }
+  async function act(where, what) {
+    try {
+      const answer = await fetch(where, { method: "POST", headers: { "x-chaoslab-ui": "1" }, body: JSON.stringify(what) });
+      say(answer.ok ? (await answer.json()).said : await answer.text());
+      return answer.ok;
+    } catch {
+      say("chaoslab ui does not answer: start it again");
+      return false;
+    }
+  }
+  function listen(where, take) {
+    const source = new EventSource(where);
+    source.onmessage = (event) => { text("link", ""); take(JSON.parse(event.data)); };
+    source.onerror = () => text("link", "not connected: chaoslab ui has ended, or is away");
+    addEventListener("pagehide", () => source.close());
+  }
+  // At most once a frame, and not faster than it can be drawn.
+  function lately(draw_) {
+    let waiting = false;
+    return () => {
+      if (waiting) return;
+      waiting = true;
+      requestAnimationFrame(() => { waiting = false; draw_(); });
+    };
+  }
+  function sortable(table, sort) {
+    for (const head of table.querySelectorAll("thead th[data-by]")) {
+      const button = make("button", { type: "button" }, head.textContent);
+      button.addEventListener("click", () => {
+        const down = head.getAttribute("aria-sort") === "ascending";
+        for (const other of table.querySelectorAll("th")) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        sort(head.dataset.by, down);
+      });
+      head.replaceChildren(button);
+    }
+  }
+  function choices(select, values) {
+    const known = new Set([...select.options].map((option) => option.value));
+    for (const [value, said] of values) if (!known.has(value)) select.append(make("option", { value }, said));
+  }
+
+  // All runs.
+
+  function runsPage() {
+    const data = JSON.parse(byId("state").textContent), runs = new Map(), drawn = new Map(), chosen = new Set();
+    const search = byId("by-text"), state = byId("by-state"), name = byId("by-name"), compare = byId("compare");
+    const body = document.querySelector("#rows tbody");
+    let by = "began", down = true, left = 0;
+
+    const calls = {
+      going: (run) => run.going, harm: (run) => run.harmed > 0, bad: (run) => run.share !== null && run.share < 1,
+    };
+    const fits = (run, words) => (!state.value || calls[state.value](run)) && (!name.value || run.name === name.value) &&
+      (!words || `${run.run} ${run.name} ${run.said} ${run.began} ${run.seed} ${run.commit} ${run.ended}`.toLowerCase().includes(words));
+    function order(a, b) {
+      if (Boolean(a.going) !== Boolean(b.going)) return a.going ? -1 : 1;
+      const one = a[by] ?? "", other = b[by] ?? "";
+      const less = typeof one === "number" && typeof other === "number" ? one - other
+        : compared(String(one), String(other));
+      return (down ? -1 : 1) * (less || compared(String(a.run), String(b.run)));
+    }
+    function row(run) {
+      const box = make("input", { type: "checkbox", "aria-label": `compare ${run.run}` });
+      box.checked = chosen.has(run.run);
+      box.addEventListener("change", () => {
+        if (box.checked) chosen.add(run.run); else chosen.delete(run.run);
+        compare.disabled = chosen.size !== 2;
+      });
+      const cell = (value, style = "n") => make("td", { class: style }, value === null || value === undefined || value === "" ? "–" : String(value));
+      const link = make("a", { href: `/run/${encodeURIComponent(run.run)}` }, run.run);
+      const said = run.gone ? "its folder is gone" : [run.ruling, run.said ?? "not read yet", run.ended === "done" ? "" : run.ended].filter(Boolean).join("; ");
+      return make("tr", run.gone ? { class: "gone" } : {}, make("td", {}, box), make("th", { scope: "row" }, run.gone ? run.run : link),
+        cell(run.name, "said"), cell(run.well), make("td", { class: run.harmed ? "n harmed" : "n" }, String(run.harmed ?? "–")),
+        make("td", { class: run.going ? "said going" : "said" }, said),
+        cell(run.faults), cell(run.began, "began"), cell(run.seed), cell(run.level));
+    }
+    const render = lately(() => {
+      const words = search.value.trim().toLowerCase();
+      const shown = [...runs.values()].filter((run) => fits(run, words)).sort(order);
+      put(body, ...shown.map((run) => {
+        if (!drawn.has(run.run)) drawn.set(run.run, row(run));
+        return drawn.get(run.run);
+      }));
+      const going = [...runs.values()].filter((run) => run.going).length;
+      text("count", `${shown.length} of ${runs.size} runs${going ? `, ${going} under way` : ""}${left ? `; ${left} are still being read` : ""}`);
+      choices(name, [...new Set([...runs.values()].map((run) => run.name).filter(Boolean))].sort().map((one) => [one, one]));
+      trends();
+    });
+    function trends() {
+      const groups = new Map();
+      for (const run of runs.values()) {
+        if (run.share === null || run.share === undefined || run.going) continue;
+        const key = `${run.name || "other runs"}${run.level ? `, level ${run.level}` : ""}`;
+        if (!groups.has(key)) groups.set(key, []);
+        groups.get(key).push(run);
+      }
+      const many = [...groups].filter(([, own]) => own.length > 1).map(([key, own]) => trend(key, own));
+      put("trends", ...(many.length ? many : [make("p", { class: "note" }, "A scenario has a trend from its second run on.")]));
+    }
+    function trend(key, own) {
+      const runs_ = own.sort((a, b) => compared(String(a.began), String(b.began)) || compared(String(a.run), String(b.run))).slice(-200);
+      const x = (n) => 6 + (508 * n) / Math.max(1, runs_.length - 1), y = (run) => 40 - 34 * run.share;
+      const last = runs_[runs_.length - 1];
+      const svg = draw("svg", { viewBox: "0 0 520 46", role: "img", "aria-label": `${key}: ${runs_.length} runs, the last ${last.well} ended well` });
+      for (const level of [6, 40]) svg.append(draw("line", { class: "level", x1: 0, x2: 520, y1: level, y2: level }));
+      svg.append(draw("polyline", { points: runs_.map((run, n) => `${x(n)},${y(run)}`).join(" ") }));
+      runs_.forEach((run, n) => {
+        const mark = run.harmed ? draw("text", { class: "bad", x: x(n), y: y(run) + 4, "text-anchor": "middle" }, "✖")
+          : runs_.length < 60 ? draw("circle", { cx: x(n), cy: y(run), r: 3 }) : null;
+        if (!mark) return;
+        mark.append(draw("title", {}, `${run.run}: ${run.well} ended well`));
+        svg.append(mark);
+      });
+      return make("div", { class: "trend" }, make("b", {}, key), svg, make("span", { class: "note" }, `${runs_.length} runs, the last ${last.well}`));
+    }
+    function children(all) {
+      put("children", ...all.map((one) => make("div", { class: "child" }, make("code", {}, one.command), " ",
+        make("span", { class: "ruled" }, one.code === null ? "under way" : `ended with exit code ${one.code}`),
+        ...(one.said ? [make("details", {}, make("summary", {}, "what it printed"), make("pre", { tabindex: "0" }, one.said))] : []))));
+    }
+    function take(found) {
+      for (const run of found.rows) { runs.set(run.run, run); drawn.delete(run.run); }
+      left = found.left;
+      children(found.children);
+      render();
+    }
+    sortable(byId("rows"), (column, descending) => { by = column; down = descending; render(); });
+    byId("filter").addEventListener("input", render);
+    byId("filter").addEventListener("submit", (event) => event.preventDefault());
+    byId("filter").addEventListener("reset", () => setTimeout(render));
+    compare.addEventListener("click", () => {
+      const [then, now] = [...chosen].sort((a, b) => compared(`${runs.get(a).began} ${a}`, `${runs.get(b).began} ${b}`));
+      location.href = `/compare?then=${encodeURIComponent(then)}&now=${encodeURIComponent(now)}`;
+    });
+    byId("start")?.addEventListener("submit", (event) => {
+      event.preventDefault();
+      act("/start", Object.fromEntries(new FormData(event.target)));
+    });
+    take(data);
+    listen(`/events?since=${data.version}`, take);
+  }
+
+  // One run, while it happens.
+
+  function runPage() {
+    const here = location.pathname, given = JSON.parse(byId("state").textContent), body = document.querySelector("#rows tbody");
+    const outcome = byId("by-outcome"), fault = byId("by-fault"), search = byId("by-text");
+    let state = given.state, page = given.page, asked = { page: 1, sort: "", down: "" }, harmed = -1, sliding = false;
+
+    function figures() {
+      const found = [];
+      const one = (value, said, more) => found.push(make("li", {}, make("b", {}, value), ` ${said}`, ...(more ? [make("small", {}, more)] : [])));
+      const judged = state.well + state.bad;
+      if (judged) one(`${state.well}`, `of ${number(judged)} judged ended well`);
+      one(number(state.harmed), state.harmed === 1 ? "trial with harm" : "trials with harm");
+      one(number(state.faults), "faults met", state.faults_per_s === null ? "" : `${rate(state.faults_per_s)} a second`);
+      one(number(state.calls), "calls", state.calls_per_s === null ? "" : `${rate(state.calls_per_s)} a second`);
+      if (state.incidents) one(state.mttr_s === null ? "none" : told(state.mttr_s), "to recovery (MTTR so far)", `${state.recovered} of ${state.incidents} incidents`);
+      if (state.tokens) one(number(state.tokens), "tokens", state.tokens_max ? `limit ${number(state.tokens_max)}` : "");
+      if (state.usd) one(`$${state.usd.toFixed(4)}`, "spent", state.usd_max ? `limit $${state.usd_max}` : "");
+      put("figures", ...found);
+    }
+    function bar() {
+      const all = Object.values(state.outcomes).reduce((a, b) => a + b, 0);
+      const svg = draw("svg", { viewBox: "0 0 1000 26", preserveAspectRatio: "none", "aria-hidden": "true" });
+      let x = 0;
+      for (const [name, count] of Object.entries(state.outcomes)) {
+        const width = (1000 * count) / all;
+        svg.append(draw("rect", { class: `o-${name} piece`, x, y: 0, width, height: 26 }));
+        x += width;
+      }
+      byId("bar").setAttribute("aria-label", `Outcomes: ${Object.entries(state.outcomes).map(([name, count]) => `${count} ${looks.get(name)?.word ?? name}`).join(", ") || "none yet"}`);
+      put("bar", ...(all ? [svg] : []));
+      put("legend", ...Object.entries(state.outcomes).map(([name, count]) => make("li", {}, chip(name), ` ${number(count)} `,
+        make("small", {}, `${((100 * count) / all).toFixed(all < 1000 ? 0 : 1)}%`))));
+    }
+    function harms() {
+      if (state.harmed === harmed) return;
+      if (harmed >= 0 && state.harmed > harmed) text("harm-said", `harm in ${state.harms[0].trial}: ${state.harms[0].text}`);
+      harmed = state.harmed;
+      const list = state.harms.map((one) => make("li", {}, make("a", { href: `${here}/trial/${encodeURIComponent(one.trial)}` }, one.trial), ` ${one.text}`));
+      const more = state.harmed > list.length ? [make("p", { class: "note" }, `The latest ${list.length} of ${number(state.harmed)}.`)] : [];
+      put("harms", ...(list.length ? [make("ul", { class: "harms", tabindex: "0", "aria-label": "Trials with harm, the latest first" }, ...list), ...more] : [make("p", { class: "note" }, "None was found.")]));
+    }
+    function matrix() {
+      const { targets, rows } = state.matrix;
+      if (!rows.length) return put("matrix", make("p", { class: "note" }, "No fault was met yet."));
+      const head = make("tr", {}, make("th", { scope: "col" }, "fault"), ...targets.map((target) => make("th", { scope: "col" }, target)));
+      const lines = rows.map((row) => make("tr", {}, make("th", { scope: "row" }, row.fault), ...row.cells.map((cell, n) => {
+        if (!cell) return make("td", { class: "cell blank" }, make("span", { class: "sr" }, "not met"));
+        const look = looks.get(cell.worst);
+        const button = make("a", { href: "#trials" }, make("b", {}, cell.judged ? `${cell.bad}/${cell.judged}` : "with others"),
+          make("span", {}, `${number(cell.trials)} met it`), make("span", { class: "w" }, `${look?.glyph ?? ""} ${look?.word ?? ""}`));
+        button.addEventListener("click", () => {
+          byId("filter").reset();
+          choices(fault, [[`${row.fault}@${targets[n]}`, `${row.fault} on ${targets[n]}`]]);
+          fault.value = `${row.fault}@${targets[n]}`;
+          fetchPage({ page: 1 });
+        });
+        return make("td", { class: `cell o-${cell.worst}` }, button);
+      })));
+      put("matrix", make("table", { class: "matrix" }, make("thead", {}, head), make("tbody", {}, ...lines)));
+      choices(fault, rows.flatMap((row) => row.cells.flatMap((cell, n) => (cell ? [[`${row.fault}@${targets[n]}`, `${row.fault} on ${targets[n]}`]] : []))));
+    }
+    function levers() {
+      if (sliding) return;
+      const focus = document.activeElement?.dataset.lever;
+      const lever = (said, word) => {
+        const button = make("button", { type: "button", "data-lever": word }, said);
+        button.addEventListener("click", () => act(`${here}/steer`, { do: word }));
+        return button;
+      };
+      const slider = ([name, chance]) => {
+        const input = make("input", { type: "range", min: "0", max: "1", step: "0.05", value: chance, "aria-label": name, "data-lever": name });
+        const said = make("span", {}, String(chance));
+        input.addEventListener("input", () => { sliding = true; said.textContent = input.value; });
+        input.addEventListener("change", () => { sliding = false; act(`${here}/steer`, { do: `${name}=${input.value}` }); });
+        return make("span", { class: "lever" }, name, input, said);
+      };
+      put("levers", ...(state.running ? [state.paused ? lever("Resume", "resume") : lever("Pause", "pause"), lever("Stop", "stop"),
+        ...Object.entries(state.chances).map(slider)] : []));
+      if (focus) byId("levers").querySelector(`[data-lever="${focus === "pause" ? "resume" : focus === "resume" ? "pause" : focus}"]`)?.focus();
+    }
+    let drawnLevers = "";
+    const render = lately(() => {
+      if (state.name) text("name", state.name);
+      text("ended", [state.ruling, state.ended].filter(Boolean).join(", "));
+      byId("main").className = `verdict ${state.harmed || state.bad ? "bad" : state.running || !state.well ? "open" : "good"}`;
+      text("facts", [`run ${state.run}`, state.world && `world ${state.world}`, state.seed !== null && `seed ${state.seed}`].filter(Boolean).join(" · "));
+      byId("done").max = Math.max(1, state.of);
+      byId("done").value = state.done;
+      const parts = [`${number(state.done)} of ${number(state.of)} trials`];
+      if (state.trials_per_s) parts.push(`${rate(state.trials_per_s)} a second`);
+      if (state.eta_s !== null && state.done < state.of) parts.push(`${told(state.eta_s)} to go`);
+      if (state.running && state.now) parts.push(`now at ${state.now}`);
+      if (state.read !== null) parts.push(`${(100 * state.read).toFixed(0)}% of its logs read`);
+      text("done-said", parts.join(" · "));
+      figures(); bar(); harms(); matrix();
+      const now = JSON.stringify([state.running, state.paused, state.chances]);
+      if (now !== drawnLevers) { drawnLevers = now; levers(); }
+      byId("noted").hidden = !state.notes.length;
+      put("notes", ...state.notes.map((note) => make("li", {}, note)));
+    });
+    function table() {
+      put(body, ...page.rows.map((row) => make("tr", {},
+        make("th", { scope: "row" }, make("a", { href: `${here}/trial/${encodeURIComponent(row.trial)}` }, row.trial)),
+        make("td", {}, chip(row.outcome, row.certain)), make("td", { class: "said" }, row.why), make("td", { class: "said" }, row.prompt),
+        make("td", { class: "said" }, row.met.map(([name, target]) => `${name} on ${target}`).join(", ")),
+        make("td", { class: "n" }, row.seconds === null ? "–" : row.seconds.toFixed(3)), make("td", { class: "n" }, String(row.calls)),
+        make("td", { class: "n" }, String(row.failed)))));
+      const apart = state.judged - state.kept;
+      text("found", `${number(page.found)} of ${number(state.kept)} trials${apart ? `; ${number(apart)} more that ended well are only counted` : ""}`);
+      text("pages", `page ${page.page} of ${number(page.pages)}`);
+      byId("back").disabled = page.page <= 1;
+      byId("next").disabled = page.page >= page.pages;
+    }
+    let fetching = false, again = false, key = "";
+    async function fetchPage(change = {}) {
+      asked = { ...asked, ...change };
+      if (fetching) { again = true; return; }
+      fetching = true;
+      const wanted = new URLSearchParams({ ...asked, outcome: outcome.value, met: fault.value, q: search.value.trim() });
+      try {
+        const answer = await fetch(`${here}/trials?${wanted}`);
+        const found = answer.ok ? await answer.text() : "";
+        if (found && found !== key) { key = found; page = JSON.parse(found); table(); }
+      } catch { /* the stream of events says that nobody answers */ }
+      fetching = false;
+      if (again) { again = false; fetchPage(); }
+    }
+    let soon = 0;
+    function take(found) {
+      state = found;
+      render();
+      if (!soon) soon = setTimeout(() => { soon = 0; fetchPage(); }, page.rows.length ? 1000 : 0);
+    }
+    sortable(byId("rows"), (sort, down) => fetchPage({ sort, down: down ? "1" : "", page: 1 }));
+    byId("filter").addEventListener("input", () => fetchPage({ page: 1 }));
+    byId("filter").addEventListener("submit", (event) => event.preventDefault());
+    byId("filter").addEventListener("reset", () => setTimeout(() => fetchPage({ page: 1 })));
+    byId("back").addEventListener("click", () => fetchPage({ page: page.page - 1 }));
+    byId("next").addEventListener("click", () => fetchPage({ page: page.page + 1 }));
+    render();
+    table();
+    if (!page.rows.length || state.read !== null) fetchPage();
+    listen(`${here}/events?since=${state.version}`, take);
+  }
+
+  // One trial, drawn by the script of reports; here is what can be done with it.
+
+  function trialPage() {
+    const copy = byId("copy");
+    copy.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(copy.dataset.text).then(() => say(`copied: ${copy.dataset.text}`), () => say(copy.dataset.text));
+    });
+    for (const button of document.querySelectorAll("button.label"))
+      button.addEventListener("click", async () => {
+        if (await act(`${main.dataset.run}/label`, { trial: main.dataset.trial, said: button.dataset.said })) setTimeout(() => location.reload(), 800);
+      });
+  }
+
+  function logPage() {
+    const log = byId("log"), tail = byId("tail"), stay = byId("stay");
+    async function look() {
+      if (document.hidden || !stay.checked) return;
+      try {
+        const answer = await fetch(`${main.dataset.run}/tail/${encodeURIComponent(log.value)}`);
+        const said = answer.ok ? (await answer.json()).lines.join("\n") : await answer.text();
+        text("link", "");
+        if (said === tail.textContent) return;
+        tail.textContent = said;
+        tail.scrollTop = tail.scrollHeight;
+      } catch { text("link", "not connected: chaoslab ui has ended, or is away"); }
+    }
+    log.addEventListener("change", () => { stay.checked = true; look(); });
+    look();
+    setInterval(look, 1000);
+  }
+
+  ({ runs: runsPage, run: runPage, trial: trialPage, log: logPage })[main.dataset.page]();
+})();

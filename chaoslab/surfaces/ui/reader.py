@@ -1,0 +1,206 @@
+"""Reads the runs of a folder in a thread of its own, so that no page waits for a log: runs that somebody looks at or
+that go on first, then the lines of the list."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chaoslab.base.clock import Clock, system
+from chaoslab.base.jsonable import line
+from chaoslab.record import runs
+from chaoslab.record.held import is_written
+from chaoslab.record.steering import FILE as STEERING
+from chaoslab.reports import runs as lines
+from chaoslab.reports.contents.parts import told
+from chaoslab.reports.trials import counted
+from chaoslab.surfaces.ui.watched import Watched
+
+LOOK_S, LIST_S, KEPT_S = 0.05, 1.0, 60.0
+"""Seconds between two looks at the logs, between two looks for new runs, and those that a run which nobody looks at is
+kept in memory."""
+NAME = 100
+
+
+@dataclass
+class Listed:
+    """A run of the list. `version`: of the list when it changed last."""
+
+    row: dict[str, Any]
+    version: int
+    signature: tuple[tuple[str, int, int], ...] | None = None
+
+
+class Reader:
+    """The runs of a folder. `version` counts the changes of the list."""
+
+    def __init__(self, logs: Path, *, clock: Clock = system) -> None:
+        self.logs, self._clock = logs, clock
+        self.version = 0
+        self.listed: dict[str, Listed] = {}
+        self.left = 0
+        """The runs of the list that are still to be read."""
+        self._watched: dict[str, Watched] = {}
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="reader", daemon=True)
+        self._folders: list[Path] = []
+        self._looked_s = -LIST_S
+
+    def run(self, name: str) -> Watched:
+        """The run in the folder of this name.
+
+        Raises:
+            LookupError: there is no such run.
+        """
+        with self._lock:
+            if name not in self._watched:
+                folder = next((each for each in runs.newest_first(self.logs) if each.name == name), None)
+                if folder is None:
+                    raise LookupError(f"there is no run {line(name, NAME)} in {self.logs}")
+                self._watched[name] = Watched(folder, clock=self._clock)
+            found = self._watched[name]
+            found.asked_s = self._clock.monotonic()
+            return found
+
+    def folder(self, name: str) -> Path:
+        """The folder of this name, as `run`."""
+        return self.run(name).folder
+
+    def since(self, version: int) -> list[dict[str, Any]]:
+        """The rows of the list that are newer than this version."""
+        return [each.row for each in [*self.listed.values()] if each.version > version]
+
+    def look(self) -> bool:
+        """One look at all. Returns True if there may be more to read at once."""
+        now_s = self._clock.monotonic()
+        if now_s - self._looked_s >= LIST_S:
+            self._looked_s = now_s
+            self._find()
+        with self._lock:
+            for name, each in [*self._watched.items()]:
+                if not each.running and now_s - each.asked_s > KEPT_S:
+                    each.close()
+                    del self._watched[name]
+            watched = dict(self._watched)
+        more = False
+        for name, each in watched.items():
+            before = each.version
+            more |= each.look()
+            if each.version != before and each.running:
+                self._put(name, _going(each))
+        return self._read_line() or more
+
+    def _find(self) -> None:
+        """Looks for new runs, changed ones, and those that are gone. A run that goes on is followed."""
+        with suppress(OSError):
+            self._folders = runs.newest_first(self.logs)
+        there = {folder.name for folder in self._folders}
+        for name in self.listed.keys() - there:
+            if not self.listed[name].row.get("gone"):
+                self._put(name, {**self.listed[name].row, "gone": True})
+        for folder in self._folders:
+            known = self.listed.get(folder.name)
+            if known is None:
+                began = runs.began(folder)
+                self._put(folder.name, {"run": folder.name, "began": f"{began:%Y-%m-%d %H:%M}" if began else ""})
+            elif known.signature is not None and known.signature != _signature(folder):
+                known.signature = None
+            if folder.name not in self._watched and is_written(folder):
+                self.run(folder.name)
+
+    def _read_line(self) -> bool:
+        """Reads the next line of the list that has changed; False if there is none."""
+        left = [folder for folder in self._folders if (each := self.listed.get(folder.name)) and each.signature is None]
+        going = {name for name, each in self._watched.items() if each.running}
+        left = [folder for folder in left if folder.name not in going]
+        if self.left != len(left):
+            self.left = len(left)
+            self.version += 1
+        if not left:
+            return False
+        folder = left[0]
+        signature = _signature(folder)
+        with suppress(OSError):
+            self._put(folder.name, _row(lines.of(folder)))
+        self.listed[folder.name].signature = signature
+        return True
+
+    def _put(self, name: str, row: dict[str, Any]) -> None:
+        known = self.listed.get(name)
+        self.listed[name] = Listed(row, self.version + 1, known.signature if known and not row.get("going") else None)
+        self.version += 1
+
+    def _work(self) -> None:
+        while not self._stop.is_set():
+            if not self.look():
+                self._stop.wait(LOOK_S)
+
+    def __enter__(self) -> Reader:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self.close()
+
+    def close(self) -> None:
+        """Closes all logs."""
+        for each in self._watched.values():
+            each.close()
+
+    def running(self) -> list[str]:
+        """The names of the runs that go on."""
+        return [name for name, each in [*self._watched.items()] if each.running]
+
+
+def _signature(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """The sizes and times of all that a line of the list rests on."""
+    return tuple(_stats(folder))
+
+
+def _stats(folder: Path) -> Iterator[tuple[str, int, int]]:
+    with suppress(OSError):
+        for path in sorted(folder.iterdir()):
+            if path.suffix in (".log", ".jsonl") or path.name == STEERING:
+                held = path.stat()
+                yield path.name, held.st_size, held.st_mtime_ns
+
+
+def _row(run: lines.RunLine) -> dict[str, Any]:
+    return {
+        "run": run.folder.name,
+        "name": line(run.name, NAME),
+        "began": f"{run.began:%Y-%m-%d %H:%M}",
+        "world": line(run.world, NAME),
+        "seed": None if run.seed is None else str(run.seed),
+        "level": run.level,
+        "trials": run.prompts,
+        "well": told(run.well) if run.well else "",
+        "share": run.well.value if run.well else None,
+        "harmed": run.harmed,
+        "faults": run.witnessed,
+        "commit": line(run.revision, 12),
+        "ruling": run.ruling,
+        "said": run.trouble or ("" if run.outcomes is None else counted(run.outcomes)),
+        "ended": run.ended,
+    }
+
+
+def _going(run: Watched) -> dict[str, Any]:
+    """The row of a run that goes on."""
+    state = run.state()
+    judged = state["well"] + state["bad"]
+    return {
+        "run": state["run"], "name": state["name"], "world": state["world"], "trials": state["of"], "going": True,
+        "began": f"{began:%Y-%m-%d %H:%M}" if (began := runs.began(run.folder)) else "",
+        "seed": None if state["seed"] is None else str(state["seed"]), "level": None,
+        "well": f"{state['well']} of {judged}" if judged else "", "share": state["well"] / judged if judged else None,
+        "harmed": state["harmed"], "faults": state["faults"], "commit": "", "ruling": "",
+        "said": f"{state['done']} of {state['of']} done", "ended": state["ended"],
+    }  # fmt: skip

@@ -1,0 +1,433 @@
+"""The server of the pages. It listens on loopback, and answers only who has its token and asks by a loopback name."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import suppress
+from hmac import compare_digest
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import uvicorn
+from sse_starlette.sse import EventSourceResponse
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from chaoslab.analysis.verdict.table import UNJUDGED
+from chaoslab.base import files
+from chaoslab.base.jsonable import line
+from chaoslab.record.history import History
+from chaoslab.record.lines import log_files
+from chaoslab.record.rulings import Rulings
+from chaoslab.record.spoken import SAID, Kept
+from chaoslab.record.steering import steer
+from chaoslab.reports import folder as places
+from chaoslab.reports import formats
+from chaoslab.reports.changes import Changes
+from chaoslab.reports.changes.formats import html as changes_page
+from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents.outcomes import SEVERITY, glyph, word
+from chaoslab.reports.explored import MAP
+from chaoslab.reports.formats import html
+from chaoslab.reports.formats.html.timelines import embedded, stories
+from chaoslab.reports.text import visible
+from chaoslab.surfaces.ui.acts import Children, label
+from chaoslab.surfaces.ui.reader import LIST_S, Reader
+from chaoslab.surfaces.ui.watched import Row, of_trial
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+COOKIE, HEADER = "chaoslab-ui", "x-chaoslab-ui"
+"""The cookie with the token, and a header that another site's page cannot send without being asked first."""
+DOOR = "/in/"
+"""The address that has the token behind it."""
+POLL_S, PAGE, TAIL, LINE = 0.1, 100, 200, 2000
+"""Seconds between two looks for what is new, rows of a page of trials, lines of a log's tail and characters of each."""
+BODY_MAX, FIRST = 10_000, 10
+"""The most bytes of what a page sends, and the looks for a run's trials before its page is sent."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self'; style-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+STILL = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+"""The policy of a page that only shows."""
+SAFE = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+}
+COLUMNS = Row._fields
+
+
+class Guard:
+    """Lets through what a page of this server asks for: by a name of loopback, from no other site, with the token."""
+
+    def __init__(self, app: ASGIApp, *, token: str) -> None:
+        self._app, self._token = app, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        request = Request(scope)
+        refusal = self._refusal(request)
+
+        async def safe(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in SAFE.items())]
+            await send(message)
+
+        if refusal is None and request.url.path.startswith(DOOR):
+            refusal = RedirectResponse("/", 303)  # into a cookie, so that no link and no history shows it
+            refusal.set_cookie(self._cookie(request), self._token, httponly=True, samesite="strict")
+        return await (refusal or self._app)(scope, receive, safe)
+
+    def _cookie(self, request: Request) -> str:
+        """Its name: a cookie is for all ports of a host."""
+        return f"{COOKIE}-{request.url.port or 80}"
+
+    def _refusal(self, request: Request) -> Response | None:
+        host, origin = request.headers.get("host", ""), request.headers.get("origin")
+        if host.rpartition(":")[0] not in LOOPBACK and host not in LOOPBACK:
+            return PlainTextResponse("this server is called 127.0.0.1, and nothing else\n", 421)
+        site = request.headers.get("sec-fetch-site", "none")
+        if (origin is not None and origin != f"http://{host}") or site not in ("none", "same-origin"):
+            return PlainTextResponse("another site's page may ask for nothing here\n", 403)
+        if request.method != "GET" and request.headers.get(HEADER) is None:
+            return PlainTextResponse(f"a page of this server sends {HEADER} with what it asks for\n", 403)
+        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+        given = request.cookies.get(self._cookie(request)) or bearer
+        if request.url.path.startswith(DOOR):
+            given = request.url.path.removeprefix(DOOR)
+        if not compare_digest(given.encode(), self._token.encode()):
+            return PlainTextResponse("wrong or no token: open the address that `chaoslab ui` printed\n", 401)
+        return None
+
+
+class Pages:
+    """What is behind each address."""
+
+    def __init__(self, reader: Reader, children: Children, metrics: Callable[[list[str]], str]) -> None:
+        self._reader, self._children, self._metrics = reader, children, metrics
+        self.stopping = asyncio.Event()
+
+    def app(self, token: str) -> ASGIApp:
+        routes = [
+            Route("/", self.runs),
+            Route("/events", self.runs_events),
+            Route("/run/{run}", self.run),
+            Route("/run/{run}/events", self.run_events),
+            Route("/run/{run}/trials", self.trials),
+            Route("/run/{run}/trial/{trial}", self.trial),
+            Route("/run/{run}/log", self.log),
+            Route("/run/{run}/tail/{log}", self.tail),
+            Route("/run/{run}/report.html", self.report),
+            Route("/run/{run}/map", self.map),
+            Route("/compare", self.compare),
+            Route("/run/{run}/steer", self.steer, methods=["POST"]),
+            Route("/run/{run}/label", self.label, methods=["POST"]),
+            Route("/start", self.start, methods=["POST"]),
+            Route("/metrics", self.metrics),
+            Route("/favicon.ico", lambda _: Response(status_code=204)),
+            *(Route(f"/{name}", _static) for name in ("ui.css", "ui.js", "script.js")),
+        ]
+        said = {LookupError: _lost, KeyError: _lost, OSError: _unreadable, ValueError: _wrong}
+        handlers: Any = {404: _nothing, 405: _nothing, **said}
+        return Guard(Starlette(routes=routes, exception_handlers=handlers), token=token)
+
+    # The list.
+
+    async def runs(self, _: Request) -> Response:
+        data = {**self._list(0), "logs": str(self._reader.logs)}
+        return _page("ui_runs.html", data=data, logs=str(self._reader.logs), scenarios=self._children.scenarios())
+
+    def _list(self, since: int) -> dict[str, Any]:
+        version = self._reader.version
+        rows = self._reader.since(since)
+        return {"version": version, "left": self._reader.left, "rows": rows, "children": self._children.told()}
+
+    async def runs_events(self, request: Request) -> Response:
+        async def told() -> AsyncIterator[dict[str, str]]:
+            sent, before = _version(request), ""
+            while not self.stopping.is_set():
+                found = self._list(sent)
+                key = json.dumps(found["children"])
+                if found["version"] > sent or key != before:
+                    sent, before = found["version"], key
+                    yield _event(found, found["version"])
+                await asyncio.sleep(LIST_S if found["left"] else POLL_S)
+
+        return EventSourceResponse(told())
+
+    # One run.
+
+    async def run(self, request: Request) -> Response:
+        run = self._reader.run(request.path_params["run"])
+        for _ in range(FIRST):  # so that a small run is there at once
+            if not run.whole:
+                await asyncio.sleep(0.02)
+        data = {"state": run.state(), "page": self._rows(run.folder.name, {})}
+        name = run.folder.name
+        return _page(
+            "ui_run.html", data=data, run=name, here=_at(name), outcomes=_outcomes(), map=(run.folder / MAP).is_file()
+        )
+
+    async def run_events(self, request: Request) -> Response:
+        name = request.path_params["run"]
+        self._reader.run(name)
+
+        async def told() -> AsyncIterator[dict[str, str]]:
+            sent = _version(request)
+            while not self.stopping.is_set():
+                run = self._reader.run(name)  # asked for: it is kept
+                if run.version != sent:
+                    sent = run.version
+                    yield _event(run.state(), sent)
+                await asyncio.sleep(POLL_S)
+
+        return EventSourceResponse(told())
+
+    async def trials(self, request: Request) -> Response:
+        return JSONResponse(self._rows(request.path_params["run"], request.query_params))
+
+    def _rows(self, name: str, asked: Mapping[str, str]) -> dict[str, Any]:
+        """A page of the trials that fit."""
+        rows = [*self._reader.run(name).rows.values()]
+        outcome, text = asked.get("outcome", ""), asked.get("q", "").lower()
+        fault, _, target = asked.get("met", "").rpartition("@")
+        if outcome:
+            rows = [row for row in rows if (row.standing == "bad" if outcome == "!bad" else row.outcome == outcome)]
+        if fault:
+            rows = [row for row in rows if (fault, target) in row.met]
+        if text:
+            rows = [row for row in rows if text in " ".join((row.trial, row.prompt, row.why, row.harm)).lower()]
+        if (by := asked.get("sort", "")) in COLUMNS:
+            rows.sort(key=lambda row: _sorted(row, by), reverse=asked.get("down") == "1")
+        pages = max(1, -(-len(rows) // PAGE))
+        page = min(max(1, _number(asked.get("page"))), pages)
+        shown = [row._asdict() for row in rows[(page - 1) * PAGE : page * PAGE]]
+        return {"rows": shown, "found": len(rows), "page": page, "pages": pages}
+
+    async def trial(self, request: Request) -> Response:
+        run, trial = self._reader.run(request.path_params["run"]), request.path_params["trial"]
+        contents = await run_in_threadpool(_story, run.folder, trial)
+        keys = [*run.rows]
+        at = keys.index(trial) if trial in run.rows else -1
+        row = contents.rows[0]
+        return _page(
+            "ui_trial.html", data=stories(contents), run=run.folder.name, trial=trial, row=row,
+            before=keys[at - 1] if at > 0 else "", after=keys[at + 1] if 0 <= at < len(keys) - 1 else "",
+            open=not row.certain or row.outcome in UNJUDGED, replay=contents.replay(trial), sayings=SAID,
+            here=_at(run.folder.name),
+        )  # fmt: skip
+
+    async def log(self, request: Request) -> Response:
+        run = self._reader.run(request.path_params["run"])
+        names, name = [path.name for path in log_files(run.folder)], run.folder.name
+        return _page("ui_log.html", data={}, run=name, here=_at(name), logs=names)
+
+    async def tail(self, request: Request) -> Response:
+        folder = self._reader.folder(request.path_params["run"])
+        path = next((path for path in log_files(folder) if path.name == request.path_params["log"]), None)
+        if path is None:
+            raise LookupError(f"there is no log {line(request.path_params['log'], 100)}")
+        return JSONResponse({"lines": await run_in_threadpool(_tail, path)})
+
+    async def report(self, request: Request) -> Response:
+        folder = self._reader.folder(request.path_params["run"])
+        text = await run_in_threadpool(_report, folder)
+        name = f"{folder.name}-report.html"
+        headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
+        return HTMLResponse(text, headers=headers)
+
+    async def map(self, request: Request) -> Response:
+        """The map of an exploration. It is a file among the logs, so whatever it holds may do nothing."""
+        path = self._reader.folder(request.path_params["run"]) / MAP
+        if not path.is_file():
+            raise LookupError(f"{path.parent.name} is of no exploration that has left a map")
+        return HTMLResponse(await run_in_threadpool(files.read, path), headers={"content-security-policy": STILL})
+
+    async def compare(self, request: Request) -> Response:
+        owns = [self._reader.folder(request.query_params.get(key, "")) for key in ("then", "now")]
+        text = await run_in_threadpool(_compared, *owns)
+        return HTMLResponse(text, headers={"content-security-policy": STILL})
+
+    # Acts.
+
+    async def steer(self, request: Request) -> Response:
+        folder = self._reader.folder(request.path_params["run"])
+        return JSONResponse({"said": "; ".join(steer(folder, [str((await _body(request)).get("do", ""))]))})
+
+    async def label(self, request: Request) -> Response:
+        run, asked = self._reader.run(request.path_params["run"]), await _body(request)
+        name = run.began_as or run.folder.name
+        said = label(run.folder, name, [*run.rows] or [str(asked.get("trial", ""))], asked)
+        run.judge_again(str(asked["trial"]))
+        return JSONResponse({"said": said})
+
+    async def start(self, request: Request) -> Response:
+        return JSONResponse({"said": self._children.start(await _body(request))})
+
+    async def metrics(self, _: Request) -> Response:
+        from chaoslab.wire.server.metrics import CONTENT_TYPE
+
+        text = await run_in_threadpool(self._metrics, self._reader.running())
+        return Response(text, media_type=CONTENT_TYPE)
+
+
+def _story(folder: Path, trial: str) -> Contents:
+    """One trial of a run as a report has it, without reading the others.
+
+    Raises:
+        LookupError: there is no such trial.
+    """
+    rulings = Rulings.read(folder)
+    history = History(of_trial(folder, trial), rulings=rulings)
+    if trial not in history.trials:
+        raise LookupError(f"there is no trial {line(trial, 100)} in {folder.name}")
+    history.spoken = Kept.read(folder).spoken(history.run)
+    return Contents.of(history, where=str(folder))
+
+
+def _report(folder: Path) -> str:
+    contents = Contents.of(places.read(str(folder)), where=str(folder))
+    return formats.files("html", contents)[html.FILE]
+
+
+def _compared(then: Path, now: Path) -> str:
+    return changes_page(Changes.of(*(Contents.of(places.read(str(each)), where=str(each)) for each in (then, now))))
+
+
+def _tail(path: Path) -> list[str]:
+    """The last lines of a log."""
+    with files.opened(path) as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - TAIL * LINE))
+        found = file.read(TAIL * LINE).split(b"\n")
+    whole = found if size <= TAIL * LINE else found[1:]
+    return [visible(text.decode("utf-8", "replace"), LINE) for text in whole[-TAIL - 1 :] if text]
+
+
+def _sorted(row: Row, by: str) -> tuple[Any, ...]:
+    value = getattr(row, by)
+    if by == "outcome":
+        return (SEVERITY.index(value),)
+    if by == "trial":
+        return tuple((part.isdigit(), int(part) if part.isdigit() else part) for part in _parts(value))
+    return (value is not None, value) if value is None or by in ("seconds", "calls", "failed") else (True, str(value))
+
+
+def _parts(text: str) -> Iterator[str]:
+    import re
+
+    return (part for part in re.split(r"(\d{1,18})", text) if part)
+
+
+def _outcomes() -> list[dict[str, str]]:
+    return [{"name": str(each), "word": word(each), "glyph": glyph(each)} for each in SEVERITY]
+
+
+def _at(name: str) -> str:
+    """The address of a run's page."""
+    return f"/run/{quote(name)}"
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 9 else 1
+
+
+def _version(request: Request) -> int:
+    """The version that the page has."""
+    text = request.headers.get("last-event-id") or request.query_params.get("since") or ""
+    return _number(text) if text else 0
+
+
+def _event(data: dict[str, Any], version: int) -> dict[str, str]:
+    return {"data": json.dumps(data, separators=(",", ":")), "id": str(version)}
+
+
+def _page(template: str, *, data: dict[str, Any], **given: Any) -> Response:
+    text = html.page(template, data=embedded(data), words=embedded({"outcomes": _outcomes()}), **given)
+    return HTMLResponse(text, headers={"content-security-policy": POLICY})
+
+
+async def _static(request: Request) -> Response:
+    name = request.url.path.removeprefix("/")
+    if name == "ui.css":
+        return Response(html.styles(name), media_type="text/css")
+    return Response(html.text(name), media_type="text/javascript")
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    data = b""
+    async for part in request.stream():
+        data += part
+        if len(data) > BODY_MAX:
+            raise ValueError("that is more than any page of this server sends")
+    found = json.loads(data or b"{}")
+    if not isinstance(found, dict):
+        raise ValueError("it should be a JSON object")
+    return found
+
+
+async def _lost(_: Request, error: Exception) -> Response:
+    return PlainTextResponse(f"{error.args[0] if error.args else error}\n", 404)
+
+
+async def _nothing(_: Request, error: Exception) -> Response:
+    return PlainTextResponse("there is nothing at this address\n", getattr(error, "status_code", 404))
+
+
+async def _unreadable(_: Request, error: Exception) -> Response:
+    assert isinstance(error, OSError)
+    return PlainTextResponse(f"{error.filename or 'a log'} cannot be read: {error.strerror or error}\n", 503)
+
+
+async def _wrong(_: Request, error: Exception) -> Response:
+    return PlainTextResponse(f"{error}\n", 400)
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket at this place.
+
+    Raises:
+        OSError: it is in use.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        held.bind((host, port))
+        held.listen(128)
+    except OSError:
+        held.close()
+        raise
+    return held
+
+
+async def serve(held: socket.socket, reader: Reader, *, token: str, metrics: Callable[[list[str]], str]) -> None:
+    """Serves at this socket until SIGINT or SIGTERM."""
+    pages = Pages(reader, Children(reader.logs), metrics)
+    config = uvicorn.Config(pages.app(token), log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
+    server = _Server(config, pages)
+    with suppress(KeyboardInterrupt):
+        await server.serve(sockets=[held])
+
+
+class _Server(uvicorn.Server):
+    """Ends the open streams when it is to end."""
+
+    def __init__(self, config: uvicorn.Config, pages: Pages) -> None:
+        super().__init__(config)
+        self._pages = pages
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._pages.stopping.set()
+        await super().shutdown(sockets)

@@ -1,0 +1,473 @@
+"""One run as its page shows it, from its logs as they are written: read in parts and judged trial by trial, so that a
+run of any length is begun to be shown at once."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from chaoslab.analysis.measures.incidents import incidents
+from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.standing import Standing, Standings
+from chaoslab.analysis.verdict.table import Outcome, Verdict
+from chaoslab.base.clock import Clock, system
+from chaoslab.core.events import (
+    CallFinished,
+    CallStarted,
+    ChanceSet,
+    Event,
+    FaultArmed,
+    FaultHealed,
+    FaultWitnessed,
+    LabWarning,
+    PromptFinished,
+    PromptStarted,
+    RunFinished,
+    RunStarted,
+    Usage,
+)
+from chaoslab.record.follow import Follower
+from chaoslab.record.held import is_written
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record, lines_of, log_files, parse_line
+from chaoslab.record.rulings import FILE, Rulings
+from chaoslab.record.spoken import LABELS, Kept
+from chaoslab.record.steering import CHANCES, held_back
+from chaoslab.reports.contents.outcomes import SEVERITY
+from chaoslab.reports.text import one_line
+
+PART = 1 << 19
+"""The bytes of a main log that are read at once."""
+BATCH = 200
+"""The most trials that are judged at once."""
+TEXT, NAME = 160, 100
+"""The most characters of a reason or a prompt, and of a name."""
+ROWS_MAX = 50_000
+"""The most trials that are kept as rows. Above it, the oldest that ended well are only counted."""
+HARMS, NOTES = 50, 20
+"""The latest trials with harm, and the latest notes, that are shown."""
+RATE_S = 5.0
+"""The seconds over which a rate is taken."""
+RULED_S = 5.0
+"""The seconds between two readings of the rulings, while a run goes on."""
+
+
+class Row(NamedTuple):
+    """A trial of the table."""
+
+    trial: str
+    prompt: str
+    outcome: str
+    certain: bool
+    standing: str
+    why: str
+    harm: str
+    met: tuple[tuple[str, str], ...]
+    seconds: float | None
+    calls: int
+    failed: int
+
+
+@dataclass
+class _Cell:
+    """The trials that met a fault at a target. `judged`, `bad`: of those that met no other fault."""
+
+    trials: int = 0
+    judged: int = 0
+    bad: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
+class _Open:
+    """A trial whose events are kept, since more of them may come. `quiet`: the looks that brought none."""
+
+    records: list[Record] = field(default_factory=list)
+    armed: int = 0
+    ended: bool = False
+    judged: bool = False
+    quiet: int = 0
+
+
+class Watched:
+    """A run's state. `version` counts its changes. `look` is for one thread, and all else for any."""
+
+    def __init__(self, folder: Path, *, clock: Clock = system) -> None:
+        self.folder, self._clock = folder, clock
+        self.version = 0
+        self.notes: deque[str] = deque(maxlen=NOTES)
+        self.asked_s = clock.monotonic()
+        """The moment at which somebody last asked for it."""
+        self._again: deque[str] = deque()
+        self._begin()
+        self._state = self._told()
+
+    def _begin(self) -> None:
+        self._follower = Follower(self.folder)
+        self.rows: dict[str, Row] = {}
+        self.started: RunStarted | None = None
+        self.finished: RunFinished | None = None
+        self.running, self.paused, self.whole = False, False, False
+        self.scenario = self.ruling = ""
+        self._began: Record | None = None
+        self._open: dict[str, _Open] = {}
+        self._calm: deque[str] = deque()
+        self._counts = Counter[str]()
+        self._outcomes = Counter[str]()
+        self._standings = Counter[str]()
+        self._cells: dict[tuple[str, str], _Cell] = {}
+        self._harms: dict[str, str] = {}
+        self._usd: float | None = 0.0
+        self._recovered_s, self._recovered, self._incidents = 0.0, 0, 0
+        self._incidents_of: dict[str, tuple[int, int, float]] = {}
+        self._chances: dict[str, float] = {}
+        self._now, self._last_t = "", 0.0
+        self._past: deque[tuple[float, int, int, int]] = deque()
+        self._standing = Standings()
+        self._ruled = (-1, -1.0)
+        self._kept: Kept | None = None
+        self._labelled = 0
+        self._gone = ""
+
+    def look(self) -> bool:
+        """Reads the next part of the logs. Returns True if there may be more at once."""
+        before = self.version
+        more = self._look()
+        if self.version != before:
+            self._state = self._told()
+        return more
+
+    def state(self) -> dict[str, Any]:
+        """All but the rows after the last look, as plain data."""
+        return self._state
+
+    def _look(self) -> bool:
+        if self._gone:
+            return False
+        before = self.version
+        try:
+            if moved := self._follower.moved():
+                there = self.folder.is_dir()
+                self.note(f"{moved}: {'it is read anew' if there else 'this is what was read of it'}")
+                self._follower.close()
+                if not there:
+                    self._gone, self.running = moved, False
+                    return False
+                self._begin()
+            records = self._follower.new(PART)
+            running = is_written(self.folder)
+        except OSError as error:
+            if self._gone != (why := f"{error.filename or self.folder} cannot be read: {error.strerror or error}"):
+                self._gone, self.running = why, False
+                self.note(why)
+            return False
+        self._read_words()
+        fresh = self._take(records)
+        if self.whole != (whole := not records):
+            self.whole, self.version = whole, self.version + 1
+        if running != self.running:
+            self.running, self.version = running, self.version + 1
+        if self.paused != (paused := running and held_back(self.folder)):
+            self.paused, self.version = paused, self.version + 1
+        self._settle(fresh)
+        while self._again:
+            self._judge_again(self._again.popleft())
+        self.version += bool(records)
+        self._rate()
+        return bool(records) or self.version != before
+
+    def note(self, text: str) -> None:
+        """A line for the reader of the page."""
+        self.notes.append(one_line(text, 2 * TEXT))
+        self.version += 1
+
+    def close(self) -> None:
+        self._follower.close()
+
+    def _take(self, records: Iterable[Record]) -> set[str]:
+        """Counts the events; returns the trials that they are of."""
+        fresh = set()
+        for record in records:
+            event, trial = record.event, record.trial
+            self._last_t = record.t
+            if trial is not None:
+                fresh.add(trial)
+                held = self._open.get(trial)
+                if held is None:
+                    held = self._open[trial] = _Open()
+                held.records.append(record)
+                held.quiet = 0
+                if isinstance(event, FaultArmed | FaultHealed):
+                    held.armed += 1 if isinstance(event, FaultArmed) else -1
+                elif isinstance(event, PromptFinished):
+                    held.ended = True
+                    self._counts["ended"] += 1
+            self._count(event, record)
+        return fresh
+
+    def _count(self, event: Event, record: Record) -> None:
+        match event:
+            case CallStarted():
+                self._now = f"{event.target}.{event.tool}"
+            case CallFinished():
+                self._counts["calls"] += 1
+            case FaultWitnessed():
+                self._counts["faults"] += 1
+            case PromptStarted():
+                self._now = ""
+            case Usage():
+                self._counts["tokens"] += event.prompt_tokens + event.completion_tokens
+                self._usd = None if self._usd is None or event.cost_usd is None else self._usd + event.cost_usd
+            case RunStarted():
+                self.started, self._began = event, record
+            case RunFinished():
+                self.finished = event
+            case LabWarning():
+                self.note(event.message)
+            case ChanceSet():
+                self._chances[event.setting] = event.chance
+                self.note(f"{event.said}, from {record.trial} on")
+
+    def _settle(self, fresh: set[str]) -> None:
+        """Judges the trials of which nothing more comes, and lets go of those before the latest."""
+        done = []
+        for key, held in self._open.items():
+            held.quiet += key not in fresh
+            ready = held.ended and (held.armed <= 0 or self._follower.ended)
+            if ready and not held.judged and (held.quiet or len(fresh) > 1 or self._follower.ended):
+                held.judged = True
+                done.append(key)
+            elif key in fresh and held.judged:  # more came of it
+                done.append(key)
+        if self.whole and not self.running:  # nothing writes it any more
+            rest = [key for key, held in self._open.items() if not held.judged]
+            for key in rest:
+                self._open[key].judged = True
+            done += rest
+        wanted = iter(done)
+        while batch := list(islice(wanted, BATCH)):
+            why = guarded(lambda batch=batch: self._judge(batch), str)  # type: ignore[misc]
+            if why:
+                self.note(f"{len(batch)} trials could not be judged: {why}")
+        for key in [key for key, held in self._open.items() if held.judged and held.quiet > 1]:
+            del self._open[key]
+
+    def _judge(self, keys: list[str]) -> str:
+        records = [record for key in keys for record in self._open[key].records]
+        history = History([*([self._began] if self._began else []), *records])
+        if self._kept is not None and self._began is not None:
+            history.spoken = self._kept.spoken(self._began.run)
+        found = verdicts(history)
+        ends: dict[str | None, PromptFinished] = {record.trial: event for record, event in history.of(PromptFinished)}
+        calls: Counter[str | None] = Counter(trial for trial, _, _, _ in history.made)
+        failed: Counter[str | None] = Counter(
+            record.trial for record, _, at in history.failed if at not in history.given_up
+        )
+        met: dict[str | None, dict[tuple[str, str], None]] = {}
+        for record, fault in history.of(FaultWitnessed):
+            met.setdefault(record.trial, {})[one_line(fault.fault, NAME), one_line(fault.target, NAME)] = None
+        for record, started in history.of(PromptStarted):
+            if record.trial is None or record.trial not in found:
+                continue
+            verdict, end = found[record.trial], ends.get(record.trial)
+            self._put(self._row(record.trial, started, verdict, end, tuple(met.get(record.trial, ())), calls, failed))
+        sums: dict[str, list[float]] = {}
+        for one in incidents(history):
+            own = sums.setdefault(one.trial, [0, 0, 0.0])
+            own[0] += 1
+            own[1] += one.recovered
+            own[2] += one.duration_s if one.recovered else 0.0
+        for key in keys:
+            self._recover(key, sums.get(key, (0, 0, 0.0)))
+        return ""
+
+    def _row(
+        self, trial: str, started: PromptStarted, verdict: Verdict, end: PromptFinished | None,
+        met: tuple[tuple[str, str], ...], calls: Mapping[str | None, int], failed: Mapping[str | None, int],
+    ) -> Row:  # fmt: skip
+        if not started.stated and not self._standing.rulings:
+            self._standing = Standings(judgeable=False)
+        elif started.stated and not self._standing.judgeable:
+            self._standing = Standings(True, self._standing.rulings)
+        return Row(
+            trial, one_line(started.prompt, TEXT), str(verdict.outcome), verdict.certain,
+            str(self._standing.of(trial, str(verdict.outcome))), one_line(verdict.why, TEXT),
+            one_line(verdict.harm[0], TEXT) if verdict.harm else "", met,
+            end.duration_s if end is not None and not math.isnan(end.duration_s) else None,
+            calls[trial], failed[trial],
+        )  # fmt: skip
+
+    def _put(self, row: Row) -> None:
+        """Adds a row, or takes it in place of the trial's former one."""
+        if (old := self.rows.get(row.trial)) is not None:
+            self._tally(old, -1)
+        self.rows[row.trial] = row
+        self._tally(row, 1)
+        if row.standing == Standing.WELL and not row.harm and old is None:
+            self._calm.append(row.trial)
+        if len(self.rows) > ROWS_MAX and self._calm:
+            self.rows.pop(self._calm.popleft(), None)
+
+    def _tally(self, row: Row, by: int) -> None:
+        self._outcomes[row.outcome] += by
+        self._standings[row.standing] += by
+        if row.harm:
+            self._harms.pop(row.trial, None)
+            if by > 0:
+                self._harms[row.trial] = row.harm
+        for place in row.met:
+            cell = self._cells.setdefault(place, _Cell())
+            cell.trials += by
+            cell.outcomes[row.outcome] += by
+            if len(row.met) == 1 and row.standing != Standing.OPEN:
+                cell.judged += by
+                cell.bad += by * (row.standing == Standing.BAD)
+
+    def _recover(self, trial: str, now: Iterable[float]) -> None:
+        number, recovered, seconds = now
+        was = self._incidents_of.pop(trial, (0, 0, 0.0))
+        if number:
+            self._incidents_of[trial] = (int(number), int(recovered), seconds)
+        self._incidents += int(number) - was[0]
+        self._recovered += int(recovered) - was[1]
+        self._recovered_s += seconds - was[2]
+
+    def _read_words(self) -> None:
+        """Reads what a scenario and people have said of the trials, if there is more of it."""
+        now_s = self._clock.monotonic()
+        size, at_s = self._ruled
+        found = _size(self.folder / FILE)
+        if found != size and (not self.running or now_s - at_s > RULED_S):
+            self._ruled = (found, now_s)
+            with suppress(OSError):
+                self._rule(Rulings.read(self.folder))
+        if (found := _size(self.folder / LABELS)) != self._labelled:
+            self._labelled = found
+            self._kept = Kept.read(self.folder)
+
+    def _rule(self, rulings: Rulings | None) -> None:
+        if rulings is None:
+            return
+        self.scenario, self.ruling = rulings.scenario, str(rulings.state or "")
+        self._standing = Standings(self._standing.judgeable, rulings.by_trial)
+        for row in [*self.rows.values()]:
+            if (standing := str(self._standing.of(row.trial, row.outcome))) != row.standing:
+                self._put(row._replace(standing=standing))
+        self.version += 1
+
+    def _rate(self) -> None:
+        """Notes where the counts stand now, once all that there is has been read."""
+        if not self.whole or not self.running:
+            if not self.running:
+                self._past.clear()
+            elif not self._past:
+                return
+        now_s = self._clock.monotonic()
+        self._past.append((now_s, self._counts["calls"], self._counts["faults"], self._counts["ended"]))
+        while now_s - self._past[0][0] > RATE_S:
+            self._past.popleft()
+
+    @property
+    def began_as(self) -> str:
+        """The run's own name; empty while its log does not tell it."""
+        return self._began.run if self._began else ""
+
+    def judge_again(self, trial: str) -> None:
+        """Has a trial judged again, at the next look, that somebody has labelled."""
+        self._again.append(trial)
+
+    def _judge_again(self, trial: str) -> None:
+        """Judges a trial again: its events are read anew."""
+        self._labelled = -1
+        with suppress(OSError, LookupError):
+            records = [*of_trial(self.folder, trial)]
+            self._read_words()
+            self._open[trial] = _Open([r for r in records if r.trial == trial], ended=True)
+            self._judge([trial])
+            self._open[trial].judged = True
+            self.version += 1
+
+    def _told(self) -> dict[str, Any]:
+        run, end = self.started, self.finished
+        done, of = self._counts["ended"], max(run.prompts if run else 0, self._counts["ended"])
+        calls_s = faults_s = rate = None
+        if len(self._past) > 1 and (since_s := self._past[-1][0] - self._past[0][0]) > 0:
+            calls_s, faults_s, rate = ((self._past[-1][n] - self._past[0][n]) / since_s for n in (1, 2, 3))
+        settings: Mapping[str, Any] = run.settings if run else {}
+        words = self._gone or (end.reason if end else "running" if self.running else "not finished")
+        read, there = (0, 0)
+        with suppress(OSError):
+            read, there = self._follower.left()
+        faults = sorted({fault for fault, _ in self._cells})
+        targets = sorted({target for _, target in self._cells})
+        return {
+            "run": self.folder.name, "version": self.version,
+            "name": self.scenario or one_line((run.model if run else "") or "", NAME), "ruling": self.ruling,
+            "world": run.world if run else "", "seed": run.seed if run else None,
+            "done": done, "of": of, "judged": sum(self._outcomes.values()), "kept": len(self.rows),
+            "running": self.running, "paused": self.paused, "ended": "paused" if self.paused else one_line(words, TEXT),
+            "read": None if self.whole or not there else min(1.0, read / there),
+            "eta_s": (of - done) / rate if rate and self.running else None,
+            "trials_per_s": rate, "calls_per_s": calls_s, "faults_per_s": faults_s,
+            "calls": self._counts["calls"], "faults": self._counts["faults"], "now": one_line(self._now, NAME),
+            "seconds": self._last_t,
+            "outcomes": {str(each): n for each in Outcome if (n := self._outcomes[str(each)])},
+            "well": self._standings[Standing.WELL], "bad": self._standings[Standing.BAD],
+            "harms": [{"trial": key, "text": text} for key, text in reversed([*self._harms.items()][-HARMS:])],
+            "harmed": len(self._harms),
+            "matrix": {
+                "targets": targets,
+                "rows": [{"fault": fault, "cells": [self._cell(fault, each) for each in targets]} for fault in faults],
+            },
+            "mttr_s": self._recovered_s / self._recovered if self._recovered else None,
+            "recovered": self._recovered, "incidents": self._incidents,
+            "usd": self._usd, "tokens": self._counts["tokens"],
+            "usd_max": settings.get("COST_LIMIT_USD") or None, "tokens_max": settings.get("TOKEN_LIMIT") or None,
+            "chances": self._knobs(), "notes": [*self.notes, *self._cut()],
+        }  # fmt: skip
+
+    def _cut(self) -> Iterator[str]:
+        for name, number in sorted(self._follower.cut.items()):
+            yield f"{name}: {number} line{'s' if number > 1 else ''} could not be read"
+
+    def _cell(self, fault: str, target: str) -> dict[str, Any] | None:
+        cell = self._cells.get((fault, target))
+        if cell is None or not cell.trials:
+            return None
+        worst = next((str(each) for each in SEVERITY if cell.outcomes[str(each)] > 0), "")
+        return {"trials": cell.trials, "judged": cell.judged, "bad": cell.bad, "worst": worst}
+
+    def _knobs(self) -> dict[str, float]:
+        """The chances that may be set while the run goes on, by setting."""
+        if self.started is None or not self.running or self.started.world not in ("local", "compose"):
+            return {}
+        settings = {name: self.started.settings.get(name) for name in CHANCES} | self._chances
+        return {name: float(value) for name, value in settings.items() if isinstance(value, int | float)}
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def of_trial(folder: Path, trial: str) -> Iterator[Record]:
+    """The events of one trial of a run, and those of the whole run, without parsing the others.
+
+    Raises:
+        OSError: a log cannot be read.
+    """
+    own = f'"trial": {json.dumps(trial)}'.encode()
+    for path in log_files(folder):
+        for text in lines_of(path):
+            if (own in text or b'"trial": null' in text) and (record := parse_line(text)) is not None:
+                yield record

@@ -1,0 +1,168 @@
+"""Only who has the token and asks by a name of loopback is answered, and a wrong question gets one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from chaoslab.proxy_manager.figures import Figures
+from chaoslab.surfaces.ui.acts import Children
+from chaoslab.surfaces.ui.reader import Reader
+from chaoslab.surfaces.ui.server import DOOR, HEADER, Pages
+from tests.ui.parts import read, trials
+
+TOKEN, BASE = "a-token", "http://127.0.0.1:8300"
+ACT = {HEADER: "1"}
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("guard") / "logs"
+    list(trials(folder, trials=12))
+    return folder
+
+
+@pytest.fixture
+def client(logs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+    monkeypatch.chdir(logs.parent)
+    figures = Figures(logs)
+    with closing(Reader(logs)) as reader:
+        reader.run((logs / "latest").resolve().name)
+        read(reader)
+        app = Pages(reader, Children(logs), lambda runs: figures.text(runs, lanes=0)).app(TOKEN)
+        with TestClient(app, base_url=BASE, follow_redirects=False) as found:
+            yield found
+
+
+@pytest.fixture
+def inside(client: TestClient) -> TestClient:
+    answer = client.get(f"{DOOR}{TOKEN}")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert "httponly" in answer.headers["set-cookie"].lower()
+    assert "samesite=strict" in answer.headers["set-cookie"].lower()
+    return client
+
+
+@pytest.mark.parametrize("path", ["/", "/events", "/ui.js", "/metrics", f"{DOOR}wrong", "/run/x", "/in"])
+def test_nobody_is_answered_without_the_token(path: str, client: TestClient) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 401
+    assert answer.text == "wrong or no token: open the address that `chaoslab ui` printed\n"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example:8300"}, 421),
+        ({"host": "127.0.0.1.evil.example"}, 421),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+    ],
+)
+def test_another_sites_page_gets_nothing(headers: dict[str, str], status: int, inside: TestClient) -> None:
+    for method, path in (("GET", "/"), ("POST", "/start"), ("GET", f"{DOOR}{TOKEN}")):
+        answer = inside.request(method, path, headers={**ACT, **headers})
+        assert (answer.status_code, answer.text.count("\n")) == (status, 1)
+        assert "set-cookie" not in answer.headers
+
+
+def test_a_form_of_another_page_can_do_nothing(inside: TestClient) -> None:
+    assert inside.post("/start", json={"scenario": "x"}).status_code == 403
+    assert inside.post("/start", json={}, headers={**ACT, "origin": BASE}).status_code == 400
+
+
+def test_a_page_may_load_only_from_this_server(inside: TestClient) -> None:
+    answer = inside.get("/")
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self';")
+    assert "unsafe" not in policy
+    assert "style=" not in answer.text
+    assert " onclick" not in answer.text
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert inside.get("/ui.css").headers["content-type"].startswith("text/css")
+
+
+def _run(logs: Path) -> str:
+    return f"/run/{(logs / 'latest').resolve().name}"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/nothing", 404, "there is nothing at this address\n"),
+        ("/run/nothing", 404, "there is no run nothing in"),
+        ("/run/..%2f..%2fetc", 404, ""),
+        ("{run}/trial/p9.r9", 404, "there is no trial p9.r9 in"),
+        ("{run}/tail/..%2frun.json", 404, ""),
+        ("{run}/tail/run.json", 404, "there is no log run.json"),
+        ("/compare?then=a&now=b", 404, "there is no run a in"),
+    ],
+)
+def test_what_is_not_there_is_told_in_one_line(
+    path: str, status: int, said: str, inside: TestClient, logs: Path
+) -> None:
+    answer = inside.get(path.format(run=_run(logs)))
+    assert answer.status_code == status
+    assert said in answer.text
+    assert answer.text.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        ("/start", {"scenario": "--help"}, "'--help' is no scenario below this folder"),
+        ("/start", {"scenario": "shop.chaos.yml", "trials": "-1"}, "trials should be a whole number, and not '-1'"),
+        ("/start", {"scenario": "shop.chaos.yml", "level": "--set"}, "the level should be from 0 to 10"),
+        ("/start", {"scenario": "shop.chaos.yml", "set": "--junit=x"}, "should be NAME=VALUE"),
+        ("/start", [], "it should be a JSON object"),
+        ("/start", {"scenario": "x" * 20_000}, "that is more than any page of this server sends"),
+        ("{run}/steer", {"do": "pause"}, "nothing runs in"),
+        ("{run}/label", {"trial": "p1.r1", "said": "splendid"}, "an answer is right, wrong"),
+    ],
+)
+def test_a_wrong_wish_gets_one_line(path: str, body: Any, said: str, inside: TestClient, logs: Path) -> None:
+    (logs.parent / "shop.chaos.yml").write_text("")
+    answer = inside.post(path.format(run=_run(logs)), json=body, headers=ACT)
+    assert answer.status_code == 400
+    assert said in answer.text
+
+
+def test_the_words_of_a_start_are_a_command(inside: TestClient, logs: Path) -> None:  # noqa: ARG001
+    (logs.parent / "shop.chaos.yml").write_text("")
+    asked = {"scenario": "shop.chaos.yml", "trials": "20", "seed": "7", "level": "3", "set": "agent=shop:new"}
+    words = ["test", "shop.chaos.yml", "--logs", str(logs), "--trials", "20", "--seed", "7", "--chaos-level", "3"]
+    assert Children(logs).words(asked) == [*words, "--set", "agent=shop:new"]
+
+
+def test_a_page_of_trials_is_sorted_filtered_and_cut(inside: TestClient, logs: Path) -> None:
+    path = f"{_run(logs)}/trials"
+    whole = inside.get(path).json()
+    assert (whole["found"], whole["page"], whole["pages"]) == (12, 1, 1)
+    assert [row["trial"] for row in inside.get(f"{path}?sort=trial&down=1").json()["rows"]][:2] == ["p1.r12", "p1.r11"]
+    met = inside.get(f"{path}?met=server_error@price").json()
+    assert 0 < met["found"] < 12
+    assert inside.get(f"{path}?q=nothing+like+it&page=99999999999").json()["rows"] == []
+
+
+def test_the_report_and_the_comparison_are_those_of_the_commands(inside: TestClient, logs: Path) -> None:
+    run = (logs / "latest").resolve().name
+    report = inside.get(f"/run/{run}/report.html")
+    assert report.headers["content-disposition"].startswith("attachment")
+    assert "report of a run" in report.text
+    (logs / "latest" / "map.html").write_text("<script>alert(1)</script>")
+    assert f'href="/run/{run}/map"' in inside.get(f"/run/{run}").text
+    assert inside.get(f"/run/{run}/map").headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+    assert "12 pairs of trials: 0 worse, 0 better" in inside.get(f"/compare?then={run}&now={run}").text
+
+
+def test_prometheus_asks_with_the_token(client: TestClient) -> None:
+    answer = client.get("/metrics", headers={"authorization": f"Bearer {TOKEN}"})
+    assert answer.status_code == 200
+    assert "chaoslab_runs 0" in answer.text

@@ -1,0 +1,96 @@
+"""A run that goes on is paused, resumed and stopped from outside, and a lab of real time takes other chances."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from chaoslab.base.clock import SystemClock
+from chaoslab.cli import main
+from chaoslab.core.events import RunFinished, RunStarted
+from chaoslab.record.history import History
+from chaoslab.record.runs import Run
+from chaoslab.record.steering import FILE, NOTHING, Steering, obey, steer
+from tests.ui.parts import trials
+
+NOW = "2026-06-01T09:00:00Z"
+
+
+class Clock(SystemClock):
+    """Asks for the next thing each time that somebody waits."""
+
+    def __init__(self, folder: Path, asked: list[str]) -> None:
+        self._folder, self._asked, self.waits = folder, asked, 0
+
+    def sleep(self, seconds: float) -> None:
+        assert seconds > 0
+        self.waits += 1
+        (self._folder / FILE).write_text(self._asked.pop(0))
+
+
+def test_a_run_that_is_paused_waits_and_goes_on(tmp_path: Path) -> None:
+    obey(tmp_path)
+    (tmp_path / FILE).write_text('{"hold": true}')
+    clock = Clock(tmp_path, ['{"hold": true}', '{"hold": false}'])
+    obey(tmp_path, clock=clock)
+    assert clock.waits == 2
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"hold": "yes"}', '{"chances": {"TOXIC_PROB": 7}}', '{"hold": tr'])
+def test_what_cannot_be_read_asks_for_nothing(text: str, tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(text)
+    assert Steering.read(tmp_path) is NOTHING
+
+
+def test_a_run_that_is_stopped_ends_as_by_ctrl_c(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    going = trials(tmp_path, trials=9)
+    next(going)
+    assert main(["steer", "latest", "pause", "--logs", str(tmp_path)]) == 0
+    assert Steering.read(tmp_path / "latest").hold
+    assert main(["steer", "latest", "resume", "stop", "--logs", str(tmp_path)]) == 0
+    told = "it waits after the trials that are under way\nit goes on\n"
+    assert capsys.readouterr().out == f"{told}it ends after the trials that are under way, as by Ctrl-C\n"
+    with pytest.raises(KeyboardInterrupt):
+        list(going)
+    history = History.read(tmp_path / "latest")
+    end = history.first(RunFinished)
+    assert end is not None
+    assert (end.reason, end.processed) == ("interrupted", 2)
+    assert main(["steer", "latest", "pause", "--logs", str(tmp_path)]) == 2
+    assert "nothing runs in" in capsys.readouterr().err
+
+
+def test_what_a_run_cannot_do_is_refused(tmp_path: Path) -> None:
+    settings = {"world": "local", "TOXIC_PROB": 0.1}
+    started = RunStarted(seed=1, settings={}, plan={"injections": []}, prompts=2, now=NOW, model="m", world="local")
+    run = Run.create(tmp_path, now=NOW)
+    with run.log("info") as info:
+        info.write(started)
+        for word, why in (
+            ("jump", "should be pause, resume, stop, or TOXIC_PROB or ERROR_PROB with a value"),
+            ("TOXIC_PROB=2", "from 0 to 1"),
+            ("ERROR_PROB=often", "from 0 to 1"),
+            ("SEED=2", "should be pause"),
+        ):
+            with pytest.raises(ValueError, match=why):
+                steer(run.folder, [word])
+        assert settings
+        assert steer(run.folder, ["TOXIC_PROB=0.5", "ERROR_PROB=0"]) == [
+            "TOXIC_PROB is 0.5 from the next trial on",
+            "ERROR_PROB is 0 from the next trial on",
+        ]
+        assert json.loads((run.folder / FILE).read_text())["chances"] == {"TOXIC_PROB": 0.5, "ERROR_PROB": 0.0}
+    going = trials(tmp_path / "virtual", trials=2)
+    next(going)
+    with pytest.raises(ValueError, match="made of its seed and plan alone"):
+        steer((tmp_path / "virtual" / "latest").resolve(), ["TOXIC_PROB=0.5"])
+    going.close()  # type: ignore[attr-defined]
+    gate = Run.create(tmp_path / "gate", now=NOW)
+    with gate.log("info") as info:
+        info.write(
+            RunStarted(seed=1, settings={"ROUTE_A": "x"}, plan={"injections": []}, prompts=1, now=NOW, model="m")
+        )
+        with pytest.raises(ValueError, match="a gateway, which has levers of its own"):
+            steer(gate.folder, ["stop"])

@@ -1,0 +1,150 @@
+"""The page of a run counts what the report counts, whatever becomes of its logs meanwhile."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.record import runs
+from chaoslab.reports.contents.matrix import matrix
+from chaoslab.surfaces.ui import watched as module
+from chaoslab.surfaces.ui.acts import label
+from chaoslab.surfaces.ui.reader import Reader
+from chaoslab.surfaces.ui.server import _story
+from tests.reports import hostile_run
+from tests.ui.parts import read, seen, trials
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("watched") / "logs"
+    list(trials(folder, trials=40))
+    return folder
+
+
+@pytest.mark.parametrize("part", [400, 1 << 19])
+def test_it_counts_what_the_report_counts_however_it_is_read(
+    part: int, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PART", part)
+    monkeypatch.setattr(module, "BATCH", 7)
+    run = (logs / "latest").resolve()
+    report = RunReport.read(run)
+    with seen(run) as watched:
+        state = watched.state()
+    assert state["outcomes"] == Counter(str(each.outcome) for each in report.verdicts.values())
+    assert state["harmed"] == sum(bool(each.harm) for each in report.verdicts.values()) > 0
+    assert (state["well"], state["bad"]) == tuple(
+        [*map(str, report.standings.values())].count(name) for name in ("well", "bad")
+    )
+    assert state["done"] == state["of"] == state["judged"] == 40
+    assert (state["running"], state["ended"], state["read"]) == (False, "done", None)
+    overall = report.recovery.value.overall
+    assert (state["incidents"], state["recovered"]) == (overall.n, overall.retry + overall.fallback + overall.late)
+    cells = {(fault, cell.target): cell for fault, row in matrix(report).rows.items() for cell in row if cell.trials}
+    shown = {
+        (row["fault"], target): cell
+        for row in state["matrix"]["rows"]
+        for target, cell in zip(state["matrix"]["targets"], row["cells"], strict=True)
+        if cell is not None
+    }
+    assert {at: each["trials"] for at, each in shown.items()} == {at: each.trials for at, each in cells.items()}
+    assert {at: (each["bad"], each["judged"]) for at, each in shown.items() if each["judged"]} == {
+        at: (each.bad.count, each.bad.total) for at, each in cells.items() if each.bad
+    }
+
+
+def test_a_log_that_is_cut_replaced_or_deleted_is_told_and_read_anew(logs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree((logs / "latest").resolve(), folder)
+    log = folder / "info.log"
+    whole = log.read_bytes()
+    with seen(folder) as run:
+        log.write_bytes(whole[: len(whole) // 2])
+        read(run)
+        assert run.notes[-1] == "info.log was cut off while it was read: it is read anew"
+        assert 0 < run.state()["done"] < 40
+        assert (run.state()["running"], run.state()["ended"]) == (False, "not finished")
+        log.rename(folder / "info.log.1")
+        log.write_bytes(b"not JSON\n" + whole)
+        read(run)
+        assert "another file is in the place of info.log" in run.notes[-1]
+        assert run.state()["notes"][-1] == "info.log: 1 line could not be read"
+        assert run.state()["done"] == 40
+        shutil.rmtree(folder)
+        assert run.look() is False
+        assert run.state()["ended"] == "info.log was deleted"
+        assert run.state()["done"] == 40
+
+
+def test_a_label_counts_at_once(tmp_path: Path) -> None:
+    list(trials(tmp_path, trials=40))
+    with seen((tmp_path / "latest").resolve()) as run:
+        unknown = next(row for row in run.rows.values() if row.outcome == "unknown")
+        with pytest.raises(ValueError, match=r"there is no trial 'p9\.r9'"):
+            label(run.folder, run.began_as, [*run.rows], {"trial": "p9.r9", "said": "right"})
+        with pytest.raises(ValueError, match="an answer is right, wrong"):
+            label(run.folder, run.began_as, [*run.rows], {"trial": unknown.trial, "said": "<b>"})
+        label(run.folder, run.began_as, [*run.rows], {"trial": unknown.trial, "said": "admits it"})
+        run.judge_again(unknown.trial)
+        run.look()
+        now = run.rows[unknown.trial]
+        assert (now.outcome, now.certain) != (unknown.outcome, unknown.certain)
+        assert now.outcome == str(RunReport.read(run.folder).verdicts[unknown.trial].outcome)
+
+
+def test_one_trial_is_told_without_the_others(logs: Path) -> None:
+    folder = (logs / "latest").resolve()
+    whole = RunReport.read(folder)
+    contents = _story(folder, "p1.r7")
+    assert [row.trial for row in contents.rows] == ["p1.r7"]
+    assert contents.rows[0].outcome == whole.verdicts["p1.r7"].outcome
+    with pytest.raises(LookupError, match=r"there is no trial p1\.r99"):
+        _story(folder, "p1.r99")
+
+
+def test_the_list_has_all_runs_and_forgets_none(logs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    shutil.copytree((logs / "latest").resolve(), folder / "20260101-000000")
+    hostile_run.write(folder / "20250101-000000")
+    (folder / "20240101-000000").mkdir()
+    (folder / "20240101-000000" / "info.log").write_text("broken\n")
+    with closing(Reader(folder)) as reader:
+        read(reader)
+        rows = {row["run"]: row for row in reader.since(0)}
+        assert json.dumps([*rows.values()])
+        assert rows["20260101-000000"]["name"] == "agent"
+        assert rows["20260101-000000"]["harmed"] > 0
+        assert "cannot be read" in rows["20240101-000000"]["said"]
+        assert reader.left == 0
+        version = reader.version
+        shutil.rmtree(folder / "20250101-000000")
+        reader._looked_s = -1e9
+        reader.look()
+        assert [row["run"] for row in reader.since(version) if row.get("gone")] == ["20250101-000000"]
+        for name in ("..", "20240101-000000/..", "nothing"):
+            with pytest.raises(LookupError, match="there is no run"):
+                reader.run(name)
+
+
+def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
+    going = trials(tmp_path, trials=10)
+    with closing(Reader(tmp_path)) as reader:
+        for _ in range(3):
+            next(going)
+        read(reader)
+        (row,) = reader.since(0)
+        assert (row["going"], row["said"]) == (True, "3 of 10 done")
+        assert reader.running() == [row["run"]] == [runs.newest_first(tmp_path)[0].name]
+        list(going)
+        read(reader)
+        (row,) = reader.since(0)
+        assert (row.get("going"), row["ended"], row["trials"]) == (None, "done", 10)
+        assert reader.running() == []
