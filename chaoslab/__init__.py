@@ -5,6 +5,8 @@ From Python, `import chaoslab as lab` and `lab.run(agent, prompt, tools=…, fau
 
 from __future__ import annotations
 
+from chaoslab.base.version import __version__ as __version__
+
 TYPE_CHECKING = False  # typing's own would have to be imported, which costs more than all the rest
 
 if TYPE_CHECKING:
@@ -35,12 +37,11 @@ if TYPE_CHECKING:
     from chaoslab.seams.adapters.mcp import mcp_tool
     from chaoslab.seams.functions.native_errors import ToolError
 
-__version__ = "0.1.0"
 __all__ = [
     "Incident", "Injection", "NoBaseline", "NothingHit", "Outcome", "Report", "ToolError", "Trial", "Trials", "Verdict",
     "call", "check", "cluster", "compare", "expect", "explore", "frame", "fresh", "inject", "level", "load",
-    "load_scenario", "mcp_tool", "memory", "network", "offline_model", "plan", "prove", "recorded", "report", "run", "run_many",
-    "scenario", "scripted", "shrink", "turn", "turns",
+    "load_scenario", "mcp_tool", "memory", "network", "offline_model", "plan", "prove", "recorded", "report", "run",
+    "run_many", "scenario", "scripted", "shrink", "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {

@@ -30,7 +30,7 @@ ALL = [
     module
     for extra, modules in MODULES.items()
     for module in modules
-    if extra not in ("scenarios", "frames", "parquet", "gateway", "compose", "campaigns", "ui")
+    if extra not in ("scenarios", "frames", "parquet", "gateway", "compose", "campaigns", "ui", "cluster")
 ]
 LAB = "lab"
 PROJECT = Path(__file__).parent.parent / "pyproject.toml"
@@ -134,7 +134,7 @@ def test_an_extra_that_a_line_names_exists() -> None:
     assert named | MODULES.keys() <= there.keys()
     everything = set(there["all"][0].removeprefix("chaoslab[").removesuffix("]").split(","))
     everything |= set(there["lab"][0].removeprefix("chaoslab[").removesuffix("]").split(","))
-    assert everything | {"all", "dev", "docs", "deepeval"} == there.keys(), "DeepEval brings sixty packages"
+    assert everything | {"all", "dev", "docs", "deepeval", "cluster"} == there.keys(), "DeepEval brings sixty packages"
 
 
 def test_every_install_line_of_the_documents_works_though_no_index_has_the_package() -> None:

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from chaoslab import __version__
 from chaoslab.base.clock import iso, system
 from chaoslab.base.commandline import FORMAT
 from chaoslab.base.files import Unreadable, json_of
 from chaoslab.base.identity import digest
+from chaoslab.base.version import __version__
 from chaoslab.record.provenance import revision
 from chaoslab.reports.formats import put
 from chaoslab.scenarios.comparing import PLACES

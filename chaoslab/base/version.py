@@ -1,0 +1,3 @@
+"""The version of chaoslab, for the rooms that import nothing of the package itself."""
+
+__version__ = "0.1.0"
