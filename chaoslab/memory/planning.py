@@ -171,7 +171,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a plan is asked for. `targets`: the only ones. `tries`: the only faults. `n`: the proposals. `risk`: the
+    """The question to a planner. `targets`: the only ones. `tries`: the only faults. `n`: the proposals. `risk`: the
     most that is allowed. `share`: of the traffic that a fault may hit. `critical`: criticalities, by target."""
 
     targets: Sequence[str] = ()

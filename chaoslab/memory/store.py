@@ -70,7 +70,7 @@ class Unusable(LookupError):
 
 @dataclass
 class Added:
-    """What an addition came to: runs that are new, that have changed since, that were known already, and those that
+    """The result of an addition: runs that are new, that have changed since, that were known already, and those that
     hold no run of this lab, each with the reason in one line."""
 
     new: int = 0

@@ -54,7 +54,7 @@ class Follower:
         return sorted(found, key=lambda record: record.t)
 
     def moved(self) -> str:
-        """What has happened to a log that was read, in words: it was cut or deleted, or another is in its place; else
+        """The fate of a log that was read, in words: it was cut or deleted, or another is in its place; else
         an empty text."""
         for name, file in self._files.items():
             held = os.fstat(file.fileno())

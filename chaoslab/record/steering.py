@@ -1,4 +1,4 @@
-"""What somebody asks of a run while it goes on: to wait, to stop, or other chances. It stands in a file of the run's
+"""The wishes of somebody for a run that goes on: to wait, to stop, or other chances. It stands in a file of the run's
 folder, which whoever runs the trials reads between two of them."""
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Steering:
 
     @classmethod
     def read(cls, folder: Path) -> Steering:
-        """What is asked of the run in this folder; nothing if the file is not there or cannot be read."""
+        """The wishes for the run in this folder; nothing if the file is not there or cannot be read."""
         if (folder / FILE).exists():
             with suppress(ValueError, OSError):
                 data = files.json_of(folder / FILE)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from statistics import fmean
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.analysis.measures.intervals import wilson
-from chaoslab.analysis.measures.paired import difference, discordant_needed, e_value, mcnemar
+from chaoslab.analysis.measures.paired import SHARES, difference, e_value, mcnemar
 from chaoslab.base.dice import Dice
 
 
@@ -35,15 +37,18 @@ def test_without_a_discordant_pair_there_is_no_p() -> None:
     ("worse", "better", "evidence"),
     [
         (0, 0, 1.0),
-        (1, 0, 3 / 2),  # 2 · ∫ θ · 2 dθ from 1/2 to 1
+        (1, 0, 3 / 2),  # twice the mean share
         (0, 1, 1 / 2),
-        (7, 0, 255 / 8),
-        (1, 1, (1 + 3) / (3 * 2)),
-        (0, 9, 1 / 10),
+        (1, 1, 0.718),  # 4 · the mean of θ · (1 − θ): 4 · (0.75 − 0.75² − 0.008), the last the variance of θ
+        (7, 0, None),
+        (0, 9, None),
+        (40, 20, None),
     ],
 )
-def test_evidence_worked_out_by_hand(worse: int, better: int, evidence: float) -> None:
-    assert e_value(worse, better) == pytest.approx(evidence)
+def test_evidence_worked_out_by_hand(worse: int, better: int, evidence: float | None) -> None:
+    found = fmean((2 * share) ** worse * (2 - 2 * share) ** better for share in SHARES)
+    assert e_value(worse, better) == pytest.approx(found)
+    assert evidence is None or evidence == pytest.approx(found)
 
 
 @given(st.integers(0, 30), st.integers(0, 30))
@@ -89,10 +94,3 @@ def test_an_interval_worked_out_by_hand() -> None:
     down, up = 0.75 - other.low, one.high - 0.95
     assert low == pytest.approx(-0.2 - (down**2 - 2 * phi * down * up + up**2) ** 0.5)
     assert high < -0.03
-
-
-def test_pairs_that_a_fixed_test_needs() -> None:
-    # Connor 1987 by hand: (1.96 · √0.2 + 1.2816 · √(0.2 − 0.04))² / 0.04
-    needed = discordant_needed(0.2, 0.0, z_alpha=1.96, z_power=1.2816)
-    assert needed == 49
-    assert discordant_needed(0.1, 0.1, z_alpha=1.96, z_power=1.2816) is None

@@ -1,4 +1,4 @@
-"""What to try next: posteriors, safe doses, likeness, risk, proposals, and what fills an experiment in."""
+"""The next experiments: posteriors, safe doses, likeness, risk, proposals, and what fills an experiment in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to try next, from what past experiments showed: chances, safe doses, risk and proposals.
+"""The next experiments, from what past ones showed: chances, safe doses, risk and proposals.
 
 All of it is pure: rows in, rows out.
 Five groups of plug-ins, each a file here or a package's entry point `chaoslab.search.planning.<group>`: `knowledge`,

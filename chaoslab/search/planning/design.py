@@ -122,7 +122,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Known:
-    """What an enhancement is asked with: the subject, all evidence, and the risk of the design as it is."""
+    """The question to an enhancement: the subject, all evidence, and the risk of the design as it is."""
 
     subject: str
     evidence: Evidence

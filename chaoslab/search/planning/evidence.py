@@ -55,7 +55,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Target:
-    """What is known of a target: the trials, those that called it, its effects and those that can be taken back."""
+    """The knowledge of a target: the trials, those that called it, its effects and those that can be taken back."""
 
     trials: int = 0
     called: int = 0

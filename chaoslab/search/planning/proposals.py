@@ -1,4 +1,4 @@
-"""Which experiments to do next: those with the most expected new knowledge per cost, under the risk that is allowed.
+"""The experiments to do next: those with the most expected new knowledge per cost, under the risk that is allowed.
 
 Thompson sampling (W. R. Thompson, Biometrika 25, 1933): of each cell, a chance of harm and a chance of a bad end are
 drawn from their posteriors, and worth = harm + BADLY · (bad − harm), the damage that the trial would show in that draw.

@@ -46,7 +46,7 @@ class Risk:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a factor is asked about. `stated`: criticalities that the user states, by target."""
+    """The question to a factor. `stated`: criticalities that the user states, by target."""
 
     subject: str
     cell: Cell

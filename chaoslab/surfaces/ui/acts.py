@@ -1,4 +1,4 @@
-"""What the pages can do, each of which is a command too: start a run, and label an answer."""
+"""The acts of the pages, each of which is a command too: start a run, and label an answer."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class Guard:
 
 
 class Pages:
-    """What is behind each address."""
+    """The answers behind each address."""
 
     def __init__(self, reader: Reader, children: Children, metrics: Callable[[list[str]], str]) -> None:
         self._reader, self._children, self._metrics = reader, children, metrics

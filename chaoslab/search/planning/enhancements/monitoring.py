@@ -1,4 +1,4 @@
-"""What to look at meanwhile."""
+"""The measures to look at meanwhile."""
 
 from __future__ import annotations
 

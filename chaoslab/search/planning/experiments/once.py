@@ -17,5 +17,5 @@ class Once:
         return inject(cell.fault, cell.target, calls=[1], **cell.parameters)
 
     def is_one(self, injection: Mapping[str, Any]) -> bool:  # noqa: ARG002
-        """Whatever no other kind knows."""
+        """All that no other kind knows."""
         return False

@@ -1,4 +1,4 @@
-"""What the traits of a fault say of it."""
+"""The chances that the traits of a fault say of it."""
 
 from __future__ import annotations
 

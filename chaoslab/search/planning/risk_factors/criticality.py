@@ -1,4 +1,4 @@
-"""How much depends on a target."""
+"""The share of the work that depends on a target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be taken back."""
+"""The effects that cannot be taken back."""
 
 from __future__ import annotations
 

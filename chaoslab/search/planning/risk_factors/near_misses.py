@@ -1,4 +1,4 @@
-"""What nearly went wrong."""
+"""The trials that nearly went wrong."""
 
 from __future__ import annotations
 
