@@ -20,7 +20,7 @@ from chaoslab.base import extras
 from chaoslab.base.commandline import LAB_DOWN, NO_ROOM, Help, Parser, interrupted, open_streams, refuse
 
 COMMANDS = (
-    "lab", "run", "sweep", "replay", "runs", "follow", "show", "summary", "label", "judge", "report", "charts",
+    "lab", "run", "sweep", "replay", "runs", "follow", "show", "summary", "label", "judge", "report", "charts", "otlp",
     "settings", "agent", "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "faults", "check", "test",
     "stress", "explore", "shrink", "prove", "compare", "init", "demo", "completion",
 )  # fmt: skip
