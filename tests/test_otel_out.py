@@ -193,7 +193,11 @@ def test_names_are_those_of_the_stated_version() -> None:
 
 @pytest.mark.parametrize(
     ("text", "base"),
-    [("http://h:4318/", "http://h:4318"), ("https://h/x/v1/traces", "https://h/x"), ("http://[::1]:1/v1/metrics", "http://[::1]:1")],
+    [
+        ("http://h:4318/", "http://h:4318"),
+        ("https://h/x/v1/traces", "https://h/x"),
+        ("http://[::1]:1/v1/metrics", "http://[::1]:1"),
+    ],
 )
 def test_an_address_may_have_the_path_of_a_signal(text: str, base: str) -> None:
     assert endpoint(text) == base

@@ -20,7 +20,7 @@ from chaoslab.base import extras
 from chaoslab.base.commandline import LAB_DOWN, NO_ROOM, Help, Parser, interrupted, open_streams, refuse
 
 COMMANDS = (
-    "lab", "run", "sweep", "replay", "runs", "follow", "show", "summary", "label", "judge", "report", "charts", "otlp",
+    "lab", "run", "sweep", "replay", "runs", "follow", "show", "summary", "label", "judge", "report", "charts", "otlp", "from-traces",
     "settings", "agent", "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "faults", "check", "test",
     "stress", "explore", "shrink", "prove", "compare", "init", "demo", "completion",
 )  # fmt: skip
@@ -124,7 +124,7 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"chaoslab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name in given[:1] if given and given[0] in COMMANDS else COMMANDS:
-        command = cast(Command, import_module(f"{__name__}.{name}"))
+        command = cast(Command, import_module(f"{__name__}.{name.replace('-', '_')}"))
         its_own = commands.add_parser(
             name,
             help=command.HELP,

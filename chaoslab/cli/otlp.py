@@ -105,5 +105,7 @@ def _sent(name: str, collector: object) -> int:
     collector.close()
     if collector.lost:
         return LAB_DOWN
-    print(f"{export.trials} {'trial' if export.trials == 1 else 'trials'} of run {history.run} sent to {collector.base}")
+    print(
+        f"{export.trials} {'trial' if export.trials == 1 else 'trials'} of run {history.run} sent to {collector.base}"
+    )
     return 0

@@ -37,7 +37,9 @@ def endpoint(text: str) -> str:
     except ValueError:
         good = False
     if not good:
-        raise ValueError(f"{text[:60]!r} should be a collector's address for OTLP over HTTP, as in http://localhost:4318")
+        raise ValueError(
+            f"{text[:60]!r} should be a collector's address for OTLP over HTTP, as in http://localhost:4318"
+        )
     return text.strip().rstrip("/").removesuffix(TRACES).removesuffix(METRICS)
 
 
