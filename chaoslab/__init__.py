@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from chaoslab.core.networks import network
     from chaoslab.core.plan import Injection
     from chaoslab.execution.agents.functions import fresh
+    from chaoslab.execution.cluster import cluster
     from chaoslab.execution.explore import explore, shrink
     from chaoslab.execution.prove import prove
     from chaoslab.execution.trial import NoBaseline, NothingHit, Trial, run, run_many
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Incident", "Injection", "NoBaseline", "NothingHit", "Outcome", "Report", "ToolError", "Trial", "Trials", "Verdict",
-    "call", "check", "expect", "explore", "frame", "fresh", "inject", "level", "load", "load_scenario", "mcp_tool",
-    "network", "offline_model", "prove", "recorded", "report", "run", "run_many", "scenario", "scripted", "shrink",
-    "turn", "turns",
+    "call", "check", "cluster", "expect", "explore", "frame", "fresh", "inject", "level", "load", "load_scenario",
+    "mcp_tool", "network", "offline_model", "prove", "recorded", "report", "run", "run_many", "scenario", "scripted",
+    "shrink", "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {
@@ -52,6 +53,7 @@ _PLACES = {
     "Verdict": "analysis.verdict.table",
     "call": "model.script",
     "check": "scenarios.check",
+    "cluster": "execution.cluster",
     "expect": "analysis.assertions",
     "explore": "execution.explore",
     "frame": "reports.frames",

@@ -190,11 +190,14 @@ def test_a_failure_of_production_becomes_a_fault_and_the_scenario_passes(tmp_pat
     (tmp_path / "traces.jsonl").write_text("\n".join(lines))
     assert main(["from-traces", str(tmp_path / "traces.jsonl"), "--out", str(tmp_path / "chaos")]) == 0
     said = capsys.readouterr().out
-    assert "note: " in said and "line 4 is no JSON, or cut" in said and "3 of 3 tool calls are in 2 scenarios" in said
+    assert "note: " in said
+    assert "line 4 is no JSON, or cut" in said
+    assert "3 of 3 tool calls are in 2 scenarios" in said
     texts = [each.read_text() for each in sorted((tmp_path / "chaos").glob("*.yaml"))]
     assert sum("fault: rate_limit\n  target: refund\n  calls: [1]" in each for each in texts) == 1
     module = (tmp_path / "chaos" / "stand_ins.py").read_text()
-    assert "def refund(order: int, note: str = None):" in module and '"Pays back."' in module
+    assert "def refund(order: int, note: str = None):" in module
+    assert '"Pays back."' in module
     assert main(["test", str(tmp_path / "chaos"), "--no-logs", "-q"]) == 0
     assert main(["from-traces", str(tmp_path / "traces.jsonl"), "--out", str(tmp_path / "chaos")]) == 2
     assert "is there already" in capsys.readouterr().err
@@ -234,7 +237,8 @@ def test_secrets_and_personal_data_are_masked_alike_everywhere(tmp_path: Path) -
     }
     assert made.masked == {"secret": 1, "e-mail": 1, "card": 1, "phone": 1}
     plain = project_of(found(document, tmp_path), most=20, personal=Personal(on=False))
-    assert "ann@shop.test" in plain.files["recorded.json"] and not plain.masked
+    assert "ann@shop.test" in plain.files["recorded.json"]
+    assert not plain.masked
 
 
 def test_a_reply_that_was_not_recorded_names_the_nearest() -> None:
@@ -274,7 +278,9 @@ def test_what_is_no_trace_is_told_in_one_line(text: str, why: str, tmp_path: Pat
     (tmp_path / "t.json").write_text(text)
     assert main(["from-traces", str(tmp_path / "t.json"), "--out", str(tmp_path / "chaos")]) == 2
     said = capsys.readouterr().err
-    assert any(each in said for each in why.split("|")) and said.count("\n") == 1 and "t.json" in said
+    assert any(each in said for each in why.split("|"))
+    assert said.count("\n") == 1
+    assert "t.json" in said
     assert not (tmp_path / "chaos").exists()
 
 
@@ -284,7 +290,7 @@ def test_a_huge_document_is_refused_and_huge_lines_are_streamed(
     monkeypatch.setattr(reading, "WHOLE_MAX", 4096)
     path = tmp_path / "t.json"
     path.write_text(json.dumps(PHOENIX["data"] * 20, indent=1))
-    with pytest.raises(TraceError, match="at most 0 MiB are read at once. Export JSON lines"):
+    with pytest.raises(TraceError, match="at most 0 MiB are read at once"):
         spans_in(path, [])
     path.write_text("\n".join(json.dumps(each) for each in PHOENIX["data"] * 20))
     assert len(spans_in(path, [])) == 2

@@ -78,7 +78,8 @@ def of(receiver: Receiver, name: str) -> list[Any]:
 def test_a_trial_is_a_trace_of_agent_operations_and_attempts(sent: tuple[Path, Receiver]) -> None:
     _, receiver = sent
     root, other = of(receiver, "invoke_agent clerk")
-    assert root.trace_id != other.trace_id and has(root)["chaoslab.trial"] == "p1.r1"
+    assert root.trace_id != other.trace_id
+    assert has(root)["chaoslab.trial"] == "p1.r1"
     mine = [span for span in receiver.spans if span.trace_id == root.trace_id]
     operation = next(span for span in mine if span.name == "execute_tool refund")
     assert operation.parent_span_id == root.span_id
@@ -87,7 +88,8 @@ def test_a_trial_is_a_trace_of_agent_operations_and_attempts(sent: tuple[Path, R
     attempts = [span for span in mine if span.parent_span_id == operation.span_id]
     assert [has(each)["chaoslab.attempt"] for each in attempts] == [1, 2]
     assert [has(each).get("http.request.resend_count") for each in attempts] == [None, 1]
-    assert [each.status.code for each in attempts] == [2, 0] and operation.status.code == 0
+    assert [each.status.code for each in attempts] == [2, 0]
+    assert operation.status.code == 0
 
 
 def test_faults_effects_and_the_verdict_are_events_of_spans(sent: tuple[Path, Receiver]) -> None:
@@ -96,10 +98,12 @@ def test_faults_effects_and_the_verdict_are_events_of_spans(sent: tuple[Path, Re
     assert [each.name for each in first.events] == [
         "chaoslab.effect", "chaoslab.fault.injected", "chaoslab.fault.witnessed"
     ]  # fmt: skip
-    assert has(first.events[2])["chaoslab.fault"] == "lost_reply" and "work was done" in str(first.events[2])
+    assert has(first.events[2])["chaoslab.fault"] == "lost_reply"
+    assert "work was done" in str(first.events[2])
     verdict = has(of(receiver, "invoke_agent clerk")[0].events[-1])
     assert verdict["gen_ai.evaluation.name"] == "chaoslab.verdict"
-    assert verdict["gen_ai.evaluation.score.label"] == "harm" and verdict["gen_ai.evaluation.score.value"] == 0.0
+    assert verdict["gen_ai.evaluation.score.label"] == "harm"
+    assert verdict["gen_ai.evaluation.score.value"] == 0.0
 
 
 def test_virtual_times_are_moved_to_the_present_and_say_so(sent: tuple[Path, Receiver]) -> None:
@@ -122,9 +126,11 @@ def test_the_same_log_gives_the_same_ids(sent: tuple[Path, Receiver]) -> None:
 def test_metrics_count_trials_outcomes_faults_and_recovery(sent: tuple[Path, Receiver]) -> None:
     metrics = sent[1].metrics
     (point,) = metrics["chaoslab.trials"].sum.data_points
-    assert has(point)["chaoslab.outcome"] == "harm" and point.as_int == 2
+    assert has(point)["chaoslab.outcome"] == "harm"
+    assert point.as_int == 2
     stages = {has(each)["chaoslab.stage"]: each.as_int for each in metrics["chaoslab.faults"].sum.data_points}
-    assert stages == {"injected": 2, "witnessed": 2} and metrics["chaoslab.incidents"].sum.is_monotonic
+    assert stages == {"injected": 2, "witnessed": 2}
+    assert metrics["chaoslab.incidents"].sum.is_monotonic
 
 
 def test_a_trial_is_sent_once_the_next_one_has_begun(tmp_path: Path) -> None:
@@ -147,7 +153,9 @@ def test_a_collector_that_is_down_is_told_of_once(tmp_path: Path, gone: str) -> 
         url = "http://127.0.0.1:9" if gone == "down" else receiver.url
         collector = Collector(url, clock=NoWaits(), tell=said.append)
         followed(iter([str(folder)]), collector)
-    assert len(said) == 1 and said[0].startswith(f"note: the collector at {url}") and collector.lost == 2
+    assert len(said) == 1
+    assert said[0].startswith(f"note: the collector at {url}")
+    assert collector.lost == 2
     assert (len(receiver.bodies) > 0) == (gone != "down")
 
 
@@ -178,7 +186,8 @@ def test_the_span_of_the_agents_own_request_is_joined(tmp_path: Path) -> None:
         assert main(["otlp", str(tmp_path / "latest"), "--to", receiver.url]) == 0
     own = memory.get_finished_spans()[-1]
     joined = [span for span in receiver.spans if span.trace_id == own.context.trace_id.to_bytes(16, "big")]
-    assert joined and all(span.parent_span_id == own.context.span_id.to_bytes(8, "big") for span in joined)
+    assert joined
+    assert all(span.parent_span_id == own.context.span_id.to_bytes(8, "big") for span in joined)
     assert any(event.name == "chaoslab.fault.witnessed" for span in joined for event in span.events)
     operations = {span.span_id for span in receiver.spans if span.trace_id != joined[0].trace_id}
     assert all(link.span_id in operations for span in joined for link in span.links)
@@ -226,8 +235,10 @@ def test_otlp_sends_while_a_scenario_runs(tmp_path: Path, monkeypatch: pytest.Mo
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key=k")
         monkeypatch.setenv("OTEL_SERVICE_NAME", "shop")
         assert main(["test", "--trials", "3", "-q"]) == 0
-    assert len(of(receiver, "invoke_agent careful")) == 3 and b'"stringValue":"shop"' in receiver.bodies[0][1]
-    assert receiver.headers[0]["api-key"] == "k" and "note" not in capfd.readouterr().err
+    assert len(of(receiver, "invoke_agent careful")) == 3
+    assert b'"stringValue":"shop"' in receiver.bodies[0][1]
+    assert receiver.headers[0]["api-key"] == "k"
+    assert "note" not in capfd.readouterr().err
 
 
 def test_otlp_without_logs_is_refused(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:

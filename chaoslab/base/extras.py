@@ -18,6 +18,7 @@ MODULES = {
     "parquet": ("pandas", "pyarrow"),
     "gateway": ("aiohttp", "trustme"),
     "compose": ("docker",),
+    "cluster": ("distributed",),
 }
 """By extra, the modules of it that the lab itself imports."""
 

@@ -20,9 +20,9 @@ from chaoslab.base import extras
 from chaoslab.base.commandline import LAB_DOWN, NO_ROOM, Help, Parser, interrupted, open_streams, refuse
 
 COMMANDS = (
-    "lab", "run", "sweep", "replay", "runs", "follow", "show", "summary", "label", "judge", "report", "charts", "otlp", "from-traces",
+    "lab", "run", "sweep", "replay", "runs", "follow", "show", "summary", "label", "judge", "report", "charts", "otlp",
     "settings", "agent", "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "faults", "check", "test",
-    "stress", "explore", "shrink", "prove", "compare", "init", "demo", "completion",
+    "stress", "explore", "shrink", "prove", "compare", "init", "from-traces", "demo", "completion",
 )  # fmt: skip
 """The commands, in the order of the help."""
 

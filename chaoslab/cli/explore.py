@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import Steering, as_json, filled, path, print_json, refuse, seed, whole
+from chaoslab.cli.clusters import add_cluster, clustered
 from chaoslab.cli.ended import check_place, code_of
 from chaoslab.cli.runs_written import add_logs, start_logs
 
@@ -39,6 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", type=path, metavar="RUN", help="go on with an exploration that was broken off")
     parser.add_argument("--seed", type=seed, help="seed of all dice, in place of the scenario's own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
+    add_cluster(parser)
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of the file's"
     )
@@ -101,11 +103,12 @@ def _run(options: argparse.Namespace) -> int:
     colour = sys.stdout.isatty() and not inherited().get("NO_COLOR")
     out = Steering(sys.stdout) if colour else sys.stdout
     for scenario in wanted:
-        found = explore(
-            scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
-            tries=options.tries, by=options.by, logs=options.logs, resume=options.resume,
-            tell=None if options.quiet else Teller(),
-        )  # fmt: skip
+        with clustered(options, scenario.folder):
+            found = explore(
+                scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
+                tries=options.tries, by=options.by, logs=options.logs, resume=options.resume,
+                tell=None if options.quiet else Teller(),
+            )  # fmt: skip
         failed = failed or bool(found.failures)
         if found.folder is not None and scenario.file:
             note_command(found.folder, _again(options, scenario.name))

@@ -57,7 +57,8 @@ def live(options: argparse.Namespace, logs: Path | None) -> AbstractContextManag
     from chaoslab.config.settings import inherited
 
     environment = inherited()
-    if options.otlp is None and not environment.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").strip():
+    named = options.otlp or environment.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").strip()
+    if not named or getattr(options, "dry_run", False) or getattr(options, "estimate", False):
         return nullcontext()
     from chaoslab.surfaces.otel import collector
     from chaoslab.surfaces.otel.live import sent_to

@@ -9,6 +9,7 @@ import sys
 from chaoslab.base.commandline import as_json, path, refuse, seed, whole
 from chaoslab.base.parsers import chaos_level
 from chaoslab.cli import otlp
+from chaoslab.cli.clusters import add_cluster, clustered
 from chaoslab.cli.ended import check_place, code_of
 from chaoslab.cli.runs_written import add_logs, say_report, start_logs
 
@@ -22,6 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--levels", type=_levels, default="0,0.25,0.5,1,2", help="the levels (%(default)s)")
     parser.add_argument("--seed", type=seed, help="of the faults' dice, in place of the scenario's own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
+    add_cluster(parser)
     parser.add_argument("--estimate", action="store_true", help="only tell what the trials would cost")
     parser.add_argument("--chart", type=path, metavar="FILE", help="draw it too: a .png, .svg or .html")
     otlp.add_live(parser)
@@ -71,16 +73,21 @@ def _run(options: argparse.Namespace) -> int:
         given = {"seed": options.seed, "jobs": options.jobs, "logs": options.logs}
         return say(of_levels(options.file, options.levels, options.iterations, **given), options)
     start_logs(options.logs)
-    steps = stress(
-        options.file, options.levels, options.iterations, seed=options.seed, jobs=options.jobs, logs=options.logs
-    )
     found = []
     try:
-        for step in steps:
-            found.append(step)
-            if not options.quiet:
-                print(step, file=sys.stderr, flush=True)
-            say_report(step.folder, quiet=options.quiet, failed=step.breaks)
+        with clustered(options, options.file.resolve().parent):
+            for step in stress(
+                options.file,
+                options.levels,
+                options.iterations,
+                seed=options.seed,
+                jobs=options.jobs,
+                logs=options.logs,
+            ):
+                found.append(step)
+                if not options.quiet:
+                    print(step, file=sys.stderr, flush=True)
+                say_report(step.folder, quiet=options.quiet, failed=step.breaks)
     except KeyboardInterrupt:
         done = [str(step) for step in found] or ["no level is done"]
         print(f"interrupted: {'; '.join(done)}", file=sys.stderr)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, seed, whole
 from chaoslab.cli import otlp
+from chaoslab.cli.clusters import add_cluster, clustered
 from chaoslab.cli.ended import check_place, code_of
 from chaoslab.cli.runs_written import add_logs, say_report, start_logs
 
@@ -35,6 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of its own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes, 1 by default")
+    add_cluster(parser)
     parser.add_argument("--trial", type=whole(1, 1_000_000), help="this trial alone, from 1, with its story")
     parser.add_argument("--fail-fast", action="store_true", help="stop at the first trial that fails")
     before = parser.add_mutually_exclusive_group()
@@ -100,11 +102,12 @@ def _run(options: argparse.Namespace) -> int:
     start_logs(options.logs)
     results: list[Result] = []
     try:
-        for scenario in wanted:
-            results.append(Result(scenario))
-            _try(results[-1], options)
-            if options.fail_fast and results[-1].state == "failed":
-                break
+        with clustered(options, wanted[0].folder):
+            for scenario in wanted:
+                results.append(Result(scenario))
+                _try(results[-1], options)
+                if options.fail_fast and results[-1].state == "failed":
+                    break
     except KeyboardInterrupt:
         print(broken_off(results, len(wanted), trials=1 if options.trial else options.trials), file=sys.stderr)
         raise

@@ -23,7 +23,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 from chaoslab.base.interrupts import SIGNALS, check_late
 from chaoslab.execution.spec import Executor, Work
 from chaoslab.execution.stack import Stack
-from chaoslab.execution.workers import TRIES, Came, Heard, Processes, WorkerLost, executor, from_here
+from chaoslab.execution.workers import TRIES, Came, Heard, Processes, WorkerLost, elsewhere, executor, from_here
 
 STATM = Path("/proc/self/statm")
 """The memory of this process, in pages; the first number is the size of its addresses."""
@@ -266,6 +266,8 @@ def children(
     """The executor in so many child processes, or in this process where there is none. `at_once`: with one child a
     trial begins only after the result of the last was taken, as it has to where a trial acts on the real world or
     counts on those before it. `heard`, `tell`: see `Processes`."""
+    if jobs > 1 and (there := elsewhere(limit_s, heard)) is not None:
+        return there
     if not can_fork():
         return executor(jobs, tell=tell, heard=heard)
     if jobs > 1:

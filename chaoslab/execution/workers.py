@@ -61,8 +61,32 @@ class NotPicklable(TypeError):
 def executor(
     jobs: int, *, tell: Callable[[str], None] = lambda _: None, heard: Heard = nullcontext, chunk_max: int = CHUNK_MAX
 ) -> Executor:
-    """An executor with `jobs` processes; 1 is this process. `tell`, `heard`, `chunk_max`: see the executors."""
+    """An executor with `jobs` processes; 1 is this process. `tell`, `heard`, `chunk_max`: see the executors. Several
+    are those of `spread`, within it."""
+    if jobs > 1 and (there := elsewhere(None, heard)) is not None:
+        return there
     return InProcess(heard) if jobs <= 1 else Processes(jobs, tell=tell, heard=heard, chunk_max=chunk_max)
+
+
+Elsewhere = Callable[[float | None, Heard], Executor]
+"""Makes an executor on other processes than this one's children, with the limit of a trial in seconds."""
+_spread: ContextVar[Elsewhere | None] = ContextVar("spread", default=None)
+
+
+@contextmanager
+def spread(elsewhere: Elsewhere) -> Iterator[None]:
+    """A context in which what asks for several processes gets this executor."""
+    before = _spread.set(elsewhere)
+    try:
+        yield
+    finally:
+        _spread.reset(before)
+
+
+def elsewhere(limit_s: float | None, heard: Heard) -> Executor | None:
+    """The executor of `spread`; None outside of it."""
+    made = _spread.get()
+    return None if made is None else made(limit_s, heard)
 
 
 @dataclass(frozen=True)
@@ -194,7 +218,7 @@ class _Workers(Generic[S, R]):
 
     def __init__(self, work: Work[S, R], jobs: int, method: str) -> None:
         self._jobs, self._context = jobs, multiprocessing.get_context(method)
-        self._sent = work if method == "fork" else _packed(work)
+        self._sent = work if method == "fork" else packed(work)
         self._pool: ProcessPoolExecutor | None = None
         self._beats = _Beats(self._context, jobs)
 
@@ -272,7 +296,7 @@ UNSENT = (
 )
 
 
-def _packed(work: Work[Any, Any]) -> bytes:
+def packed(work: Work[Any, Any]) -> bytes:
     """The work as bytes, since a process that cannot unpickle its arguments dies silently."""
     try:
         return pickle.dumps(work)
@@ -320,7 +344,7 @@ class _Worker:
         self._stack, self.beats = ExitStack(), beats
         beats.take()
         try:
-            self.do = self._stack.enter_context(_unpacked(sent).opened())
+            self.do = self._stack.enter_context(unpacked(sent).opened())
         except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
             self.do = _raiser(error)
 
@@ -337,7 +361,12 @@ def _open(sent: Work[Any, Any] | bytes, beats: _Beats) -> None:
     _worker.set(_Worker(sent, beats))
 
 
-def _unpacked(sent: Work[Any, Any] | bytes) -> Work[Any, Any]:
+def unpacked(sent: Work[Any, Any] | bytes) -> Work[Any, Any]:
+    """The work of `packed`.
+
+    Raises:
+        NotPicklable: it cannot be made here, as where a module is missing.
+    """
     if not isinstance(sent, bytes):
         return sent
     try:

@@ -228,9 +228,7 @@ class _Attempt(Attempt):
         shown = {"messages": len((call.value or {}).get("messages", []))} if self._of_model else call.value
         again = client_retry.stated(self.request.headers.get(client_retry.HEADER, "")) if call.attempt > 1 else None
         span = trace_context.stated(self.request.headers.get(trace_context.HEADER, ""))
-        note(
-            events.CallStarted(at=call.at, tool=call.tool, arguments=shown, client_retry=again, traceparent=span)
-        )
+        note(events.CallStarted(at=call.at, tool=call.tool, arguments=shown, client_retry=again, traceparent=span))
         self.seam.on_call(f"{call.target}.{call.tool}")
         self.trial.spent["calls"] += 1
         reply: Reply | None = None

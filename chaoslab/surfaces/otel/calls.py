@@ -165,9 +165,9 @@ def _first(has: dict[str, Any], *keys: str) -> Any:
     for key in keys:
         if key in has:
             return has[key]
-        if inner := {name[len(key) + 1 :]: value for name, value in has.items() if name.startswith(f"{key}.")}:
-            if key not in ("input", "output"):
-                return inner
+        inner = {name[len(key) + 1 :]: value for name, value in has.items() if name.startswith(f"{key}.")}
+        if inner and key not in ("input", "output"):
+            return inner
     return NONE
 
 

@@ -58,8 +58,8 @@ def spans_in(place: Path, notes: list[str]) -> list[Span]:
                 return [*found.values()]
     if not found:
         raise TraceError(
-            f"{place}: no spans are in it: traces are OTLP's JSON (resourceSpans), spans of Phoenix, or observations of "
-            "Langfuse"
+            f"{place}: no spans are in it: traces are OTLP's JSON (resourceSpans), spans of Phoenix, or observations "
+            "of Langfuse"
         )
     return [*found.values()]
 
@@ -95,8 +95,8 @@ def _documents(path: Path, notes: list[str]) -> Iterator[Any]:
 
 def _too_large(size: int) -> str:
     return (
-        f"one JSON document of {size / 2**20:,.0f} MiB: at most {WHOLE_MAX >> 20} MiB are read at once. Export JSON lines, "
-        "which may be of any length, or a shorter time"
+        f"one JSON document of {size / 2**20:,.0f} MiB: at most {WHOLE_MAX >> 20} MiB are read at once. Export JSON "
+        "lines, which may be of any length, or a shorter time"
     )
 
 

@@ -8,7 +8,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -38,13 +37,14 @@ from pathlib import Path
 from chaoslab.surfaces.otel.stand_ins import Replies
 
 AGENT = None
-"""Your own agent, called with the prompt. While it is None, the recorded calls are made again, each up to three times."""
+"""Your own agent, called with the prompt. While it is None, the recorded calls are made again."""
 replies = Replies.read(Path(__file__).with_name("recorded.json"))
 '''
 COMMENT = """\
-# From trace {trace}. `chaoslab test` runs it with the recorded calls; name your own agent in stand_ins.py.
-# Which functions change something was guessed from their names. A trace does not tell if a call that timed out was done:
-# try lost_reply in the place of timeout_before_effect too.
+# From trace {trace}.
+# `chaoslab test` runs it with the recorded calls; name your own agent in stand_ins.py.
+# Which functions change something was guessed from their names. A trace does not tell if a call that timed out was
+# done: try lost_reply in the place of timeout_before_effect too.
 """
 
 

@@ -1,0 +1,169 @@
+"""Measures what many trials cost, in processes of this machine and on a local cluster, each figure beside its goal:
+`python benchmarks/scale.py [PART …] [--trials N]`. Parts: share, cluster, kills, many.
+
+Seconds are by the clock, unless they are said to be of the CPU. Exits 1 if a goal is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import resource
+import signal
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter, sleep
+from typing import Any
+
+import chaoslab as lab
+from chaoslab.analysis.measures.run_report import RunReport
+
+Row = tuple[str, str, str, bool]
+PARTS = ("share", "cluster", "kills", "many")
+KILLS = 100
+
+
+def reserve(order: int) -> str:
+    return f"reserved {order}"
+
+
+def charge(order: int) -> str:
+    return f"charged {order}"
+
+
+def look_up(order: int) -> dict[str, int]:
+    return {"order": order, "price": 49}
+
+
+def agent(prompt: str) -> str:
+    """Three tools, and one more try after a lost reply, which charges twice."""
+    price = look_up(17)["price"]
+    for tool in (reserve, charge):
+        for _ in range(2):
+            try:
+                tool(17)
+                break
+            except (OSError, lab.ToolError):
+                continue
+    return f"Order 17 is paid: {price} euros, as asked in {prompt!r}."
+
+
+OPTIONS: Any = {
+    "tools": [reserve, charge], "reads": [look_up], "seed": 1,
+    "faults": [lab.inject("lost_reply", each, chance=0.1) for each in ("reserve", "charge", "look_up")],
+    "anyway": True,
+}  # fmt: skip
+
+
+def trials(count: int, jobs: int, **more: Any) -> lab.Trials[lab.Trial]:
+    return lab.run_many(agent, "pay order 17", trials=count, jobs=jobs, **OPTIONS, **more)
+
+
+def outcomes(count: int, jobs: int) -> str:
+    return "".join(str(trial.outcome)[0] for trial in trials(count, jobs))
+
+
+def of_share(count: int) -> Iterator[Row]:
+    """The processor time of the process that takes the results, a trial."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+    outcomes(count, 1)
+    alone_us = (resource.getrusage(resource.RUSAGE_SELF).ru_utime - before) / count * 1e6
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+    outcomes(count, 2)
+    own_us = (resource.getrusage(resource.RUSAGE_SELF).ru_utime - before) / count * 1e6
+    yield (f"CPU of a judged trial in one process · of the parent of two, {count:,} trials", "",
+           f"{alone_us:.0f} µs · {own_us:.0f} µs, so {alone_us / own_us:.0f} workers keep it busy", True)  # fmt: skip
+
+
+def of_cluster(count: int) -> Iterator[Row]:
+    began_s = perf_counter()
+    two = outcomes(count, 2)
+    two_s = perf_counter() - began_s
+    with lab.cluster("local", workers=2, tell=lambda _: None):
+        outcomes(50, 2)
+        began_s = perf_counter()
+        there = outcomes(count, 2)
+        there_s = perf_counter() - began_s
+    share = two_s / there_s
+    yield (f"a local cluster of two workers, of the trials a second of two processes, {count:,} trials", "≥ .9",
+           f"{share:.2f} ({count / there_s:.0f} and {count / two_s:.0f})", share >= 0.9)  # fmt: skip
+    yield "the same outcomes in the same order", "all", "yes" if two == there else "no", two == there
+
+
+def of_kills(count: int) -> Iterator[Row]:
+    """Workers that are killed at random moments while trials go on."""
+    from distributed import default_client
+
+    alone = outcomes(count, 1)
+    dice, killed, over = random.Random(1), 0, False
+
+    def kill(client: Any) -> None:
+        nonlocal killed
+        while killed < KILLS and not over:
+            sleep(dice.uniform(0.2, 1.0))
+            try:
+                pids = list(client.run(os.getpid, on_error="ignore").values())
+                os.kill(dice.choice(pids), signal.SIGKILL)
+                killed += 1
+            except (OSError, IndexError, ProcessLookupError):
+                continue
+
+    with lab.cluster("local", workers=2, tell=lambda _: None), ThreadPoolExecutor(1) as other:
+        done = other.submit(kill, default_client())  # type: ignore[no-untyped-call]
+        same, runs = True, 0
+        while not done.done():
+            same = outcomes(count, 2) == alone and same
+            runs += 1
+        over = True
+    found = f"{killed} kills; outcomes {'all as' if same else 'other than'} in one process"
+    yield (f"{KILLS} random kills of workers, in {runs} runs of {count:,} trials", "0 lost, 0 doubled", found,
+           same and killed == KILLS)  # fmt: skip
+
+
+def of_many(count: int) -> Iterator[Row]:
+    """A long run with its logs, and all figures of it."""
+    with TemporaryDirectory() as folder:
+        began_s, early = perf_counter(), 0.0
+        for n, trial in enumerate(trials(count, 2, logs=folder)):
+            _ = trial.outcome
+            if n == count // 10:
+                early = resident_mb()
+        took_s, late = perf_counter() - began_s, resident_mb()
+        log = Path(folder) / "latest" / "info.log"
+        size_mb = log.stat().st_size / 1e6
+        began_s = perf_counter()
+        RunReport.read(log.parent)
+        report_s, peak = perf_counter() - began_s, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    scale = 1_000_000 / count
+    yield (f"{count:,} judged trials with three tools, lost replies and logs, two processes", "10⁶ in ≤ 360 s",
+           f"{took_s:.0f} s: 10⁶ in {took_s * scale:.0f} s", took_s * scale <= 360)  # fmt: skip
+    yield "memory of the parent from a tenth to the end", "flat", f"{early:.0f} → {late:.0f} MB", late <= early * 1.2
+    yield "log", "10⁶ ≤ 2 GB", f"{size_mb:.0f} MB: 10⁶ in {size_mb * scale / 1000:.1f} GB", size_mb * scale <= 2000
+    yield ("all figures of it", "10⁶ in ≤ 60 s and 500 MB",
+           f"{report_s:.1f} s: 10⁶ in {report_s * scale:.0f} s; {peak:.0f} MB at most, the run included",
+           report_s * scale <= 60 and peak <= 500)  # fmt: skip
+
+
+def resident_mb() -> float:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="the cost of many trials")
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="all of them by default")
+    parser.add_argument("--trials", type=int, default=5000, help="(default: %(default)s)")
+    given = parser.parse_args()
+    rows = []
+    for part in given.parts or PARTS:
+        for row in globals()[f"of_{part}"](given.trials):
+            rows.append(row)
+            print("| {} | {} | {} |{}".format(*row[:3], "" if row[3] else " MISSED"), flush=True)
+    return 0 if all(row[3] for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

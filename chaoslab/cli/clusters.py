@@ -1,0 +1,46 @@
+"""The option `--cluster` of the commands that run trials in several processes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from chaoslab.base.commandline import filled
+
+LEAST = 2
+"""One process would be this one."""
+
+
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--cluster", type=filled, metavar="ADDRESS", help="local, or a Dask scheduler's address: its workers do it"
+    )
+
+
+@contextmanager
+def clustered(options: argparse.Namespace, folder: Path | None) -> Iterator[None]:
+    """A context in which the trials go to the cluster, if one is named. `folder`: that of the agent's modules.
+
+    Raises:
+        ScenarioError: the cluster cannot be used.
+    """
+    if options.cluster is None:
+        yield
+        return
+    from chaoslab.base.extras import Incomplete
+    from chaoslab.execution.cluster import NoCluster, cluster
+    from chaoslab.scenarios.located import ScenarioError
+
+    def tell(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    try:
+        workers = options.jobs if options.jobs > 1 else None
+        with cluster(options.cluster, workers=workers, folder=folder, tell=tell) as width:
+            options.jobs = max(LEAST, width)
+            yield
+    except (NoCluster, Incomplete) as error:
+        raise ScenarioError(str(error)) from None

@@ -1,0 +1,281 @@
+"""Trials on any pool of processes: a `concurrent.futures.Executor` of the user's, or the workers of a Dask cluster.
+
+Batches of about half a second go out, a few for each worker and never more, and results come back in the order of the
+trials. In a worker the trials run in a child process, so that the worker's own threads are no part of a trial's world.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import logging
+import os
+import platform
+import sys
+import threading
+import zipfile
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Future
+from concurrent.futures import Executor as Pool
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+from chaoslab import __version__
+from chaoslab.base import extras
+from chaoslab.base.clock import system
+from chaoslab.base.jsonable import describe_error
+from chaoslab.core.events import VERSION
+from chaoslab.execution.forked import InChild
+from chaoslab.execution.spec import Work
+from chaoslab.execution.workers import Came, Heard, WorkerLost, from_here, packed, spread, unpacked
+
+S = TypeVar("S")
+R = TypeVar("R")
+BATCH_S = 0.5
+"""The seconds that a batch should take: sending one costs a few milliseconds."""
+BATCH_MAX = 2000
+"""The most trials of a batch."""
+AHEAD = 3
+"""The batches given to each worker in advance, so that it never waits."""
+AGAIN = 10
+"""The times that a batch is given out again after the scheduler gave it up, as its workers were ended."""
+ANSWERS_S = 5.0
+"""The time for a scheduler to answer, in seconds."""
+SENT_MAX = 20 << 20
+"""The most bytes of an agent's folder that are sent to other machines."""
+SILENT = logging.CRITICAL + 1
+"""The level of Dask's own log: what matters of it is told in a line."""
+ARCHIVE = "chaoslab_agent_"
+LEFT_OUT = {"logs", "charts", "__pycache__", "node_modules"}
+
+
+class NoCluster(ValueError):
+    """A cluster cannot be used; the message is one line."""
+
+
+@dataclass(frozen=True)
+class OnPool:
+    """An executor on a pool with `width` workers. `paths`: where they look for modules, too. `heard`: see `Processes`.
+    `limit_s`: the most seconds of real time for a trial."""
+
+    pool: Pool
+    width: int
+    limit_s: float | None = None
+    heard: Heard = nullcontext
+    paths: tuple[str, ...] = ()
+
+    def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
+        """See `Executor.map`. Specs are read as they are given out.
+
+        Raises:
+            WorkerLost: the pool broke, or ended the workers of a batch again and again.
+            NotPicklable: the work cannot be sent.
+        """
+        sent, coming, size = packed(work), iter(specs), 1
+        batch: Sequence[S]
+        out: deque[tuple[Sequence[S], Future[tuple[Came[R], float]], int]] = deque()
+        more = True
+        try:
+            while more or out:
+                while more and len(out) < self.width * AHEAD:
+                    batch = list(islice(coming, size))
+                    more = len(batch) == size
+                    if batch:
+                        out.append((batch, self._given(sent, batch), 0))
+                if not out:
+                    return
+                batch, future, lost = out.popleft()
+                try:
+                    with self.heard():
+                        came, took_s = future.result()
+                except BrokenExecutor as error:
+                    raise WorkerLost(f"the pool broke in {_named(work, batch)}: {describe_error(error)}") from error
+                except Exception as error:
+                    if type(error).__name__ != "KilledWorker" or lost == AGAIN:
+                        raise
+                    out.appendleft((batch, self._given(sent, batch), lost + 1))
+                    continue
+                yield from came.of_it()
+                each_s = took_s / len(batch)
+                size = max(1, min(BATCH_MAX, size * 4, int(BATCH_S / each_s) if each_s > 0 else BATCH_MAX))
+        finally:
+            for _, future, _ in out:
+                future.cancel()
+
+    def _given(self, sent: bytes, batch: Sequence[S]) -> Future[tuple[Came[R], float]]:
+        return self.pool.submit(_done, sent, batch, self.limit_s, self.paths)
+
+
+def _named(work: Work[S, Any], batch: Sequence[S]) -> str:
+    first, last = work.named(batch[0]), work.named(batch[-1])
+    return first if first == last else f"{first} to {last}"
+
+
+# In a worker.
+
+
+@dataclass
+class _Standing:
+    """Work that stays open in a child of this thread, from one batch to the next."""
+
+    sent: bytes
+    limit_s: float | None
+    todo: deque[Any] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        self._done = InChild(self.limit_s).map(unpacked(self.sent), self._coming())
+
+    def _coming(self) -> Iterator[Any]:
+        while True:
+            yield self.todo.popleft()
+
+    def do(self, spec: Any) -> Any:
+        self.todo.append(spec)
+        return next(self._done)
+
+    def end(self) -> None:
+        self._done.close()
+
+
+_own = threading.local()
+
+
+def _there(path: str) -> str:
+    """The path in this worker; that of an archive which was sent is its name alone."""
+    if os.sep in path or not path.startswith(ARCHIVE):
+        return path
+    from distributed import get_worker
+
+    return os.path.join(get_worker().local_directory, path)
+
+
+def _done(sent: bytes, batch: Sequence[Any], limit_s: float | None, paths: Sequence[str]) -> tuple[Came[Any], float]:
+    """The results of a batch, and the seconds that they took."""
+    began_s, done = system.monotonic(), list[Any]()
+    sys.path += [path for path in map(_there, paths) if path not in sys.path]
+    standing: _Standing | None = getattr(_own, "standing", None)
+    try:
+        if standing is None or standing.sent != sent:
+            if standing is not None:
+                standing.end()
+            standing = _own.standing = _Standing(sent, limit_s)
+        for spec in batch:
+            done.append(standing.do(spec))
+    except BaseException as error:  # noqa: BLE001 - it is raised again where the results are taken
+        _own.standing = None
+        return Came.of(done, from_here(error)), system.monotonic() - began_s
+    return Came.of(done), system.monotonic() - began_s
+
+
+# Dask.
+
+
+@contextmanager
+def cluster(
+    on: str | Pool, *, workers: int | None = None, folder: Path | None = None, tell: Callable[[str], object] = print
+) -> Iterator[int]:
+    """A context in which all that runs trials in several processes runs them there; it gives the number of workers.
+
+    `on`: "local" for processes of Dask on this machine, a scheduler's address such as "tcp://10.0.0.5:8786", or a
+    `concurrent.futures.Executor` of processes. `workers`: how many, where that cannot be asked. `folder`: the folder
+    of the agent's modules, which is sent to workers on other machines. `tell` is called with a line if something of
+    note happens.
+
+    Raises:
+        NoCluster: it does not answer, or its Python or chaoslab is another than this one.
+    """
+    if not isinstance(on, str):
+        width = workers or getattr(on, "_max_workers", None) or os.cpu_count() or 1
+        with spread(lambda limit_s, heard: OnPool(on, width, limit_s, heard)):
+            yield width
+        return
+    extras.check_module("a cluster", "distributed", "cluster")
+    with _client(on, workers or os.cpu_count() or 1) as client:
+        width = sum(client.nthreads().values())
+        if not width:
+            raise NoCluster(f"the cluster at {on} has no workers: start one with `dask worker {on}`")
+        _check_versions(client, on)
+        here = on == "local"
+        sent = [_send(client, folder, tell)] if not here and folder is not None else []
+        ended: list[str] = []
+        client.subscribe_topic("all", lambda event: _lost(event, ended, tell))
+        pool = client.get_executor(pure=False, retries=0)
+        paths = (*sys.path, *([str(folder.resolve())] if folder is not None else [])) if here else (*sent,)
+        try:
+            with spread(lambda limit_s, heard: OnPool(pool, width, limit_s, heard, paths)):
+                yield width
+        finally:
+            client.unsubscribe_topic("all")
+
+
+@contextmanager
+def _client(on: str, workers: int) -> Iterator[Any]:
+    from distributed import Client, LocalCluster
+
+    if on == "local":
+        own = LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=workers,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            host="127.0.0.1",
+            silence_logs=SILENT,
+        )
+        with own, Client(own) as client:  # type: ignore[no-untyped-call]
+            yield client
+        return
+    try:
+        client = Client(on, timeout=ANSWERS_S)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TimeoutError) as error:
+        raise NoCluster(f"no cluster answers at {on} ({describe_error(error)}): say local, or a scheduler's address, "
+                        "as in tcp://127.0.0.1:8786") from None  # fmt: skip
+    with client:
+        yield client
+
+
+def _versions() -> dict[str, str]:
+    """The versions that have to be alike on every worker."""
+    return {"Python": platform.python_version(), "chaoslab": __version__, "the log's version": str(VERSION)}
+
+
+def _check_versions(client: Any, on: str) -> None:
+    own = _versions()
+    try:
+        found = client.run(_versions)
+    except Exception as error:  # noqa: BLE001 - a worker without chaoslab cannot even unpickle the question
+        raise NoCluster(f"a worker of the cluster at {on} cannot be asked for its chaoslab ({describe_error(error)}): "
+                        "install the same there") from None  # fmt: skip
+    for worker, theirs in found.items():
+        for what, value in own.items():
+            if theirs.get(what) != value:
+                raise NoCluster(f"worker {worker} has {what} {theirs.get(what)}, and here it is {value}: use the same")
+
+
+def _send(client: Any, folder: Path, tell: Callable[[str], object]) -> str:
+    """Sends the Python files of a folder to all workers, also those to come, and returns the archive's name. Dask is
+    not to load them: it would load a module twice if another has imported it."""
+    files = [path for path in sorted(folder.rglob("*.py")) if not LEFT_OUT & {*path.relative_to(folder).parts[:-1]}]
+    if (size := sum(path.stat().st_size for path in files)) > SENT_MAX:
+        raise NoCluster(f"{folder} has {size >> 20} MiB of Python files: install the agent on the workers as a package")
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in files:  # without its time, so that equal files are an equal archive
+            archive.writestr(zipfile.ZipInfo(path.relative_to(folder).as_posix()), path.read_bytes())
+    with TemporaryDirectory() as place:
+        name = f"{ARCHIVE}{hashlib.blake2b(held.getvalue(), digest_size=8).hexdigest()}.zip"
+        (Path(place) / name).write_bytes(held.getvalue())
+        client.upload_file(str(Path(place) / name), load=False)
+    tell(f"sent {len(files)} Python files of {folder} to the workers")
+    return name
+
+
+def _lost(event: Any, ended: list[str], tell: Callable[[str], object]) -> None:
+    """Tells of a worker that is gone."""
+    kind, worker = (event[1].get("action"), event[1].get("worker", "")) if isinstance(event, tuple) else ("", "")
+    if kind == "remove-worker" and worker not in ended:
+        ended.append(worker)
+        tell(f"a worker is gone ({worker}): what it had in hand is done again")

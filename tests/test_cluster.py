@@ -1,0 +1,128 @@
+"""Trials on pools of processes that are not the lab's own: a Dask cluster, and an executor of the user's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.cli import main
+from chaoslab.execution.cluster import cluster
+from chaoslab.execution.workers import WorkerLost
+from chaoslab.worlds.virtual.context import within
+
+pytest.importorskip("distributed")
+SCENARIOS = Path(__file__).parent.parent / "examples" / "scenarios"
+
+
+def charge(order: int) -> str:
+    return f"charged {order}"
+
+
+def agent(prompt: str) -> str:
+    for _ in range(2):
+        try:
+            return charge(len(prompt))
+        except (OSError, lab.ToolError):
+            continue
+    return "I could not charge it."
+
+
+def deadly(prompt: str) -> str:
+    try:
+        return charge(len(prompt))
+    except OSError:
+        with within(None):  # as a crash in C: the world would refuse it
+            signal.raise_signal(signal.SIGKILL)
+        raise
+
+
+REFUSED = [lab.inject("refused", "charge", chance=0.2)]
+FAULTS = [lab.inject("lost_reply", "charge", chance=0.4)]
+OPTIONS: Any = {"tools": [charge], "faults": FAULTS, "seed": 3}
+
+
+def told(trials: Any) -> list[Any]:
+    return [(trial.key, str(trial.outcome), trial.history.records) for trial in trials]
+
+
+def test_a_local_cluster_brings_the_same_and_loses_nothing_with_a_worker() -> None:
+    from distributed import default_client
+
+    said: list[str] = []
+    alone = told(lab.run_many(agent, "go", trials=60, **OPTIONS))
+    with cluster("local", workers=2, tell=said.append) as width:
+        assert width == 2
+        found = lab.run_many(agent, "go", trials=60, jobs=2, **OPTIONS)
+        some = told(next(found) for _ in range(10))
+        victim = min(default_client().run(os.getpid).values())  # type: ignore[no-untyped-call]
+        os.kill(victim, signal.SIGKILL)
+        assert [*some, *told(found)] == alone
+        with pytest.raises(WorkerLost, match=r"p1\.r\d+ kills the process that does it \(SIGKILL"):
+            list(lab.run_many(deadly, "go", trials=20, jobs=2, tools=[charge], faults=REFUSED, seed=2))
+        assert len(list(lab.run_many(agent, "go", trials=3, jobs=2, **OPTIONS))) == 3
+    assert len(said) == 1
+    assert said[0].startswith("a worker is gone (tcp://127.0.0.1:")
+
+
+def test_an_executor_of_ones_own_brings_the_same() -> None:
+    alone = told(lab.run_many(agent, "go", trials=20, **OPTIONS))
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool, lab.cluster(pool) as width:
+        assert width == 2
+        assert told(lab.run_many(agent, "go", trials=20, jobs=2, **OPTIONS)) == alone
+
+
+@pytest.fixture
+def scheduler() -> Iterator[str]:
+    """The address of a scheduler with one worker, as their commands start them; both end with the test."""
+    dask = [sys.executable, "-m", "dask"]
+    hub = subprocess.Popen(
+        [*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"], stderr=subprocess.PIPE, text=True
+    )
+    assert hub.stderr is not None
+    address = next(line.split()[-1] for line in hub.stderr if "Scheduler at:" in line)
+    worker = subprocess.Popen(
+        [*dask, "worker", address, "--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard"],
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+    )
+    yield address
+    for process in (worker, hub):
+        process.terminate()
+        process.wait()
+    hub.stderr.close()
+
+
+def test_workers_elsewhere_are_sent_the_agent(
+    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from distributed import Client
+
+    for name in ("paid_twice.chaos.yaml", "paid_twice.py", "shop.py"):
+        shutil.copy(SCENARIOS / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with Client(scheduler) as waiting:  # type: ignore[no-untyped-call]
+        waiting.wait_for_workers(1, timeout=120)
+    assert main(["test", "paid_twice.chaos.yaml", "-n", "20", "--logs", "there", "--cluster", scheduler]) == 0
+    assert "sent 2 Python files of " in capsys.readouterr().err
+    assert main(["test", "paid_twice.chaos.yaml", "-n", "20", "--logs", "here"]) == 0
+    logs = [(tmp_path / name / "latest" / "info.log").read_bytes() for name in ("there", "here")]
+    assert logs[0] == logs[1]
+
+
+def test_a_cluster_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["test", str(SCENARIOS / "paid_twice.chaos.yaml"), "--no-logs", "--cluster", "nowhere"]
+    assert main(words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("no cluster answers at nowhere (")
