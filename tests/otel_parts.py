@@ -57,7 +57,7 @@ class Receiver:
     @property
     def metrics(self) -> dict[str, Any]:
         """The last of each metric, by its name."""
-        found = {}
+        found: dict[str, Any] = {}
         for path, body in self.bodies:
             if path == "/v1/metrics":
                 request = Parse(body, ExportMetricsServiceRequest())

@@ -172,14 +172,15 @@ def test_the_span_of_the_agents_own_request_is_joined(tmp_path: Path) -> None:
         with tracer.start_as_current_span("look up"):
             carrier: dict[str, str] = {}
             propagate.inject(carrier)
-            for _ in range(2):
+            for _attempt in range(2):
                 answer = httpx.get("http://shop.test/stock", headers=carrier)
                 if answer.is_success:
                     return str(answer.json()["stock"])
         return "unknown"
 
     lab.run(
-        agent, "How many?", services={"shop.test": app}, faults=[lab.inject("tool_error", "shop.test", calls=[1])],
+        agent,
+        "How many?", services={"shop.test": app}, faults=[lab.inject("tool_error", "shop.test", calls=[1])],
         logs=tmp_path,
     )  # fmt: skip
     with receiving() as receiver:

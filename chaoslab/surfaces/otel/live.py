@@ -76,11 +76,11 @@ def sent_to(base: str, *, logs: Path | None) -> Iterator[None]:
     before = link.resolve() if link else None
     read_end, write_end = os.pipe()
     program = (sys.executable, *(("-m",) if {"", str(Path.cwd())} & {*sys.path} else ("-P", "-m")))
-    with open(read_end, "rb") as its:
-        sender = subprocess.Popen(
-            (*program, "chaoslab", "otlp", "-", "--to", base),
-            stdin=its, stdout=subprocess.DEVNULL, start_new_session=True,  # a Ctrl-C is for the run, not for its sender
-        )  # fmt: skip
+    sender = subprocess.Popen(
+        (*program, "chaoslab", "otlp", "-", "--to", base),
+        stdin=read_end, stdout=subprocess.DEVNULL, start_new_session=True,  # a Ctrl-C is for the run alone
+    )  # fmt: skip
+    os.close(read_end)
     told: list[Path] = []
 
     def tell(folder: Path) -> None:

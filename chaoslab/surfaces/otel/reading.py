@@ -9,6 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from chaoslab.base.files import opened
+
 WHOLE_MAX = 256 * 2**20
 """The most bytes of a file that is one JSON document, or of a line. A file of JSON lines may be of any size."""
 SPANS_MAX = 200_000
@@ -67,7 +69,7 @@ def spans_in(place: Path, notes: list[str]) -> list[Span]:
 def _documents(path: Path, notes: list[str]) -> Iterator[Any]:
     """The JSON documents of a file: one, or one a line."""
     size = path.stat().st_size
-    with path.open("rb") as file:
+    with opened(path) as file:
         first = file.readline(WHOLE_MAX + 1)
         if len(first) > WHOLE_MAX:
             raise TraceError(f"{path}: {_too_large(len(first) if size < len(first) else size)}")
@@ -132,7 +134,7 @@ def _is_object(value: Any) -> bool:
 
 def _of_otlp(span: dict[str, Any]) -> Span:
     has = _attributes(span.get("attributes"))
-    status = span.get("status") if isinstance(span.get("status"), dict) else {}
+    status: dict[str, Any] = given if isinstance(given := span.get("status"), dict) else {}
     events = [
         (str(each.get("name", "")), _attributes(each.get("attributes")))
         for each in filter(_is_object, span.get("events") or ())

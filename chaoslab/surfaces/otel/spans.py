@@ -38,6 +38,7 @@ from chaoslab.core.events import (
     TurnStarted,
     Usage,
 )
+from chaoslab.execution.spec import is_of_one_process
 from chaoslab.record.lines import Record
 from chaoslab.surfaces.otel import conventions as names
 
@@ -231,10 +232,10 @@ class Trial:
     def spans(self, verdict: Verdict, *, now_ns: int) -> list[Json]:
         """The spans, the root first. `now_ns`: the present, in nanoseconds since 1970. A virtual trial is moved so that
         it ends then, but for spans that join a trace of the agent's own, whose clock was the same virtual one."""
-        root, virtual = self.root, self._run.world == "virtual"
+        root, moves = self.root, is_of_one_process(self._run.world)
         end_t = root.end_t or root.begin_t
-        shift_ns = now_ns - self._at(end_t, 0) if virtual else 0
-        times = {f"{names.OWN}time.virtual": virtual, f"{names.OWN}time.shifted_s": shift_ns / 1e9}
+        shift_ns = now_ns - self._at(end_t, 0) if moves else 0
+        times = {f"{names.OWN}time.virtual": moves, f"{names.OWN}time.shifted_s": shift_ns / 1e9}
         root.has |= times | _prefixed({"outcome": str(verdict.outcome), "certain": verdict.certain})
         right = verdict.correct
         root.events.append((end_t, names.EVALUATED, {

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from chaoslab.base.files import json_of
+
 TRIES = 3
 """The attempts at a call of the agent that repeats a trace, as many as most clients make."""
 
@@ -25,10 +27,10 @@ class Replies:
         """The replies of a file.
 
         Raises:
-            OSError: it cannot be read. ValueError: it is not as `from-traces` writes it.
+            ValueError: it cannot be read, or is not as `from-traces` writes it.
         """
         try:
-            traces = json.loads(path.read_text(encoding="utf-8"))["traces"]
+            traces = json_of(path)["traces"]
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{path} is not as chaoslab from-traces writes it ({error})") from None
         return cls(traces)
