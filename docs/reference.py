@@ -84,7 +84,7 @@ counts; else its default does. `chaoslab settings` prints this list as a file `.
 def _commands() -> str:
     texts = [f"# Commands\n\n{inspect.getdoc(cli.main)}\n"]
     for name in cli.COMMANDS:
-        command = importlib.import_module(f"{cli.__name__}.{name}")
+        command = importlib.import_module(f"{cli.__name__}.{name.replace('-', '_')}")
         parser = Parser(prog=f"chaoslab {name}", add_help=False)
         command.arguments(parser)
         said = command.HELP[0].upper() + command.HELP[1:]

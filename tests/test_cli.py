@@ -226,5 +226,5 @@ def test_words_of_one_kind_may_stand_on_both_sides_of_an_option(
 def test_nothing_in_a_commands_help_looks_like_a_secret(name: str) -> None:
     # What is printed is masked at the stream, and "KEY=VALUE" was shown as "KEY=***".
     parser = argparse.ArgumentParser(prog=name)
-    importlib.import_module(f"chaoslab.cli.{name}").arguments(parser)
+    importlib.import_module(f"chaoslab.cli.{name.replace('-', '_')}").arguments(parser)
     assert "***" not in clean(parser.format_help())

@@ -21,9 +21,9 @@ from chaoslab.base.commandline import LAB_DOWN, NO_ROOM, Help, Parser, interrupt
 
 COMMANDS = (
     "lab", "run", "sweep", "replay", "runs", "ui", "follow", "steer", "show", "summary", "label", "judge", "report",
-    "charts", "settings", "agent", "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "stop",
+    "charts", "otlp", "settings", "agent", "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "stop",
     "campaign", "faults", "check", "test", "stress", "explore", "shrink", "prove", "compare", "gate", "bisect",
-    "memory", "plan", "init", "demo", "completion",
+    "memory", "plan", "init", "from-traces", "demo", "completion",
 )  # fmt: skip
 """The commands, in the order of the help."""
 
@@ -125,7 +125,7 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"chaoslab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name in given[:1] if given and given[0] in COMMANDS else COMMANDS:
-        command = cast(Command, import_module(f"{__name__}.{name}"))
+        command = cast(Command, import_module(f"{__name__}.{name.replace('-', '_')}"))
         its_own = commands.add_parser(
             name,
             help=command.HELP,

@@ -81,7 +81,7 @@ def candidates(words: Sequence[str]) -> list[str]:
     if before[0] not in COMMANDS:
         return []
     parser = Parser(prog="chaoslab")
-    cast(Any, import_module(f"chaoslab.cli.{before[0]}")).arguments(parser)
+    cast(Any, import_module(f"chaoslab.cli.{before[0].replace('-', '_')}")).arguments(parser)
     if word == "=" or before[-1] == "=":
         option = before[-1] if word == "=" else before[-2]
         given = "" if word == "=" else word

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json
-from chaoslab.cli import requirements
+from chaoslab.cli import otlp, requirements
 
 if TYPE_CHECKING:
     from chaoslab.reports.gate import Gate
@@ -20,6 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds both options, and those of the gate."""
     as_json(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress, only the summary")
+    otlp.add_live(parser)
     requirements.arguments(parser)
 
 
@@ -35,6 +36,18 @@ def is_apart(options: argparse.Namespace) -> bool:
 
 def run(given: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> int:
     """Runs the lab with these settings, and prints what the options ask for; returns the exit code."""
+    from chaoslab.base.commandline import refuse
+    from chaoslab.lab.launch import LOGS
+
+    try:
+        sent = otlp.live(options, LOGS)
+    except ValueError as error:
+        return refuse(error)
+    with sent:
+        return _run(given, options, ruled=ruled)
+
+
+def _run(given: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> int:
     from chaoslab.config.settings import with_variables
     from chaoslab.lab.launch import LOGS, start
 

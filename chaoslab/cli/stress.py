@@ -8,6 +8,7 @@ import sys
 
 from chaoslab.base.commandline import as_json, path, refuse, seed, whole
 from chaoslab.base.parsers import chaos_level
+from chaoslab.cli import otlp
 from chaoslab.cli.clusters import add_cluster, clustered
 from chaoslab.cli.ended import check_place, code_of
 from chaoslab.cli.runs_written import add_logs, say_report, start_logs
@@ -25,6 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     parser.add_argument("--estimate", action="store_true", help="only tell what the trials would cost")
     parser.add_argument("--chart", type=path, metavar="FILE", help="draw it too: a .png, .svg or .html")
+    otlp.add_live(parser)
     add_logs(parser, "where a run for each level is written, with a report.html")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     as_json(parser)
@@ -50,7 +52,12 @@ def run(options: argparse.Namespace) -> int:
     extras.check("chaoslab stress", "scenarios", "virtual", *(["charts"] if options.chart else []))
     if options.chart and not options.chart.is_dir() and options.chart.suffix not in (".png", ".svg", ".html"):
         return refuse(ValueError(f"--chart {options.chart} should end in .png, .svg or .html"))
-    return code_of(lambda: _run(options))
+    try:
+        sent = otlp.live(options, options.logs)
+    except ValueError as error:
+        return refuse(error)
+    with sent:
+        return code_of(lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, seed, whole
+from chaoslab.cli import otlp
 from chaoslab.cli.clusters import add_cluster, clustered
 from chaoslab.cli.ended import check_place, code_of
 from chaoslab.cli.runs_written import add_logs, say_report, start_logs
@@ -48,6 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--anyway", action="store_true", help="run though the trial without faults is no baseline")
     parser.add_argument("--count-words", action="store_true", help="count verdicts that rest on words")
     parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
+    otlp.add_live(parser)
     add_logs(parser, "where a run for each scenario is written, with a report.html")
     parser.add_argument("--junit", type=path, metavar="FILE", help="write the results as JUnit XML, a case a variant")
     as_json(parser)
@@ -62,7 +64,12 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
 
     extras.check("chaoslab test", "scenarios", "virtual")
-    return code_of(lambda: _run(options))
+    try:
+        sent = otlp.live(options, options.logs)
+    except ValueError as error:
+        return refuse(error)
+    with sent:
+        return code_of(lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -229,8 +229,11 @@ class CallStarted(AttemptEvent):
     client_retry: Count | None = None
     """The retries of its client so far, by the client's own count. It stands only in the lines of further attempts, and
     only if the client tells it, as the SDKs of OpenAI, Anthropic and Groq do."""
+    traceparent: str | None = None
+    """The span that sent the request, as its header of this name says (W3C Trace Context). It stands only in the lines
+    of requests with such a header."""
 
-    left_out: ClassVar[tuple[str, ...]] = ("client_retry",)
+    left_out: ClassVar[tuple[str, ...]] = ("client_retry", "traceparent")
 
 
 @fixed(frozen=True, kw_only=True)

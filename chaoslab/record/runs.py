@@ -7,7 +7,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,10 @@ NAME_MAX, REVISION_MAX = 64, 12
 STAMP = "%Y%m%d-%H%M%S"
 """The format of a run's folder name, by the wall clock (UTC)."""
 _NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{NAME_MAX}}}", re.ASCII)
+
+
+announced: list[Callable[[Path], object]] = []
+"""Functions that are called with the folder of each new run, before anything is written into its log."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,8 @@ class Run:
         for writer in (each for each in writers if each != MAIN):
             (run.folder / f"{writer}.log").touch()
         run._save(started=started, writers=writers)
+        for tell in announced:
+            tell(run.folder)
         return run
 
     @staticmethod

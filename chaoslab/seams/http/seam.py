@@ -29,7 +29,7 @@ from chaoslab.core.plan import HITS, SPARED, Candidates, Decision, Plan
 from chaoslab.core.service_spec import TROUBLE
 from chaoslab.core.stream import Parts, Streamed
 from chaoslab.record.log import Log
-from chaoslab.seams import client_retry
+from chaoslab.seams import client_retry, trace_context
 from chaoslab.seams.http.process_faults import ProcessFaults, Stopped
 from chaoslab.seams.http.streamed import Body, Clean, Lane, Recorded
 from chaoslab.seams.http.tags import EXTENSION, MODEL_TOOL, ProbeTag, RequestTag, Target, TrialState, entered, episode
@@ -241,7 +241,8 @@ class _Attempt(Attempt):
         call, note = self.call, self.note
         shown = {"messages": len((call.value or {}).get("messages", []))} if self._of_model else call.value
         again = client_retry.stated(self.request.headers.get(client_retry.HEADER, "")) if call.attempt > 1 else None
-        note(events.CallStarted(at=call.at, tool=call.tool, arguments=shown, client_retry=again))
+        span = trace_context.stated(self.request.headers.get(trace_context.HEADER, ""))
+        note(events.CallStarted(at=call.at, tool=call.tool, arguments=shown, client_retry=again, traceparent=span))
         self.seam.on_call(f"{call.target}.{call.tool}")
         self.trial.spent["calls"] += 1
         reply: Reply | None = None

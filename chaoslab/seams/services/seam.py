@@ -30,7 +30,7 @@ from chaoslab.core.plan import HITS, Candidates, Plan
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import Cutter, Events, Parts, Piped, Streamed, json_of
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams import client_retry
+from chaoslab.seams import client_retry, trace_context
 from chaoslab.seams.functions.seam import Turns
 from chaoslab.seams.protocols import mcp, sse
 from chaoslab.seams.protocols.message import Effects
@@ -248,7 +248,8 @@ class ServiceAttempt(Attempt):
         )  # fmt: skip
         shown = wanted.arguments if self.chat is None else self.chat.shown(self.value)
         again = client_retry.stated(request.header(client_retry.HEADER.encode())) if attempt > 1 else None
-        book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=shown, client_retry=again))
+        span = trace_context.stated(request.header(trace_context.HEADER.encode()))
+        book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=shown, client_retry=again, traceparent=span))
         super().__init__(
             call,
             seam.memory,

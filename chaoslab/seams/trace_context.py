@@ -1,0 +1,13 @@
+"""The span of the agent's own that sent a request, as the header `traceparent` tells it (W3C Trace Context)."""
+
+from __future__ import annotations
+
+import re
+
+HEADER = "traceparent"
+_FORM = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+
+
+def stated(header: str) -> str | None:
+    """The header's text; None if there is none, or it names no span."""
+    return header if header and _FORM.fullmatch(header) else None

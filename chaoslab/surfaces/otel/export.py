@@ -1,0 +1,146 @@
+"""Sends the trials of a run to a collector, each when it is over: its spans, and the run's metrics so far."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from chaoslab import __version__
+from chaoslab.analysis.measures.mttr import Outages
+from chaoslab.analysis.verdict.judge import judge
+from chaoslab.core.events import FaultInjected, FaultWitnessed, PromptFinished, PromptStarted, RunFinished, RunStarted
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
+from chaoslab.record.spoken import SILENT, Spoken
+from chaoslab.surfaces.otel import conventions as names
+from chaoslab.surfaces.otel.collector import METRICS, TRACES, Collector
+from chaoslab.surfaces.otel.spans import Json, Trial, attributes
+
+BATCH = 512
+"""The spans after which a batch is sent."""
+EVERY_S = 5.0
+"""The least seconds between two times that metrics are sent, but for the last."""
+SCOPE = {"name": "chaoslab", "version": __version__}
+CUMULATIVE = 2
+UNKNOWN = RunStarted(seed=None, settings={}, plan={}, prompts=0, now="1970-01-01T00:00:00Z", model="")
+
+
+@dataclass
+class _Open:
+    """A trial that is not sent yet. `ended`: its end has been read; `later`: and another trial began since, before
+    which all that came of this one was written."""
+
+    records: list[Record] = field(default_factory=list)
+    ended: bool = False
+    later: bool = False
+
+
+class Export:
+    """Takes a run's records as they come. `trials`: the number that was sent."""
+
+    def __init__(self, collector: Collector, *, spoken: Spoken = SILENT) -> None:
+        self._collector, self._spoken = collector, spoken
+        self._run, self._name = UNKNOWN, ""
+        self._open: dict[str, _Open] = {}
+        self._outcomes: Counter[tuple[str, bool]] = Counter()
+        self._faults: Counter[tuple[str, str, str]] = Counter()
+        self._outages = Outages()
+        self._spans: list[Json] = []
+        self._since_ns = self._now_ns()
+        self._measured_s = 0.0
+        self.trials = 0
+        self.finished = False
+
+    def take(self, records: Iterable[Record]) -> None:
+        """Takes records in the order of their time, and sends batches of trials that are over."""
+        for record in records:
+            if record.trial is not None:
+                self._take(record.trial, record)
+            elif isinstance(record.event, RunStarted):
+                self._run, self._name = record.event, record.run
+            elif isinstance(record.event, RunFinished):
+                self.finished = True
+
+    def _take(self, trial: str, record: Record) -> None:
+        its = self._open.get(trial)
+        if its is None:
+            its = self._open[trial] = _Open()
+        its.records.append(record)
+        kind = type(record.event)
+        if kind is PromptFinished:
+            its.ended = True
+        elif kind is PromptStarted:
+            self._add_all()
+            for other in self._open.values():
+                other.later = other.ended
+
+    def _add_all(self, *, last: bool = False) -> None:
+        """Makes the spans of the trials that nothing more is written of. `last`: of all."""
+        for trial in [trial for trial, its in self._open.items() if last or its.later]:
+            self._add(trial)
+
+    def _add(self, trial: str) -> None:
+        """Makes the spans of a trial and drops its records; sends what there is if it is a batch."""
+        records = self._open.pop(trial).records
+        history = History(records, spoken=self._spoken)
+        if not history.trials:
+            return  # an event of another writer that came after the trial was sent, or a log without its beginning
+        verdict = judge(history, trial)
+        made = Trial(self._run, self._name or history.run, trial, history.records)
+        self._spans += made.spans(verdict, now_ns=self._now_ns())
+        self._outcomes[str(verdict.outcome), verdict.certain] += 1
+        for kind, stage in ((FaultInjected, "injected"), (FaultWitnessed, "witnessed")):
+            for _, event in history.of(kind):
+                self._faults[event.fault, event.target, stage] += 1
+        self._outages.take(history)
+        self.trials += 1
+        if len(self._spans) >= BATCH:
+            self.send()
+
+    def send(self, *, last: bool = False) -> None:
+        """Sends the spans that wait, and the metrics if their time has come. `last`: trials that never ended too."""
+        self._add_all(last=last)
+        if self._spans:
+            scope = {"scope": SCOPE, "spans": self._spans, "schemaUrl": names.SCHEMA}
+            self._collector.send(TRACES, {"resourceSpans": [{"resource": self._resource(), "scopeSpans": [scope]}]})
+            self._spans = []
+        now_s = self._collector.clock.monotonic()
+        if self.trials and (last or now_s - self._measured_s >= EVERY_S):
+            self._measured_s = now_s
+            self._collector.send(METRICS, self._metrics())
+
+    def _resource(self) -> Json:
+        of = {"service.name": self._collector.service, f"{names.OWN}run": self._name}
+        return {"attributes": attributes(of)}
+
+    def _metrics(self) -> Json:
+        recovery = self._outages.result().overall
+        endings = Counter(str(one.ending) for one in self._outages.found)
+        found = [
+            self._sum("trials", "{trial}", self._outcomes, ("outcome", "certain")),
+            self._sum("faults", "{fault}", self._faults, ("fault", "target", "stage")),
+            self._sum("incidents", "{incident}", {(name,): count for name, count in endings.items()}, ("ending",)),
+        ]
+        if recovery.mean_s is not None:
+            point = {"timeUnixNano": str(self._now_ns()), "asDouble": recovery.mean_s}
+            found.append({"name": f"{names.OWN}mttr", "unit": "s", "gauge": {"dataPoints": [point]}})
+        scope = {"scope": SCOPE, "metrics": [each for each in found if each], "schemaUrl": names.SCHEMA}
+        return {"resourceMetrics": [{"resource": self._resource(), "scopeMetrics": [scope]}]}
+
+    def _sum(self, name: str, unit: str, counts: dict[Any, int], keys: tuple[str, ...]) -> Json:
+        """A counter of the run so far; empty if nothing was counted."""
+        now, since = str(self._now_ns()), str(self._since_ns)
+        points = [
+            {
+                "attributes": attributes(dict(zip((f"{names.OWN}{key}" for key in keys), values, strict=True))),
+                "startTimeUnixNano": since, "timeUnixNano": now, "asInt": str(count),
+            }
+            for values, count in counts.items()
+        ]  # fmt: skip
+        data = {"dataPoints": points, "aggregationTemporality": CUMULATIVE, "isMonotonic": True}
+        return {"name": f"{names.OWN}{name}", "unit": unit, "sum": data} if points else {}
+
+    def _now_ns(self) -> int:
+        return int(self._collector.clock.utc().timestamp() * 1e6) * 1000

@@ -1,0 +1,244 @@
+"""Reads the spans of a file of traces: OTLP's JSON, and the exports of Phoenix and Langfuse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from chaoslab.base.files import opened
+
+WHOLE_MAX = 256 * 2**20
+"""The most bytes of a file that is one JSON document, or of a line. A file of JSON lines may be of any size."""
+SPANS_MAX = 200_000
+"""The most spans that are kept."""
+DEPTH_MAX = 12
+FAILED = ("2", "STATUS_CODE_ERROR", "ERROR")
+SUFFIXES = (".json", ".jsonl", ".ndjson")
+
+
+class TraceError(ValueError):
+    """A file of traces cannot be used. The text says which and why, in one line."""
+
+
+@dataclass
+class Span:
+    """A span of any of the formats. `has`: its attributes, each by its dotted name. `error`: the failure in words, or
+    None. `kind`: the format's own word for what the span is of, in small letters."""
+
+    trace: str
+    id: str
+    parent: str
+    name: str
+    begin_s: float
+    end_s: float
+    error: str | None
+    kind: str = ""
+    has: dict[str, Any] = field(default_factory=dict)
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+
+def spans_in(place: Path, notes: list[str]) -> list[Span]:
+    """The spans of a file, or of all files of a folder. `notes` takes a line for each part that could not be read.
+
+    Raises:
+        TraceError: there are none. OSError: a file cannot be read.
+    """
+    paths = sorted(each for each in place.rglob("*") if each.suffix in SUFFIXES) if place.is_dir() else [place]
+    if not paths:
+        raise TraceError(f"{place}: there is no file of traces in it, as in *.json or *.jsonl")
+    found: dict[tuple[str, str], Span] = {}
+    for path in paths:
+        for document in _documents(path, notes):
+            for span in _spans(document):
+                found[span.trace, span.id] = span  # one that was sent twice counts once
+            if len(found) > SPANS_MAX:
+                notes.append(f"{path}: only the first {SPANS_MAX} spans are used")
+                return [*found.values()]
+    if not found:
+        raise TraceError(
+            f"{place}: no spans are in it: traces are OTLP's JSON (resourceSpans), spans of Phoenix, or observations "
+            "of Langfuse"
+        )
+    return [*found.values()]
+
+
+def _documents(path: Path, notes: list[str]) -> Iterator[Any]:
+    """The JSON documents of a file: one, or one a line."""
+    size = path.stat().st_size
+    with opened(path) as file:
+        first = file.readline(WHOLE_MAX + 1)
+        if len(first) > WHOLE_MAX:
+            raise TraceError(f"{path}: {_too_large(len(first) if size < len(first) else size)}")
+        try:
+            yield json.loads(first)
+        except (ValueError, RecursionError):
+            if size > WHOLE_MAX:
+                raise TraceError(f"{path}: {_too_large(size)}") from None
+            try:
+                yield json.loads(first + file.read())
+            except RecursionError:
+                raise TraceError(f"{path}: its JSON is nested too deep") from None
+            except ValueError as error:
+                raise TraceError(f"{path}: {_broken(error)}") from None
+            return
+        number = 1
+        while line := file.readline(WHOLE_MAX + 1):
+            number += 1
+            if line.strip():
+                try:
+                    yield json.loads(line if len(line) <= WHOLE_MAX else b"")
+                except (ValueError, RecursionError):
+                    notes.append(f"{path}: line {number} is no JSON, or cut; it is left out")
+
+
+def _too_large(size: int) -> str:
+    return (
+        f"one JSON document of {size / 2**20:,.0f} MiB: at most {WHOLE_MAX >> 20} MiB are read at once. Export JSON "
+        "lines, which may be of any length, or a shorter time"
+    )
+
+
+def _broken(error: ValueError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        cut = error.pos >= len(error.doc.rstrip()) - 1 or "Unterminated" in error.msg
+        return f"{'is cut in the middle' if cut else 'is no JSON'} (line {error.lineno}, column {error.colno})"
+    return "is no text in UTF-8, so no JSON; OTLP's binary form is not read"
+
+
+def _spans(document: Any) -> Iterator[Span]:
+    """The spans of a document of any format."""
+    if isinstance(document, list):
+        for each in document:
+            yield from _spans(each)
+    elif isinstance(document, dict):
+        if isinstance(batches := document.get("resourceSpans") or document.get("resource_spans"), list):
+            for batch in filter(_is_object, batches):
+                scopes = batch.get("scopeSpans") or batch.get("scope_spans") or batch.get("instrumentationLibrarySpans")
+                for scope in filter(_is_object, scopes or ()):
+                    yield from (_of_otlp(each) for each in filter(_is_object, scope.get("spans") or ()))
+        elif isinstance(inner := document.get("observations") or document.get("data"), list):
+            yield from _spans(inner)
+        elif isinstance(document.get("context"), dict) or "context.trace_id" in document:
+            yield _of_phoenix(document)
+        elif "traceId" in document and "startTime" in document:
+            yield _of_langfuse(document)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _of_otlp(span: dict[str, Any]) -> Span:
+    has = _attributes(span.get("attributes"))
+    status: dict[str, Any] = given if isinstance(given := span.get("status"), dict) else {}
+    events = [
+        (str(each.get("name", "")), _attributes(each.get("attributes")))
+        for each in filter(_is_object, span.get("events") or ())
+    ]
+    failed = str(status.get("code")) in FAILED
+    raised = next(
+        (its.get("exception.message") or its.get("exception.type") for name, its in events if name == "exception"), ""
+    )
+    error = str(has.get("error.type") or status.get("message") or raised or "error") if failed else None
+    begin, end = (
+        _seconds(span.get(f"{of}TimeUnixNano", span.get(f"{of}_time_unix_nano"))) / 1e9 for of in ("start", "end")
+    )
+    made = Span(str(span.get("traceId") or span.get("trace_id")), str(span.get("spanId") or span.get("span_id")),
+                str(span.get("parentSpanId") or span.get("parent_span_id") or ""), str(span.get("name", "")),
+                begin, end, error, has=has, events=events)  # fmt: skip
+    made.kind = _kind(has)
+    if failed and status.get("message"):
+        made.has.setdefault("error.message", status["message"])
+    return made
+
+
+def _kind(has: dict[str, Any]) -> str:
+    return str(has.get("openinference.span.kind") or has.get("traceloop.span.kind") or "").lower()
+
+
+def _of_phoenix(span: dict[str, Any]) -> Span:
+    plain = flat(span)
+    has = {name.removeprefix("attributes."): each for name, each in plain.items() if name.startswith("attributes.")}
+    events = [
+        (str(each.get("name", "")), flat(each.get("attributes") or {}))
+        for each in filter(_is_object, span.get("events") or ())
+    ]
+    failed = str(plain.get("status_code")).upper() in FAILED
+    return Span(
+        str(plain.get("context.trace_id")), str(plain.get("context.span_id")), str(plain.get("parent_id") or ""),
+        str(plain.get("name", "")), _moment(plain.get("start_time")), _moment(plain.get("end_time")),
+        str(plain.get("status_message") or "error") if failed else None,
+        str(plain.get("span_kind") or _kind(has)).lower(), has, events,
+    )  # fmt: skip
+
+
+def _of_langfuse(one: dict[str, Any]) -> Span:
+    failed = str(one.get("level")).upper() == "ERROR"
+    has = {"input": one.get("input"), "output": one.get("output"), "gen_ai.request.model": one.get("model")}
+    return Span(
+        str(one["traceId"]), str(one.get("id")), str(one.get("parentObservationId") or ""), str(one.get("name") or ""),
+        _moment(one.get("startTime")), _moment(one.get("endTime")),
+        str(one.get("statusMessage") or "error") if failed else None,
+        str(one.get("type") or "").lower(), {name: each for name, each in has.items() if each is not None},
+    )  # fmt: skip
+
+
+def _attributes(given: Any) -> dict[str, Any]:
+    """Attributes as OTLP's JSON has them, or as a plain object, by their dotted names."""
+    if isinstance(given, dict):
+        return flat(given)
+    found = {}
+    for each in filter(_is_object, given or ()):
+        found[str(each.get("key"))] = _any_value(each.get("value"))
+    return found
+
+
+def _any_value(value: Any, depth: int = 0) -> Any:
+    if not isinstance(value, dict) or not value or depth > DEPTH_MAX:
+        return value
+    (kind, inner), *_ = value.items()
+    kind = kind.replace("_v", "V")
+    if kind == "intValue":
+        return int(inner) if str(inner).lstrip("-").isdigit() else inner
+    if kind == "arrayValue":
+        return [_any_value(each, depth + 1) for each in (inner or {}).get("values") or ()]
+    if kind == "kvlistValue":
+        pairs = filter(_is_object, (inner or {}).get("values") or ())
+        return {str(each.get("key")): _any_value(each.get("value"), depth + 1) for each in pairs}
+    return inner
+
+
+def flat(value: dict[str, Any], before: str = "", depth: int = 0) -> dict[str, Any]:
+    """The values of nested objects and of lists of objects by their dotted names, as in `llm.input_messages.0.role`."""
+    found: dict[str, Any] = {}
+    for name, each in value.items():
+        place = f"{before}{name}"
+        if isinstance(each, list) and each and all(map(_is_object, each)) and depth < DEPTH_MAX:
+            for number, one in enumerate(each):
+                found |= flat(one, f"{place}.{number}.", depth + 1)
+        elif isinstance(each, dict) and each and depth < DEPTH_MAX:
+            found |= flat(each, f"{place}.", depth + 1)
+        else:
+            found[place] = each
+    return found
+
+
+def _seconds(value: Any) -> float:
+    try:
+        return float(value or 0)
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _moment(value: Any) -> float:
+    """An ISO 8601 moment, or milliseconds, in seconds since 1970; 0 if it is neither."""
+    if isinstance(value, int | float):
+        return value / 1e3
+    try:
+        return datetime.fromisoformat(str(value)).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
