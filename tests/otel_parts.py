@@ -36,7 +36,7 @@ def plain(value: Any) -> Any:
 
 
 class Receiver:
-    """What a collector got. `bodies`: as they came, by path. `status`: what it answers."""
+    """The bodies that a collector got. `bodies`: as they came, by path. `status`: what it answers."""
 
     def __init__(self) -> None:
         self.bodies: list[tuple[str, bytes]] = []

@@ -66,7 +66,7 @@ def test_help_has_an_example_that_the_command_understands(
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith(f"usage: chaoslab {command} ")
-    example = import_module(f"chaoslab.cli.{command}").EXAMPLE
+    example = import_module(f"chaoslab.cli.{command.replace('-', '_')}").EXAMPLE
     assert lines[-1] == f"Example: {example}"
     line = shlex.split(example.removeprefix('eval "$(').removesuffix(')"'))
     assert line[:2] == ["chaoslab", command]

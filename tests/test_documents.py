@@ -29,6 +29,8 @@ USERS = {
     "mine.json",
     "chaos-baseline.json",
     "run.json",
+    "recorded.json",
+    "trace_1.chaos.yaml",
     "faults.json",
     "/data/mine.json",
     "chaoslab/faults/tool/empty_reply.py",
@@ -105,7 +107,7 @@ def test_the_table_of_settings_is_the_codes() -> None:
 
 def test_every_command_and_each_of_its_options_is_in_the_reference() -> None:
     text = MADE["commands.md"]
-    assert re.findall(r"^## chaoslab (\w+)$", text, flags=re.MULTILINE) == list(COMMANDS)
+    assert re.findall(r"^## chaoslab ([\w-]+)$", text, flags=re.MULTILINE) == list(COMMANDS)
     assert "| `--trials TRIALS` | so many in all (TRIALS) |" in text
     assert "%(" not in text
 

@@ -33,7 +33,7 @@ SCHEMA = {"type": "object", "properties": {"order": {"type": "integer"}, "note":
 
 
 def by_sdk(make: Callable[[Tracer], None]) -> dict[str, Any]:
-    """What OpenTelemetry's SDK exports of the spans that `make` makes, as OTLP's JSON."""
+    """The export by OpenTelemetry's SDK of the spans that `make` makes, as OTLP's JSON."""
     memory, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(memory))
     make(provider.get_tracer("agent"))
