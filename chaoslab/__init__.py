@@ -5,14 +5,13 @@ From Python, `import chaoslab as lab` and `lab.run(agent, prompt, tools=…, fau
 
 from __future__ import annotations
 
-from chaoslab.base.version import __version__ as __version__
-
 TYPE_CHECKING = False  # typing's own would have to be imported, which costs more than all the rest
 
 if TYPE_CHECKING:
     from chaoslab.analysis.assertions import expect
     from chaoslab.analysis.measures.incidents import Incident
     from chaoslab.analysis.verdict.table import Outcome, Verdict
+    from chaoslab.base.version import __version__ as __version__
     from chaoslab.core.conversation import turn, turns
     from chaoslab.core.inject import inject
     from chaoslab.core.levels import level
@@ -45,6 +44,7 @@ __all__ = [
 ]  # fmt: skip
 
 _PLACES = {
+    "__version__": "base.version",
     "Incident": "analysis.measures.incidents",
     "Injection": "core.plan",
     "NoBaseline": "execution.trial",

@@ -26,8 +26,8 @@ class Drawn:
     order: Mapping[int, Sequence[str]] | None = None
 
 
-class Redrawn(Protocol[R_co]):
-    """A run of which another can be made with other faults."""
+class Named(Protocol):
+    """A run, but for how its trials are done."""
 
     @property
     def name(self) -> str: ...
@@ -37,19 +37,25 @@ class Redrawn(Protocol[R_co]):
     def sequential(self) -> bool: ...
     def named(self, spec: TrialSpec, /) -> str: ...
     def started(self, trials: int) -> RunStarted: ...
+
+
+class Redrawn(Named, Protocol[R_co]):
+    """A run of which another can be made with other faults."""
+
     def with_drawn(self, drawn: Drawn, /) -> Redrawn[R_co]:
         """The same run with the plan of one trial."""
 
     def opened(self) -> AbstractContextManager[Callable[[TrialSpec], R_co]]: ...
 
 
-@dataclass(frozen=True)
-class DrawnRun(Generic[R]):
-    """The run with the plan that `drawn` gives for each trial, by its number. A trial depends on its number
-    alone, so the trials may be done in any process."""
+N = TypeVar("N", bound=Named)
 
-    run: Redrawn[R]
-    drawn: Callable[[int], Drawn]
+
+@dataclass(frozen=True)
+class Around(Generic[N]):
+    """A run of the same name around another, whose trials it does otherwise."""
+
+    run: N
 
     @property
     def name(self) -> str:
@@ -68,6 +74,14 @@ class DrawnRun(Generic[R]):
 
     def started(self, trials: int) -> RunStarted:
         return self.run.started(trials)
+
+
+@dataclass(frozen=True)
+class DrawnRun(Around[Redrawn[R]]):
+    """The run with the plan that `drawn` gives for each trial, by its number. A trial depends on its number
+    alone, so the trials may be done in any process."""
+
+    drawn: Callable[[int], Drawn]
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[TrialSpec], R]]:
