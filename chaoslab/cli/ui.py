@@ -9,7 +9,7 @@ import secrets
 import subprocess
 import sys
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -53,7 +53,6 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
 
     extras.check("chaoslab ui", "ui")
-    from chaoslab.proxy_manager.figures import Figures
     from chaoslab.surfaces.ui.reader import Reader
     from chaoslab.surfaces.ui.server import DOOR, bound, serve
 
@@ -71,11 +70,22 @@ def run(options: argparse.Namespace) -> int:
     if hasattr(os, "nice"):
         os.nice(NICE)
     sys.setswitchinterval(0.001)  # whoever reads the logs gives way to whoever answers
-    token, figures = secrets.token_urlsafe(16), Figures(options.logs)
+    token = secrets.token_urlsafe(16)
     address = f"http://127.0.0.1:{held.getsockname()[1]}{DOOR}{token}"
     print(address, flush=True)
     if not options.no_open:
         webbrowser.open(address)
     with Reader(options.logs) as reader:
-        asyncio.run(serve(held, reader, token=token, metrics=lambda runs: figures.text(runs, lanes=0)))
+        asyncio.run(serve(held, reader, token=token, metrics=_metrics(options.logs)))
     return 0
+
+
+def _metrics(logs: Path) -> Callable[[list[str]], str]:
+    """The text of /metrics, for the names of the runs under way. In a container without the proxy manager's files there
+    is none: the manager beside it has them."""
+    try:
+        from chaoslab.proxy_manager.figures import Figures
+    except ModuleNotFoundError:
+        return lambda _: ""
+    figures = Figures(logs)
+    return lambda runs: figures.text(runs, lanes=0)
