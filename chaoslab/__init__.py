@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from chaoslab.analysis.assertions import expect
     from chaoslab.analysis.measures.incidents import Incident
     from chaoslab.analysis.verdict.table import Outcome, Verdict
-    from chaoslab.base.version import __version__ as __version__
     from chaoslab.core.conversation import turn, turns
     from chaoslab.core.inject import inject
     from chaoslab.core.levels import level
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from chaoslab.seams.adapters.mcp import mcp_tool
     from chaoslab.seams.functions.native_errors import ToolError
 
+__version__ = "0.1.0"
 __all__ = [
     "Incident", "Injection", "NoBaseline", "NothingHit", "Outcome", "Report", "ToolError", "Trial", "Trials", "Verdict",
     "call", "check", "cluster", "compare", "expect", "explore", "frame", "fresh", "inject", "level", "load",
@@ -44,7 +44,6 @@ __all__ = [
 ]  # fmt: skip
 
 _PLACES = {
-    "__version__": "base.version",
     "Incident": "analysis.measures.incidents",
     "Injection": "core.plan",
     "NoBaseline": "execution.trial",

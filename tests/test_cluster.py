@@ -7,11 +7,13 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import wraps
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -52,10 +54,36 @@ FAULTS = [lab.inject("lost_reply", "charge", chance=0.4)]
 OPTIONS: Any = {"tools": [charge], "faults": FAULTS, "seed": 3}
 
 
+Test = TypeVar("Test", bound=Callable[..., None])
+
+
+def in_a_process_of_its_own(test: Test) -> Test:
+    """Runs a test in a child of this process: the threads that a cluster leaves would keep all tests after it from
+    forking."""
+
+    @wraps(test)
+    def run(*given: Any, **named: Any) -> None:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                test(*given, **named)
+                code = 0
+            except BaseException:  # noqa: BLE001 - whatever it is, it is told and ends the child
+                os.write(2, traceback.format_exc().encode())
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        assert status == 0
+
+    return run  # type: ignore[return-value]
+
+
 def told(trials: Any) -> list[Any]:
     return [(trial.key, str(trial.outcome), trial.history.records) for trial in trials]
 
 
+@in_a_process_of_its_own
 def test_a_local_cluster_brings_the_same_and_loses_nothing_with_a_worker() -> None:
     from distributed import default_client
 
@@ -75,6 +103,7 @@ def test_a_local_cluster_brings_the_same_and_loses_nothing_with_a_worker() -> No
     assert said[0].startswith("a worker is gone (tcp://127.0.0.1:")
 
 
+@in_a_process_of_its_own
 def test_an_executor_of_ones_own_brings_the_same() -> None:
     alone = told(lab.run_many(agent, "go", trials=20, **OPTIONS))
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool, lab.cluster(pool) as width:
@@ -103,6 +132,7 @@ def scheduler() -> Iterator[str]:
     hub.stderr.close()
 
 
+@in_a_process_of_its_own
 def test_workers_elsewhere_are_sent_the_agent(
     scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,6 +151,7 @@ def test_workers_elsewhere_are_sent_the_agent(
     assert logs[0] == logs[1]
 
 
+@in_a_process_of_its_own
 def test_a_cluster_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["test", str(SCENARIOS / "paid_twice.chaos.yaml"), "--no-logs", "--cluster", "nowhere"]
     assert main(words) == 2

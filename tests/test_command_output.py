@@ -12,6 +12,7 @@ import pytest
 
 from chaoslab import __version__
 from chaoslab.analysis.measures.delivery import Cell, Delivered
+from chaoslab.base import version
 from chaoslab.cli import COMMANDS, _parser, main
 from chaoslab.config.settings import Settings
 from chaoslab.core.events import PromptFinished, PromptStarted, RunStarted
@@ -84,6 +85,7 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
     assert capsys.readouterr().out == f"chaoslab {__version__}\n"
+    assert __version__ == version.__version__
 
 
 def test_runs(run: Run, capsys: pytest.CaptureFixture[str]) -> None:

@@ -259,6 +259,10 @@ def test_the_lines_that_could_not_be_read_are_named(numbers: list[int], line: st
     assert unread("info.log", numbers) == line
 
 
+NO_REPLAY = ("values_drawn", "chance_set")
+"""The events of a run that is not replayed."""
+
+
 def test_every_reader_says_which(
     logs: dict[str, list[bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -268,7 +272,7 @@ def test_every_reader_says_which(
     info = [
         *logs["info.log"][:usage],
         spoilt(logs["info.log"][usage], "cost_usd", "NaN"),
-        *(line for line in logs["info.log"][usage + 1 :] if parse(line).event.kind != "values_drawn"),  # no replay then
+        *(line for line in logs["info.log"][usage + 1 :] if parse(line).event.kind not in NO_REPLAY),
     ]
     write(Path("logs/mine"), {**logs, "info.log": info})
     said = f"note: info.log: line {usage + 1} could not be read\n"

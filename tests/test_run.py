@@ -171,14 +171,14 @@ def test_the_lab_command_takes_the_world_as_a_setting_and_prompts_come_from_an_o
     assert whole[0] == whole[1]
 
 
-def test_a_terminal_shows_one_live_line(tmp_path: Path) -> None:
+def test_a_terminal_shows_one_live_view(tmp_path: Path) -> None:
     with started(tmp_path, "--trials", "40", prompts(tmp_path, EASY), terminal=True) as run:
         assert run.ended() == 0
         eventually(lambda: "next " in run.said)
-        lines = re.findall(r"\r\x1b\[K(trial \d+/40: [^\r\n]*)", run.said)
+        lines = re.findall(r"[━╌]{40} \d+ of 40[^\r\n]*", run.said)
         assert lines
-        assert any(re.search(r", \d+ trials/s, \d+ s to go$", line) for line in lines), lines
-        assert re.search(r"\r\x1b\[K40 of 40 trials, ", run.said)
+        assert any(re.search(r" · \d+ trials/s · \d+ s to go$", line) for line in lines), lines
+        assert re.search(r"\x1b\[J40 of 40 trials, ", run.said)
         assert "\ntrial " not in run.said
 
 

@@ -58,6 +58,7 @@ OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "says": st.just({"refund": {"done": "refunded", "undone": "could not"}}) | dotted, "anyway": st.booleans(),
     "undoes": st.just({"refund": "charge"}), "idempotent": st.just(["refund"]), "ordered": st.booleans(),
     "secret_names": st.just(["x-shop-pass", "-csrf"]),
+    "limits": st.just([{"share": "10%", "faults": 5}]),
     "count_words": st.booleans(), "now": st.just("2026-06-01T09:00:00Z"), "order": st.just("seeded"),
     "real_limit": seconds, "settle": seconds, "memory_mb": st.integers(64, 4096),
     "model_calls_max": st.integers(1, 100), "found": texts, "folder": st.just("."),
@@ -147,7 +148,7 @@ def said(data: dict[str, Any]) -> Any:
     }
     by_key |= {"chaos_level", "families", "isolate", "elsewhere", "calls_max", "model_calls_max", "now", "order"}
     by_key |= {"says", "anyway", "undoes", "idempotent", "ordered", "count_words", "real_limit", "settle", "memory_mb"}
-    by_key |= {"secret_names", "explore", "found", "folder"}
+    by_key |= {"secret_names", "explore", "found", "folder", "limits"}
     return made.set(**{key: value for key, value in data.items() if key in by_key})
 
 
