@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 STRESS = Path(__file__).parent.parent / "tests" / "wire" / "test_server_stress.py"
-FULL = {"PROXIES": 10_000, "IDLE": 8_000, "REQUESTS": 100_000, "MEMORY_KB": 32_000}
+FULL = {"PROXIES": 10_000, "IDLE": 8_000, "REQUESTS": 100_000, "PROXIES_KB": 32_000}
 
 
 class Full:
