@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import wraps
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +24,8 @@ from chaoslab.execution.cluster import cluster
 from chaoslab.execution.workers import WorkerLost
 from chaoslab.worlds.virtual.context import within
 
-pytest.importorskip("distributed")
+# Not imported here: it changes how all exceptions of the process are pickled.
+pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="needs distributed")
 SCENARIOS = Path(__file__).parent.parent / "examples" / "scenarios"
 
 
