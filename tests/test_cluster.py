@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -151,6 +152,15 @@ def test_workers_elsewhere_are_sent_the_agent(
     assert main(["test", "paid_twice.chaos.yaml", "-n", "20", "--logs", "here"]) == 0
     logs = [(tmp_path / name / "latest" / "info.log").read_bytes() for name in ("there", "here")]
     assert logs[0] == logs[1]
+    (tmp_path / "other").mkdir()  # modules of the same names, and another agent
+    for name in ("paid_twice.chaos.yaml", "shop.py"):
+        shutil.copy(SCENARIOS / name, tmp_path / "other" / name)
+    source = f"{(SCENARIOS / 'paid_twice.py').read_text(encoding='utf-8')}\n\ndef careful():\n    return naive()\n"
+    (tmp_path / "other" / "paid_twice.py").write_text(source, encoding="utf-8")
+    capsys.readouterr()
+    files = ["paid_twice.chaos.yaml", "other/paid_twice.chaos.yaml"]
+    assert main(["test", *files, "-n", "20", "--no-logs", "--cluster", scheduler]) == 1
+    assert re.findall("^(PASSED|FAILED)", capsys.readouterr().out, re.MULTILINE) == ["PASSED", "FAILED"]
 
 
 @in_a_process_of_its_own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,8 +21,8 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def clustered(options: argparse.Namespace, folder: Path | None) -> Iterator[None]:
-    """A context in which the trials go to the cluster, if one is named. `folder`: that of the agent's modules.
+def clustered(options: argparse.Namespace, folders: Iterable[Path | None]) -> Iterator[None]:
+    """A context in which the trials go to the cluster, if one is named. `folders`: those of the agents' modules.
 
     Raises:
         ScenarioError: the cluster cannot be used.
@@ -37,9 +37,10 @@ def clustered(options: argparse.Namespace, folder: Path | None) -> Iterator[None
     def tell(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
+    own = list(dict.fromkeys(each for each in folders if each is not None))
     try:
         workers = options.jobs if options.jobs > 1 else None
-        with cluster(options.cluster, workers=workers, folder=folder, tell=tell) as width:
+        with cluster(options.cluster, workers=workers, folders=own, tell=tell) as width:
             options.jobs = max(LEAST, width)
             yield
     except (NoCluster, Incomplete) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,11 +80,8 @@ def scenarios(options: argparse.Namespace) -> list[Scenario]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from chaoslab.base.terminal import clean
-    from chaoslab.config.settings import inherited
-    from chaoslab.record.runs import note_command
-    from chaoslab.reports.explored import ENDINGS, MAP, painted, save, text
-    from chaoslab.scenarios.exploring import command, estimate, explore, plain, saved
+    from chaoslab.reports.explored import ENDINGS
+    from chaoslab.scenarios.exploring import estimate
 
     check_place("--map", options.map)
     if options.map is not None and options.map.suffix not in ENDINGS:
@@ -100,16 +98,27 @@ def _run(options: argparse.Namespace) -> int:
             )
         return 0
     start_logs(options.logs)
+    with clustered(options, [each.folder for each in wanted]):
+        return _explored(wanted, options)
+
+
+def _explored(wanted: Sequence[Scenario], options: argparse.Namespace) -> int:
+    """Explores the scenarios, prints what was found, and returns the exit code."""
+    from chaoslab.base.terminal import clean
+    from chaoslab.config.settings import inherited
+    from chaoslab.record.runs import note_command
+    from chaoslab.reports.explored import MAP, painted, save, text
+    from chaoslab.scenarios.exploring import command, explore, plain, saved
+
     data, failed = [], False
     colour = sys.stdout.isatty() and not inherited().get("NO_COLOR")
     out = Steering(sys.stdout) if colour else sys.stdout
     for scenario in wanted:
-        with clustered(options, scenario.folder):
-            found = explore(
-                scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
-                tries=options.tries, by=options.by, logs=options.logs, resume=options.resume,
-                tell=None if options.quiet else Teller(),
-            )  # fmt: skip
+        found = explore(
+            scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
+            tries=options.tries, by=options.by, logs=options.logs, resume=options.resume,
+            tell=None if options.quiet else Teller(),
+        )  # fmt: skip
         failed = failed or bool(found.failures)
         if found.folder is not None and scenario.file:
             note_command(found.folder, _again(options, scenario.name))

@@ -75,7 +75,7 @@ def _run(options: argparse.Namespace) -> int:
     start_logs(options.logs)
     found = []
     try:
-        with clustered(options, options.file.resolve().parent):
+        with clustered(options, [options.file.parent]):
             for step in stress(
                 options.file,
                 options.levels,

@@ -102,7 +102,7 @@ def _run(options: argparse.Namespace) -> int:
     start_logs(options.logs)
     results: list[Result] = []
     try:
-        with clustered(options, wanted[0].folder):
+        with clustered(options, [each.folder for each in wanted]):
             for scenario in wanted:
                 results.append(Result(scenario))
                 _try(results[-1], options)

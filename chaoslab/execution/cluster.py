@@ -58,14 +58,14 @@ class NoCluster(ValueError):
 
 @dataclass(frozen=True)
 class OnPool:
-    """An executor on a pool with `width` workers. `paths`: where they look for modules, too. `heard`: see `Processes`.
-    `limit_s`: the most seconds of real time for a trial."""
+    """An executor on a pool with `width` workers. `paths`: tells, when work is given out, where it looks for modules
+    first. `heard`: see `Processes`. `limit_s`: the most seconds of real time for a trial."""
 
     pool: Pool
     width: int
     limit_s: float | None = None
     heard: Heard = nullcontext
-    paths: tuple[str, ...] = ()
+    paths: Callable[[], Sequence[str]] = tuple
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
         """See `Executor.map`. Specs are read as they are given out.
@@ -74,7 +74,7 @@ class OnPool:
             WorkerLost: the pool broke, or ended the workers of a batch again and again.
             NotPicklable: the work cannot be sent.
         """
-        sent, coming, size = packed(work), iter(specs), 1
+        sent, coming, size = _Sent(packed(work), tuple(self.paths())), iter(specs), 1
         batch: Sequence[S]
         out: deque[tuple[Sequence[S], Future[tuple[Came[R], float]], int]] = deque()
         more = True
@@ -94,8 +94,11 @@ class OnPool:
                 except BrokenExecutor as error:
                     raise WorkerLost(f"the pool broke in {_named(work, batch)}: {describe_error(error)}") from error
                 except Exception as error:
-                    if type(error).__name__ != "KilledWorker" or lost == AGAIN:
+                    if type(error).__name__ != "KilledWorker":  # Dask's, which may not be installed
                         raise
+                    if lost == AGAIN:
+                        why = f"the workers that did {_named(work, batch)} were ended, {AGAIN} times over"
+                        raise WorkerLost(f"{why}: {describe_error(error)}") from error
                     out.appendleft((batch, self._given(sent, batch), lost + 1))
                     continue
                 yield from came.of_it()
@@ -105,8 +108,8 @@ class OnPool:
             for _, future, _ in out:
                 future.cancel()
 
-    def _given(self, sent: bytes, batch: Sequence[S]) -> Future[tuple[Came[R], float]]:
-        return self.pool.submit(_done, sent, batch, self.limit_s, self.paths)
+    def _given(self, sent: _Sent, batch: Sequence[S]) -> Future[tuple[Came[R], float]]:
+        return self.pool.submit(_done, sent, batch, self.limit_s)
 
 
 def _named(work: Work[S, Any], batch: Sequence[S]) -> str:
@@ -117,16 +120,44 @@ def _named(work: Work[S, Any], batch: Sequence[S]) -> str:
 # In a worker.
 
 
+@dataclass(frozen=True)
+class _Sent:
+    """Work as bytes, which are unpacked in the child that does it: so its modules are its own, whatever work of other
+    folders was done here before. `paths`: where it looks for them first."""
+
+    packed: bytes
+    paths: tuple[str, ...]
+
+    def named(self, spec: Any) -> str:
+        """See `Work.named`."""
+        with self._there():
+            return unpacked(self.packed).named(spec)
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[Any], Any]]:
+        with self._there(), unpacked(self.packed).opened() as do:
+            yield do
+
+    @contextmanager
+    def _there(self) -> Iterator[None]:
+        before = [*sys.path]
+        sys.path[:0] = map(_there, self.paths)
+        try:
+            yield
+        finally:
+            sys.path[:] = before
+
+
 @dataclass
 class _Standing:
     """Work that stays open in a child of this thread, from one batch to the next."""
 
-    sent: bytes
+    sent: _Sent
     limit_s: float | None
     todo: deque[Any] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
-        self._done = InChild(self.limit_s).map(unpacked(self.sent), self._coming())
+        self._done = InChild(self.limit_s).map(self.sent, self._coming())
 
     def _coming(self) -> Iterator[Any]:
         while True:
@@ -152,10 +183,9 @@ def _there(path: str) -> str:
     return os.path.join(get_worker().local_directory, path)
 
 
-def _done(sent: bytes, batch: Sequence[Any], limit_s: float | None, paths: Sequence[str]) -> tuple[Came[Any], float]:
+def _done(sent: _Sent, batch: Sequence[Any], limit_s: float | None) -> tuple[Came[Any], float]:
     """The results of a batch, and the seconds that they took."""
     began_s, done = system.monotonic(), list[Any]()
-    sys.path += [path for path in map(_there, paths) if path not in sys.path]
     standing: _Standing | None = getattr(_own, "standing", None)
     try:
         if standing is None or standing.sent != sent:
@@ -175,13 +205,13 @@ def _done(sent: bytes, batch: Sequence[Any], limit_s: float | None, paths: Seque
 
 @contextmanager
 def cluster(
-    on: str | Pool, *, workers: int | None = None, folder: Path | None = None, tell: Callable[[str], object] = print
+    on: str | Pool, *, workers: int | None = None, folders: Sequence[Path] = (), tell: Callable[[str], object] = print
 ) -> Iterator[int]:
     """A context in which all that runs trials in several processes runs them there; it gives the number of workers.
 
     `on`: "local" for processes of Dask on this machine, a scheduler's address such as "tcp://10.0.0.5:8786", or a
-    `concurrent.futures.Executor` of processes. `workers`: how many, where that cannot be asked. `folder`: the folder
-    of the agent's modules, which is sent to workers on other machines. `tell` is called with a line if something of
+    `concurrent.futures.Executor` of processes. `workers`: how many, where that cannot be asked. `folders`: those
+    of the agents' modules, which are sent to workers on other machines. `tell` is called with a line if something of
     note happens.
 
     Raises:
@@ -199,11 +229,16 @@ def cluster(
             raise NoCluster(f"the cluster at {on} has no workers: start one with `dask worker {on}`")
         _check_versions(client, on)
         here = on == "local"
-        sent = [_send(client, folder, tell)] if not here and folder is not None else []
+        places = {} if here else {str(each.resolve()): _send(client, each, tell) for each in folders}
         ended: list[str] = []
         client.subscribe_topic("all", lambda event: _lost(event, ended, tell))
         pool = client.get_executor(pure=False, retries=0)
-        paths = (*sys.path, *([str(folder.resolve())] if folder is not None else [])) if here else (*sent,)
+
+        def paths() -> Sequence[str]:  # those of the scenario that runs come first
+            return (
+                sys.path if here else [places[real] for each in sys.path if (real := os.path.realpath(each)) in places]
+            )
+
         try:
             with spread(lambda limit_s, heard: OnPool(pool, width, limit_s, heard, paths)):
                 yield width
