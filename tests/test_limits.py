@@ -150,6 +150,22 @@ def test_a_shadow_hits_nothing_and_counts_as_if_it_did() -> None:
     assert [each.request for each in held] == [1, 2]
 
 
+def test_in_a_home_that_is_closed_no_lever_is_pulled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As to a part in a container, which is root's no more: else it would make no fault at all."""
+    (tmp_path / "home").mkdir(mode=0)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    child = os.fork()
+    if child == 0:
+        pulled = "?"
+        try:
+            if os.getuid() == 0:
+                os.setuid(65534)
+            pulled = levers.pulled(levers.of_user())
+        finally:
+            os._exit(1 if pulled else 0)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 LIVE = {
     "lever": {"lever": "{folder}/stop"},
     "until": {"until": "1970-01-01T00:16:45Z"},

@@ -14,7 +14,7 @@ from chaoslab.base.clock import Clock, iso, system
 from chaoslab.base.files import Unreadable, read, replacing
 
 
-def _of_user() -> Path:
+def of_user() -> Path:
     """The lever of this user. Where the home is closed to this process, as to a part in a container that is root's no
     more, there is none: what cannot be looked at was not pulled by whoever it belongs to."""
     try:
@@ -24,7 +24,7 @@ def _of_user() -> Path:
     return home / ".chaoslab" / "stop" if os.access(home, os.X_OK) else Path("/no home/stop")
 
 
-LEVER = _of_user()
+LEVER = of_user()
 """The lever of this user on this machine, which every part watches, whatever its plan says."""
 SAID_MAX = 200
 out_of_reach: list[Callable[[], bool]] = []

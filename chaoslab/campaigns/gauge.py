@@ -50,10 +50,11 @@ class Gauge:
             with suppress(OSError):  # a run that somebody deletes meanwhile tells no more
                 for record in follower.new():
                     self.take(record)
-                self._ruled[folder] = _ruled(folder)
-            if follower.ended and _over(folder):
-                follower.close()
-                self._old.add(folder)
+                rulings = Rulings.read(folder)
+                self._ruled[folder] = _counted(rulings)
+                if follower.ended and (rulings is None or rulings.state is not None):  # no ruling is to come
+                    follower.close()
+                    self._old.add(folder)
 
     def take(self, record: Record) -> None:
         """Takes one event of a run."""
@@ -114,17 +115,10 @@ class Gauge:
             each.close()
 
 
-def _ruled(folder: Path) -> tuple[int, int, int]:
+def _counted(rulings: Rulings | None) -> tuple[int, int, int]:
     """The trials of a run that were ruled on, failed, and ended in harm."""
-    rulings = Rulings.read(folder)
     if rulings is None:
         return 0, 0, 0
     ruled = rulings.by_trial.values()
     harmed = (any(why.startswith(HARM) for why in each.reasons) for each in ruled)
     return len(ruled), sum(each.state is State.FAILED for each in ruled), sum(harmed)
-
-
-def _over(folder: Path) -> bool:
-    """True if no ruling on the run is to come."""
-    rulings = Rulings.read(folder)
-    return rulings is None or rulings.state is not None

@@ -70,8 +70,7 @@ class Facts:
 
 @dataclass
 class RunRead:
-    """A run: the facts about it, its experiments, and what it tells of each target. `ended`: its log has its end, or it
-    has no such line."""
+    """A run: the facts about it, its experiments, and what it tells of each target."""
 
     key: str
     name: str

@@ -94,7 +94,7 @@ def steer(folder: Path, words: Sequence[str]) -> list[str]:
             f"{folder.name} is made of its seed and plan alone: only a lab of real time takes other chances"
         )
     with files.replacing(folder / FILE) as part:
-        part.write_text(json.dumps({**vars(asked), "chances": asked.chances}) + "\n")
+        part.write_text(json.dumps(vars(asked)) + "\n")
     return told
 
 
