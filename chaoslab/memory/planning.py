@@ -14,10 +14,11 @@ from typing import Any
 from chaoslab.base import interrupts, parsers
 from chaoslab.base.clock import system
 from chaoslab.base.durations import span
-from chaoslab.base.jsonable import shown
+from chaoslab.base.jsonable import brief, shown
 from chaoslab.base.registry import did_you_mean
-from chaoslab.core.events import CallStarted, Effect, PromptStarted
+from chaoslab.core.events import CallStarted, Effect, FaultHeldBack, PromptStarted
 from chaoslab.core.fault import load as fault_of
+from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection
 from chaoslab.execution.journal import Journal
 from chaoslab.execution.trial import Trial
@@ -70,10 +71,10 @@ class Entry:
         lines += [
             f"   {each}" for each in self.enhanced.changes if each.what.partition(".")[0] in ("params", "deadline_s")
         ]
-        limits = [f"{name} {value:g}" for name, value in self.design.limits.items()]
+        limits = [f"{name} {brief(value, 60)}" for name, value in self.design.within.to_json().items()]
         stop, watch = ([", ".join(each)] if each else [] for each in (self.design.stop, self.design.watch))
-        safety = "; ".join([*limits, *(f"stop at {each}" for each in stop), *(f"watch {each}" for each in watch)])
-        return "\n".join([*lines, f"   on real traffic: {safety}", f"   {self.command}"])
+        safety = "; ".join([*([f"within {', '.join(limits)}"] if limits else []), *(f"stop at {each}" for each in stop), *(f"watch {each}" for each in watch)])
+        return "\n".join([*lines, f"   {safety}", f"   {self.command}"])
 
     def plain(self) -> dict[str, Any]:
         """The proposal as JSON values."""
@@ -82,26 +83,31 @@ class Entry:
             "target": one.cell.target, "fault": one.cell.fault, "how": one.cell.how, "params": one.cell.parameters,
             "reason": one.reason, "bad": one.bad.mean, "harm": one.harm.mean, "risk": one.risk.value,
             "factors": dict(one.risk.factors), "cost": one.cost, "command": self.command, "watch": [*design.watch],
-            "stop": [*design.stop], "limits": dict(design.limits), "deadline_s": design.deadline_s,
+            "stop": [*design.stop], "limits": design.within.to_json(), "deadline_s": design.deadline_s,
             "changes": [{"what": each.what, "evidence": each.evidence} for each in self.enhanced.changes],
         }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Done:
-    """An experiment that a plan ran. `brier`: of its prediction; None if that was too little data."""
+    """An experiment that a plan ran. `brier`: of its prediction; None if that was too little data. `held`: the limit
+    that held its fault back, so that nothing was learnt; empty if none did."""
 
     cell: Cell
     tried: Tried
     prediction: Prediction
     brier: float | None
+    held: str = ""
 
     def plain(self) -> dict[str, Any]:
         """The experiment as JSON values."""
         own = {"cell": str(self.cell), "outcome": self.tried.outcome, "failed": self.tried.failed}
-        return {**own, "why": self.tried.why, "chances": dict(self.prediction.chances), "brier": self.brier}
+        told = {"why": self.tried.why, "held": self.held, "brier": self.brier}
+        return {**own, **told, "chances": dict(self.prediction.chances)}
 
     def __str__(self) -> str:
+        if self.held:
+            return f"{self.cell}: held back, {self.held}"
         return f"{self.cell}: {self.tried.outcome}{f', {self.tried.why}' if self.tried.failed else ''}"
 
 
@@ -236,7 +242,8 @@ def plan(
         ScenarioError: something of the scenario's is wrong.
     """
     store = memory if isinstance(memory, Memory) else opened_memory(memory)
-    asked = Asked(tuple(targets), tuple(tries), n, _share("risk", risk), seed, _share("share", share), critical or {})
+    part = Limits.of({"share": share}).share
+    asked = Asked(tuple(targets), tuple(tries), n, _share("risk", risk), seed, part, critical or {})
     for name, value in asked.critical.items():
         _share(f"critical of {name}", value)
     most = budget_of(budget)
@@ -274,7 +281,8 @@ def _of_memory(store: Memory, subject: str, asked: Asked) -> Plan:
     evidence = store.evidence(subject)
     cells = [*_cells_of_memory(evidence, subject)]
     found = asked.proposed(evidence, subject, cells, asked.n)
-    return Plan(subject, evidence, _entries(evidence, found, _python), _left_out(found))
+    stated = {"share": asked.share} if asked.share < 1 else {}
+    return Plan(subject, evidence, [*_entries(evidence, found, stated, _python)], _left_out(found))
 
 
 def _cells_of_memory(evidence: Evidence, subject: str) -> Iterator[Cell]:
@@ -316,7 +324,9 @@ def _of_scenario(
         if budget is not None:
             _run(plan, made, scenario, asked, left, budget, logs, tell)
         found = asked.proposed(evidence, scenario.name, left, asked.n, len(plan.done))
-        plan.entries = _entries(evidence, found, lambda injection: _command(scenario, injection, changed))
+        write = partial(_command, scenario, changed)
+        # The share is stated, all of it too: in virtual time no traffic is real, and what is spared teaches nothing.
+        plan.entries = [*_entries(evidence, found, {"share": asked.share}, write)]
         plan.left_out = _left_out(found)
     if plan.folder is not None:
         store.add([plan.folder])
@@ -376,16 +386,21 @@ def _run(
             if not found.proposals:
                 plan.ended = "nothing more is left to try" + (" under this risk" if found.too_risky else "")
                 break
-            cell = found.proposals[0].cell
+            (entry,) = _entries(plan.evidence, found, {"share": asked.share}, lambda *_: "")
+            cell = entry.proposal.cell
             prediction = predicted(plan.evidence, plan.subject, [cell])
-            ((tried, trial),) = made.session.tried([Variation((injection_of(cell),))], "plan")
+            within = (entry.design.within,)
+            ((tried, trial),) = made.session.tried([Variation((injection_of(cell),))], "plan", within)
+            held = next((event.limit for _, event in trial.history.of(FaultHeldBack)), "") if not tried.met else ""
             state = State.FAILED if tried.failed else State.INVALID if tried.void else State.PASSED
             rulings.add(journal.add(tried, trial), TrialRuling(state, (tried.why,) if tried.failed else ()))
-            score = brier(prediction, [tried.outcome]) if prediction.enough and not tried.void else None
-            plan.done.append(Done(cell, tried, prediction, score))
-            plan.evidence.add(experiment_of(plan.subject, cell, [_facts(tried, cell)]))
+            void = tried.void or bool(held)
+            score = brier(prediction, [tried.outcome]) if prediction.enough and not void else None
+            plan.done.append(Done(cell, tried, prediction, score, held))
+            if not held:
+                plan.evidence.add(experiment_of(plan.subject, cell, [_facts(tried, cell)]))
             seen = plan.evidence.range(plan.subject, cell)
-            if cell.dose is None or tried.void or seen.next in (None, cell.dose):
+            if cell.dose is None or void or seen.next in (None, cell.dose):
                 left[:] = [each for each in left if replace(each, dose=cell.dose) != cell]
             if tell is not None:
                 tell(plan.done[-1])
@@ -406,30 +421,42 @@ def _facts(tried: Tried, cell: Cell) -> Facts:
     )  # fmt: skip
 
 
-def _entries(evidence: Evidence, found: Proposed, write: Callable[[Injection], str]) -> list[Entry]:
-    return [
-        Entry(one, enhance(one.cell, evidence, one.subject), write(injection_of(one.cell))) for one in found.proposals
-    ]
+def _entries(
+    evidence: Evidence, found: Proposed, limits: Mapping[str, Any], write: Callable[[Injection, Mapping[str, Any]], str]
+) -> Iterator[Entry]:
+    """The proposals, filled in. `limits`: those that are stated. `write`: makes a command of an injection with its
+    limits."""
+    for one in found.proposals:
+        filled = enhance(replace(Design.of(one.cell), limits=limits), evidence, one.subject)
+        yield Entry(one, filled, write(injection_of(one.cell), filled.design.within.to_json()))
 
 
 def _left_out(found: Proposed) -> list[str]:
     return [f"{cell} (risk {risk.value:.2f})" for cell, risk in found.too_risky]
 
 
-def _command(scenario: Scenario, injection: Injection, changed: Sequence[str]) -> str:
+def _command(scenario: Scenario, changed: Sequence[str], injection: Injection, limits: Mapping[str, Any]) -> str:
     if scenario.folder is None:
-        return _python(injection)
-    faults = json.dumps([arguments_of(injection)], ensure_ascii=False)
-    words = ["chaoslab", "test", scenario.file, "--trial", "1", "--set", f"faults={faults}"]
+        return _python(injection, limits)
+    own = getattr(scenario.spec, "limits", None) or ()
+    given = {"faults": [arguments_of(injection)]}
+    if limits:  # beside those of the file, in whose place they stand
+        given["limits"] = [*([own] if isinstance(own, Mapping) else own), dict(limits)]
+    words = ["chaoslab", "test", scenario.file, "--trial", "1"]
     words += [word for each in changed for word in ("--set", each)]
+    words += [word for key, value in given.items() for word in ("--set", f"{key}={_json(value)}")]
     return shlex.join([*words, *(["-k", scenario.variant] if scenario.variant else [])])
 
 
-def _python(injection: Injection) -> str:
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _python(injection: Injection, limits: Mapping[str, Any]) -> str:
     given = arguments_of(injection)
     fault, target = given.pop("fault"), given.pop("target")
     more = "".join(f", {key}={value!r}" for key, value in given.items())
-    return f"faults=[lab.inject({fault!r}, {target!r}{more})]"
+    return f"faults=[lab.inject({fault!r}, {target!r}{more})]{f', limits={dict(limits)!r}' if limits else ''}"
 
 
 def prediction_of(
