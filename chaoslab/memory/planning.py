@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from chaoslab.base import interrupts, parsers
+from chaoslab.base import interrupts, levers, parsers
 from chaoslab.base.clock import system
 from chaoslab.base.durations import span
 from chaoslab.base.jsonable import brief, shown
@@ -73,7 +73,13 @@ class Entry:
         ]
         limits = [f"{name} {brief(value, 60)}" for name, value in self.design.within.to_json().items()]
         stop, watch = ([", ".join(each)] if each else [] for each in (self.design.stop, self.design.watch))
-        safety = "; ".join([*([f"within {', '.join(limits)}"] if limits else []), *(f"stop at {each}" for each in stop), *(f"watch {each}" for each in watch)])
+        safety = "; ".join(
+            [
+                *([f"within {', '.join(limits)}"] if limits else []),
+                *(f"stop at {each}" for each in stop),
+                *(f"watch {each}" for each in watch),
+            ]
+        )
         return "\n".join([*lines, f"   {safety}", f"   {self.command}"])
 
     def plain(self) -> dict[str, Any]:
@@ -382,6 +388,9 @@ def _run(
         rulings = RulingsFile(journal.folder, scenario.name, (), most)
         while not plan.ended:
             interrupts.check()
+            if why := levers.of_machine():
+                plan.ended = why
+                break
             found = asked.proposed(plan.evidence, plan.subject, left, 1, len(plan.done))
             if not found.proposals:
                 plan.ended = "nothing more is left to try" + (" under this risk" if found.too_risky else "")

@@ -53,7 +53,7 @@ def _repeated(fault: str) -> bool:
         reply = at_once(play(story, target))
     except Failure:
         return target.done
-    except BaseException as error:  # a package's own, which is told where it is run
+    except BaseException as error:  # noqa: BLE001 - a package's own, which is told where it is run
         let_through(error)
         return False
     return target.done and (reply.status >= 400 or trait(kind, "leaves") in ("nothing", "garbage"))
