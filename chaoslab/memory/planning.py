@@ -436,7 +436,9 @@ def _entries(
     """The proposals, filled in. `limits`: those that are stated. `write`: makes a command of an injection with its
     limits."""
     for one in found.proposals:
-        filled = enhance(replace(Design.of(one.cell), limits=limits), evidence, one.subject)
+        filled = enhance(
+            replace(Design.of(one.cell), limits=limits), evidence, one.subject, posteriors=found.posteriors
+        )
         yield Entry(one, filled, write(injection_of(one.cell), filled.design.within.to_json()))
 
 

@@ -45,10 +45,12 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Proposed:
-    """The proposals, the best first. `too_risky`: the cells whose risk is above the allowed one, with it."""
+    """The proposals, the best first. `too_risky`: the cells whose risk is above the allowed one, with it. `posteriors`:
+    those that they were chosen by."""
 
-    proposals: Sequence[Proposal] = ()
-    too_risky: Sequence[tuple[Cell, Risk]] = ()
+    proposals: Sequence[Proposal]
+    too_risky: Sequence[tuple[Cell, Risk]]
+    posteriors: Posteriors = field(compare=False)
 
 
 def propose(
@@ -82,7 +84,7 @@ def propose(
         elif len(found) < n:
             reason = _reason(posteriors, cell, bad, seen)
             found.append(Proposal(subject, cell, reason, bad, harm, of_cell, cost, score, seen))
-    return Proposed(found, sorted(risky, key=lambda each: (-each[1].value, each[0].key)))
+    return Proposed(found, sorted(risky, key=lambda each: (-each[1].value, each[0].key)), posteriors)
 
 
 def _reason(posteriors: Posteriors, cell: Cell, bad: Beta, seen: Range) -> str:
