@@ -34,6 +34,7 @@ LIBRARIES = (
     "waitress.server",
 )  # fmt: skip
 LAB = "chaoslab"
+PARTS = ("agent", "flask_tools", "proxy_manager")
 TAKEN_APART = (LAB, "__main__", "builtins", "sys")
 """Modules that a child takes apart at its end, as Python does with every one."""
 CHARTS = "chaoslab.reports.charts"
@@ -60,9 +61,11 @@ class Own(NamedTuple):
     @classmethod
     def loaded(cls) -> Own:
         package = importlib.import_module(LAB)
-        for found in pkgutil.walk_packages(package.__path__, f"{LAB}."):
-            if found.name != f"{LAB}.__main__":
-                importlib.import_module(found.name)
+        folders = {LAB: package} | {name: importlib.import_module(name) for name in (f"{LAB}.{part}" for part in PARTS)}
+        for outer, folder in folders.items():
+            for found in pkgutil.walk_packages(folder.__path__, f"{outer}."):
+                if found.name != f"{LAB}.__main__":
+                    importlib.import_module(found.name)
         modules = {name: module for name, module in sys.modules.items() if name.split(".")[0] == LAB}
         return cls(
             package.__file__, modules, {file: _state(file) for each in modules.values() if (file := each.__file__)}
