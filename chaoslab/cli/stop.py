@@ -1,4 +1,4 @@
-"""`chaoslab stop`: pulls the lever that all parts on this machine watch, and releases it."""
+"""`chaoslab stop`: pulls the levers that all parts on this machine and in its containers watch, and releases them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXAMPLE = "chaoslab stop --all --why 'orders are late'"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--all", action="store_true", help="pull the lever: no part in real time makes a fault")
+    what.add_argument("--all", action="store_true", help="pull the lever: no part makes a fault")
     what.add_argument("--release", action="store_true", help="release it")
     what.add_argument("--status", action="store_true", help="tell if it is pulled: exit code 1 if it is")
     parser.add_argument("--why", type=filled, metavar="TEXT", help="the reason, which the logs tell")
