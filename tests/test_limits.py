@@ -270,8 +270,10 @@ def test_limits_of_a_run_hold_and_are_logged(tmp_path: Path) -> None:
     assert trial.answer == "7"
     held = history(tmp_path).of(FaultHeldBack)
     assert [each.limit for _, each in held] == ["share 0.3"] * 7
-    with pytest.warns(match="hit nothing: held back by targets mail \\(10 times\\)"):
-        lab.run(agent, "go", limits={"targets": "mail"}, **asked)
+    with pytest.warns(match="hit nothing: held back by tenants x: a \\(10 times\\)"):
+        lab.run(agent, "go", limits={"tenants": {"x": "a"}}, **asked)
+    with pytest.raises(LookupError, match="targets of limits names 'refunt': did you mean 'refund'"):
+        lab.run(agent, "go", limits={"targets": ["r*", "refunt"]}, **asked)
     with pytest.raises(ValueError, match="share of limits"):
         lab.run(agent, "go", limits={"share": 0}, **asked)
 

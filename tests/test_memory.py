@@ -312,6 +312,7 @@ def test_the_limits_of_a_plan_are_those_of_its_runs_and_of_its_commands(
         ({"subject": "nobody"}, "knows no subject 'nobody'; known are shopper"),
         ({"share": 0}, "share of limits is 0: it should be a share above 0 up to 1, as in 0.1 or 10%"),
         ({"run": True}, "run needs a scenario: name its file"),
+        ({"critical": {"crm": 0.5}}, "shopper has no target 'crm': known are charge, search"),
         ({"critical": {"charge": 2}}, "critical of charge is 2: it should be a number from 0 to 1"),
     ],
 )

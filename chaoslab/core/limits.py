@@ -179,13 +179,24 @@ def all_of(given: Any) -> tuple[Limits, ...]:
     return tuple(map(Limits.of, given if isinstance(given, list | tuple) else [given]))
 
 
+def check_targets(limits: Iterable[Limits], names: Sequence[str]) -> None:
+    """Checks that each target of the limits is one of all these.
+
+    Raises:
+        LookupError: one is none, so its limits would hold every fault back.
+    """
+    for target in (target for each in limits for target in each.targets):
+        if not any(fnmatchcase(name, target) for name in names):
+            raise LookupError(f"targets of limits names {shown(target)}: {did_you_mean(target, names)}")
+
+
 Told = Callable[[str, Occasion, str], object]
 """Takes a fault that was held back: its injection, the attempt, and the limit."""
 
 
 class Guard:
-    """Keeps one maker of faults within limits, levers, leases and windows. In virtual time, where a trial is a moment of
-    the machine's, it looks at these once.
+    """Keeps one maker of faults within limits, levers, leases and windows. In virtual time, where a trial is a moment
+    of the machine's, it looks at the files and the clock once.
 
     `tell` is told of each fault that is held back. `others`: the number of faults that go on beside those of attempts,
     such as outages. For one thread, or under its caller's lock.

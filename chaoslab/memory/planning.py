@@ -196,12 +196,12 @@ class Asked:
 
     def proposed(self, evidence: Evidence, subject: str, cells: Sequence[Cell], n: int, round_: int = 0) -> Proposed:
         wanted = [each for each in cells if not self.tries or each.fault in self.tries]
+        there = sorted({each.target for each in cells})
+        for name in (*self.targets, *self.critical) if not round_ else ():
+            if name not in there:
+                hint = did_you_mean(name, there) if there else "none is known"
+                raise LookupError(f"{subject} has no target {shown(name)}: {hint}")
         if self.targets:
-            there = sorted({each.target for each in cells})
-            for name in self.targets:
-                if name not in there:
-                    hint = did_you_mean(name, there) if there else "none is known"
-                    raise LookupError(f"{subject} has no target {shown(name)}: {hint}")
             wanted = [each for each in wanted if each.target in self.targets]
         return propose(
             evidence, subject, wanted, n=n, seed=self.seed, risk=self.risk, share=self.share, stated=self.critical,
