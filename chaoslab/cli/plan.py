@@ -11,7 +11,7 @@ from chaoslab.base.commandline import as_json, filled, path, print_json, refuse,
 from chaoslab.cli.ended import code_of
 
 if TYPE_CHECKING:
-    from chaoslab.memory.planning import Done
+    from chaoslab.memory.plans import Done
 
 HELP = "propose the experiments that would teach most, with reason, risk, cost and command; --run does them"
 EXAMPLE = "chaoslab plan refund.chaos.yml --budget 200 --run"

@@ -14,7 +14,7 @@ from typing import Any
 from chaoslab.base import interrupts, levers, parsers
 from chaoslab.base.clock import system
 from chaoslab.base.durations import span
-from chaoslab.base.jsonable import brief, shown
+from chaoslab.base.jsonable import shown
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import CallStarted, Effect, FaultHeldBack, PromptStarted
 from chaoslab.core.fault import load as fault_of
@@ -22,6 +22,7 @@ from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection
 from chaoslab.execution.journal import Journal
 from chaoslab.execution.trial import Trial
+from chaoslab.memory.plans import Done, Entry, Plan
 from chaoslab.memory.reading import Facts, experiment_of, kind_of, read
 from chaoslab.memory.store import Memory
 from chaoslab.memory.store import memory as opened_memory
@@ -32,10 +33,10 @@ from chaoslab.scenarios.exploring import Opened, opened
 from chaoslab.scenarios.scenario import Scenario
 from chaoslab.search.planning import hooks
 from chaoslab.search.planning.cells import Cell, traits_of
-from chaoslab.search.planning.design import Design, Enhanced, enhance
+from chaoslab.search.planning.design import Design, enhance
 from chaoslab.search.planning.evidence import Evidence, Target
-from chaoslab.search.planning.posterior import FEWEST, Prediction, brier, predicted
-from chaoslab.search.planning.proposals import Proposal, Proposed, propose
+from chaoslab.search.planning.posterior import Prediction, brier, predicted
+from chaoslab.search.planning.proposals import Proposed, propose
 from chaoslab.search.variation import Tried, Variation
 
 N = 5
@@ -44,141 +45,6 @@ TRIALS = 200
 """The trials of `--run`, if nothing else is said."""
 REAL_TIME = ("local", "compose")
 """The worlds in which a trial costs the time that it takes."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A proposal with everything filled in. `command`: it runs it; Python text if no scenario's file does."""
-
-    proposal: Proposal
-    enhanced: Enhanced
-    command: str
-
-    @property
-    def design(self) -> Design:
-        return self.enhanced.design
-
-    def told(self, number: int) -> str:
-        """The proposal in lines."""
-        one = self.proposal
-        harm, bad = (f"{each.mean:.0%}" for each in (one.harm, one.bad))
-        cost = "1 trial" if one.cost == 1 else f"1 trial, about {span(one.cost)}"
-        lines = [
-            f"{number}. {one.cell}",
-            f"   {one.reason}",
-            f"   risk {one.risk}; a bad end {bad}, harm {harm}; cost: {cost}",
-        ]
-        lines += [
-            f"   {each}" for each in self.enhanced.changes if each.what.partition(".")[0] in ("params", "deadline_s")
-        ]
-        limits = [f"{name} {brief(value, 60)}" for name, value in self.design.within.to_json().items()]
-        stop, watch = ([", ".join(each)] if each else [] for each in (self.design.stop, self.design.watch))
-        safety = "; ".join(
-            [
-                *([f"within {', '.join(limits)}"] if limits else []),
-                *(f"stop at {each}" for each in stop),
-                *(f"watch {each}" for each in watch),
-            ]
-        )
-        return "\n".join([*lines, f"   {safety}", f"   {self.command}"])
-
-    def plain(self) -> dict[str, Any]:
-        """The proposal as JSON values."""
-        one, design = self.proposal, self.design
-        return {
-            "target": one.cell.target, "fault": one.cell.fault, "how": one.cell.how, "params": one.cell.parameters,
-            "reason": one.reason, "bad": one.bad.mean, "harm": one.harm.mean, "risk": one.risk.value,
-            "factors": dict(one.risk.factors), "cost": one.cost, "command": self.command, "watch": [*design.watch],
-            "stop": [*design.stop], "limits": design.within.to_json(), "deadline_s": design.deadline_s,
-            "changes": [{"what": each.what, "evidence": each.evidence} for each in self.enhanced.changes],
-        }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Done:
-    """An experiment that a plan ran. `brier`: of its prediction; None if that was too little data. `held`: the limit
-    that held its fault back, so that nothing was learnt; empty if none did."""
-
-    cell: Cell
-    tried: Tried
-    prediction: Prediction
-    brier: float | None
-    held: str = ""
-
-    def plain(self) -> dict[str, Any]:
-        """The experiment as JSON values."""
-        own = {"cell": str(self.cell), "outcome": self.tried.outcome, "failed": self.tried.failed}
-        told = {"why": self.tried.why, "held": self.held, "brier": self.brier}
-        return {**own, **told, "chances": dict(self.prediction.chances)}
-
-    def __str__(self) -> str:
-        if self.held:
-            return f"{self.cell}: held back, {self.held}"
-        return f"{self.cell}: {self.tried.outcome}{f', {self.tried.why}' if self.tried.failed else ''}"
-
-
-@dataclass
-class Plan:
-    """The next experiments, the best first. `left_out`: those above the risk allowed. `done`: those that were run, in
-    order; `folder`: the run that holds them. `ended`: why it ended."""
-
-    subject: str
-    evidence: Evidence
-    entries: Sequence[Entry] = ()
-    left_out: Sequence[str] = ()
-    done: list[Done] = field(default_factory=list)
-    folder: Path | None = None
-    ended: str = ""
-
-    def __iter__(self) -> Iterator[Entry]:
-        return iter(self.entries)
-
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    def enhance(self, experiment: Design | Cell | Mapping[str, Any]) -> Enhanced:
-        """A new experiment with what is missing filled in, and each change with its evidence. `experiment`: a mapping
-        with `target`, `fault` and maybe `how`, `params`, `limits`, `stop`, `watch` and `deadline_s`.
-
-        Raises:
-            ValueError, LookupError: something in it is wrong; one line.
-        """
-        return enhance(experiment, self.evidence, self.subject)
-
-    @property
-    def brier(self) -> tuple[float, float, int] | None:
-        """The mean Brier score of the predictions, that of saying each outcome as often as it came, and the number of
-        trials; None if none was predicted."""
-        scores = [(each.brier, each.tried.outcome) for each in self.done if each.brier is not None]
-        if not scores:
-            return None
-        outcomes = [outcome for _, outcome in scores]
-        rates = Prediction({name: outcomes.count(name) / len(outcomes) for name in outcomes}, FEWEST)
-        return sum(score for score, _ in scores) / len(scores), brier(rates, outcomes) or 0.0, len(scores)
-
-    def __str__(self) -> str:
-        lines = [self.subject]
-        lines += [str(each) for each in self.done]
-        if self.done:
-            failed = [each for each in self.done if each.tried.failed]
-            harm = sum(bool(each.tried.harm) for each in failed)
-            lines.append(f"{count(len(self.done), 'trial')}, {len(failed)} failed, {harm} with harm; {self.ended}")
-            if (found := self.brier) is not None:
-                lines.append(
-                    f"predictions: Brier score {found[0]:.2f} over {count(found[2], 'trial')}, "
-                    f"{found[1]:.2f} by the rates themselves"
-                )
-            else:
-                lines.append("predictions: too little data")
-        lines += [entry.told(number) for number, entry in enumerate(self.entries, 1)]
-        if not self.entries:
-            lines.append("nothing is left to try" + (" under this risk" if self.left_out else ""))
-        if self.left_out:
-            lines.append(f"left out, above the risk allowed: {', '.join(self.left_out[:3])}" + (
-                f" and {len(self.left_out) - 3} more" if len(self.left_out) > 3 else ""))  # fmt: skip
-        return "\n".join(lines)
-
-    __repr__ = __str__
 
 
 @dataclass(frozen=True)

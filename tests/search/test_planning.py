@@ -175,7 +175,7 @@ def test_an_experiment_is_filled_in_and_never_changed() -> None:
     assert given == {"target": "search", "fault": "delay", "params": {}}
     assert found.design.params == {"mean_s": 2.0}
     assert found.design.how == "once"
-    assert found.design.deadline_s == 2.0
+    assert found.design.deadline_s == 4.0  # the dose is 2 s, and past trials took 2 s
     assert found.design.watch == ("calls of search", "calls of pay")
     assert found.design.stop == ("harm > 0",)
     assert all(each.evidence for each in found.changes)
