@@ -381,8 +381,11 @@ def test_a_trial_in_virtual_time_looks_at_levers_and_leases_of_the_machine(ends:
 
     def held() -> list[str]:
         limits = {"lease": str(lease), "lease_s": "60s"}
-        trial = lab.run(agent, "go", reads=[crm], faults=[lab.inject("empty", "crm")], limits=limits, anyway=True)
-        return [event.limit.partition(" ")[0] for _, event in trial.history.of(FaultHeldBack)]
+        faults = [lab.inject("empty", "crm", calls=[1])]
+        trial = lab.run(agent, "go", reads=[crm], faults=faults, limits=limits, anyway=True)
+        found = [event.limit.partition(" ")[0] for _, event in trial.history.of(FaultHeldBack)]
+        assert ("is for request 1 of crm, where it was held back: " in trial.verdict.why) == bool(found)
+        return found
 
     levers.renew(lease := tmp_path / "lease")
     assert held() == []
