@@ -24,9 +24,8 @@ from chaoslab.core.fault import Fault, guarded, load, trait
 from chaoslab.core.limits import Guard, Limits
 from chaoslab.core.occasion import Met, Occasion
 from chaoslab.core.triggers import Trigger
-from chaoslab.core.triggers.attempts import Attempts
-from chaoslab.core.triggers.persistence import Persistence
-from chaoslab.core.triggers.window_s import WindowS
+from chaoslab.core.triggers.counting import Attempts, Persistence
+from chaoslab.core.triggers.looking import WindowS
 
 Decision = Literal["", "spared", "begins", "lasts"]
 """An injection's decision on an attempt. APART: it does not concern it, by its number, its tool and the like; SPARED:
