@@ -266,12 +266,9 @@ class Plan:
             (i, target, request) for i in self.injections if i.certain for target in i.targets for request in i.calls
         )
 
-    def on_the_wire(self, *, wire: bool) -> tuple[Injection, ...]:
-        """The injections of the wire, or all others, outermost first."""
-        return self._by_wire[wire]
-
     def candidates(self, target: str, *, wire: bool | None = None) -> Candidates:
-        """The injections that may hit a call of this target: those of `on_the_wire`, by default all."""
+        """The injections that may hit a call of this target: those of the wire, or all others, by default all, each
+        outermost first."""
         found = self._candidates.get((target, wire))
         if found is None:
             among = self._by_wire[False] + self._by_wire[True] if wire is None else self._by_wire[wire]

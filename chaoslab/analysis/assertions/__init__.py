@@ -12,7 +12,7 @@ from types import UnionType
 from typing import Any, ClassVar, TypeVar, Union, get_origin, get_type_hints
 
 from chaoslab.analysis.opinion import Ask, Opinion, Unjudged, nobody
-from chaoslab.analysis.verdict.ledger import few
+from chaoslab.analysis.verdict.ledger import in_logs
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.jsonable import describe_error, line, shown
 from chaoslab.base.registry import broken, did_you_mean, names, snake
@@ -63,10 +63,7 @@ class Miss:
     @property
     def where(self) -> str:
         """The lines of the log, as in "info.log 4, 9"; empty if there are none."""
-        by_writer: dict[str, list[int]] = {}
-        for writer, seq in self.lines:
-            by_writer.setdefault(writer, []).append(seq)
-        return "; ".join(f"{writer}.log {few(seqs)}" for writer, seqs in by_writer.items())
+        return in_logs(self.lines)
 
 
 @dataclass(frozen=True)
