@@ -9,7 +9,6 @@ from chaoslab.base.commandline import path, refuse, whole
 
 HELP = "write scenarios, with stand-ins for the tools, from the traces of an agent: OTLP, Phoenix, Langfuse"
 EXAMPLE = "chaoslab from-traces traces.jsonl --out chaos"
-NEEDS = ("scenarios",)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +21,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from chaoslab.base import extras
 
+    extras.check("chaoslab from-traces", "scenarios")
     from chaoslab.scenarios.new_project import write
     from chaoslab.surfaces.otel.calls import found_in
     from chaoslab.surfaces.otel.masking import Personal
