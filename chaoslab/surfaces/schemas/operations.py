@@ -107,7 +107,8 @@ class Api:
         first = {each[id_]: {**like, **each} for each in items if isinstance(each.get(id_), str | int)}
         first.setdefault(like[id_], like)
         if len(first) == 1:
-            first[other] = {**like, id_: (other := next_id([*first][-1], 1))}
+            other = next_id(like[id_], 1)
+            first[other] = {**like, id_: other}
         return {"id": id_, "new": {**like, **made}, "items": [*first.values()]}
 
 

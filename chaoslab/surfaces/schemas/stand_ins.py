@@ -238,6 +238,7 @@ class Service:
         if "id" not in asked:
             return _json(202, None)
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": asked["id"]}
+        reads = any(of["tool"] == params.get("name") and not of["writes"] for of in self._operations.values())
         if method == "initialize":
             answer["result"] = {"protocolVersion": params.get("protocolVersion"), "capabilities": {"tools": {}},
                                 "serverInfo": {"name": self._data["name"], "version": "0"}}  # fmt: skip
@@ -249,7 +250,7 @@ class Service:
             answer["result"] = {}
         else:
             answer["error"] = {"code": _NO_METHOD, "message": f"there is no method {method}"}
-        return _json(200, answer)
+        return _json(200, answer, {"X-Lab-Effect": "none"} if method == mcp.CALL and reads else {})
 
     def _called(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         function = next((name for name, of in self._operations.items() if of["tool"] == tool), None)
