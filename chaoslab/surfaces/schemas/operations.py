@@ -92,7 +92,7 @@ class Api:
         replies = [each.reply for does in order for each in its if each.does == does and isinstance(each.reply, dict)]
         ids = [found for reply in [*items, *replies] if (found := _id_field(reply, key, path)) is not None]
         id_ = ids[0][0] if ids else "id"
-        bodies = [{n: v for p, v in each.arguments.items() for place, n in [each.places[p]] if place == "body" and n}
+        bodies = [{n: v for p, v in each.arguments.items() for place, n in [each.places[p]] if place == "body" and n and v is not None}
                   for each in its if each.does in ("create", "replace", "update")]  # fmt: skip
         whole = [_inner(each, id_) for each in replies]
         like = {k: v for each in [*bodies, *reversed(items[:1]), *reversed(whole)] for k, v in each.items()}
