@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from chaoslab.base.jsonable import UNCHANGING
 from chaoslab.core.exchange import Reply
@@ -25,7 +25,7 @@ class Returned(Reply):
 
     ok = True
     of_function = True
-    protocol: str | None = None
+    protocol: ClassVar[str | None] = None
     """The protocol in which the function is called, if logs tell it."""
 
     def __init__(self, result: Any) -> None:

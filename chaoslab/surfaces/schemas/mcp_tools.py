@@ -51,7 +51,7 @@ def listed_in(path: Path) -> list[Any]:
     for key in ("result", "tools"):
         data = data.get(key, data) if isinstance(data, dict) else data
     if not isinstance(data, list):
-        raise ValueError(f"{path}: it is no list of tools, as tools/list gives it: {{\"tools\": [...]}}")
+        raise ValueError(f'{path}: it is no list of tools, as tools/list gives it: {{"tools": [...]}}')
     return data
 
 
@@ -61,7 +61,7 @@ def listed_by(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str, li
     Raises:
         ValueError, LookupError, OSError: it cannot be asked, or gives no answer.
     """
-    with (_at(source[0], fields) if _is_url(source[0]) else _run(source)) as ask:
+    with _at(source[0], fields) if _is_url(source[0]) else _run(source) as ask:
         about = ask("initialize", {"protocolVersion": _VERSION, "capabilities": {},
                                    "clientInfo": {"name": "chaoslab", "version": "0"}})  # fmt: skip
         tools: list[Any] = []
@@ -165,7 +165,9 @@ def _operation(tool: dict[str, Any], source: str, lacking: list[str], personal: 
     reads = notes.get("readOnlyHint") is True
     if not notes:
         reads = bool(READS.match("_".join(words)))
-        lacking.append(f"{name}: it has no annotations: by its name it {'only reads' if reads else 'changes something'}")
+        lacking.append(
+            f"{name}: it has no annotations: by its name it {'only reads' if reads else 'changes something'}"
+        )
     verb = next((VERBS[each] for each in words if each in VERBS), "do")
     thing = "_".join(each.rstrip("s") or each for each in words if each not in VERBS) or "thing"
     if reads != (verb in ("list", "read")) or (notes.get("destructiveHint") is False and verb in ("update", "remove")):

@@ -100,26 +100,18 @@ def _address(api: Api, data: dict[str, Any]) -> None:
 
 def _authorised(api: Api, data: dict[str, Any], schemas: Schemas) -> bool:
     """Notes where credentials stand. Returns True if an operation needs none unless it says so."""
-    known = _mapping(data.get("securityDefinitions")) | _mapping(
-        _mapping(data.get("components")).get("securitySchemes")
-    )
-    for name, of in known.items():
+    known = _mapping(_mapping(data.get("components")).get("securitySchemes"))
+    for name, of in (_mapping(data.get("securityDefinitions")) | known).items():
         scheme = _mapping(schemas.at(of))
-        kind = str(scheme.get("type"))
-        place = ("header", "authorization")
-        if kind == "apiKey":
-            place = (
-                str(scheme.get("in")),
-                str(scheme.get("name")).lower() if scheme.get("in") == "header" else str(scheme.get("name")),
-            )
-            place = ("header", "cookie") if place[0] == "cookie" else place
+        kind, key = str(scheme.get("type")), str(scheme.get("name"))
         if kind == "mutualTLS":
             api.lacking.append(f"auth: {name}: certificates of clients are not asked for")
             continue
-        api.auth.append(place)
-        api.lacking.append(
-            f"auth: {name} ({kind}): any credential passes over HTTP, and none is 401; rights are not known"
-        )
+        own = {"query": ("query", key), "cookie": ("header", "cookie"), "header": ("header", key.lower())}
+        place = own.get(str(scheme.get("in"))) if kind == "apiKey" else None
+        api.auth.append(place or ("header", "authorization"))
+        said = f"auth: {name} ({kind}): any credential passes over HTTP, and none is 401; rights are not known"
+        api.lacking.append(said)
     needs = data.get("security")
     return not needs or {} in needs
 
@@ -130,7 +122,7 @@ def _operation(schemas: Schemas, template: str, method: str, of: dict[str, Any],
     tool = schemas.personal.text(str(of.get("operationId") or f"{method}_{words}"))
     says = str(of.get("summary") or of.get("description") or where)
     made = Operation(tool, schemas.personal.text(" ".join(says.split())), template, method.upper())
-    snake = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", tool).lower()
+    snake = re.sub(r"\W", "_", re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", tool)).lower()
     made.writes = method not in ("get", "head", "options") and not (method == "post" and READS.match(snake))
     made.idempotent = made.writes and method in ("put", "delete")
     if method == "post" and not made.writes:
@@ -153,8 +145,8 @@ def _operation(schemas: Schemas, template: str, method: str, of: dict[str, Any],
 
 def _parameter(schemas: Schemas, made: Operation, place: str, name: str, of: dict[str, Any]) -> None:
     where = f"{made.method} {made.path}"
-    content = next(iter(_mapping(of.get("content")).values()), {})
-    given = of.get("schema") or _mapping(content).get("schema")  # Swagger 2 has the schema's keys beside the name
+    content: list[Any] = [*_mapping(of.get("content")).values(), None]
+    given = of.get("schema") or _mapping(content[0]).get("schema")  # Swagger 2 has the schema's keys beside the name
     plain = {k: v for k, v in of.items() if k not in ("in", "name", "required")}
     schema = schemas.whole(given if given is not None else plain, where)
     if "description" in of:

@@ -11,6 +11,8 @@ from chaoslab.surfaces.projects import is_name
 from chaoslab.surfaces.schemas.samples import next_id
 
 STATEFUL = ("create", "list", "read", "replace", "update", "remove")
+MADE = "made by"
+"""The key of an argument that is the id of what a call before made."""
 ONE = ("read", "replace", "update", "remove")
 
 
@@ -54,6 +56,12 @@ class Operation:
         return found[-1] if (found := re.findall(r"\{([^}]*)\}", self.path)) else ""
 
     @property
+    def body(self) -> dict[str, Any]:
+        """A sample of the fields of its body."""
+        given = {name: self.arguments[own] for own, (place, name) in self.places.items() if place == "body" and name}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
     def said(self) -> dict[str, Any]:
         """What the stand-in needs to know of it."""
         schema = {"type": "object", "properties": self.properties, "required": self.required}
@@ -86,24 +94,22 @@ class Api:
     def _held(self, path: str, its: list[Operation]) -> dict[str, Any]:
         many = any(each.does in ("create", "list") or each.path != path for each in its)
         key = next((each.key for each in its if each.does in ONE and each.path != path), "id")
-        listed = [item for each in its if each.does == "list" for item in _list_in(each.reply)]
+        listed = [item for each in its if each.does == "list" for item in list_in(each.reply)]
         items = [item for item in listed if isinstance(item, dict)]
         order = ("read", "replace", "update", "create")
         replies = [each.reply for does in order for each in its if each.does == does and isinstance(each.reply, dict)]
         ids = [found for reply in [*items, *replies] if (found := _id_field(reply, key, path)) is not None]
         id_ = ids[0][0] if ids else "id"
-        bodies = [{n: v for p, v in each.arguments.items() for place, n in [each.places[p]] if place == "body" and n and v is not None}
-                  for each in its if each.does in ("create", "replace", "update")]  # fmt: skip
-        whole = [_inner(each, id_) for each in replies]
+        bodies = [each.body for each in its if each.does in ("create", "replace", "update")]
+        whole = [inner_of(each, id_) for each in replies]
         like = {k: v for each in [*bodies, *reversed(items[:1]), *reversed(whole)] for k, v in each.items()}
         if not many:
             return {"id": "", "new": like, "items": [like]}
         if not ids:
             self.lacking.append(f"{path}: no field of a reply is the id of an item: '{id_}' is added")
-        made = next((_inner(each.reply, id_) for each in its if each.does == "create"), {})
-        like.setdefault(
-            id_, next((each.arguments[p] for each in its for p, (_, n) in each.places.items() if n == key), 1)
-        )
+        made = next((inner_of(each.reply, id_) for each in its if each.does == "create"), {})
+        asked = [each.arguments[p] for each in its for p, (_, name) in each.places.items() if name == key]
+        like.setdefault(id_, next((each for each in asked if isinstance(each, str | int)), 1))
         first = {each[id_]: {**like, **each} for each in items if isinstance(each.get(id_), str | int)}
         first.setdefault(like[id_], like)
         if len(first) == 1:
@@ -112,14 +118,14 @@ class Api:
         return {"id": id_, "new": {**like, **made}, "items": [*first.values()]}
 
 
-def _list_in(reply: Any) -> list[Any]:
+def list_in(reply: Any) -> list[Any]:
     """The items of a list's reply, which may stand in a field of it."""
     if isinstance(reply, dict):
         return next((each for each in reply.values() if isinstance(each, list)), [])
     return reply if isinstance(reply, list) else []
 
 
-def _inner(reply: Any, id_: str) -> dict[str, Any]:
+def inner_of(reply: Any, id_: str) -> dict[str, Any]:
     """The item in a reply, which may stand in a field of it."""
     if not isinstance(reply, dict):
         return {}
@@ -136,40 +142,35 @@ def _id_field(reply: Mapping[str, Any], key: str, path: str) -> tuple[str, Any] 
     last = _bare(path.rpartition("/")[2])
     for item in (reply, *(each for each in reply.values() if isinstance(each, dict))):
         fields = {_bare(name): name for name, value in item.items() if isinstance(value, str | int)}
-        wanted = [_bare(key), *(name for name in fields if len(name) > 1 and _bare(key).endswith(name)), "id", f"{last}id",
-                  f"{last.removesuffix('s')}id"]  # fmt: skip
+        ends = (name for name in fields if len(name) > 1 and _bare(key).endswith(name))
+        wanted = [_bare(key), *ends, "id", f"{last}id", f"{last.removesuffix('s')}id"]
         if found := next((fields[name] for name in wanted if name in fields), None):
             return found, item[found]
     return None
 
 
-def is_list(reply: Any) -> bool:
+def _is_list(reply: Any) -> bool:
     """True if a reply is a list of things, or has one such list in it."""
     lists = [each for each in reply.values() if isinstance(each, list)] if isinstance(reply, dict) else [reply]
     return len(lists) == 1 and isinstance(lists[0], list) and (not lists[0] or isinstance(lists[0][0], dict))
 
 
 def by_verbs(operations: Iterable[Operation]) -> None:
-    """Says of each operation over HTTP what it does to which collection: POST creates, GET lists or reads, and so on."""
+    """Says of each operation over HTTP what it does to which collection: POST creates, and so on."""
     every = [*operations]
     there = {(each.method, each.path) for each in every}
     ones = {each.path for each in every if each.path.endswith("}")}
     above = {each.rpartition("/")[0] for each in ones}
+    lists = {each.path for each in every if each.method == "GET" and _is_list(each.reply)} - ones
+    one = {"GET": "read", "PUT": "replace", "PATCH": "update"}
+    alone = {path for method, path in there if method in ("PUT", "PATCH") and ("GET", path) in there}
+    """The paths of one thing, such as /me or /settings."""
     for each in every:
-        lists = each.method == "GET" and is_list(each.reply) and not each.path.endswith("}")
+        many = each.path in above or ({("POST", each.path), ("GET", each.path)} <= there and each.path in lists)
         if each.path in ones:
-            verbs = {"GET": "read", "PUT": "replace", "PATCH": "update", "DELETE": "remove", "POST": "update"}
+            verbs = {**one, "DELETE": "remove", "POST": "update"}
             each.does, each.of = verbs.get(each.method, "do"), each.path.rpartition("/")[0]
-        elif each.method == "POST" and each.writes and (each.path in above or _lists(every, each.path)):
-            each.does, each.of = "create", each.path
-        elif lists and (each.path in above or ("POST", each.path) in there):
-            each.does, each.of = "list", each.path
-        elif isinstance(each.reply, dict) and {("GET", each.path)} <= there and each.path not in above:
-            changes = {method for method, path in there if path == each.path} & {"PUT", "PATCH"}
-            verbs = {"GET": "read", "PUT": "replace", "PATCH": "update"}
-            if changes and each.method in verbs:  # one thing, such as /me or /settings
-                each.does, each.of = verbs[each.method], each.path
-
-
-def _lists(every: Iterable[Operation], path: str) -> bool:
-    return any(each.method == "GET" and each.path == path and is_list(each.reply) for each in every)
+        elif many and ((each.method == "POST" and each.writes) or (each.method == "GET" and each.path in lists)):
+            each.does, each.of = {"POST": "create", "GET": "list"}[each.method], each.path
+        elif not many and each.method in one and isinstance(each.reply, dict) and each.path in alone:
+            each.does, each.of = one[each.method], each.path

@@ -11,7 +11,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.surfaces.otel.masking import Personal
 
 DEPTH_MAX, VALUES_MAX = 8, 2_000
-"""The most levels, and the most schemas, of one schema once its references are followed. What is beyond is any value."""
+"""The most levels and parts of a schema whose references are followed. What is beyond may be any value."""
 FORMATS = {
     "date-time": "2026-01-01T09:00:00Z", "date": "2026-01-01", "time": "09:00:00Z", "duration": "PT1H",
     "email": "ann@example.com", "hostname": "host.example", "uri": "https://host.example/1", "url": "https://host.example/1",
@@ -75,7 +75,7 @@ class Schemas:
         made = {key: found[key] for key in KEPT if key in found}
         if isinstance(kinds := found.get("type"), list):  # of 3.1: null is one of several
             made["type"] = next((each for each in kinds if each != "null"), "null")
-        if "discriminator" in found or isinstance(found.get("oneOf"), list) and len(found["oneOf"]) > 1:
+        if "discriminator" in found or len(found.get("oneOf") or ()) > 1:
             self.lacking.append(f"{where}: of several forms (oneOf, discriminator) the first is taken")
         for key in ("oneOf", "anyOf"):
             forms = [self.at(each) for each in found.get(key) or () if isinstance(each, dict)]

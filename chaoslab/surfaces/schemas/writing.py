@@ -10,10 +10,10 @@ from typing import Any
 from chaoslab.scenarios.writing import text_of
 from chaoslab.surfaces.otel.masking import Personal
 from chaoslab.surfaces.projects import MODULE, Project, function, function_names, module, signature
-from chaoslab.surfaces.schemas.operations import ONE, Api, Operation
-from chaoslab.surfaces.schemas.stand_ins import MADE
+from chaoslab.surfaces.schemas.operations import MADE, ONE, Api, Operation
 
 KNOWN, STEPS_MAX, OVER_HTTP = "service.json", 12, "over_http"
+FAULTS = ("server_error", "lost_reply", "rate_limit")
 RANK = {"list": 0, "create": 1, "read": 2, "update": 3, "replace": 4, "do": 5, "remove": 6}
 _TAKEN = {"AGENT", "Path", "Service", "lab", "service", "app", "state", "globals", "locals"}
 HEAD = '''\
@@ -63,10 +63,11 @@ def project_of(api: Api, *, most: int, personal: Personal) -> Project:
         made.lacking.append(f"{left} more operations are in no scenario: --most {most} are written")
     if scenarios:
         scenarios[OVER_HTTP] = max(scenarios.values(), key=lambda of: sum(named[s["call"]].writes for s in of["steps"]))
-        made.files[f"{OVER_HTTP}.chaos.yaml"] = _over_http(api, scenarios[OVER_HTTP], named)
+        made.files[f"{OVER_HTTP}.chaos.yaml"] = _scenario(api, OVER_HTTP, scenarios[OVER_HTTP], named)
     texts = [_function(name, of) for name, of in named.items()]
-    texts += [f"def {name}():\n    return service.begin({name!r}, AGENT, {'None' if name == OVER_HTTP else 'globals()'})\n"
-              for name in scenarios]  # fmt: skip
+    for name in scenarios:
+        tools = "None" if name == OVER_HTTP else "globals()"
+        texts.append(f"def {name}():\n    return service.begin({name!r}, AGENT, {tools})\n")
     made.files[f"{MODULE}.py"] = module(HEAD.format(name=_line(api.name)), texts)
     made.files[KNOWN] = json.dumps({
         "name": api.name, "host": api.host, "scheme": api.scheme, "base": api.base, "protocol": api.protocol,
@@ -83,9 +84,7 @@ def _line(text: str) -> str:
 
 def _part(path: str) -> str:
     """The part of the paths that an operation belongs to, as the name of a scenario."""
-    fixed = [
-        each for each in path.split("/") if each and not each.startswith("{") and not re.fullmatch(r"api|v\d+", each)
-    ]
+    fixed = [each for each in path.split("/") if not re.fullmatch(r"|\{.*|api|v\d+", each)]
     name = re.sub(r"\W+", "_", fixed[0] if fixed else "root", flags=re.ASCII).strip("_").lower()
     return f"part_{name}" if not name or not name.isidentifier() else name
 
@@ -118,9 +117,7 @@ def _steps(api: Api, its: Mapping[str, Operation], lacking: list[str], part: str
             made[of.of] = name
         steps.append({"call": name, "arguments": given})
     if len(chosen) > STEPS_MAX:
-        lacking.append(
-            f"{part}: {len(chosen) - STEPS_MAX} operations have stand-ins, and are not called in its scenario"
-        )
+        lacking.append(f"{part}: {len(chosen) - STEPS_MAX} operations are in no scenario; they have stand-ins")
     spelt = [f"{each['call']}({', '.join(f'{k}={_spelt(v)}' for k, v in each['arguments'].items())})" for each in steps]
     return {"prompt": "Call one after the other: " + "; ".join(spelt) + ".", "steps": steps}
 
@@ -145,70 +142,47 @@ def _can_know(of: Operation, operations: Mapping[str, Operation]) -> bool:
     return of.idempotent or "idempotency_key" in of.places or (of.does == "create" and listed)
 
 
-def _chosen(steps: list[dict[str, Any]], operations: Mapping[str, Operation]) -> tuple[str, str, str]:
-    """The first read that is called, and the write to lose the reply of, or else one to refuse for a while; empty where
-    there is none. The third: the write that nobody could know of."""
-    called = [each["call"] for each in steps]
-    read = next((each for each in called if not operations[each].writes), "")
-    writes = [each for each in called if operations[each].writes]
-    knowable = next((each for each in writes if _can_know(operations[each], operations)), "")
-    return read, knowable, "" if knowable or not writes else writes[0]
-
-
 def _scenario(api: Api, name: str, of: Mapping[str, Any], operations: Mapping[str, Operation]) -> str:
-    read, lost, unknowable = _chosen(of["steps"], operations)
-    used = sorted({each["call"] for each in of["steps"]})
-    faults = [("server_error", read), ("lost_reply", lost), ("rate_limit", unknowable)]
-    data = {
-        "name": name.replace("_", " "),
+    """A scenario over the functions, or over HTTP. Its faults: the first read fails once, and the first write whose
+    fate can be known loses its reply; if there is none, one is refused once."""
+    http, calls = name == OVER_HTTP, [each["call"] for each in of["steps"]]
+    used = sorted(calls)
+    writes = [each for each in calls if operations[each].writes]
+    single = [each for each in used if each in writes and not operations[each].idempotent]
+    lost = next((each for each in writes if _can_know(operations[each], operations)), "")
+    doubtful = "" if lost or not writes else writes[0]
+    read = next((each for each in calls if each not in writes), "")
+    hits = [(fault, each) for fault, each in zip(FAULTS, (read, lost, doubtful), strict=True) if each]
+    data: dict[str, Any] = {
+        "name": f"{_line(api.name)} over HTTP" if http else name.replace("_", " "),
         "fresh": f"{MODULE}:{name}",
-        "tools": [f"{MODULE}:{each}" for each in used if operations[each].writes],
-        "reads": [f"{MODULE}:{each}" for each in used if not operations[each].writes],
-        "state": f"{MODULE}:state",
-        "prompt": of["prompt"],
-        "faults": [{"fault": fault, "target": target, "calls": [1]} for fault, target in faults if target],
-        "idempotent": [each for each in used if operations[each].idempotent],
-        "expect": [],
-        "trials": 1,
     }
-    repeats = any(operations[each].idempotent for each in used)
-    data["expect"] = [
-        {"no_duplicate_effects": {"effect": each}} if repeats else "no_duplicate_effects"
-        for each in used if operations[each].writes and not operations[each].idempotent
-    ][: None if repeats else 1]  # fmt: skip
-    said = COMMENT.format(name=_line(api.name)) + (UNKNOWABLE.format(name=unknowable) if unknowable else "")
+    if http:
+        data["services"] = {api.host: f"{MODULE}:app"}
+    else:
+        data["tools"] = [f"{MODULE}:{each}" for each in used if each in writes]
+        data["reads"] = [f"{MODULE}:{each}" for each in used if each not in writes]
+        data["idempotent"] = [each for each in used if each in writes and each not in single]
+    data |= {"state": f"{MODULE}:state", "prompt": of["prompt"], "faults": [
+        {"fault": fault, "target": api.host, "tool": _request(api, operations[each]), "max_times": 1} if http
+        else {"fault": fault, "target": each, "calls": [1]} for fault, each in hits
+    ], "expect": ["no_duplicate_effects"], "trials": 1}  # fmt: skip
+    if data.get("idempotent"):
+        data["expect"] = [{"no_duplicate_effects": {"effect": each}} for each in single]
+    said = COMMENT.format(name=_line(api.name)) + (UNKNOWABLE.format(name=doubtful) if doubtful else "")
+    if http:
+        where = f"{api.scheme}://{api.host}{api.base}{'/mcp' if api.protocol == 'mcp' else ''}"
+        said += f"# It answers at {where}, whatever client asks.\n"
     return said + text_of({k: v for k, v in data.items() if v}, ".yaml")
 
 
-def _over_http(api: Api, of: Mapping[str, Any], operations: Mapping[str, Operation]) -> str:
-    read, lost, unknowable = _chosen(of["steps"], operations)
-
-    def tool(name: str) -> str:
-        its = operations[name]
-        return f"{its.method} {api.base}{re.sub(r'{.*?}', '*', its.path)}" if its.method else its.tool
-
-    faults = [("server_error", read), ("lost_reply", lost), ("rate_limit", unknowable)]
-    data = {
-        "name": f"{_line(api.name)} over HTTP",
-        "fresh": f"{MODULE}:{OVER_HTTP}",
-        "services": {api.host: f"{MODULE}:app"},
-        "state": f"{MODULE}:state",
-        "prompt": of["prompt"],
-        "faults": [
-            {"fault": fault, "target": api.host, "tool": tool(name), "max_times": 1} for fault, name in faults if name
-        ],
-        "expect": ["no_duplicate_effects"],
-        "trials": 1,
-    }
-    address = f"{api.scheme}://{api.host}{api.base}{'/mcp' if api.protocol == 'mcp' else ''}"
-    return f"{COMMENT.format(name=_line(api.name))}# It answers at {address}, whatever client asks.\n" + text_of(
-        data, ".yaml"
-    )
+def _request(api: Api, of: Operation) -> str:
+    """The tool of a request, as a fault selects it."""
+    return f"{of.method} {api.base}{re.sub(r'{.*?}', '*', of.path)}" if of.method else of.tool
 
 
 def told(api: Api) -> list[str]:
     """What was found, in a line."""
     writes, keeps = sum(each.writes for each in api.operations), sum(each.does != "do" for each in api.operations)
-    return [
-        f"{len(api.operations)} operations: {writes} change something, {keeps} keep state in {len(api.holds)} collections"
-    ]
+    kept = f"{keeps} keep state in {len(api.holds)} collections"
+    return [f"{len(api.operations)} operations: {writes} change something, {kept}"]
