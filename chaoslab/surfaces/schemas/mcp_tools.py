@@ -149,7 +149,10 @@ def api_of(name: str, tools: Sequence[Any], source: str, *, personal: Personal, 
     api = Api(name, f"{slug[:60]}.test", "mcp", scheme="http")
     for tool in tools:
         if isinstance(tool, dict) and isinstance(tool.get("name"), str):
-            api.operations.append(_operation(tool, source, api.lacking, personal, seed))
+            try:
+                api.operations.append(_operation(tool, source, api.lacking, personal, seed))
+            except (TypeError, AttributeError, KeyError) as error:
+                raise ValueError(f"{source}: the schema of {tool['name'][:60]!r} is none ({error})") from None
     if not api.operations:
         raise ValueError(f"{source}: there are no tools in its list")
     api.add_state()

@@ -55,21 +55,26 @@ def api_in(path: Path, *, personal: Personal, seed: int) -> Api:
     api = Api(str(info.get("title") or path.stem), "service.test", "http", lacking=schemas.lacking)
     _address(api, data)
     open_ = _authorised(api, data, schemas)
-    for template, item in data["paths"].items():
-        item = _mapping(schemas.at(item))
-        for method in METHODS:
-            if isinstance(of := item.get(method), dict):
-                shared = item.get("parameters")
-                made = _operation(schemas, str(template), method, of, shared if isinstance(shared, list) else [])
-                made.open = open_ if "security" not in of else not of["security"] or {} in of["security"]
-                api.operations.append(made)
+    where = "paths"
+    try:
+        for template, item in data["paths"].items():
+            item = _mapping(schemas.at(item))
+            for method in METHODS:
+                where = f"{method.upper()} {template}"
+                if isinstance(of := item.get(method), dict):
+                    made = _operation(schemas, str(template), method, of, item.get("parameters") or [])
+                    made.open = open_ if "security" not in of else not of["security"] or {} in of["security"]
+                    api.operations.append(made)
+        where = "its collections"
+        by_verbs(api.operations)
+        api.add_state()
+    except (TypeError, AttributeError, KeyError) as error:
+        raise ValueError(f"{path}: {where}: not as OpenAPI has it ({error})") from None
     if not api.operations:
         raise ValueError(f"{path}: its paths have no operations, such as get or post")
     for what in ("webhooks", "x-webhooks"):
         if data.get(what):
             api.lacking.append(f"{what}: the stand-in calls nobody")
-    by_verbs(api.operations)
-    api.add_state()
     return api
 
 
@@ -128,7 +133,7 @@ def _operation(schemas: Schemas, template: str, method: str, of: dict[str, Any],
     if method == "post" and not made.writes:
         schemas.lacking.append(f"{where}: by its name it only reads: that is guessed")
     parameters = {}
-    for each in [*shared, *(of["parameters"] if isinstance(of.get("parameters"), list) else ())]:
+    for each in [*shared, *(of.get("parameters") or ())]:
         each = _mapping(schemas.at(each))
         parameters[str(each.get("in")), str(each.get("name"))] = each
     for name in re.findall(r"\{([^}]*)\}", template):

@@ -46,7 +46,7 @@ class Operation:
         own = f"{place}_{own}" if own in self.places else own
         self.places[own] = place, name
         self.properties[own] = dict(schema)
-        self.arguments[own] = sample
+        self.arguments[own] = (name or "body") if required and sample is None else sample
         if required:
             self.required.append(own)
 
@@ -109,7 +109,7 @@ class Api:
             self.lacking.append(f"{path}: no field of a reply is the id of an item: '{id_}' is added")
         made = next((inner_of(each.reply, id_) for each in its if each.does == "create"), {})
         asked = [each.arguments[p] for each in its for p, (_, name) in each.places.items() if name == key]
-        like.setdefault(id_, next((each for each in asked if isinstance(each, str | int)), 1))
+        like[id_] = next((each for each in [like.get(id_), *asked] if isinstance(each, str | int)), 1)
         first = {each[id_]: {**like, **each} for each in items if isinstance(each.get(id_), str | int)}
         first.setdefault(like[id_], like)
         if len(first) == 1:

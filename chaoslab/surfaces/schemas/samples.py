@@ -18,7 +18,7 @@ FORMATS = {
     "ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "byte": "MQ==", "binary": "1",
 }  # fmt: skip
 KEPT = (
-    "type", "description", "enum", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength",
+    "description", "enum", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength",
     "maxLength", "minItems", "pattern", "default", "example", "examples", "const", "readOnly", "writeOnly", "nullable",
 )  # fmt: skip
 _NONE = object()
@@ -73,8 +73,10 @@ class Schemas:
             return {}
         above = (*above, place)
         made = {key: found[key] for key in KEPT if key in found}
-        if isinstance(kinds := found.get("type"), list):  # of 3.1: null is one of several
-            made["type"] = next((each for each in kinds if each != "null"), "null")
+        kinds = found.get("type")
+        for kind in kinds if isinstance(kinds, list) else [kinds]:  # of 3.1: null is one of several
+            if isinstance(kind, str) and kind != "null":
+                made.setdefault("type", kind)
         if "discriminator" in found or len(found.get("oneOf") or ()) > 1:
             self.lacking.append(f"{where}: of several forms (oneOf, discriminator) the first is taken")
         for key in ("oneOf", "anyOf"):

@@ -10,7 +10,7 @@ from typing import Any
 from chaoslab.scenarios.writing import text_of
 from chaoslab.surfaces.otel.masking import Personal
 from chaoslab.surfaces.projects import MODULE, Project, function, function_names, module, signature
-from chaoslab.surfaces.schemas.operations import MADE, ONE, Api, Operation
+from chaoslab.surfaces.schemas.operations import MADE, ONE, Api, Operation, inner_of
 
 KNOWN, STEPS_MAX, OVER_HTTP = "service.json", 12, "over_http"
 FAULTS = ("server_error", "lost_reply", "rate_limit")
@@ -102,19 +102,23 @@ def _steps(api: Api, its: Mapping[str, Operation], lacking: list[str], part: str
 
     steps: list[dict[str, Any]] = []
     made: dict[str, str] = {}
+    known: dict[str, Any] = {}
     chosen = sorted(its.items(), key=order)
     for name, of in chosen[:STEPS_MAX]:
         given = {}
         for own, (place, wire) in of.places.items():
             value = of.arguments[own]
             if place == "path":
-                value = _id_for(api, of.path, wire, made, value)
+                value = _id_for(api, of.path, wire, made, known.setdefault(wire, value))
             if own in of.required or (place == "body" and value is not None):
                 given[own] = value
             elif own == "idempotency_key":
                 given[own] = f"{name} 1"
-        if of.does == "create":
+        id_ = api.holds[of.of]["id"] if of.does == "create" else ""
+        if id_ and (of.reply == {} or id_ in inner_of(of.reply, id_)):
             made[of.of] = name
+        elif id_:
+            lacking.append(f"{of.method} {of.path}: its reply does not tell the id of what it made")
         steps.append({"call": name, "arguments": given})
     if len(chosen) > STEPS_MAX:
         lacking.append(f"{part}: {len(chosen) - STEPS_MAX} operations are in no scenario; they have stand-ins")
