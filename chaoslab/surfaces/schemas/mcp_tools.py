@@ -146,7 +146,7 @@ def api_of(name: str, tools: Sequence[Any], source: str, *, personal: Personal, 
         ValueError: there are none, or a schema cannot be used.
     """
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "server"
-    api = Api(name, f"{slug[:60]}.test", "mcp", scheme="http")
+    api = Api(personal.text(name), f"{slug[:60]}.test", "mcp", scheme="http")
     for tool in tools:
         if isinstance(tool, dict) and isinstance(tool.get("name"), str):
             try:
@@ -195,7 +195,7 @@ def _operation(tool: dict[str, Any], source: str, lacking: list[str], personal: 
     made.reply = [] if verb == "list" else {}
     if isinstance(returns := tool.get("outputSchema"), dict):
         result = Schemas(returns, f"{source}: {name}", personal, Dice(seed, name), lacking)
-        made.returns = returns
+        made.returns = result.masked(returns, name)
         made.reply = result.sample(result.whole(returns, name), thing, reply=True)
         if isinstance(made.reply, dict) and list(made.reply) == ["result"]:  # the SDK's wrapping of what is no object
             made.reply = made.reply["result"]

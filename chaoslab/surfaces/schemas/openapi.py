@@ -52,7 +52,7 @@ def api_in(path: Path, *, personal: Personal, seed: int) -> Api:
     data = document_in(path)
     schemas = Schemas(data, str(path), personal, Dice(seed))
     info = _mapping(data.get("info"))
-    api = Api(str(info.get("title") or path.stem), "service.test", "http", lacking=schemas.lacking)
+    api = Api(personal.text(str(info.get("title") or path.stem)), "service.test", "http", lacking=schemas.lacking)
     _address(api, data)
     open_ = _authorised(api, data, schemas)
     where = "paths"

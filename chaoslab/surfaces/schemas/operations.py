@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaoslab.surfaces.projects import is_name
-from chaoslab.surfaces.schemas.samples import next_id
+from chaoslab.surfaces.schemas.samples import next_id, without_examples
 
 STATEFUL = ("create", "list", "read", "replace", "update", "remove")
 MADE = "made by"
@@ -45,7 +45,7 @@ class Operation:
         own = own if is_name(own) else f"{own}_" if own.isidentifier() else f"{place}_{own}"
         own = f"{place}_{own}" if own in self.places else own
         self.places[own] = place, name
-        self.properties[own] = dict(schema)
+        self.properties[own] = without_examples(schema)
         self.arguments[own] = (name or "body") if required and sample is None else sample
         if required:
             self.required.append(own)

@@ -73,6 +73,8 @@ class Schemas:
             return {}
         above = (*above, place)
         made = {key: found[key] for key in KEPT if key in found}
+        if isinstance(said := made.get("description"), str):
+            made["description"] = self.personal.text(said)
         kinds = found.get("type")
         for kind in kinds if isinstance(kinds, list) else [kinds]:  # of 3.1: null is one of several
             if isinstance(kind, str) and kind != "null":
@@ -144,6 +146,14 @@ class Schemas:
         key = name.rpartition(".")[2]
         found = self.personal.value({key: value})
         return found[key] if isinstance(found, dict) else self.personal.text(str(value))
+
+
+def without_examples(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A whole schema as it is written down: an example or a default may be a secret."""
+    made = {key: each for key, each in schema.items() if key not in ("example", "examples", "default")}
+    if isinstance(fields := made.get("properties"), dict):
+        made["properties"] = {name: without_examples(each) for name, each in fields.items()}
+    return {**made, "items": without_examples(made["items"])} if isinstance(made.get("items"), dict) else made
 
 
 def example_of(schema: Mapping[str, Any]) -> Any:
