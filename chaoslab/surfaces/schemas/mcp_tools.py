@@ -34,7 +34,7 @@ VERBS = {
     **dict.fromkeys(("update", "edit", "patch", "change", "set", "modify"), "update"),
     **dict.fromkeys(("delete", "remove", "destroy"), "remove"),
 }
-"""What a tool does to things of its kind, by the verb of its name."""
+"""The effect of a tool on things of its kind, by the verb of its name."""
 Ask = Callable[[str, dict[str, Any]], Any]
 
 

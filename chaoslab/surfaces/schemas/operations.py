@@ -63,7 +63,7 @@ class Operation:
 
     @property
     def said(self) -> dict[str, Any]:
-        """What the stand-in needs to know of it."""
+        """The parts that the stand-in needs to know."""
         schema = {"type": "object", "properties": self.properties, "required": self.required}
         return {**{k: v for k, v in vars(self).items() if k not in ("properties", "required", "arguments")},
                 "parameters": schema}  # fmt: skip

@@ -186,7 +186,7 @@ def _request(api: Api, of: Operation) -> str:
 
 
 def told(api: Api) -> list[str]:
-    """What was found, in a line."""
+    """The count of what was found, in a line."""
     writes, keeps = sum(each.writes for each in api.operations), sum(each.does != "do" for each in api.operations)
     kept = f"{keeps} keep state in {len(api.holds)} collections"
     return [f"{len(api.operations)} operations: {writes} change something, {kept}"]
