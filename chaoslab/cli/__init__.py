@@ -24,7 +24,7 @@ COMMANDS = (
     "lab", "run", "sweep", "replay", "runs", "ui", "follow", "steer", "show", "summary", "label", "judge", "report",
     "charts", "otlp", "settings", "agent", "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "stop",
     "campaign", "faults", "check", "test", "stress", "explore", "shrink", "prove", "compare", "gate", "bisect",
-    "memory", "plan", "init", "from-traces", "demo", "completion",
+    "memory", "plan", "init", "from-traces", "from-openapi", "from-mcp", "demo", "completion",
 )  # fmt: skip
 """The commands, in the order of the help."""
 

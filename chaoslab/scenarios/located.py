@@ -99,8 +99,8 @@ def read(path: Path) -> Located:
     return parse(text, shown, suffix=path.suffix)
 
 
-def parse(text: str, file: str, *, suffix: str = ".yaml") -> Located:
-    """The data of a text.
+def parse(text: str, file: str, *, suffix: str = ".yaml", values_max: int = VALUES_MAX) -> Located:
+    """The data of a text. `values_max`: of YAML.
 
     Raises:
         ScenarioError: it cannot be read.
@@ -111,7 +111,7 @@ def parse(text: str, file: str, *, suffix: str = ".yaml") -> Located:
         return _bounded(_json(text, file))
     if "\0" in text:
         raise ScenarioError(f"{file}: it is no text (it has a zero byte)")
-    return _Yaml(file).located(text)
+    return _Yaml(file, values_max).located(text)
 
 
 def _json(text: str, file: str) -> Located:
@@ -178,8 +178,8 @@ def _bounded(located: Located) -> Located:
 class _Yaml:
     """Makes plain data of a YAML text."""
 
-    def __init__(self, file: str) -> None:
-        self.file, self.values = file, 0
+    def __init__(self, file: str, values_max: int) -> None:
+        self.file, self.values, self.values_max = file, 0, values_max
         self.marks: dict[Path_, tuple[int, int]] = {}
         self.keys: dict[Path_, tuple[int, int]] = {}
         self.open: list[yaml.Node] = []
@@ -217,8 +217,8 @@ class _Yaml:
         import yaml
 
         self.values += 1
-        if self.values > VALUES_MAX:
-            raise self._error(node, f"it has more than {VALUES_MAX} values, aliases expanded")
+        if self.values > self.values_max:
+            raise self._error(node, f"it has more than {self.values_max} values, aliases expanded")
         if len(path) > DEPTH_MAX:
             raise self._error(node, f"it is nested more than {DEPTH_MAX} deep")
         if any(node is outer for outer in self.open):
