@@ -280,6 +280,7 @@ class Exchange:
             reset(self._line)
         elif how is not None:
             self._line.force_close()
+        self._attempt = self._client = None  # a circle would wait for the collector, which costs a tenth of a request
         return goes_on
 
     async def _sent(self, attempt: ServiceAttempt, client: Client) -> bool:
