@@ -81,9 +81,9 @@ class Log:
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Masks these too in every line from now on, and in what this process prints."""
-        found = {*secrets}
-        self._masker.hide(found)
-        printed.hide(found)
+        if found := {*secrets}:
+            self._masker.hide(found)
+            printed.hide(found)
 
     def masked(self, event: Event) -> str:
         """The text of `encode_event` without secrets."""
@@ -255,7 +255,7 @@ _DECODER = json.JSONDecoder()
 
 def spell(ts: str, t: float, run: str, trial: str | None, writer: str, seq: int, text: str) -> bytes:
     """A whole line: the envelope and the text of `encode_event`."""
-    line = f'{{"ts": "{ts}", "t": {_spelt(t)}, {_named(run, trial, writer)}, "seq": {seq}, {text}\n'
+    line = f'{{"ts": "{ts}", "t": {t}, {_named(run, trial, writer)}, "seq": {seq}, {text}\n'
     return line.encode("utf-8", "surrogatepass")
 
 

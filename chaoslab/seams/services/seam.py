@@ -23,7 +23,7 @@ from chaoslab.core.dialog import CHAT
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply, json_reply
 from chaoslab.core.fault import trait
-from chaoslab.core.memory import Decisions, TrialMemory
+from chaoslab.core.memory import NOBODY, Decisions, TrialMemory
 from chaoslab.core.outage import Cut
 from chaoslab.core.pipe import Pipe, Signal
 from chaoslab.core.plan import HITS, Candidates, Plan
@@ -225,7 +225,7 @@ class ServiceAttempt(Attempt):
             seam.asked_model(name)
         held = seam.outages.held(name)
         listing = self.message is not None and self.message.part == "listing"
-        reach, decisions = seam.reach(name, "listing" if listing else "chat" if self.chat else ""), Decisions()
+        reach, decisions = seam.reach(name, "listing" if listing else "chat" if self.chat else ""), NOBODY
         if held is not None:
             reach = reach.without_outages
         reach = seam.limit(reach)
