@@ -393,7 +393,7 @@ class Exchange:
         self._lapsed = True
 
 
-class _Taken:
+class _Taken(Parts):
     """A service's own answer, of which the attempt takes each part first."""
 
     def __init__(self, answer: Answered | Said, taking: Taking) -> None:
@@ -422,9 +422,6 @@ class _Taken:
         self._over = part is None
         self._taking(part)
         return part
-
-    async def aclose(self) -> None:
-        """Does nothing: the exchange ends with its client."""
 
 
 @asynccontextmanager

@@ -30,6 +30,7 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
+from chaoslab.core.stream import Parts
 from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route
 from chaoslab.seams.services.effects import SAFE
 from chaoslab.seams.services.web_socket import UPGRADED
@@ -41,6 +42,7 @@ FIELDS_MAX = 1000
 """The most fields of a head."""
 Take = Callable[[], Awaitable[bytes | None]]
 """Gives the next part of a body; None at its end."""
+_LOST = (ServerDisconnectedError, ClientOSError, ConnectionError)
 _ERRORS = (OSError, ClientError, http_exceptions.HttpProcessingError, asyncio.TimeoutError)
 
 
@@ -143,27 +145,18 @@ class Upstream:
             first, others = head.split(b"\r\n", 1)
             absolute = first.replace(b" ", b" http://" + self.route.authority.encode(), 1)
             head = absolute + b"\r\n" + spelt("", credentials(self._proxy))[2:-2] + others
-        try:
-            kept = await self._connected()
-        except _ERRORS as error:
-            raise self._broken(error) from None
-        try:
-            return await self._asked(method, head, body, rest, chunked=length == CHUNKED)
-        except _ERRORS as error:
-            self.close()
-            stale = (
-                kept and rest is None and isinstance(error, ServerDisconnectedError | ClientOSError | ConnectionError)
-            )
-            if stale:
-                self._closed_by_service()
-            if not stale or method not in SAFE:  # the service may have done the work
-                raise self._broken(error) from None
-        try:  # the service has closed the kept connection meanwhile
-            await self._connected()
-            return await self._asked(method, head, body, None, chunked=length == CHUNKED)
-        except _ERRORS as error:
-            self.close()
-            raise self._broken(error) from None
+        while True:
+            kept = False
+            try:
+                kept = await self._connected()
+                return await self._asked(method, head, body, rest, chunked=length == CHUNKED)
+            except _ERRORS as error:
+                self.close()
+                stale = kept and rest is None and isinstance(error, _LOST)
+                if stale:  # the service has closed the kept connection meanwhile
+                    self._closed_by_service()
+                if not stale or method not in SAFE:  # it may have done the work
+                    raise self._broken(error) from None
 
     async def _connected(self) -> bool:
         """Makes a connection unless there is one, which is True."""
@@ -356,7 +349,7 @@ def credentials(proxy: SplitResult) -> Fields:
     return [("Proxy-Authorization", "Basic " + b64encode(f"{name}:{word}".encode()).decode())]
 
 
-class Answered:
+class Answered(Parts):
     """A service's answer whose head has come."""
 
     def __init__(
@@ -419,11 +412,8 @@ class Answered:
         self.clean = True
         return None
 
-    async def aclose(self) -> None:
-        """Does nothing: the exchange ends with its client."""
 
-
-class Said:
+class Said(Parts):
     """An answer of the gateway's own, in place of a service's."""
 
     clean = True
@@ -449,6 +439,3 @@ class Said:
 
     async def take(self) -> bytes | None:
         return self.ready() or None
-
-    async def aclose(self) -> None:
-        """Does nothing."""

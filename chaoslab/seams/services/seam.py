@@ -651,7 +651,7 @@ def _nothing(_: bytes | None) -> None:
     """Takes a part that nobody needs."""
 
 
-class _Kept:
+class _Kept(Parts):
     """A body of which each part is told to `keep` when it is taken. `first`: the part that was taken already."""
 
     def __init__(self, first: bytes, parts: Parts, keep: Take) -> None:
@@ -663,11 +663,8 @@ class _Kept:
         self._keep(part)
         return part
 
-    async def aclose(self) -> None:
-        await self._parts.aclose()
 
-
-class _Through:
+class _Through(Parts):
     """A body through the pipes of stories, event by event, each when it is due. Nothing is read while a pipe holds more
     than its room."""
 
@@ -693,9 +690,6 @@ class _Through:
                 wake_s = self._line.wake()
                 await self._attempt.hold_back(inf if wake_s is None else wake_s - self._now())
         return None
-
-    async def aclose(self) -> None:
-        await self._parts.aclose()
 
 
 async def _message_in(parts: Parts) -> tuple[bytes, bool]:
