@@ -49,7 +49,7 @@ def seen(folder: Path) -> Iterator[Watched]:
 
 
 def read(what: Watched | Reader) -> None:
-    """Reads all that there is by now."""
-    what.look()
-    while what.look():
-        pass
+    """Reads all that there is by now, and judges it."""
+    version = -1
+    while what.look() or what.version != version:
+        version = what.version
