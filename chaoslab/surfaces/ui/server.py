@@ -40,7 +40,9 @@ from chaoslab.reports.formats import html
 from chaoslab.reports.formats.html.timelines import embedded, stories
 from chaoslab.reports.text import visible
 from chaoslab.surfaces.ui.acts import Children, label
-from chaoslab.surfaces.ui.reader import LIST_S, Reader
+from chaoslab.surfaces.ui.campaign import brief, state
+from chaoslab.surfaces.ui.reader import LIST_S, Reader, campaigns_in
+from chaoslab.surfaces.ui.remembered import shown
 from chaoslab.surfaces.ui.watched import Row, of_trial
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -48,8 +50,10 @@ COOKIE, HEADER = "chaoslab-ui", "x-chaoslab-ui"
 """The cookie with the token, and a header that another site's page cannot send without being asked first."""
 DOOR = "/in/"
 """The address that has the token behind it."""
-POLL_S, PAGE, TAIL, LINE = 0.1, 100, 200, 2000
+POLL_S, PAGE, TAIL, LINE = 0.25, 100, 200, 2000
 """Seconds between two looks for what is new, rows of a page of trials, lines of a log's tail and characters of each."""
+LATEST, MEMORY = 20, "memory.db"
+"""The latest runs of a campaign, and the file of a memory."""
 BODY_MAX, FIRST = 10_000, 10
 """The most bytes of what a page sends, and the looks for a run's trials before its page is sent."""
 POLICY = (
@@ -132,12 +136,16 @@ class Pages:
             Route("/run/{run}/report.html", self.report),
             Route("/run/{run}/map", self.map),
             Route("/compare", self.compare),
+            Route("/campaign/{name}", self.campaign),
+            Route("/campaign/{name}/state", self.campaign_state),
+            Route("/campaign/{name}/stop", self.campaign_stop, methods=["POST"]),
+            Route("/memory", self.memory),
             Route("/run/{run}/steer", self.steer, methods=["POST"]),
             Route("/run/{run}/label", self.label, methods=["POST"]),
             Route("/start", self.start, methods=["POST"]),
             Route("/metrics", self.metrics),
             Route("/favicon.ico", lambda _: Response(status_code=204)),
-            *(Route(f"/{name}", _static) for name in ("ui.css", "ui.js", "script.js")),
+            *(Route(f"/{name}", _static) for name in ("ui.css", "ui.js", "script.js", "elements.js")),
         ]
         said = {LookupError: _lost, KeyError: _lost, OSError: _unreadable, ValueError: _wrong}
         handlers: Any = {404: _nothing, 405: _nothing, **said}
@@ -146,20 +154,24 @@ class Pages:
     # The list.
 
     async def runs(self, _: Request) -> Response:
-        data = {**self._list(0), "logs": str(self._reader.logs)}
-        return _page("ui_runs.html", data=data, logs=str(self._reader.logs), scenarios=self._children.scenarios())
+        logs = self._reader.logs
+        return _page(
+            "ui_runs.html", data=self._list(0), logs=str(logs), scenarios=self._children.scenarios(),
+            memory=(logs / MEMORY).is_file(),
+        )  # fmt: skip
 
     def _list(self, since: int) -> dict[str, Any]:
         version = self._reader.version
         rows = self._reader.since(since)
-        return {"version": version, "left": self._reader.left, "rows": rows, "children": self._children.told()}
+        aside = {"children": self._children.told(), "campaigns": [brief(each) for each in self._reader.campaigns]}
+        return {"version": version, "left": self._reader.left, "rows": rows, **aside}
 
     async def runs_events(self, request: Request) -> Response:
         async def told() -> AsyncIterator[dict[str, str]]:
             sent, before = _version(request), ""
             while not self.stopping.is_set():
                 found = self._list(sent)
-                key = json.dumps(found["children"])
+                key = json.dumps([found["children"], found["campaigns"]])
                 if found["version"] > sent or key != before:
                     sent, before = found["version"], key
                     yield _event(found, found["version"])
@@ -174,8 +186,8 @@ class Pages:
         for _ in range(FIRST):  # so that a small run is there at once
             if not run.whole:
                 await asyncio.sleep(0.02)
-        data = {"state": run.state(), "page": self._rows(run.folder.name, {})}
-        name = run.folder.name
+        data = {"state": run.state(), "page": self._rows(run.name, {})}
+        name = run.name
         return _page(
             "ui_run.html", data=data, run=name, here=_at(name), outcomes=_outcomes(), map=(run.folder / MAP).is_file()
         )
@@ -223,15 +235,15 @@ class Pages:
         at = keys.index(trial) if trial in run.rows else -1
         row = contents.rows[0]
         return _page(
-            "ui_trial.html", data=stories(contents), run=run.folder.name, trial=trial, row=row,
+            "ui_trial.html", data=stories(contents), run=run.name, trial=trial, row=row,
             before=keys[at - 1] if at > 0 else "", after=keys[at + 1] if 0 <= at < len(keys) - 1 else "",
             open=not row.certain or row.outcome in UNJUDGED, replay=contents.replay(trial), sayings=SAID,
-            here=_at(run.folder.name),
+            here=_at(run.name),
         )  # fmt: skip
 
     async def log(self, request: Request) -> Response:
         run = self._reader.run(request.path_params["run"])
-        names, name = [path.name for path in log_files(run.folder)], run.folder.name
+        names, name = [path.name for path in log_files(run.folder)], run.name
         return _page("ui_log.html", data={}, run=name, here=_at(name), logs=names)
 
     async def tail(self, request: Request) -> Response:
@@ -259,6 +271,35 @@ class Pages:
         owns = [self._reader.folder(request.query_params.get(key, "")) for key in ("then", "now")]
         text = await run_in_threadpool(_compared, *owns)
         return HTMLResponse(text, headers={"content-security-policy": STILL})
+
+    # What lies beside the runs.
+
+    async def campaign(self, request: Request) -> Response:
+        return _page("ui_campaign.html", data={}, name=self._campaign(request).name)
+
+    async def campaign_state(self, request: Request) -> Response:
+        folder = self._campaign(request)
+        apart = f"{folder.name}:" if folder != self._reader.logs else ""
+        rows = [row for row in self._reader.since(0) if row["run"].startswith(apart)]
+        rows.sort(key=lambda row: (bool(row.get("going")), row["run"]), reverse=True)
+        return JSONResponse({**await run_in_threadpool(state, folder), "runs": rows[:LATEST]})
+
+    async def campaign_stop(self, request: Request) -> Response:
+        from chaoslab.campaigns.running import stop
+
+        folder = self._campaign(request)
+        return JSONResponse({"said": f"{folder.name}: {stop(folder, 'somebody stopped it in the pages')}"})
+
+    def _campaign(self, request: Request) -> Path:
+        name = request.path_params["name"]
+        found = next((folder for folder in campaigns_in(self._reader.logs) if folder.name == name), None)
+        if found is None:
+            raise LookupError(f"there is no campaign {line(name, 100)} in {self._reader.logs}")
+        return found
+
+    async def memory(self, request: Request) -> Response:
+        found = await run_in_threadpool(shown, self._reader.logs, request.query_params.get("subject", ""))
+        return _page("ui_memory.html", data={}, logs=str(self._reader.logs), **found)
 
     # Acts.
 

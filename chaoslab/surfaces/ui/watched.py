@@ -105,8 +105,8 @@ class _Open:
 class Watched:
     """A run's state. `version` counts its changes. `look` is for one thread, and all else for any."""
 
-    def __init__(self, folder: Path, *, clock: Clock = system) -> None:
-        self.folder, self._clock = folder, clock
+    def __init__(self, folder: Path, name: str = "", *, clock: Clock = system) -> None:
+        self.folder, self.name, self._clock = folder, name or folder.name, clock
         self.version = 0
         self.notes: deque[str] = deque(maxlen=NOTES)
         self.asked_s = clock.monotonic()
@@ -404,7 +404,7 @@ class Watched:
         faults = sorted({fault for fault, _ in self._cells})
         targets = sorted({target for _, target in self._cells})
         return {
-            "run": self.folder.name, "version": self.version,
+            "run": self.name, "version": self.version,
             "name": self.scenario or one_line((run.model if run else "") or "", NAME), "ruling": self.ruling,
             "world": run.world if run else "", "seed": run.seed if run else None,
             "done": done, "of": of, "judged": sum(self._outcomes.values()), "kept": len(self.rows),
