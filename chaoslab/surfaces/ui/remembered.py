@@ -46,8 +46,11 @@ def shown(logs: Path, subject: str) -> dict[str, Any]:
 
 def _table(name: str, columns: list[str], rows: list[tuple[Any, ...]], subject: str) -> dict[str, Any]:
     """A table, of one subject if it is named."""
-    own = [row for row in rows if not subject or row[columns.index("subject")] == subject]
-    return {"name": name, "columns": columns, "rows": [[*map(_cell, row)] for row in own[:SHOWN]], "of": len(own)}
+    if subject:
+        at = columns.index("subject")
+        rows = [(*row[:at], *row[at + 1 :]) for row in rows if row[at] == subject]
+        columns = [*columns[:at], *columns[at + 1 :]]
+    return {"name": name, "columns": columns, "rows": [[*map(_cell, row)] for row in rows[:SHOWN]], "of": len(rows)}
 
 
 def _cell(value: Any) -> str:

@@ -374,15 +374,15 @@
     const here = location.pathname;
     const plain = (value) => (typeof value === "number" ? String(Number(value.toPrecision(4))) : value === null || value === undefined || value === "" ? "–" : String(value));
     function table(heads, rows) {
-      return make("table", { class: "trials" }, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
-        make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map((cell) => (cell instanceof Node ? make("td", {}, cell) : make("td", { class: "said" }, plain(cell))))))));
+      return make("table", { class: "sheet" }, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
+        make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map((cell) => make("td", {}, cell instanceof Node ? cell : plain(cell)))))));
     }
     const mark = (holds, said) => make("span", { class: `chip ${holds ? "o-correct" : "o-failed"}` }, said);
     function take(found) {
-      text("ended", [found.state, found.why].filter(Boolean).join(": "));
+      text("ended", found.state);
       main.className = `verdict ${found.not_undone.length || ["failed", "breached", "broken", "broken off", "not steady"].includes(found.state) ? "bad" : found.state === "held" ? "good" : "open"}`;
-      put("trouble", ...[...found.not_undone.map((one) => `COULD NOT BE UNDONE: ${one}`), ...found.open.map((one) => `Not taken back yet: ${one}`), ...found.notes]
-        .map((one) => make("p", {}, one)));
+      put("trouble", ...[...(found.why ? [found.why] : []), ...found.not_undone.map((one) => `COULD NOT BE UNDONE: ${one}`), ...found.open.map((one) => `Not taken back yet: ${one}`), ...found.notes]
+        .map((said) => make("p", { class: "why" }, said)));
       const one = (value, said, most) => make("li", {}, make("b", {}, value), ` ${said}`, ...(most === null || most === undefined ? [] : [make("small", {}, `limit ${plain(most)}`)]));
       const counted = ["trials", "failed", "harm", "calls", "faults"].filter((name) => found.now[name]);
       put("figures", ...counted.filter((name) => name !== "trials").map((name) => one(plain(found.now[name]), name)),
