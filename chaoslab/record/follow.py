@@ -72,6 +72,12 @@ class Follower:
                 return f"another file is in the place of {name}"
         return ""
 
+    @property
+    def at(self) -> int:
+        """The bytes that were read of the main log."""
+        held = self._files.get(f"{MAIN}.log")
+        return held.tell() if held is not None else 0
+
     def left(self) -> tuple[int, int]:
         """The bytes that were read, and those that the logs have."""
         return sum(file.tell() for file in self._files.values()), sum(p.stat().st_size for p in log_files(self._folder))

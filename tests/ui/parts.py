@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import chaoslab as lab
+from chaoslab.base import levers
+from chaoslab.campaigns.journal import Journal
+from chaoslab.campaigns.running import SEEN
 from chaoslab.execution.trial import Trial
 from chaoslab.surfaces.ui.reader import Reader
 from chaoslab.surfaces.ui.watched import Watched
@@ -38,6 +43,18 @@ def trials(logs: Path, *, trials: int, seed: int = 1) -> Iterator[Trial]:
     return lab.run_many(
         agent, "Pay a pen", trials=trials, reads=[price], tools=[pay], faults=faults, logs=logs, seed=seed
     )
+
+
+def a_campaign(folder: Path, look: Mapping[str, Any]) -> Path:
+    """A campaign in this folder that goes on, with a run of three trials. `look`: what its last look saw."""
+    list(trials(folder, trials=3))
+    (folder / "output.log").write_text("what a step printed\n")
+    journal = Journal(folder)
+    journal.note("begun", digest="", pid=1)
+    journal.note("step", round=1, step=0, name="refund", level=0.5)
+    (folder / SEEN).write_text(json.dumps(look))
+    levers.renew(folder / "lease.1")
+    return folder
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from chaoslab.analysis.verdict.table import UNJUDGED
 from chaoslab.base import files
+from chaoslab.base.clock import system
 from chaoslab.base.jsonable import line
 from chaoslab.record.history import History
 from chaoslab.record.lines import log_files
@@ -43,7 +44,8 @@ from chaoslab.surfaces.ui.acts import Children, label
 from chaoslab.surfaces.ui.campaign import brief, state
 from chaoslab.surfaces.ui.reader import LIST_S, Reader, campaigns_in
 from chaoslab.surfaces.ui.remembered import shown
-from chaoslab.surfaces.ui.watched import Row, of_trial
+from chaoslab.surfaces.ui.unparsed import of_trial
+from chaoslab.surfaces.ui.watched import Row
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 COOKIE, HEADER = "chaoslab-ui", "x-chaoslab-ui"
@@ -52,8 +54,8 @@ DOOR = "/in/"
 """The address that has the token behind it."""
 POLL_S, PAGE, TAIL, LINE = 0.25, 100, 200, 2000
 """Seconds between two looks for what is new, rows of a page of trials, lines of a log's tail and characters of each."""
-LATEST, MEMORY = 20, "memory.db"
-"""The latest runs of a campaign, and the file of a memory."""
+LATEST, MEMORY, SCENARIOS_S = 20, "memory.db", 60.0
+"""The latest runs of a campaign, the file of a memory, and the seconds between two looks for scenarios."""
 BODY_MAX, FIRST = 10_000, 10
 """The most bytes of what a page sends, and the looks for a run's trials before its page is sent."""
 POLICY = (
@@ -122,6 +124,9 @@ class Pages:
     def __init__(self, reader: Reader, children: Children, metrics: Callable[[list[str]], str]) -> None:
         self._reader, self._children, self._metrics = reader, children, metrics
         self.stopping = asyncio.Event()
+        self._looked_s = float("-inf")
+        self._looking: asyncio.Future[list[str]] | None = None
+        """The look for scenarios that was begun last: it is lost if nothing holds it."""
 
     def app(self, token: str) -> ASGIApp:
         routes = [
@@ -155,23 +160,25 @@ class Pages:
 
     async def runs(self, _: Request) -> Response:
         logs = self._reader.logs
-        return _page(
-            "ui_runs.html", data=self._list(0), logs=str(logs), scenarios=self._children.scenarios(),
-            memory=(logs / MEMORY).is_file(),
-        )  # fmt: skip
+        if (now_s := system.monotonic()) - self._looked_s > SCENARIOS_S:
+            self._looked_s = now_s
+            self._looking = asyncio.ensure_future(run_in_threadpool(self._children.look))
+        return _page("ui_runs.html", data=self._list(0), logs=str(logs), memory=(logs / MEMORY).is_file())
 
     def _list(self, since: int) -> dict[str, Any]:
         version = self._reader.version
         rows = self._reader.since(since)
-        aside = {"children": self._children.told(), "campaigns": [brief(each) for each in self._reader.campaigns]}
-        return {"version": version, "left": self._reader.left, "rows": rows, **aside}
+        return {
+            "version": version, "left": self._reader.left, "rows": rows, "children": self._children.told(),
+            "campaigns": [brief(each) for each in self._reader.campaigns], "scenarios": self._children.scenarios,
+        }  # fmt: skip
 
     async def runs_events(self, request: Request) -> Response:
         async def told() -> AsyncIterator[dict[str, str]]:
             sent, before = _version(request), ""
             while not self.stopping.is_set():
                 found = self._list(sent)
-                key = json.dumps([found["children"], found["campaigns"]])
+                key = json.dumps({**found, "rows": [], "version": 0})
                 if found["version"] > sent or key != before:
                     sent, before = found["version"], key
                     yield _event(found, found["version"])

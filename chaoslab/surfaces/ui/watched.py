@@ -3,7 +3,6 @@ run of any length is begun to be shown at once."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,14 +35,15 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.batches import Batch
 from chaoslab.record.follow import Follower
-from chaoslab.record.held import is_written
+from chaoslab.record.held import MAIN, is_written
 from chaoslab.record.history import place_in_time
-from chaoslab.record.lines import Record, kind_of, lines_of, log_files, parse_line, whole
+from chaoslab.record.lines import Record, kind_of, whole
 from chaoslab.record.rulings import FILE, Rulings
 from chaoslab.record.spoken import LABELS, SILENT, Kept
 from chaoslab.record.steering import CHANCES, held_back
 from chaoslab.reports.contents.outcomes import SEVERITY
 from chaoslab.reports.text import one_line
+from chaoslab.surfaces.ui.unparsed import Ahead, of_trial
 
 PART = 1 << 19
 """The bytes of a main log that are read at once."""
@@ -116,7 +116,7 @@ class Watched:
         self._state = self._told()
 
     def _begin(self) -> None:
-        self._follower = Follower(self.folder, kept=False)
+        self._follower, self._ahead = Follower(self.folder, kept=False), Ahead()
         self.rows: dict[str, Row] = {}
         self.started: RunStarted | None = None
         self.finished: RunFinished | None = None
@@ -167,6 +167,7 @@ class Watched:
                     return False
                 self._begin()
             records = self._follower.new(PART)
+            self._ahead.look(self.folder / f"{MAIN}.log", self._follower.at)
             running = is_written(self.folder)
         except OSError as error:
             if self._gone != (why := f"{error.filename or self.folder} cannot be read: {error.strerror or error}"):
@@ -359,16 +360,20 @@ class Watched:
                 self._put(row._replace(standing=now))
 
     def _rate(self) -> None:
-        """Notes where the counts stand now, once all that there is has been read."""
-        if not self.whole or not self.running:
-            if not self.running:
-                self._past.clear()
-            elif not self._past:
-                return
+        """Notes where the counts stand now."""
+        if not self.running:
+            self._past.clear()
         now_s = self._clock.monotonic()
-        self._past.append((now_s, self._calls, self._faults, self._ended))
+        self._past.append((now_s, *self._counts()))
         while now_s - self._past[0][0] > RATE_S:
             self._past.popleft()
+
+    def _counts(self) -> tuple[int, int, int]:
+        """The calls, the faults met and the trials that have ended, read or not."""
+        there = self._ahead.counts
+        return (
+            self._calls + there[CallFinished], self._faults + there[FaultWitnessed], self._ended + there[PromptFinished]
+        )  # fmt: skip
 
     @property
     def began_as(self) -> str:
@@ -392,7 +397,8 @@ class Watched:
 
     def _told(self) -> dict[str, Any]:
         run, end = self.started, self.finished
-        done, of = self._ended, max(run.prompts if run else 0, self._ended)
+        calls, faults, done = self._counts()
+        of = max(run.prompts if run else 0, done)
         calls_s = faults_s = rate = None
         if len(self._past) > 1 and (since_s := self._past[-1][0] - self._past[0][0]) > 0:
             calls_s, faults_s, rate = ((self._past[-1][n] - self._past[0][n]) / since_s for n in (1, 2, 3))
@@ -401,7 +407,7 @@ class Watched:
         read, there = (0, 0)
         with suppress(OSError):
             read, there = self._follower.left()
-        faults = sorted({fault for fault, _ in self._cells})
+        names = sorted({fault for fault, _ in self._cells})
         targets = sorted({target for _, target in self._cells})
         return {
             "run": self.name, "version": self.version,
@@ -412,7 +418,7 @@ class Watched:
             "read": None if self.whole or not there else min(1.0, read / there),
             "eta_s": (of - done) / rate if rate and self.running else None,
             "trials_per_s": rate, "calls_per_s": calls_s, "faults_per_s": faults_s,
-            "calls": self._calls, "faults": self._faults, "now": one_line(self._now, NAME),
+            "calls": calls, "faults": faults, "now": one_line(self._now, NAME),
             "seconds": self._last_t,
             "outcomes": {str(each): n for each in Outcome if (n := self._outcomes[str(each)])},
             "well": self._standings[Standing.WELL], "bad": self._standings[Standing.BAD],
@@ -420,7 +426,7 @@ class Watched:
             "harmed": len(self._harms),
             "matrix": {
                 "targets": targets,
-                "rows": [{"fault": fault, "cells": [self._cell(fault, each) for each in targets]} for fault in faults],
+                "rows": [{"fault": fault, "cells": [self._cell(fault, each) for each in targets]} for fault in names],
             },
             "mttr_s": self._recovered_s / self._recovered if self._recovered else None,
             "recovered": self._recovered, "incidents": self._incidents,
@@ -453,16 +459,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def of_trial(folder: Path, trial: str) -> Iterator[Record]:
-    """The events of one trial of a run, and those of the whole run, without parsing the others.
-
-    Raises:
-        OSError: a log cannot be read.
-    """
-    own = f'"trial": {json.dumps(trial)}'.encode()
-    for path in log_files(folder):
-        for text in lines_of(path):
-            if (own in text or b'"trial": null' in text) and (record := parse_line(text)) is not None:
-                yield record

@@ -162,6 +162,13 @@
       for (const run of found.rows) { runs.set(run.run, run); drawn.delete(run.run); }
       left = found.left;
       children(found.children);
+      if (found.scenarios) {
+        const there = found.scenarios.length > 0;
+        choices(byId("start").elements.scenario, found.scenarios.map((each) => [each, each]));
+        byId("start").hidden = !there;
+        text("start-said", there ? "It is started as a command of its own, and goes on when these pages are closed."
+          : "No scenario is below the folder in which the pages were started: its file is called something.chaos.yml.");
+      }
       put("campaigns", ...found.campaigns.map((one) => make("li", {}, "Campaign ", make("a", { href: `/campaign/${encodeURIComponent(one.name)}` }, one.name),
         `: ${one.state}, step ${one.steps}`)));
       render();
@@ -177,7 +184,7 @@
       const [then, now] = [...chosen].sort((a, b) => compared(`${runs.get(a).began} ${a}`, `${runs.get(b).began} ${b}`));
       location.href = `/compare?then=${encodeURIComponent(then)}&now=${encodeURIComponent(now)}`;
     });
-    byId("start")?.addEventListener("submit", (event) => {
+    byId("start").addEventListener("submit", (event) => {
       event.preventDefault();
       act("/start", Object.fromEntries(new FormData(event.target)));
     });
