@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import anyio
 import uvicorn
 from sse_starlette.sse import EventSourceResponse
 from starlette.applications import Starlette
@@ -123,7 +124,6 @@ class Pages:
 
     def __init__(self, reader: Reader, children: Children, metrics: Callable[[list[str]], str]) -> None:
         self._reader, self._children, self._metrics = reader, children, metrics
-        self.stopping = asyncio.Event()
         self._looked_s = float("-inf")
         self._looking: asyncio.Future[list[str]] | None = None
         """The look for scenarios that was begun last: it is lost if nothing holds it."""
@@ -174,9 +174,11 @@ class Pages:
         }  # fmt: skip
 
     async def runs_events(self, request: Request) -> Response:
+        ended = anyio.Event()
+
         async def told() -> AsyncIterator[dict[str, str]]:
             sent, before = _version(request), ""
-            while not self.stopping.is_set():
+            while not ended.is_set():
                 found = self._list(sent)
                 key = json.dumps({**found, "rows": [], "version": 0})
                 if found["version"] > sent or key != before:
@@ -184,7 +186,7 @@ class Pages:
                     yield _event(found, found["version"])
                 await asyncio.sleep(LIST_S if found["left"] else POLL_S)
 
-        return EventSourceResponse(told())
+        return _stream(told(), ended)
 
     # One run.
 
@@ -203,16 +205,18 @@ class Pages:
         name = request.path_params["run"]
         self._reader.run(name)
 
+        ended = anyio.Event()
+
         async def told() -> AsyncIterator[dict[str, str]]:
             sent = _version(request)
-            while not self.stopping.is_set():
+            while not ended.is_set():
                 run = self._reader.run(name)  # asked for: it is kept
                 if run.version != sent:
                     sent = run.version
                     yield _event(run.state(), sent)
                 await asyncio.sleep(POLL_S)
 
-        return EventSourceResponse(told())
+        return _stream(told(), ended)
 
     async def trials(self, request: Request) -> Response:
         return JSONResponse(self._rows(request.path_params["run"], request.query_params))
@@ -398,6 +402,11 @@ def _version(request: Request) -> int:
     return _number(text) if text else 0
 
 
+def _stream(events: AsyncIterator[dict[str, str]], ended: anyio.Event) -> Response:
+    """A response that goes on until the server is to end, which sets the event."""
+    return EventSourceResponse(events, shutdown_event=ended, shutdown_grace_period=LIST_S + POLL_S)
+
+
 def _event(data: dict[str, Any], version: int) -> dict[str, str]:
     return {"data": json.dumps(data, separators=(",", ":")), "id": str(version)}
 
@@ -463,19 +472,7 @@ def bound(host: str, port: int) -> socket.socket:
 async def serve(held: socket.socket, reader: Reader, *, token: str, metrics: Callable[[list[str]], str]) -> None:
     """Serves at this socket until SIGINT or SIGTERM."""
     pages = Pages(reader, Children(reader.logs), metrics)
-    config = uvicorn.Config(pages.app(token), log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
-    server = _Server(config, pages)
+    config = uvicorn.Config(pages.app(token), log_level="warning", lifespan="off", timeout_graceful_shutdown=2)
+    server = uvicorn.Server(config)
     with suppress(KeyboardInterrupt):
         await server.serve(sockets=[held])
-
-
-class _Server(uvicorn.Server):
-    """Ends the open streams when it is to end."""
-
-    def __init__(self, config: uvicorn.Config, pages: Pages) -> None:
-        super().__init__(config)
-        self._pages = pages
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._pages.stopping.set()
-        await super().shutdown(sockets)

@@ -282,6 +282,7 @@
       byId("done").max = Math.max(1, state.of);
       byId("done").value = state.done;
       const parts = [`${number(state.done)} of ${number(state.of)} trials`];
+      if (state.done - state.judged > 100) parts.push(`${number(state.judged)} judged so far`);
       if (state.trials_per_s) parts.push(`${rate(state.trials_per_s)} a second`);
       if (state.eta_s !== null && state.done < state.of) parts.push(`${told(state.eta_s)} to go`);
       if (state.running && state.now) parts.push(`now at ${state.now}`);
