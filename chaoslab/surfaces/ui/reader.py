@@ -56,6 +56,8 @@ class Reader:
         self._folders: dict[str, Path] = {}
         self._due: dict[str, None] = {}
         """The names of the runs whose lines are to be read, in order."""
+        self.found = False
+        """All runs are in the list, read or not."""
         self.campaigns: list[Path] = []
         self._at = 0
         self._held: Signature = ()
@@ -122,6 +124,7 @@ class Reader:
                 began = runs.began(folder)
                 self._put(name, {"run": name, "began": f"{began:%Y-%m-%d %H:%M}" if began else ""})
                 self._due[name] = None
+        self.found = True
         names = [*self._folders]
         for name in {*names[:NEWEST], *names[self._at : self._at + TURN]}:
             folder = self._folders[name]

@@ -57,8 +57,9 @@ POLL_S, PAGE, TAIL, LINE = 0.25, 100, 200, 2000
 """Seconds between two looks for what is new, rows of a page of trials, lines of a log's tail and characters of each."""
 LATEST, MEMORY, SCENARIOS_S = 20, "memory.db", 60.0
 """The latest runs of a campaign, the file of a memory, and the seconds between two looks for scenarios."""
-BODY_MAX, FIRST = 10_000, 10
-"""The most bytes of what a page sends, and the looks for a run's trials before its page is sent."""
+BODY_MAX, FIRST, LOOK_S = 10_000, 10, 0.02
+"""The most bytes of what a page sends, and the looks for runs or trials before a page is sent without them, and the
+seconds between two."""
 POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self'; style-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
@@ -163,6 +164,9 @@ class Pages:
         if (now_s := system.monotonic()) - self._looked_s > SCENARIOS_S:
             self._looked_s = now_s
             self._looking = asyncio.ensure_future(run_in_threadpool(self._children.look))
+        for _ in range(FIRST):
+            if not self._reader.found:
+                await asyncio.sleep(LOOK_S)
         return _page("ui_runs.html", data=self._list(0), logs=str(logs), memory=(logs / MEMORY).is_file())
 
     def _list(self, since: int) -> dict[str, Any]:
@@ -194,7 +198,7 @@ class Pages:
         run = self._reader.run(request.path_params["run"])
         for _ in range(FIRST):  # so that a small run is there at once
             if not run.whole:
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(LOOK_S)
         data = {"state": run.state(), "page": self._rows(run.name, {})}
         name = run.name
         return _page(
