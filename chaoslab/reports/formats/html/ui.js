@@ -288,12 +288,16 @@
       if (state.running && state.now) parts.push(`now at ${state.now}`);
       if (state.read !== null) parts.push(`${(100 * state.read).toFixed(0)}% of its logs read`);
       text("done-said", parts.join(" · "));
-      figures(); bar(); harms(); matrix();
+      figures(); bar(); harms(); matrix(); counted();
       const now = JSON.stringify([state.running, state.paused, state.chances]);
       if (now !== drawnLevers) { drawnLevers = now; levers(); }
       byId("noted").hidden = !state.notes.length;
       put("notes", ...state.notes.map((note) => make("li", {}, note)));
     });
+    function counted() {
+      const apart = state.judged - state.kept;
+      text("found", `${number(page.found)} of ${number(state.kept)} trials${apart ? `; ${number(apart)} more that ended well are only counted` : ""}`);
+    }
     function table() {
       put(body, ...page.rows.map((row) => make("tr", {},
         make("th", { scope: "row" }, make("a", { href: `${here}/trial/${encodeURIComponent(row.trial)}` }, row.trial)),
@@ -301,8 +305,7 @@
         make("td", { class: "said" }, row.met.map(([name, target]) => `${name} on ${target}`).join(", ")),
         make("td", { class: "n" }, row.seconds === null ? "–" : row.seconds.toFixed(3)), make("td", { class: "n" }, String(row.calls)),
         make("td", { class: "n" }, String(row.failed)))));
-      const apart = state.judged - state.kept;
-      text("found", `${number(page.found)} of ${number(state.kept)} trials${apart ? `; ${number(apart)} more that ended well are only counted` : ""}`);
+      counted();
       text("pages", `page ${page.page} of ${number(page.pages)}`);
       byId("back").disabled = page.page <= 1;
       byId("next").disabled = page.page >= page.pages;
