@@ -210,12 +210,14 @@ class Watched:
                 held = self._open.setdefault(trial, _Open())
                 held.quiet = 0
             held.records.append(record)
-        found = Counter(map(kind_of, records))
+        kinds = [*map(kind_of, records)]
+        found = Counter(kinds)
         self._calls += found[CallFinished]
         self._faults += found[FaultWitnessed]
         self._ended += found[PromptFinished]
-        for record in records if found.keys() & COUNTED else ():
-            self._count(kind_of(record), record)
+        for kind, record in zip(kinds, records, strict=True):
+            if kind in COUNTED:
+                self._count(kind, record)
         if records:
             self._last_t = records[-1].t
             at: Any = next((each.event for each in reversed(records) if kind_of(each) is CallStarted), None)
