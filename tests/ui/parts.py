@@ -16,6 +16,13 @@ from chaoslab.execution.trial import Trial
 from chaoslab.surfaces.ui.reader import Reader
 from chaoslab.surfaces.ui.watched import Watched
 
+SCRIPT = "<script>alert(1)</script>"
+LOOK = {
+    "at": "2026-06-01T09:00:00Z", "lease_s": 10.0, "now": {"trials": 4, "harm": 1},
+    "probes": [{"name": SCRIPT, "value": 0.61, "should": "< 0.6", "why": "errors: 0.61,\nshould be < 0.6"}],
+    "spent": {"trials": 4, "seconds": 10.4, "dollars": 0.0}, "budget": {"trials": 1000, "dollars": 5.0},
+}  # fmt: skip
+
 
 def price(*, item: str) -> int:
     return len(item) * 10
@@ -46,8 +53,8 @@ def trials(logs: Path, *, trials: int, seed: int = 1) -> Iterator[Trial]:
 
 
 def a_campaign(folder: Path, look: Mapping[str, Any]) -> Path:
-    """A campaign in this folder that goes on, with a run of three trials. `look`: what its last look saw."""
-    list(trials(folder, trials=3))
+    """A campaign in this folder that goes on. `look`: what its last look saw."""
+    folder.mkdir(exist_ok=True)
     (folder / "output.log").write_text("what a step printed\n")
     journal = Journal(folder)
     journal.note("begun", digest="", pid=1)

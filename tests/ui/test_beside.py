@@ -17,14 +17,7 @@ from chaoslab.surfaces.ui.acts import Children
 from chaoslab.surfaces.ui.campaign import state
 from chaoslab.surfaces.ui.reader import Reader
 from chaoslab.surfaces.ui.server import HEADER, Pages
-from tests.ui.parts import a_campaign, read, trials
-
-SCRIPT = "<script>alert(1)</script>"
-LOOK = {
-    "at": "2026-06-01T09:00:00Z", "lease_s": 10.0, "now": {"trials": 4, "harm": 1},
-    "probes": [{"name": SCRIPT, "value": 0.61, "should": "< 0.6", "why": "errors: 0.61,\nshould be < 0.6"}],
-    "spent": {"trials": 4, "seconds": 10.4, "dollars": 0.0}, "budget": {"trials": 1000, "dollars": 5.0},
-}  # fmt: skip
+from tests.ui.parts import LOOK, SCRIPT, a_campaign, read, trials
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +26,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("beside")
     list(trials(folder, trials=6))
     campaign = a_campaign(folder / "checkout", LOOK)
+    list(trials(campaign, trials=3))
     Memory(folder / FILE, make=True).add([(folder / "latest").resolve(), (campaign / "latest").resolve()])
     return folder
 

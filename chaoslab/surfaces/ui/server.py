@@ -164,9 +164,7 @@ class Pages:
         if (now_s := system.monotonic()) - self._looked_s > SCENARIOS_S:
             self._looked_s = now_s
             self._looking = asyncio.ensure_future(run_in_threadpool(self._children.look))
-        for _ in range(FIRST):
-            if not self._reader.found:
-                await asyncio.sleep(LOOK_S)
+        await _a_moment(lambda: self._reader.found)
         return _page("ui_runs.html", data=self._list(0), logs=str(logs), memory=(logs / MEMORY).is_file())
 
     def _list(self, since: int) -> dict[str, Any]:
@@ -196,9 +194,7 @@ class Pages:
 
     async def run(self, request: Request) -> Response:
         run = self._reader.run(request.path_params["run"])
-        for _ in range(FIRST):  # so that a small run is there at once
-            if not run.whole:
-                await asyncio.sleep(LOOK_S)
+        await _a_moment(lambda: run.whole)  # so that a small run is there at once
         data = {"state": run.state(), "page": self._rows(run.name, {})}
         name = run.name
         return _page(
@@ -404,6 +400,13 @@ def _version(request: Request) -> int:
     """The version that the page has."""
     text = request.headers.get("last-event-id") or request.query_params.get("since") or ""
     return _number(text) if text else 0
+
+
+async def _a_moment(ready: Callable[[], bool]) -> None:
+    """Waits a little for what the reader is about to have."""
+    for _ in range(FIRST):
+        if not ready():
+            await asyncio.sleep(LOOK_S)
 
 
 def _stream(events: AsyncIterator[dict[str, str]], ended: anyio.Event) -> Response:
