@@ -431,7 +431,7 @@ def test_two_processes_do_not_run_one_campaign(tmp_path: Path) -> None:
     again, _ = runner(tmp_path, [], clock=clock)
     with pytest.raises(Running, match=f"it is running \\(process {os.getppid()}\\): chaoslab campaign stop"):
         again.run()
-    assert "its faults end now" in stop(again.campaign, tmp_path / "campaigns", "enough")
+    assert "its faults end now" in stop(again.folder, "enough")
     assert levers.pulled(again.folder / "stop") == "enough"
 
 

@@ -24,6 +24,7 @@ DOCS = ROOT / "docs"
 ALL = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
 USERS = {
     "steering.json",
+    "seen.json",
     "flask_tools/dice.py",
     "data/dice.json",
     "mine.json",

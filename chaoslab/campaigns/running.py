@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base import files, interrupts, levers
-from chaoslab.base.clock import Clock, system
+from chaoslab.base.clock import Clock, iso, system
 from chaoslab.base.jsonable import line
 from chaoslab.campaigns import probes
 from chaoslab.campaigns.child import Child, Process, words_of
@@ -27,7 +27,7 @@ from chaoslab.core.limits import Guard
 POLL_S, TOLD_S, UNDO_S = 0.1, 5.0, 60.0
 """The time between two looks at a step, between two lines of progress, and the longest time of a command that undoes,
 in seconds."""
-LIMITS, LEASE, LEVER, TALLY, OUTPUT = "limits.json", "lease", "stop", "tally", "output.log"
+LIMITS, LEASE, LEVER, TALLY, OUTPUT, SEEN = "limits.json", "lease", "stop", "tally", "output.log", "seen.json"
 """The names of a campaign's files, beside its journal and its runs."""
 STATES = {0: "held", 1: "failed", 4: "unproven"}
 Start = Callable[[Unit, int | None], Child]
@@ -320,13 +320,31 @@ class Runner:
 
     def _unsteady(self, measured: Callable[[str], float | None] | None = None) -> str:
         """The first probe that does not hold, in words. `measured`: the measures, by default those of its runs."""
-        self._probed_s, folder = self._clock.monotonic(), self.campaign.folder
+        self._probed_s = self._clock.monotonic()
+        seen, why = [], ""
         for probe, bound in zip(self.spec.steady, self.campaign.bounds, strict=True):
             levers.renew(self._lease, clock=self._clock)
-            measures = measured or self._gauge.value
-            if why := probes.missed(probe, bound, folder=folder, measured=measures, clock=self._clock):
-                return why
-        return ""
+            value, why = probes.looked_at(
+                probe, bound, folder=self.campaign.folder, measured=measured or self._gauge.value, clock=self._clock
+            )
+            seen.append({"name": probe.name, "value": value, "should": str(bound), "why": why})
+            if why:
+                break
+        with suppress(OSError):  # a page that cannot be told stops nothing
+            self._show(seen)
+        return why
+
+    def _show(self, probes: list[dict[str, Any]]) -> None:
+        """Leaves what the last look saw for whoever watches: the probes, and what is spent of the budget."""
+        spent = {
+            "trials": self._trials, "seconds": round(self._clock.monotonic() - self._began_s, 3),
+            "dollars": self._before["cost"] + self._gauge.cost,
+        }  # fmt: skip
+        with files.replacing(self.folder / SEEN) as part:
+            part.write_text(json.dumps({
+                "at": iso(self._clock.utc()), "probes": probes, "spent": spent, "now": self._figures(),
+                "budget": self.spec.budget.model_dump(exclude_none=True), "lease_s": self.spec.lease,
+            }))  # fmt: skip
 
     def _steady_again(self) -> str:
         """Waits until all probes hold, at most `recover` seconds. Returns what does not hold then. Measures of the runs
@@ -430,16 +448,15 @@ class Runner:
             self._journal.note("note", text=f"nobody was told of '{what}': {line(str(error), 160)}")
 
 
-def stop(campaign: Campaign, logs: Path, why: str) -> str:
-    """Pulls the campaign's lever. Returns its state in words.
+def stop(folder: Path, why: str) -> str:
+    """Pulls the lever of the campaign in a folder. Returns its state in words.
 
     Raises:
         LookupError: it was never run. OSError: the lever cannot be pulled.
     """
-    folder = logs.absolute() / campaign.slug
     story = read(folder)
     if not story.instance:
-        raise LookupError(f"{campaign.spec.campaign} was never run in {logs}")
+        raise LookupError(f"{folder.name} was never run in {folder.parent}")
     if story.ended:
         return f"it has ended already: {story.ended}"
     levers.pull(folder / LEVER, why)

@@ -58,7 +58,7 @@ def _run(options: argparse.Namespace) -> int:
     folder = options.logs / campaign.slug
     if options.do == "stop":
         try:
-            print(f"{campaign.spec.campaign}: {stop(campaign, options.logs, options.why)}")
+            print(f"{campaign.spec.campaign}: {stop(folder, options.why)}")
         except LookupError as error:
             return refuse(error)
         return 0
