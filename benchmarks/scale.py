@@ -14,6 +14,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, sleep
@@ -67,6 +68,13 @@ def outcomes(count: int, jobs: int) -> str:
     return "".join(str(trial.outcome)[0] for trial in trials(count, jobs))
 
 
+def log(count: int, jobs: int) -> tuple[int, str]:
+    """The number of trials in the log of a run, and a digest of its bytes."""
+    with TemporaryDirectory() as folder:
+        number = sum(1 for _ in trials(count, jobs, logs=folder))
+        return number, sha256((Path(folder) / "latest" / "info.log").read_bytes()).hexdigest()
+
+
 def of_share(count: int) -> Iterator[Row]:
     """The processor time of the process that takes the results, a trial."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
@@ -98,7 +106,7 @@ def of_kills(count: int) -> Iterator[Row]:
     """Workers that are killed at random moments while trials go on."""
     from distributed import default_client
 
-    alone = outcomes(count, 1)
+    alone = log(count, 1)
     dice, killed, over = random.Random(1), 0, False
 
     def kill(client: Any) -> None:
@@ -116,11 +124,11 @@ def of_kills(count: int) -> Iterator[Row]:
         done = other.submit(kill, default_client())  # type: ignore[no-untyped-call]
         same, runs = True, 0
         while not done.done():
-            same = outcomes(count, 2) == alone and same
+            same = log(count, 2) == alone and same
             runs += 1
         over = True
-    found = f"{killed} kills; outcomes {'all as' if same else 'other than'} in one process"
-    yield (f"{KILLS} random kills of workers, in {runs} runs of {count:,} trials", "0 lost, 0 doubled", found,
+    found = f"{killed} kills; logs {'the bytes' if same else 'other than those'} of one process"
+    yield (f"{KILLS} random kills of workers, in {runs} runs of {count:,} trials", "0 lost, 0 doubled, same bytes", found,
            same and killed == KILLS)  # fmt: skip
 
 

@@ -34,6 +34,7 @@ from chaoslab.core.events import (
     PromptStarted,
     RunFinished,
     RunStarted,
+    StoryLeftOut,
 )
 from chaoslab.record.history import IN_PROCESS, UNSEEN, History, of_functions
 
@@ -82,6 +83,8 @@ class Findings:
     warnings: list[tuple[str, str]] = field(default_factory=list)
     met: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
     """The faults that were witnessed in each trial, with their targets."""
+    left_out: int = 0
+    """The trials whose stories were not kept."""
 
     def __post_init__(self) -> None:
         self._kinds: set[type[Event]] = set()
@@ -109,6 +112,16 @@ class Findings:
             self.amplification,
         )  # fmt: skip
 
+    def end(self) -> None:
+        """To be called after the last batch. Where stories were left out, those that are there are no fair sample, and
+        what is told from stories is not known."""
+        if self.left_out:
+            for measure in (
+                self.delivery, self.coverage, self.not_met, self.disturbances, self.uninjected, self.recovery,
+                self.calls, self.attempts, self.spells, self.throughput, self.errors, self.amplification,
+            ):  # fmt: skip
+                measure.unknown = f"{self.left_out} stories of trials that ended well were left out (keep='failed')"
+
     def take(self, history: History) -> None:
         """Adds a batch, or a whole run."""
         if not self.name:
@@ -129,6 +142,10 @@ class Findings:
         for record, event in history.of(FaultWitnessed):
             if record.trial is not None:
                 self.met.setdefault(intern(record.trial), set()).add((event.fault, event.target))
+        for record, left_out in history.of(StoryLeftOut):
+            self.left_out += 1
+            if record.trial is not None and left_out.met:
+                self.met[intern(record.trial)] = {(fault, at) for fault, by in left_out.met.items() for at in by}
         judged = verdicts(history)
         self.verdicts |= judged
         self.rows.take(history, {trial: str(verdict.outcome) for trial, verdict in judged.items()})

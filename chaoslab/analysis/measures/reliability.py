@@ -72,7 +72,7 @@ class Reliability:
 
 
 def reliability(
-    history: History, outcomes: Mapping[str, str], recovered: Recovery, alike: Consistency | None
+    history: History, outcomes: Mapping[str, str], recovered: Recovery | None, alike: Consistency | None
 ) -> Reliability | None:
     """The reliability over a run's trials; None if none was judged."""
     return reliability_of(Trials.of(history, outcomes), Standings(), recovered, alike)
@@ -81,7 +81,7 @@ def reliability(
 def reliability_of(
     trials: Trials, standings: Standings, recovered: Recovery, alike: Consistency | None
 ) -> Reliability | None:
-    """The reliability over these trials."""
+    """The reliability over these trials. `recovered`: None if it is not known."""
     found = standings.each({trial.trial: trial.outcome for trial in trials.rows})
     judged = [
         (trial, standing is Standing.WELL)
@@ -102,7 +102,7 @@ def reliability_of(
         "availability": available.value,
         "error handling": None if of_handled is None else of_handled.value,
         "latency": swift,
-        "recovery": recovered.recovered / recovered.n if recovered.n else None,
+        "recovery": recovered.recovered / recovered.n if recovered is not None and recovered.n else None,
         "consistency": None if alike is None else alike.consistency,
     }
     known = {name: value for name, value in parts.items() if value is not None}

@@ -157,6 +157,7 @@ class RunReport:
 
     @classmethod
     def _of(cls, found: Findings, notes: Sequence[str], rulings: Rulings | None) -> RunReport:
+        found.end()
         outcomes = {trial: str(verdict.outcome) for trial, verdict in found.verdicts.items()}
         rows, stated = found.rows, found.stated
         standings = Standings(stated, rulings.by_trial if rulings is not None else {})
@@ -204,7 +205,9 @@ class RunReport:
             consistency=alike,
             reliability=rows.section(
                 lambda trials: (
-                    reliability_of(trials, standings, recovery.value.overall, alike.value)
+                    reliability_of(
+                        trials, standings, None if found.left_out else recovery.value.overall, alike.value
+                    )
                     if stated or rulings
                     else None
                 )

@@ -16,7 +16,7 @@ from statistics import median
 from typing import NamedTuple, Protocol, TypeVar
 
 from chaoslab.analysis.verdict.table import UNJUDGED
-from chaoslab.core.events import CallStarted, Effect, FaultWitnessed, PromptFinished, PromptStarted, Usage
+from chaoslab.core.events import CallStarted, Effect, FaultWitnessed, PromptFinished, PromptStarted, StoryLeftOut, Usage
 from chaoslab.record.history import History
 
 NO_TIME = ("hung", "invalid", "unfinished")
@@ -109,6 +109,13 @@ class Trials:
             row(at).called |= there
         for at, count in Counter([record.trial for record, _ in history.of(CallStarted)]).items():
             row(at).calls += count
+        for record, left_out in history.of(StoryLeftOut):
+            of = row(record.trial)
+            of.calls = of.attempts = sum(left_out.calls.values())
+            of.called |= left_out.calls.keys()
+            of.met = self._same(
+                tuple(((fault, target), n) for fault, by in left_out.met.items() for target, n in by.items())
+            )
         self._spent(history, row)
         for each in rows.values():
             each.called = self._same(each.called)
