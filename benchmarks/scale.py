@@ -128,8 +128,8 @@ def of_kills(count: int) -> Iterator[Row]:
             runs += 1
         over = True
     found = f"{killed} kills; logs {'the bytes' if same else 'other than those'} of one process"
-    yield (f"{KILLS} random kills of workers, in {runs} runs of {count:,} trials", "0 lost, 0 doubled, same bytes", found,
-           same and killed == KILLS)  # fmt: skip
+    yield (f"{KILLS} random kills of workers, in {runs} runs of {count:,} trials", "0 lost, 0 doubled, same bytes",
+           found, same and killed == KILLS)  # fmt: skip
 
 
 def of_many(count: int) -> Iterator[Row]:

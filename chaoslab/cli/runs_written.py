@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from chaoslab.base.commandline import path
 
@@ -13,6 +14,23 @@ def add_logs(parser: argparse.ArgumentParser, what: str) -> None:
     """Adds `--logs` and `--no-logs`. `what`: the help of the first."""
     parser.add_argument("--logs", type=path, default=Path("logs"), help=f"{what} (default: %(default)s)")
     parser.add_argument("--no-logs", dest="logs", action="store_const", const=None, help="write no runs")
+
+
+def add_form(parser: argparse.ArgumentParser) -> None:
+    """Adds `--log-as` and `--keep`."""
+    parser.add_argument(
+        "--log-as", choices=("lines", "packs", "tables"), default="lines",
+        help="text, compressed packs of some thousand trials, or packs with Parquet tables (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep", choices=("all", "failed"), default="all",
+        help="failed: of trials that ended well only beginning, effects, answer and counts (default: %(default)s)",
+    )  # fmt: skip
+
+
+def form_of(options: argparse.Namespace) -> dict[str, Any]:
+    """The form of the logs, if any are written."""
+    return {} if options.logs is None else {"log_as": options.log_as, "keep": options.keep}
 
 
 def start_logs(logs: Path | None) -> None:

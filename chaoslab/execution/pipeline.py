@@ -39,16 +39,14 @@ class Named(Protocol):
 
 
 @contextmanager
-def written(
-    run: Named, trials: int, folder: Path, *, log_as: str = "lines", keep: str = "all"
-) -> Iterator[RunWriter]:
+def written(run: Named, trials: int, folder: Path, *, log_as: str = "lines", keep: str = "all") -> Iterator[RunWriter]:
     """A context that writes the run's folder. The run ends as done, interrupted (Ctrl-C, or the iterator was closed) or
     broken. `log_as`, `keep`: see `RunOptions`.
 
     Raises:
         LogLost: the folder cannot be written. Incomplete: a package for this form is not installed.
     """
-    packed = {"lines": lambda: None, "packs": lambda: _nothing, "tables": lambda: Tables(folder).add}[log_as]()
+    packed = None if log_as == "lines" else Tables(folder).add if log_as == "tables" else _nothing
     with RunWriter(folder, run.name, run.now, keep=keep, packed=packed) as book:
         book.begin(run.started(trials))
         reason = "broken"

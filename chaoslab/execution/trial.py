@@ -310,9 +310,7 @@ def _trials(
             place.make_latest()
             folder = place.folder
             book = stack.enter_context(
-                written(
-                    spec, len(numbers), folder, log_as=spec.options.log_as, keep=spec.options.keep
-                )
+                written(spec, len(numbers), folder, log_as=spec.options.log_as, keep=spec.options.keep)
             )
         run: RunSpec[AgentResult] = spec if drawn is None else DrawnRun(spec, drawn)
         if jobs > 1:

@@ -25,9 +25,9 @@ from chaoslab.core.events import (
     FaultWitnessed,
     PromptFinished,
     PromptStarted,
-    StoryLeftOut,
     RunFinished,
     RunStarted,
+    StoryLeftOut,
     Usage,
     VariationTried,
 )
@@ -137,7 +137,9 @@ class _Taking:
 
     def take(self, history: History) -> None:
         if StoryLeftOut in history.kinds:
-            raise LookupError(f"{self.folder} lacks the stories of trials that ended well (keep='failed'): add one with all")
+            raise LookupError(
+                f"{self.folder} lacks the stories of trials that ended well (keep='failed'): add one with all"
+            )
         self.name = self.name or history.run
         self.running = history.running and history.first(RunFinished) is None
         if self.started is None and (started := history.first(RunStarted)) is not None:

@@ -129,8 +129,8 @@ class History:
                         cut.setdefault(path.name, []).append(number)
             kept, records = Kept.read(folder), chain.from_iterable(logs.values())
             gaps = [gap for gap in of_logs(folder, logs, cut) if not packs.spared(gap.first, gap.last)]
-            cut |= {**cut_of(rulings), **kept.cut}
-            history = cls(records, cut=cut, notes=packs.damaged, rulings=rulings, running=running, gaps=gaps)
+            unread = {**cut, **cut_of(rulings), **kept.cut}
+            history = cls(records, cut=unread, notes=packs.damaged, rulings=rulings, running=running, gaps=gaps)
             history.part = bool(packs.left_out)
             history.spoken = kept.spoken(history.run)
             history.notes += kept.told(history.run, history.trials)

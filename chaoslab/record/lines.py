@@ -125,7 +125,8 @@ def _records_in(
             deque(islice(numbers, len(found)), maxlen=0)
             yield found
             continue
-        end, records = begin + len(lines), []
+        end = begin + len(lines)
+        records: list[Record] = []
         file.seek(begin)
         for line in _lines_in(file):
             if pack and line.startswith(PACK):

@@ -104,11 +104,12 @@ class Log:
         """Writes the lines that wait for a pack, and returns them; none here."""
         return b""
 
-    def copy(
-        self, kept: Iterable[BufferedEvent], *, began: datetime, after_s: float, at_once: bool = False
-    ) -> None:
+    def keep(self, kept: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
+        """The same as `copy`, where nothing waits."""
+        self.copy(kept, began=began, after_s=after_s)
+
+    def copy(self, kept: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
         """Writes buffered events, moved by `after_s` seconds, into a run that began at `began`; all of them or none.
-        `at_once`: not into a pack.
 
         Raises:
             LogLost: as `write`.

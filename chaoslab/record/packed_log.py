@@ -34,11 +34,8 @@ class PackedLog(Log):
         self._trials: dict[str, list[int]] = {}
         self._first = 0
 
-    def copy(
-        self, kept: Iterable[BufferedEvent], *, began: datetime, after_s: float, at_once: bool = False
-    ) -> None:
-        if at_once:
-            return super().copy(kept, began=began, after_s=after_s)
+    def keep(self, kept: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
+        """Has the events wait for a pack, in the place of writing them."""
         with self._lock:
             self._first = self._first or self._seq + 1
             events = list(kept)
@@ -49,7 +46,6 @@ class PackedLog(Log):
                 prompt, number = place_of(trial)
                 least, most = self._trials.get(prompt, (number, number))
                 self._trials[prompt] = [min(least, number), max(most, number)]
-        return None
 
     def pack(self) -> bytes:
         """Writes what waits as a pack; returns its lines.

@@ -1,7 +1,8 @@
 """Packs: the lines of a long run's log in compressed files, each of whole trials, beside the log.
 
-In the log one line stands for each pack. It names the file, the numbers of its lines and the trials in it, so it is the
-index too. A reader puts the lines of the pack in its place (`lines.lines_of`), which makes those of a log without packs.
+In the log one line stands for each pack. It names the file, the numbers of its lines and the trials in it, so it is
+the index too. A reader puts the lines of the pack in its place (`lines.lines_of`), which makes those of a log without
+packs.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class Packs:
         merged: list[tuple[int, int]] = []
         for begin, end in self.left_out:
             if merged and merged[-1][1] + 1 == begin:
-                begin = merged.pop()[0]  # noqa: PLW2901
+                begin = merged.pop()[0]
             merged.append((begin, end))
         return any(begin <= first and last <= end for begin, end in merged)
 
@@ -114,7 +115,10 @@ def _lines_of(path: Path, pack: Pack) -> tuple[bytes, str]:
     of = _run_in(lines)
     if lines and of != pack.run:
         other = in_one_line(of, _NAMED) or "none"
-        return b"", f"is of another run ({other}), and was to be of {in_one_line(pack.run, _NAMED)}: put the right one back"
+        return (
+            b"",
+            f"is of another run ({other}), and was to be of {in_one_line(pack.run, _NAMED)}: put the right one back",
+        )
     count, wanted = lines.count(b"\n"), pack.last - pack.first + 1
     if broken or count != wanted:
         return lines, f"is cut or damaged: {count} of its {wanted} lines can be read"

@@ -266,7 +266,7 @@ class WrittenFrames(Frames):
         vars(self).update(_folder=folder, more=())
 
     @cached_property
-    def history(self) -> History:  # type: ignore[override]
+    def history(self) -> History:
         """The run's history, read when it is first asked for."""
         return read(str(vars(self)["_folder"]))
 
@@ -462,7 +462,7 @@ def _reliability(history: History) -> Iterator[dict[str, Any]]:
     report = RunReport.of(history)
     if (found := reliability(report)) is None:
         return
-    of_run = {**recovery(report.recovery.value.overall), **found}
+    of_run = found if report.recovery.unknown else {**recovery(report.recovery.value.overall), **found}
     judged, well = (found["available"][name] for name in ("total", "count"))
     for budget in found["error_budgets"]:
         yield {**of_run, **budget, "judged": judged, "well": well, "budget_left": budget["left"]}

@@ -99,6 +99,8 @@ def _unmet(said: str) -> str:
 def _spared(planned: Sequence[str], records: Sequence[Record]) -> list[str]:
     """The planned injections that no call of the trial was drawn for, in a line for each reason; of one that was drawn
     and not met the story itself tells."""
+    if any(isinstance(record.event, StoryLeftOut) for record in records):
+        return []
     drawn = {record.event.injection for record in records if isinstance(record.event, FaultScheduled)}
     rolled = {name for record in records if isinstance(record.event, CallFinished) for name in record.event.rolled}
     left = [name for name in planned if name not in drawn]

@@ -72,14 +72,14 @@ class Reliability:
 
 
 def reliability(
-    history: History, outcomes: Mapping[str, str], recovered: Recovery | None, alike: Consistency | None
+    history: History, outcomes: Mapping[str, str], recovered: Recovery, alike: Consistency | None
 ) -> Reliability | None:
     """The reliability over a run's trials; None if none was judged."""
     return reliability_of(Trials.of(history, outcomes), Standings(), recovered, alike)
 
 
 def reliability_of(
-    trials: Trials, standings: Standings, recovered: Recovery, alike: Consistency | None
+    trials: Trials, standings: Standings, recovered: Recovery | None, alike: Consistency | None
 ) -> Reliability | None:
     """The reliability over these trials. `recovered`: None if it is not known."""
     found = standings.each({trial.trial: trial.outcome for trial in trials.rows})

@@ -205,9 +205,7 @@ class RunReport:
             consistency=alike,
             reliability=rows.section(
                 lambda trials: (
-                    reliability_of(
-                        trials, standings, None if found.left_out else recovery.value.overall, alike.value
-                    )
+                    reliability_of(trials, standings, None if found.left_out else recovery.value.overall, alike.value)
                     if stated or rulings
                     else None
                 )

@@ -112,7 +112,7 @@ class Trials:
         for record, left_out in history.of(StoryLeftOut):
             of = row(record.trial)
             of.calls = of.attempts = sum(left_out.calls.values())
-            of.called |= left_out.calls.keys()
+            of.called |= frozenset(left_out.calls)
             of.met = self._same(
                 tuple(((fault, target), n) for fault, by in left_out.met.items() for target, n in by.items())
             )

@@ -44,7 +44,7 @@ class RunWriter:
             by_writer.setdefault(entry.writer, []).append(entry)
         # The main log last: a trial that it has begun has the lines of all others, wherever the lab was killed.
         for writer, entries in sorted(by_writer.items(), key=_main_last):
-            self._log(writer).copy(entries, began=self._began, after_s=self.seconds)
+            self._log(writer).keep(entries, began=self._began, after_s=self.seconds)
         if sum(log.held for log in self._logs.values()) >= PACK:
             self._pack()
         self.seconds += ended
@@ -66,7 +66,7 @@ class RunWriter:
     def note(self, event: Event) -> None:
         self._pack()
         self._log(MAIN).copy(
-            masked([BufferedEvent.of(MAIN, 0.0, None, event)]), began=self._began, after_s=self.seconds, at_once=True
+            masked([BufferedEvent.of(MAIN, 0.0, None, event)]), began=self._began, after_s=self.seconds
         )
 
     def _pack(self) -> None:
