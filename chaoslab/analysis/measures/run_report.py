@@ -158,7 +158,7 @@ class RunReport:
     @classmethod
     def _of(cls, found: Findings, notes: Sequence[str], rulings: Rulings | None) -> RunReport:
         found.end()
-        outcomes = {trial: str(verdict.outcome) for trial, verdict in found.verdicts.items()}
+        outcomes = {trial: verdict.outcome.value for trial, verdict in found.verdicts.items()}
         rows, stated = found.rows, found.stated
         standings = Standings(stated, rulings.by_trial if rulings is not None else {})
         recovery = found.recovery.section(lambda taken: taken.result(found.verdicts))

@@ -129,7 +129,7 @@ class Trials:
             if record.trial is not None:
                 of = rows[record.trial]
                 of.prompt = self._same((event.prompt_index, event.prompt))
-                of.twin_s, of.twin_calls = event.twin_s, event.twin_calls
+                of.twin_s, of.twin_calls = self._same(event.twin_s), event.twin_calls
                 known = event.twin_s is not None or event.twin_calls is not None
                 stated = known and event.effects is not None and event.stated
                 of.twin_effects = len(event.effects or ()) if stated else None
@@ -152,9 +152,10 @@ class Trials:
             row(at).effects += count
         for record, end in history.of(PromptFinished):
             of, known = row(record.trial), not math.isnan(end.duration_s)
-            of.ended, of.took_s = True, end.duration_s if known else None
+            took_s = self._same(end.duration_s)
+            of.ended, of.took_s = True, took_s if known else None
             if known:
-                of.spent_s = _plus(of.spent_s, end.duration_s)
+                of.spent_s = _plus(of.spent_s, took_s)
 
     def _same(self, value: H_) -> H_:
         """The equal value that was kept first: most trials are alike."""
