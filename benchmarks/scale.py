@@ -117,6 +117,8 @@ def of_kills(count: int) -> Iterator[Row]:
                 pids = list(client.run(os.getpid, on_error="ignore").values())
                 os.kill(dice.choice(pids), signal.SIGKILL)
                 killed += 1
+                if killed % 10 == 0:
+                    print(f"{killed} kills", file=sys.stderr, flush=True)
             except (OSError, IndexError, ProcessLookupError):
                 continue
 
@@ -161,6 +163,7 @@ def of_many(count: int) -> Iterator[Row]:
 REPORT = """
 import resource, sys, time
 from pathlib import Path
+from chaoslab.analysis.measures.run_report import RunReport
 began_s, cpu_s = time.perf_counter(), time.process_time()
 RunReport.read(Path(sys.argv[1]))
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
