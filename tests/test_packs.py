@@ -33,7 +33,7 @@ def charge(order: int) -> str:
     return f"charged {order}"
 
 
-def agent(_: str) -> str:
+def agent(_prompt: str) -> str:
     for _ in range(2):
         try:
             return charge(17)
