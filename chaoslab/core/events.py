@@ -246,8 +246,10 @@ class CallStarted(AttemptEvent):
     traceparent: str | None = None
     """The span that sent the request, as its header of this name says (W3C Trace Context). It stands only in the lines
     of requests with such a header."""
+    protocol: str | None = None
+    """mcp: a request in this protocol. It stands only in the lines of such requests."""
 
-    left_out: ClassVar[tuple[str, ...]] = ("client_retry", "traceparent")
+    left_out: ClassVar[tuple[str, ...]] = ("client_retry", "traceparent", "protocol")
 
 
 @fixed(frozen=True, kw_only=True)

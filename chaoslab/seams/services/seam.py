@@ -249,7 +249,12 @@ class ServiceAttempt(Attempt):
         shown = wanted.arguments if self.chat is None else self.chat.shown(self.value)
         again = client_retry.stated(request.header(client_retry.HEADER.encode())) if attempt > 1 else None
         span = trace_context.stated(request.header(trace_context.HEADER.encode()))
-        book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=shown, client_retry=again, traceparent=span))
+        spoken = self.message.protocol if self.message is not None else None
+        book.note(
+            events.CallStarted(
+                at=call.at, tool=self.tool, arguments=shown, client_retry=again, traceparent=span, protocol=spoken
+            )
+        )
         super().__init__(
             call,
             seam.memory,
