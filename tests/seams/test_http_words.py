@@ -20,6 +20,7 @@ from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
 from chaoslab.seams.http.tags import EXTENSION, ProbeTag, Target, TrialState
+from chaoslab.seams.http.words import error_in
 from chaoslab.wire.body import BODY_MAX
 from chaoslab.wire.control import FIRST, Answer
 from chaoslab.wire.lanes import LabDown
@@ -555,3 +556,21 @@ def test_a_service_refuses_in_its_own_words_through_the_seam(tmp_path: Path) -> 
     assert told(tmp_path, lambda _: said({}), story, fault("tool_error", status=503), errors=words) == [
         503, {"message": "weather is closed"}, "1", "weather is closed", "none",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"message": "m" * 201, "error": "e"}, "m" * 200),
+        ({"error": {"message": "no such city"}}, "no such city"),
+        ({"message": 7, "error": {"code": 1}, "status_message": "gone"}, "gone"),
+        ({"message": 7}, "status 500"),
+        (["message"], "status 500"),
+    ],
+)
+def test_the_error_of_a_service_is_told_in_its_own_words(value: Any, words: str) -> None:
+    assert error_in(said(value, 500)) == words
+
+
+def test_what_is_no_json_is_told_so() -> None:
+    assert error_in(Reply(502, {}, b"<html>")) == "status 502, and no JSON"

@@ -183,6 +183,12 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "its start is '2026-06-02T16:00:00Z' instead of",
     ),
     (
+        "a start that is no moment",
+        [started([], [REVIEW]), meeting("Review", "tomorrow at 5"), finished("Done.")],
+        Outcome.HARM,
+        "its start is 'tomorrow at 5' instead of",
+    ),
+    (
         "another kind of effect",
         [started([], [REVIEW]), effect("event_deleted", id="e1", title="Review"), finished("Done.")],
         Outcome.HARM,
