@@ -1,4 +1,4 @@
-# One recipe for every part of the lab: PART is the folder or file to run, ALSO another that it needs, EXTRA their dependencies in pyproject.toml.
+# One recipe for every part of the lab: PART is the folder to run, ALSO another that it needs, both packages of chaoslab (setup.py), EXTRA their dependencies in pyproject.toml.
 # Images share the layers above their ARG, and a change of the code leaves those of the dependencies alone.
 ARG PYTHON_IMAGE=python:3.13-slim
 FROM $PYTHON_IMAGE
@@ -10,10 +10,10 @@ ARG EXTRA=""
 RUN test -z "$EXTRA" || python install.py $EXTRA
 COPY containers/as-owner containers/healthy ./
 COPY chaoslab chaoslab
-ARG ALSO=pyproject.toml
-COPY ${ALSO} ${ALSO}
 ARG PART
-COPY ${PART} ${PART}
+ARG ALSO=$PART
+COPY ${ALSO} chaoslab/${ALSO}
+COPY ${PART} chaoslab/${PART}
 # Whoever owns ./logs reads the code, whatever umask the clone was made with.
-RUN chmod -R a+rX . && python -m compileall -q chaoslab ${PART} ${ALSO} && mkdir -p logs state charts data && ln -s /lab/data /data
+RUN chmod -R a+rX . && python -m compileall -q chaoslab && mkdir -p logs state charts data && ln -s /lab/data /data
 ENTRYPOINT ["/lab/as-owner", "python", "-m"]

@@ -56,9 +56,8 @@ def wheel(stated: str, folder: Path) -> Path:
         sys.exit(f"{built.name} holds {', '.join(sorted(tops))}: only chaoslab belongs there")
     tracked = _said("git", "ls-files", "chaoslab", "agent", "flask_tools", "proxy_manager").splitlines()
     wanted = {name if name.startswith("chaoslab/") else f"chaoslab/{name}" for name in tracked}
-    wanted -= {"chaoslab/agent", "chaoslab/flask_tools", "chaoslab/proxy_manager"}
     if missing := sorted(wanted - set(names)):
-        sys.exit(f"{built.name} lacks {', '.join(missing[:8])}: see [tool.setuptools] in pyproject.toml")
+        sys.exit(f"{built.name} lacks {', '.join(missing[:8])}: see setup.py, and [tool.setuptools] in pyproject.toml")
     return built
 
 

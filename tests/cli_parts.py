@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -54,6 +55,13 @@ def environment() -> dict[str, str]:
 
     names = set(Settings().environment())
     return {key: value for key, value in os.environ.items() if key not in names}
+
+
+def as_installed(folder: Path) -> None:
+    """Copies the package into a folder, with the lab's parts where an installation has them, not a checkout."""
+    for part in ("chaoslab", "agent", "flask_tools", "proxy_manager"):
+        to = folder / "chaoslab" / ("" if part == "chaoslab" else part)
+        shutil.copytree(Path(__file__).parents[1] / part, to, ignore=shutil.ignore_patterns("__pycache__"))
 
 
 def command(*arguments: str, python: str = sys.executable) -> list[str]:

@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -28,7 +27,7 @@ from chaoslab.config.topology import Ports
 from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.record.runs import Run
-from tests.cli_parts import environment, free_base
+from tests.cli_parts import as_installed, environment, free_base
 from tests.seams.lab_parts import Heard, said, site
 
 ROOT = Path(__file__).parents[1]
@@ -667,7 +666,7 @@ def test_bad_input_gets_one_line_and_touches_nothing(
 def test_films_that_cannot_be_read_are_said_and_the_bundled_ones_are_used(
     text: str | None, why: str, tmp_path: Path
 ) -> None:
-    shutil.copytree(ROOT / "chaoslab", tmp_path / "chaoslab", ignore=shutil.ignore_patterns("__pycache__"))
+    as_installed(tmp_path)
     films = tmp_path / "chaoslab" / "flask_tools" / "data" / "movies.json"
     films.unlink()
     if text is not None:

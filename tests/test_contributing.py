@@ -101,7 +101,7 @@ def _copy(to: Path) -> Path:
     for name in NEEDED:
         place = ROOT / name
         if place.is_dir():
-            shutil.copytree(place, to / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(place, to / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(place, to)
     return to

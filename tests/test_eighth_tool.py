@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,8 @@ from chaoslab.config.topology import Ports
 from chaoslab.core.events import CallFinished, PromptAttempt
 from chaoslab.record.history import History
 from tests import warm
-from tests.cli_parts import free_base
+from tests.cli_parts import as_installed, free_base
 
-ROOT = Path(__file__).parents[1]
-PARTS = ("agent", "flask_tools", "proxy_manager", "chaoslab")
 LAST_LINE = '    "translator": 6,\n'
 NEW_LINE = '    "dice": 8,\n'
 NEW_FILE = '''"""A die that is fair, and falls the same way whenever the same request comes again."""
@@ -74,9 +71,8 @@ def test_a_file_and_a_line_are_a_new_tool_behind_its_own_proxy(tmp_path: Path, m
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     for name in ("GROQ_API_KEY", "MODEL_URL", "TOXIPROXY_URL", "REPEATS"):
         monkeypatch.delenv(name, raising=False)
-    for part in PARTS:
-        shutil.copytree(ROOT / part, tmp_path / part, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "flask_tools" / "dice.py").write_text(NEW_FILE)
+    as_installed(tmp_path)
+    (tmp_path / "chaoslab" / "flask_tools" / "dice.py").write_text(NEW_FILE)
     table = tmp_path / "chaoslab" / "config" / "topology.py"
     before = table.read_text()
     table.write_text(before.replace(LAST_LINE, LAST_LINE + NEW_LINE))

@@ -79,3 +79,11 @@ def test_a_place_where_nothing_can_be_written_is_told_before_anything_runs(
     assert main([*command, option, "folder/a.svg"]) == 2
     said = f"{option} folder/a.svg: nothing can be written there: make it writable, or name another place\n"
     assert capsys.readouterr() == ("", said)
+
+
+def test_a_folder_in_place_of_a_file_is_told_with_a_file_in_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "refund.chaos.yaml").write_text("agent: a:b\n", encoding="utf-8")
+    assert main(["stress", str(tmp_path)]) == 2
+    assert "name a file in it, such as refund.chaos.yaml" in capsys.readouterr().err

@@ -22,7 +22,7 @@ from chaoslab.cli import main
 from chaoslab.core.events import PromptFinished, PromptStarted, RunFinished
 from chaoslab.record.history import History
 from tests import warm
-from tests.cli_parts import chaoslab, command, environment, prompts
+from tests.cli_parts import as_installed, chaoslab, command, environment, prompts
 from tests.disk_parts import small_disk
 from tests.seams.lab_parts import eventually
 
@@ -335,8 +335,7 @@ def test_the_local_world_knows_trials_and_gates_too(tmp_path: Path) -> None:
 
 
 def test_a_service_that_is_real_has_no_place_in_it(tmp_path: Path) -> None:
-    root = Path(__file__).parents[1]
-    shutil.copytree(root / "chaoslab", tmp_path / "chaoslab", ignore=shutil.ignore_patterns("__pycache__"))
+    as_installed(tmp_path)
     (tmp_path / "chaoslab" / "agent" / "config.json").write_text(
         '{"services": {"weather": {"url": "http://127.0.0.1:9"}}}'
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab.agent.assembly import started
-from chaoslab.agent.prompts import as_data, load
+from chaoslab.agent.prompts import FILE, as_data, load
 from chaoslab.cli import sweep as command
 from chaoslab.config import settings
 from chaoslab.config.scenario import from_settings
@@ -20,7 +20,7 @@ from chaoslab.lab import launch
 from chaoslab.lab.sweep import Stopped, grid, sweep
 from chaoslab.record.runs import Run
 
-ASKED = load(Path(launch.__file__).parents[1] / "agent" / "prompts.json")[:2]
+ASKED = load(FILE)[:2]
 GIVEN = ("TOXIC_PROB=0,0.4", "ERROR_PROB=0,0.2", "WORLD=virtual", "TRIALS=2")
 
 

@@ -78,6 +78,9 @@ class Injection:
     calls: tuple[int, ...] = ()
     triggers: Mapping[str, Any] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        return self.name
+
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Injection:
         """The injection of its fields, as `dataclasses.asdict` gives them."""

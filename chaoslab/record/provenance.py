@@ -7,11 +7,13 @@ import hashlib
 import platform
 import re
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
 from chaoslab.core.events import VERSION
 
-OWN = ("agent", "chaoslab", "flask_tools")
+PACKAGE = __name__.partition(".")[0]
+OWN = ("agent", PACKAGE, "flask_tools")
 PARTS = ("agent", "flask_tools", "proxy_manager")
 """Folders of the package that are not in every container."""
 ABSENT = "not there"
@@ -65,15 +67,17 @@ def changed(recorded: dict[str, str], now: dict[str, str]) -> list[str]:
 
 def _digest(name: str) -> str:
     """A digest of all code and data in a folder of the package. The digest of the package itself leaves out `PARTS`."""
-    root = Path(__file__).parents[1]
-    if name != root.name:
-        root /= name
+    # A part lies in the package where that is installed, and beside it in a checkout (setup.py).
+    spec = find_spec(name if name == PACKAGE else f"{PACKAGE}.{name}")
+    if spec is None or not spec.submodule_search_locations:
+        return ABSENT
+    root = Path(spec.submodule_search_locations[0])
     found = hashlib.blake2b(digest_size=6)
     for path in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".json")):
         place = path.relative_to(root)
         if place.parts[0] not in PARTS:
             found.update(place.as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return found.hexdigest() if root.is_dir() else ABSENT
+    return found.hexdigest()
 
 
 def _version(package: str) -> str:

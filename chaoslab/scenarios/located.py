@@ -72,7 +72,10 @@ def read(path: Path) -> Located:
         raise ScenarioError(f"{shown}: a scenario's file ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     try:
         if path.is_dir():
-            raise ScenarioError(f"{shown}: this is a folder; name a file in it")
+            inside = sorted(file.name for file in path.iterdir() if file.suffix in SUFFIXES)
+            raise ScenarioError(
+                f"{shown}: this is a folder; name a file in it{f', such as {inside[0]}' if inside else ''}"
+            )
         with opened(path) as file:
             raw = file.read(BYTES_MAX + 1)
     except OSError as error:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import ast
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,7 @@ from itertools import groupby
 from pathlib import Path
 
 from chaoslab.base.registry import bundled
-from tests.mutation.trying import LEFT_OUT, ROOT
+from tests.mutation.trying import ROOT, copied
 
 BODIES = {
     "faults": {"flow": ["return (yield call)"], "toxics": ["return ()"], "witnessed": ["return None"],
@@ -86,7 +85,7 @@ def is_noticed(each: Disabled) -> bool:
     """True if a test goes red. Each has a copy of its own."""
     with tempfile.TemporaryDirectory(prefix="disabled-") as folder:
         copy = Path(folder) / "tree"
-        shutil.copytree(ROOT, copy, symlinks=True, ignore=lambda at, _: LEFT_OUT if Path(at) == ROOT else set())
+        copied(copy)
         file = copy / each.file
         file.write_text(each.of(file.read_text(encoding="utf-8")), encoding="utf-8")
         for pyc in (file.parent / "__pycache__").glob(f"{file.stem}.*"):

@@ -11,12 +11,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import cache_from_source
 from pathlib import Path
 
 from chaoslab.base.clock import system
+from chaoslab.record.provenance import PARTS
 from tests.mutation.guards import GUARDS
 from tests.mutation.mutants import Mutant
 from tests.mutation.reach import CHOSEN, NOTES, Reached, instrumented
@@ -61,14 +62,20 @@ class Outcome:
         return json.dumps({**told, "detail": self.detail}, ensure_ascii=False)
 
 
+def copied(to: Path) -> None:
+    """Copies the tree, with the lab's parts within the package too, as installed: else those of ROOT would run."""
+    shutil.copytree(ROOT, to, symlinks=True, ignore=lambda at, _: LEFT_OUT if Path(at) == ROOT else set())
+    for part in PARTS:
+        (to / "chaoslab" / part).symlink_to(to / part)
+
+
 class Copy:
     """A copy of the tree in which mutants live, one after the other."""
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "tree"
         self._notes, self._chosen = folder / "notes", folder / "chosen"
-        left_out: Callable[[str, list[str]], set[str]] = lambda at, _: LEFT_OUT if Path(at) == ROOT else set()  # noqa: E731
-        shutil.copytree(ROOT, self.root, ignore=left_out, symlinks=True)
+        copied(self.root)
         self._known: dict[str, tuple[float, float, Reached]] = {}
         self._broken: dict[str, str] = {}
 

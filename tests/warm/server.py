@@ -34,6 +34,7 @@ LIBRARIES = (
     "waitress.server",
 )  # fmt: skip
 LAB = "chaoslab"
+PARTS = (f"{LAB}.agent", f"{LAB}.flask_tools", f"{LAB}.proxy_manager")
 TAKEN_APART = (LAB, "__main__", "builtins", "sys")
 """Modules that a child takes apart at its end, as Python does with every one."""
 CHARTS = "chaoslab.reports.charts"
@@ -60,9 +61,11 @@ class Own(NamedTuple):
     @classmethod
     def loaded(cls) -> Own:
         package = importlib.import_module(LAB)
-        for found in pkgutil.walk_packages(package.__path__, f"{LAB}."):
-            if found.name != f"{LAB}.__main__":
-                importlib.import_module(found.name)
+        for outer in (LAB, *PARTS):  # the parts lie elsewhere, and are there if any module before them takes them
+            folders = sys.modules[outer].__path__ if outer in sys.modules else []
+            for found in pkgutil.walk_packages(folders, f"{outer}."):
+                if found.name != f"{LAB}.__main__":
+                    importlib.import_module(found.name)
         modules = {name: module for name, module in sys.modules.items() if name.split(".")[0] == LAB}
         return cls(
             package.__file__, modules, {file: _state(file) for each in modules.values() if (file := each.__file__)}
