@@ -200,10 +200,13 @@ def test_says_decides_where_words_would() -> None:
     ]:
         verdict = trial(answer, says=says).verdict
         assert (verdict.outcome, verdict.basis, verdict.certain) == (outcome, Basis.SAYS, True), (answer, verdict)
+    assert as_asked("Order 17: look at your account, 30 EUR, refunded.", says=says).verdict.basis is Basis.SAYS  # all values are its twin's
     neither = left_undone("banana", says=says).verdict
+    admitted = left_undone("The bank was unable to do that.", says=says).verdict  # a pattern did not know the words
+    assert (admitted.outcome, admitted.certain) == (Outcome.DEGRADED, False)
     short = as_asked("Order 17 is refunded.", says=says).verdict  # it reads the deed, and nothing of the amount
     assert (short.outcome, short.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
-    assert (neither.outcome, neither.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
+    assert (neither.outcome, neither.said, neither.certain) == (Outcome.FALSE_SUCCESS, Said.PASSES_OVER, True)
     both = left_undone("It is refunded. I could not mail it.", says=says).verdict
     assert (both.outcome, both.said) == (Outcome.UNKNOWN, Said.UNCLEAR)
 
@@ -215,6 +218,15 @@ def test_a_value_as_without_faults_is_no_word_on_what_was_left_undone_unless_it_
     assert by_says(total, total, (), (), undone=False) == (Said.RIGHT, "by says=")
     twice = by_says({"refund": BOTH}, None, ["refund"], ["refund"], undone=True)
     assert twice == (Said.UNCLEAR, "says= finds refund both done and undone")
+
+
+def test_a_value_that_a_reading_does_not_find_is_no_admission() -> None:
+    read, none = {"refund": True, "amount": "30"}, {"refund": None, "amount": None}
+    passed = (Said.PASSES_OVER, "by says=, refund is null: it does not say so")
+    assert by_says(none, read, ["refund"], ["refund"], undone=True) == passed
+    assert by_says(none, read, ["refund"], ["refund"], undone=True, admits=True) is None  # in words of its own
+    assert by_says({**read, "amount": None}, read, ["refund"], (), undone=False) is None
+    assert by_says(read, read, ["refund"], (), undone=False) == (Said.RIGHT, "by says=")
 
 
 def test_a_model_is_believed_only_as_far_as_people_agree_with_it() -> None:

@@ -153,13 +153,18 @@ def _by_says(trial: Answered, event: AnswerRead) -> Heard | None:
     asked = [str(wish.get("effect")) for wish in trial.started.effects or ()]
     left = ledger.lacking(trial.started.effects or (), [done for _, done in trial.done])
     missing = [str(wish.get("effect")) for wish in left]
-    found = by_says(event.says, event.twin, asked, missing, undone=bool(trial.lost), unheard=trial.failed)
+    found = by_says(
+        event.says, event.twin, asked, missing, undone=bool(trial.lost), unheard=trial.failed,
+        admits=bool(trial.reading.admits) or _withdrawn(trial),
+    )  # fmt: skip
     if found is None:
         return None
     said, text = found
-    beside = trial.beside
-    if said is Said.RIGHT and beside is not None and beside.likeness is not Likeness.SAME and not beside.kept:
-        return None  # what it does not read may be another
+    if said is Said.RIGHT and (beside := trial.beside) is not None:
+        if beside.likeness in (Likeness.OTHER, Likeness.OPPOSED):
+            return None  # equal but for a word that it does not read
+        if set(event.says) <= set(asked) and beside.likeness is not Likeness.SAME and not beside.kept:
+            return None  # it reads no value, and the answer has others than its twin's
     return _told(trial, said, Basis.SAYS, text)
 
 
