@@ -7,6 +7,7 @@ a second, and while a run goes on with and without a page of it; and says what a
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from time import perf_counter, sleep, time
+from time import perf_counter, process_time, sleep, time
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -87,8 +88,10 @@ def main() -> int:
             shutil.copytree(small, logs / f"2025{n // 60 // 24 % 12 + 1:02}{n // 60 % 24 + 1:02}-{n % 60:02}0000")
         with ui(logs) as address:
             base = address.partition("/in/")[0]
-            there = f"document.querySelectorAll('#rows tbody tr').length === {RUNS}"
-            read = f"{there} && !document.getElementById('count').textContent.includes('read')"
+            said = "document.getElementById('count').textContent"
+            there = f"{said}.includes('of {RUNS} runs') && document.querySelectorAll('#rows tbody tr').length === 100"
+            read = f"{there} && !{said}.includes('read')"
+            page.open(f"{base}/nothing")  # the browser's own start is no part of it
             first, _ = opened_s(page, address, there)
             began = perf_counter()
             page.until(read)
@@ -161,15 +164,21 @@ def main() -> int:
         well &= told("from an event to the screen, 99 of 100", late[len(late) * 99 // 100] * 1000, "ms", 500)
         well &= told(f"an open page grew, over {GROWN:,} trials", (heap_after - heap_before) / 1e6, "MB", 20)
 
-        shares = []
+        shares, cpu = [], []
         for _ in range(ROUNDS):
             shutil.rmtree(logs, ignore_errors=True)
             alone = run_s(logs)
+            before_s = cpu_of_children_s()
             with ui(logs) as address:
                 page.open(address)
-                shares.append(run_s(logs, page, address.partition("/in/")[0]) / alone - 1)
-        well &= told(f"a run of {SLOWED:,} trials takes longer (median of {ROUNDS})", 100 * median(shares), "%", 2)
-        print("  each round: " + ", ".join(f"{100 * share:+.1f} %" for share in shares))
+                watched = run_s(logs, page, address.partition("/in/")[0])
+            shares.append([watched[n] / alone[n] - 1 for n in (0, 1)])
+            cpu.append((cpu_of_children_s() - before_s) / alone[1])
+        for n, what in ((0, "a run of {:,} trials takes longer"), (1, "  and more CPU of its own")):
+            share = 100 * median(each[n] for each in shares)
+            well &= told(f"{what.format(SLOWED)} (median of {ROUNDS})", share, "%", 2)
+            print("  each round: " + ", ".join(f"{100 * each[n]:+.1f} %" for each in shares))
+        print(f"{'  CPU of the pages, of the CPU of the run':58} {100 * median(cpu):9.2f} %")
     return 0 if well else 1
 
 
@@ -179,16 +188,22 @@ def heap(page: Browser) -> float:
     return float(page.ask("Runtime.getHeapUsage")["usedSize"])
 
 
-def run_s(logs: Path, page: Browser | None = None, base: str = "") -> float:
-    """The seconds of a run, which the page shows meanwhile."""
+def cpu_of_children_s() -> float:
+    """The CPU seconds of the child processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run_s(logs: Path, page: Browser | None = None, base: str = "") -> tuple[float, float]:
+    """The seconds of a run, which the page shows meanwhile, and its CPU seconds."""
     going = trials(logs, trials=SLOWED)
     next(going)
     if page is not None:
         page.open(f"{base}/run/{(logs / 'latest').resolve().name}")
-    began = perf_counter()
+    began, used = perf_counter(), process_time()
     for _ in going:
         pass
-    return perf_counter() - began
+    return perf_counter() - began, process_time() - used
 
 
 if __name__ == "__main__":

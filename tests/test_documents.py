@@ -24,12 +24,18 @@ DOCS = ROOT / "docs"
 ALL = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
 USERS = {
     "steering.json",
+    "seen.json",
     "flask_tools/dice.py",
     "data/dice.json",
     "mine.json",
     "chaos-baseline.json",
     "run.json",
     "recorded.json",
+    "service.json",
+    "openapi.yaml",
+    "orders.chaos.yaml",
+    "over_http.chaos.yaml",
+    "tools.json",
     "trace_1.chaos.yaml",
     "faults.json",
     "/data/mine.json",

@@ -27,15 +27,22 @@ class Unreached(Exception):
 def missed(
     probe: ProbeSpec, bound: Bound, *, folder: Path, measured: Callable[[str], float | None], clock: Clock = system
 ) -> str:
-    """The reason for which the probe does not hold, in one line; empty if it does. `measured`: the campaign's measures;
-    one that has no value yet holds. Paths and commands are of `folder`."""
+    """The reason for which the probe does not hold, in one line; empty if it does. The others are as in `looked_at`."""
+    return looked_at(probe, bound, folder=folder, measured=measured, clock=clock)[1]
+
+
+def looked_at(
+    probe: ProbeSpec, bound: Bound, *, folder: Path, measured: Callable[[str], float | None], clock: Clock = system
+) -> tuple[float | None, str]:
+    """The value of a probe if it has one, and the reason for which it does not hold, in one line; empty if it does.
+    `measured`: the campaign's measures; one that has no value yet holds. Paths and commands are of `folder`."""
     try:
         value = _value(probe, folder, measured, clock)
     except Unreached as error:
-        return f"{probe.name}: {error}"
+        return None, f"{probe.name}: {error}"
     if value is None or bound.holds(value):
-        return ""
-    return f"{probe.name}: {value:g}, should be {bound}"
+        return value, ""
+    return value, f"{probe.name}: {value:g}, should be {bound}"
 
 
 def _value(probe: ProbeSpec, folder: Path, measured: Callable[[str], float | None], clock: Clock) -> float | None:

@@ -6,19 +6,19 @@ import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from chaoslab.base import files, interrupts, levers
-from chaoslab.base.clock import Clock, system
+from chaoslab.base.clock import Clock, iso, system
 from chaoslab.base.jsonable import line
 from chaoslab.campaigns import probes
 from chaoslab.campaigns.child import Child, Process, words_of
 from chaoslab.campaigns.gauge import Gauge
-from chaoslab.campaigns.journal import Done, Journal, Story, read
+from chaoslab.campaigns.journal import Journal, Story, read
 from chaoslab.campaigns.load import Campaign, Unit, moment
 from chaoslab.campaigns.schedule import following
 from chaoslab.config.limits import variables
@@ -27,7 +27,7 @@ from chaoslab.core.limits import Guard
 POLL_S, TOLD_S, UNDO_S = 0.1, 5.0, 60.0
 """The time between two looks at a step, between two lines of progress, and the longest time of a command that undoes,
 in seconds."""
-LIMITS, LEASE, LEVER, TALLY, OUTPUT = "limits.json", "lease", "stop", "tally", "output.log"
+LIMITS, LEASE, LEVER, TALLY, OUTPUT, SEEN = "limits.json", "lease", "stop", "tally", "output.log", "seen.json"
 """The names of a campaign's files, beside its journal and its runs."""
 STATES = {0: "held", 1: "failed", 4: "unproven"}
 Start = Callable[[Unit, int | None], Child]
@@ -45,6 +45,8 @@ class Breach(Exception):
 class Over(Exception):
     """The budget is spent. The message says which."""
 
+    state = "cut"
+
 
 class Running(ValueError):
     """Another process runs this campaign."""
@@ -52,15 +54,11 @@ class Running(ValueError):
 
 def is_alive(pid: int) -> bool:
     """True if there is a process with this number."""
-    if not pid:
-        return False
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    except (ProcessLookupError, PermissionError) as error:
+        return isinstance(error, PermissionError)
+    return bool(pid)
 
 
 class Runner:
@@ -212,11 +210,8 @@ class Runner:
         before, state, why = self._figures(), "broken", ""
         try:
             state, why = self._watched(unit, trials)
-        except Breach as breach:
-            state, why = breach.state, str(breach)
-            raise
-        except Over as over:
-            state, why = "cut", str(over)
+        except (Breach, Over) as end:
+            state, why = end.state, str(end)
             raise
         except KeyboardInterrupt:
             state, why = "cut", "Ctrl-C"
@@ -323,34 +318,41 @@ class Runner:
             raise Breach(f"not steady: {why}")
         self._progress()
 
-    def _unsteady(self) -> str:
-        """The first probe that does not hold, in words."""
+    def _unsteady(self, measured: Callable[[str], float | None] | None = None) -> str:
+        """The first probe that does not hold, in words. `measured`: the measures, by default those of its runs."""
         self._probed_s = self._clock.monotonic()
+        seen, why = [], ""
         for probe, bound in zip(self.spec.steady, self.campaign.bounds, strict=True):
             levers.renew(self._lease, clock=self._clock)
-            why = probes.missed(
-                probe, bound, folder=self.campaign.folder, measured=self._gauge.value, clock=self._clock
+            value, why = probes.looked_at(
+                probe, bound, folder=self.campaign.folder, measured=measured or self._gauge.value, clock=self._clock
             )
+            seen.append({"name": probe.name, "value": value, "should": str(bound), "why": why})
             if why:
-                return why
-        return ""
+                break
+        with suppress(OSError):  # a page that cannot be told stops nothing
+            self._show(seen)
+        return why
+
+    def _show(self, probes: list[dict[str, Any]]) -> None:
+        """Leaves what the last look saw for whoever watches: the probes, and what is spent of the budget."""
+        spent = {
+            "trials": self._trials, "seconds": round(self._clock.monotonic() - self._began_s, 3),
+            "dollars": self._before["cost"] + self._gauge.cost,
+        }  # fmt: skip
+        with files.replacing(self.folder / SEEN) as part:
+            part.write_text(json.dumps({
+                "at": iso(self._clock.utc()), "probes": probes, "spent": spent, "now": self._figures(),
+                "budget": self.spec.budget.model_dump(exclude_none=True), "lease_s": self.spec.lease,
+            }))  # fmt: skip
 
     def _steady_again(self) -> str:
         """Waits until all probes hold, at most `recover` seconds. Returns what does not hold then. Measures of the runs
         cannot come back, so they are left out."""
         until_s = self._clock.monotonic() + self.spec.recover
-        while True:
-            there = [
-                why for probe, bound in zip(self.spec.steady, self.campaign.bounds, strict=True)
-                if probe.measure is None
-                and (why := probes.missed(
-                    probe, bound, folder=self.campaign.folder, measured=lambda _: None, clock=self._clock
-                ))
-            ]  # fmt: skip
-            if not there or self._clock.monotonic() >= until_s:
-                return there[0] if there else ""
-            levers.renew(self._lease, clock=self._clock)
+        while (why := self._unsteady(lambda _: None)) and self._clock.monotonic() < until_s:
             self._clock.sleep(min(1.0, self.spec.recover))
+        return why
 
     # The rollback.
 
@@ -446,27 +448,18 @@ class Runner:
             self._journal.note("note", text=f"nobody was told of '{what}': {line(str(error), 160)}")
 
 
-def stop(campaign: Campaign, logs: Path, why: str) -> str:
-    """Pulls the campaign's lever. Returns its state in words.
+def stop(folder: Path, why: str) -> str:
+    """Pulls the lever of the campaign in a folder. Returns its state in words.
 
     Raises:
         LookupError: it was never run. OSError: the lever cannot be pulled.
     """
-    folder = logs.absolute() / campaign.slug
     story = read(folder)
     if not story.instance:
-        raise LookupError(f"{campaign.spec.campaign} was never run in {logs}")
+        raise LookupError(f"{folder.name} was never run in {folder.parent}")
     if story.ended:
         return f"it has ended already: {story.ended}"
     levers.pull(folder / LEVER, why)
     if not is_alive(story.pid):
         return "its process is gone: its faults have ended, and chaoslab campaign run takes it back"
     return "its faults end now, and it takes back what it did"
-
-
-def units_of(done: Sequence[Done]) -> Iterator[tuple[str, list[Done]]]:
-    """The ends of each unit over all rounds, by its name."""
-    by_name: Mapping[str, list[Done]] = {name: [] for name in dict.fromkeys(each.name for each in done)}
-    for each in done:
-        by_name[each.name].append(each)
-    yield from by_name.items()

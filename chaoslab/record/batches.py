@@ -54,6 +54,15 @@ class Batch(History):
         self.cut_lines, self.unknown, self.notes, self.rulings = {}, frozenset(), (), None
         self.running, self.gaps, self.until, self.spoken = running, gaps, until, spoken
 
+    @classmethod
+    def of_lines(cls, lines: Sequence[Record], *, running: bool, spoken: Spoken) -> Batch:
+        """The history of these lines, in the order of their time."""
+        by_kind: dict[type[Event], list[Record]] = {}
+        for line in lines:
+            by_kind.setdefault(kind_of(line), []).append(line)
+        plain = not any(type(line) is Record for line in lines)
+        return cls(lines, by_kind, plain=plain, running=running, spoken=spoken, gaps=(), until=inf)
+
     @cached_property
     def records(self) -> list[Record]:  # type: ignore[override]
         return [whole(line) for line in self.lines]
@@ -181,16 +190,14 @@ class Batches:
         yield self._batch(batch, by_class, until=inf)
 
     def _batch(self, lines: Sequence[Record], by_class: dict[type, list[Record]], *, until: float) -> Batch:
-        plain = Record not in by_class
-        by_kind: dict[type[Event], list[Record]] = {}
-        if plain:
-            by_kind = {kind_of(found[0]): found for found in by_class.values()}
+        if Record in by_class:
+            batch = Batch.of_lines(lines, running=self.running, spoken=self._spoken)
+            batch.gaps, batch.until = self._gaps, until
         else:
-            for line in lines:
-                by_kind.setdefault(kind_of(line), []).append(line)
-        batch = Batch(
-            lines, by_kind, plain=plain, running=self.running, spoken=self._spoken, gaps=self._gaps, until=until
-        )
+            by_kind = {kind_of(found[0]): found for found in by_class.values()}
+            batch = Batch(
+                lines, by_kind, plain=True, running=self.running, spoken=self._spoken, gaps=self._gaps, until=until
+            )
         if not self._run:
             self._run = batch.run
             batch.spoken = self._spoken = self._kept.spoken(self._run)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -126,9 +126,13 @@ def records_of(path: Path, *, cut: Callable[[int], None]) -> Iterator[list[Recor
 
 
 def _structs(lines: bytes) -> list[Any] | None:
-    """The structs of whole lines; None if any of them has to be read in the general way."""
     *each, rest = lines.split(b"\n")
-    return None if rest or not each else _typed(len(Event.kinds)).structs(each)
+    return None if rest or not each else parsed_lines(each)
+
+
+def parsed_lines(lines: Collection[bytes]) -> list[Any] | None:
+    """The structs of whole lines, as `records_of` says; None if any of them has to be read in the general way."""
+    return _typed(len(Event.kinds)).structs(lines)
 
 
 def whole(record: Record) -> Record:

@@ -1,6 +1,6 @@
 """The list of a folder's runs, newest first: time, world, seed, scenario, level, outcomes, harm and witnessed faults.
 
-Only the lines of a log that hold these are parsed, since a folder may hold hundreds of runs.
+Of a log, no records are made but of what tells these, since a folder may hold hundreds of runs.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.jsonable import line
 from chaoslab.core.events import Event, FaultWitnessed, PromptStarted, RunFinished, RunStarted
 from chaoslab.record import runs
+from chaoslab.record.batches import Batch
 from chaoslab.record.gaps import ends_of, missing
 from chaoslab.record.held import is_written
-from chaoslab.record.history import History
-from chaoslab.record.lines import Record, lines_of, log_files, parse_line
+from chaoslab.record.history import History, place_in_time
+from chaoslab.record.lines import Record, kind_of, lines_of, log_files, parse_line, records_of
 from chaoslab.record.rulings import Rulings
+from chaoslab.record.spoken import SILENT
 from chaoslab.reports import folder as places
 from chaoslab.reports.contents.parts import told
 from chaoslab.reports.levels import level_in
@@ -41,7 +43,6 @@ BEGINNING = 100
 NAME_WIDTH, REVISION = 30, 12
 """The most characters of a name, and of a commit's."""
 KINDS: tuple[type[Event], ...] = (RunStarted, RunFinished, *JUDGED)
-_SAYS = re.compile(b'"kind": ?"(?:%s)"' % "|".join(kind.kind for kind in KINDS).encode())
 _SEQ = re.compile(rb'"seq": ?(\d{1,18})')
 
 
@@ -140,7 +141,8 @@ def _read(folder: Path, began: datetime) -> RunLine:
     large = sum(path.stat().st_size for path in files) > COUNTED_MAX
     try:
         if large or _numbered(folder, files):
-            history = History(_records(files, BEGINNING if large else None), running=running)
+            records = sorted(_beginnings(files) if large else _records(files), key=place_in_time)
+            history: History = Batch.of_lines(records, running=running, spoken=SILENT)
         else:
             history = History.read(folder)
         if history.first(RunStarted) is None:
@@ -191,9 +193,16 @@ def _numbered(folder: Path, files: Sequence[Path]) -> bool:
     return True
 
 
-def _records(files: Iterable[Path], beginning: int | None) -> Iterator[Record]:
-    """The events of these kinds, `beginning` bounds the lines that are read of each file."""
+def _records(files: Iterable[Path]) -> Iterator[Record]:
+    """The events of these kinds, or structs that stand for them."""
     for path in files:
-        for text in islice(lines_of(path), beginning):
-            if _SAYS.search(text) and (record := parse_line(text)) is not None:
+        for records in records_of(path, cut=lambda _: None):
+            yield from (record for record in records if kind_of(record) in KINDS)
+
+
+def _beginnings(files: Iterable[Path]) -> Iterator[Record]:
+    """The events of these kinds among the first lines of each file."""
+    for path in files:
+        for text in islice(lines_of(path), BEGINNING):
+            if (record := parse_line(text)) is not None and kind_of(record) in KINDS:
                 yield record

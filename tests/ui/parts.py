@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import chaoslab as lab
+from chaoslab.base import levers
+from chaoslab.campaigns.journal import Journal
+from chaoslab.campaigns.running import SEEN
 from chaoslab.execution.trial import Trial
 from chaoslab.surfaces.ui.reader import Reader
 from chaoslab.surfaces.ui.watched import Watched
+
+SCRIPT = "<script>alert(1)</script>"
+LOOK = {
+    "at": "2026-06-01T09:00:00Z", "lease_s": 10.0, "now": {"trials": 4, "harm": 1},
+    "probes": [{"name": SCRIPT, "value": 0.61, "should": "< 0.6", "why": "errors: 0.61,\nshould be < 0.6"}],
+    "spent": {"trials": 4, "seconds": 10.4, "dollars": 0.0}, "budget": {"trials": 1000, "dollars": 5.0},
+}  # fmt: skip
 
 
 def price(*, item: str) -> int:
@@ -40,6 +52,18 @@ def trials(logs: Path, *, trials: int, seed: int = 1) -> Iterator[Trial]:
     )
 
 
+def a_campaign(folder: Path, look: Mapping[str, Any]) -> Path:
+    """A campaign in this folder that goes on. `look`: what its last look saw."""
+    folder.mkdir(exist_ok=True)
+    (folder / "output.log").write_text("what a step printed\n")
+    journal = Journal(folder)
+    journal.note("begun", digest="", pid=1)
+    journal.note("step", round=1, step=0, name="refund", level=0.5)
+    (folder / SEEN).write_text(json.dumps(look))
+    levers.renew(folder / "lease.1")
+    return folder
+
+
 @contextmanager
 def seen(folder: Path) -> Iterator[Watched]:
     """A context with a run as its page shows it when all that there is has been read."""
@@ -49,7 +73,7 @@ def seen(folder: Path) -> Iterator[Watched]:
 
 
 def read(what: Watched | Reader) -> None:
-    """Reads all that there is by now."""
-    what.look()
-    while what.look():
-        pass
+    """Reads all that there is by now, and judges it."""
+    version = -1
+    while what.look() or what.version != version:
+        version = what.version

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from chaoslab.memory.store import FILE, Memory
 from chaoslab.record.steering import Steering
 from tests.reports import hostile_run
-from tests.ui.parts import trials
+from tests.ui.parts import LOOK, a_campaign, trials
 from tests.ui.walking import Browser, browser
 
 SHOP = """def refund(order: int) -> str:
@@ -159,20 +160,24 @@ def test_the_keyboard_reaches_everything(page: Browser, base: str) -> None:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (1280, True)])
-def test_axe_finds_nothing_serious(width: int, dark: bool, page: Browser, base: str) -> None:
+def test_axe_finds_nothing_serious(width: int, dark: bool, page: Browser, base: str, place: Path) -> None:
     axe = files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
     page.size(width)
     page.dark(dark)
     hostile = f"{base}/run/20250101-000000"
+    a_campaign(place / "logs" / "checkout", LOOK)
+    Memory(place / "logs" / FILE, make=True).add([place / "logs" / "20250101-000000"])
     for address, ready in (
         (base, "document.querySelectorAll('#rows tbody tr').length > 1"),
         (hostile, "document.querySelectorAll('#rows tbody tr').length === 3"),
         (f"{hostile}/trial/p1.r1", "document.querySelector('table.events') !== null"),
+        (f"{base}/campaign/checkout", "document.getElementById('probes').textContent.includes('alert(1)')"),
+        (f"{base}/memory", "document.getElementById('relations-h') !== null"),
         (f"{hostile}/log", "document.getElementById('tail').textContent.length > 100"),
     ):
         page.open(address, ready=ready)
         assert page.run_axe(axe) == [], address
-        assert page.do("document.documentElement.scrollWidth <= innerWidth"), address
+        assert page.do("document.documentElement.scrollWidth") <= width, address
         assert page.do("document.querySelectorAll('img, script:not([src]):not([type])').length") == 0
         if folder := os.environ.get("PICTURES"):
             page.picture(Path(folder) / f"{address.rpartition('/')[2] or 'runs'}-{width}.png")

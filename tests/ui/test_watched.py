@@ -13,6 +13,7 @@ import pytest
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.record import runs
 from chaoslab.reports.contents.matrix import matrix
+from chaoslab.surfaces.ui import unparsed
 from chaoslab.surfaces.ui import watched as module
 from chaoslab.surfaces.ui.acts import label
 from chaoslab.surfaces.ui.reader import Reader
@@ -58,6 +59,25 @@ def test_it_counts_what_the_report_counts_however_it_is_read(
     assert {at: (each["bad"], each["judged"]) for at, each in shown.items() if each["judged"]} == {
         at: (each.bad.count, each.bad.total) for at, each in cells.items() if each.bad
     }
+
+
+def test_what_is_there_and_not_read_yet_is_counted(logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PART", 1000)
+    monkeypatch.setattr(unparsed, "CHUNK", 700)
+    log = tmp_path / "info.log"
+    whole = ((logs / "latest") / "info.log").read_bytes()
+    log.write_bytes(whole[:20_000])
+    with closing(module.Watched(tmp_path)) as run:
+        for end in range(20_000, len(whole), 9_000):
+            log.write_bytes(whole[:end])
+            run.look()
+            state = run.state()
+            assert abs(state["done"] - whole[:end].count(b'"prompt_finished"')) <= 1  # of the line that is half read
+            assert abs(state["calls"] - whole[:end].count(b'"call_finished"')) <= 1
+        assert run.state()["judged"] < state["done"] - 5
+        log.write_bytes(whole)
+        read(run)
+        assert (run.state()["done"], run.state()["calls"]) == (40, whole.count(b'"call_finished"'))
 
 
 def test_a_log_that_is_cut_replaced_or_deleted_is_told_and_read_anew(logs: Path, tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ class Children:
         self._logs = logs
         self._running: list[tuple[str, subprocess.Popen[bytes], Any]] = []
         self._done: list[dict[str, Any]] = []
+        self.scenarios: list[str] | None = None
+        """Those that were found last; None before the first look."""
 
     def start(self, asked: Mapping[str, Any]) -> str:
         """Starts a scenario with other knobs; returns the command as a user would type it.
@@ -66,7 +68,7 @@ class Children:
             raise ValueError(f"{wrong[:40]!r} should be NAME=VALUE, as in TOXIC_PROB=0.3")
         if given["level"].startswith("-"):
             raise ValueError(f"the level should be from 0 to 10, and not {given['level'][:40]!r}")
-        if what not in self.scenarios():
+        if what not in self.look():
             raise ValueError(f"{line(what, TEXT)!r} is no scenario below this folder")
         if what == LAB:
             knobs = {"TRIALS": given["trials"], "SEED": given["seed"], "CHAOS_LEVEL": given["level"]}
@@ -75,12 +77,12 @@ class Children:
         changes = [word for each in sets for word in ("--set", each)]
         return ["test", what, "--logs", str(self._logs), *options, *changes]
 
-    def scenarios(self) -> list[str]:
-        """The scenario files below the current folder."""
-        lab = [LAB] if self._logs.resolve() == LOGS.resolve() else []  # it writes its runs nowhere else
+    def look(self) -> list[str]:
+        """Looks for the scenario files below the current folder, which takes seconds in a large one."""
+        self.scenarios = [LAB] if self._logs.resolve() == LOGS.resolve() else []  # it writes its runs nowhere else
         with suppress(LookupError, OSError):
-            return [*(str(path) for path in scenario_files([])), *lab]
-        return lab
+            self.scenarios = [*(str(path) for path in scenario_files([])), *self.scenarios]
+        return self.scenarios
 
     def told(self) -> list[dict[str, Any]]:
         """The children, the last first: the command, and the exit code and output of one that has ended."""

@@ -4,7 +4,6 @@ that go on first, then the lines of the list."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.jsonable import line
+from chaoslab.campaigns.journal import FILE as JOURNAL
 from chaoslab.record import runs
 from chaoslab.record.held import is_written
 from chaoslab.record.steering import FILE as STEERING
@@ -20,19 +20,24 @@ from chaoslab.reports.contents.parts import told
 from chaoslab.reports.trials import counted
 from chaoslab.surfaces.ui.watched import Watched
 
-LOOK_S, LIST_S, KEPT_S = 0.05, 1.0, 60.0
+LOOK_S, LIST_S, KEPT_S = 0.1, 1.0, 60.0
 """Seconds between two looks at the logs, between two looks for new runs, and those that a run which nobody looks at is
 kept in memory."""
+NEWEST, TURN = 20, 100
+"""The newest runs, which are looked at for changes each time, and the number of older ones that take turns."""
 NAME = 100
+
+
+Signature = tuple[tuple[str, int, int], ...]
 
 
 @dataclass
 class Listed:
-    """A run of the list. `version`: of the list when it changed last."""
+    """A run of the list. `version`: of the list when it changed last. `signature`: of its logs when they were read."""
 
     row: dict[str, Any]
     version: int
-    signature: tuple[tuple[str, int, int], ...] | None = None
+    signature: Signature = ()
 
 
 class Reader:
@@ -48,21 +53,28 @@ class Reader:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="reader", daemon=True)
-        self._folders: list[Path] = []
+        self._folders: dict[str, Path] = {}
+        self._due: dict[str, None] = {}
+        """The names of the runs whose lines are to be read, in order."""
+        self.found = False
+        """All runs are in the list, read or not."""
+        self.campaigns: list[Path] = []
+        self._at = 0
+        self._held: Signature = ()
         self._looked_s = -LIST_S
 
     def run(self, name: str) -> Watched:
-        """The run in the folder of this name.
+        """The run of this name: that of its folder, behind its campaign's and a colon if one made it.
 
         Raises:
             LookupError: there is no such run.
         """
         with self._lock:
             if name not in self._watched:
-                folder = next((each for each in runs.newest_first(self.logs) if each.name == name), None)
+                folder = self._folders.get(name) or folders_in(self.logs).get(name)
                 if folder is None:
                     raise LookupError(f"there is no run {line(name, NAME)} in {self.logs}")
-                self._watched[name] = Watched(folder, clock=self._clock)
+                self._watched[name] = Watched(folder, name, clock=self._clock)
             found = self._watched[name]
             found.asked_s = self._clock.monotonic()
             return found
@@ -97,42 +109,51 @@ class Reader:
 
     def _find(self) -> None:
         """Looks for new runs, changed ones, and those that are gone. A run that goes on is followed."""
-        with suppress(OSError):
-            self._folders = runs.newest_first(self.logs)
-        there = {folder.name for folder in self._folders}
-        for name in self.listed.keys() - there:
+        self.campaigns = campaigns_in(self.logs)
+        held = _signature(self.logs, *self.campaigns)
+        if held != self._held or not self._at:
+            self._held = held
+            with suppress(OSError):
+                self._folders = folders_in(self.logs)
+        for name in self.listed.keys() - self._folders.keys():
+            self._due.pop(name, None)
             if not self.listed[name].row.get("gone"):
                 self._put(name, {**self.listed[name].row, "gone": True})
-        for folder in self._folders:
-            known = self.listed.get(folder.name)
-            if known is None:
+        for name, folder in self._folders.items():
+            if name not in self.listed:
                 began = runs.began(folder)
-                self._put(folder.name, {"run": folder.name, "began": f"{began:%Y-%m-%d %H:%M}" if began else ""})
-            elif known.signature is not None and known.signature != _signature(folder):
-                known.signature = None
-            if folder.name not in self._watched and is_written(folder):
-                self.run(folder.name)
+                self._put(name, {"run": name, "began": f"{began:%Y-%m-%d %H:%M}" if began else ""})
+                self._due[name] = None
+        self.found = True
+        names = [*self._folders]
+        for name in {*names[:NEWEST], *names[self._at : self._at + TURN]}:
+            folder = self._folders[name]
+            if name not in self._due and self.listed[name].signature != signature_of(folder):
+                self._due[name] = None
+            if name not in self._watched and is_written(folder):
+                self.run(name)
+        self._at = self._at + TURN if self._at + TURN < len(names) else 0
 
     def _read_line(self) -> bool:
         """Reads the next line of the list that has changed; False if there is none."""
-        left = [folder for folder in self._folders if (each := self.listed.get(folder.name)) and each.signature is None]
-        going = {name for name, each in self._watched.items() if each.running}
-        left = [folder for folder in left if folder.name not in going]
-        if self.left != len(left):
-            self.left = len(left)
+        going = {name for name, each in [*self._watched.items()] if each.running}
+        name = next((each for each in self._due if each not in going), None)
+        if self.left != (left := len(self._due.keys() - going)):
+            self.left = left
             self.version += 1
-        if not left:
+        if name is None:
             return False
-        folder = left[0]
-        signature = _signature(folder)
+        del self._due[name]
+        folder = self._folders[name]
+        signature = signature_of(folder)
         with suppress(OSError):
-            self._put(folder.name, _row(lines.of(folder)))
-        self.listed[folder.name].signature = signature
+            self._put(name, _row(name, lines.of(folder)))
+        self.listed[name].signature = signature
         return True
 
     def _put(self, name: str, row: dict[str, Any]) -> None:
         known = self.listed.get(name)
-        self.listed[name] = Listed(row, self.version + 1, known.signature if known and not row.get("going") else None)
+        self.listed[name] = Listed(row, self.version + 1, known.signature if known and not row.get("going") else ())
         self.version += 1
 
     def _work(self) -> None:
@@ -155,26 +176,42 @@ class Reader:
             each.close()
 
     def running(self) -> list[str]:
-        """The names of the runs that go on."""
-        return [name for name, each in [*self._watched.items()] if each.running]
+        """The places of the runs that go on, from the folder."""
+        there = [each.folder for each in [*self._watched.values()] if each.running]
+        return [str(folder.relative_to(self.logs)) for folder in there]
 
 
-def _signature(folder: Path) -> tuple[tuple[str, int, int], ...]:
+def campaigns_in(logs: Path) -> list[Path]:
+    """The folders of campaigns: this one, and those in it."""
+    return [path.parent for path in (logs / JOURNAL, *sorted(logs.glob(f"*/{JOURNAL}"))) if path.is_file()]
+
+
+def folders_in(logs: Path) -> dict[str, Path]:
+    """The folders of all runs by name, newest first, and behind them those of the campaigns beside them."""
+    campaigns = campaigns_in(logs)
+    found = {folder.name: folder for folder in runs.newest_first(logs) if folder not in campaigns}
+    for campaign in campaigns:
+        if campaign != logs:
+            found |= {f"{campaign.name}:{folder.name}": folder for folder in runs.newest_first(campaign)}
+    return found
+
+
+def signature_of(folder: Path) -> Signature:
     """The sizes and times of all that a line of the list rests on."""
-    return tuple(_stats(folder))
-
-
-def _stats(folder: Path) -> Iterator[tuple[str, int, int]]:
     with suppress(OSError):
-        for path in sorted(folder.iterdir()):
-            if path.suffix in (".log", ".jsonl") or path.name == STEERING:
-                held = path.stat()
-                yield path.name, held.st_size, held.st_mtime_ns
+        return _signature(*sorted(
+            path for path in folder.iterdir() if path.suffix in (".log", ".jsonl") or path.name == STEERING
+        ))  # fmt: skip
+    return ()
 
 
-def _row(run: lines.RunLine) -> dict[str, Any]:
+def _signature(*paths: Path) -> Signature:
+    return tuple((path.name, (held := path.stat()).st_size, held.st_mtime_ns) for path in paths if path.exists())
+
+
+def _row(name: str, run: lines.RunLine) -> dict[str, Any]:
     return {
-        "run": run.folder.name,
+        "run": name,
         "name": line(run.name, NAME),
         "began": f"{run.began:%Y-%m-%d %H:%M}",
         "world": line(run.world, NAME),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import anyio
 import uvicorn
 from sse_starlette.sse import EventSourceResponse
 from starlette.applications import Starlette
@@ -23,6 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from chaoslab.analysis.verdict.table import UNJUDGED
 from chaoslab.base import files
+from chaoslab.base.clock import system
 from chaoslab.base.jsonable import line
 from chaoslab.record.history import History
 from chaoslab.record.lines import log_files
@@ -40,18 +42,24 @@ from chaoslab.reports.formats import html
 from chaoslab.reports.formats.html.timelines import embedded, stories
 from chaoslab.reports.text import visible
 from chaoslab.surfaces.ui.acts import Children, label
-from chaoslab.surfaces.ui.reader import LIST_S, Reader
-from chaoslab.surfaces.ui.watched import Row, of_trial
+from chaoslab.surfaces.ui.campaign import brief, state
+from chaoslab.surfaces.ui.reader import LIST_S, Reader, campaigns_in
+from chaoslab.surfaces.ui.remembered import shown
+from chaoslab.surfaces.ui.unparsed import of_trial
+from chaoslab.surfaces.ui.watched import Row
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 COOKIE, HEADER = "chaoslab-ui", "x-chaoslab-ui"
 """The cookie with the token, and a header that another site's page cannot send without being asked first."""
 DOOR = "/in/"
 """The address that has the token behind it."""
-POLL_S, PAGE, TAIL, LINE = 0.1, 100, 200, 2000
+POLL_S, PAGE, TAIL, LINE = 0.25, 100, 200, 2000
 """Seconds between two looks for what is new, rows of a page of trials, lines of a log's tail and characters of each."""
-BODY_MAX, FIRST = 10_000, 10
-"""The most bytes of what a page sends, and the looks for a run's trials before its page is sent."""
+LATEST, MEMORY, SCENARIOS_S = 20, "memory.db", 60.0
+"""The latest runs of a campaign, the file of a memory, and the seconds between two looks for scenarios."""
+BODY_MAX, FIRST, LOOK_S = 10_000, 10, 0.02
+"""The most bytes of what a page sends, and the looks for runs or trials before a page is sent without them, and the
+seconds between two."""
 POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self'; style-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
@@ -117,7 +125,9 @@ class Pages:
 
     def __init__(self, reader: Reader, children: Children, metrics: Callable[[list[str]], str]) -> None:
         self._reader, self._children, self._metrics = reader, children, metrics
-        self.stopping = asyncio.Event()
+        self._looked_s = float("-inf")
+        self._looking: asyncio.Future[list[str]] | None = None
+        """The look for scenarios that was begun last: it is lost if nothing holds it."""
 
     def app(self, token: str) -> ASGIApp:
         routes = [
@@ -132,12 +142,16 @@ class Pages:
             Route("/run/{run}/report.html", self.report),
             Route("/run/{run}/map", self.map),
             Route("/compare", self.compare),
+            Route("/campaign/{name}", self.campaign),
+            Route("/campaign/{name}/state", self.campaign_state),
+            Route("/campaign/{name}/stop", self.campaign_stop, methods=["POST"]),
+            Route("/memory", self.memory),
             Route("/run/{run}/steer", self.steer, methods=["POST"]),
             Route("/run/{run}/label", self.label, methods=["POST"]),
             Route("/start", self.start, methods=["POST"]),
             Route("/metrics", self.metrics),
             Route("/favicon.ico", lambda _: Response(status_code=204)),
-            *(Route(f"/{name}", _static) for name in ("ui.css", "ui.js", "script.js")),
+            *(Route(f"/{name}", _static) for name in ("ui.css", "ui.js", "script.js", "elements.js")),
         ]
         said = {LookupError: _lost, KeyError: _lost, OSError: _unreadable, ValueError: _wrong}
         handlers: Any = {404: _nothing, 405: _nothing, **said}
@@ -146,36 +160,43 @@ class Pages:
     # The list.
 
     async def runs(self, _: Request) -> Response:
-        data = {**self._list(0), "logs": str(self._reader.logs)}
-        return _page("ui_runs.html", data=data, logs=str(self._reader.logs), scenarios=self._children.scenarios())
+        logs = self._reader.logs
+        if (now_s := system.monotonic()) - self._looked_s > SCENARIOS_S:
+            self._looked_s = now_s
+            self._looking = asyncio.ensure_future(run_in_threadpool(self._children.look))
+        await _a_moment(lambda: self._reader.found)
+        return _page("ui_runs.html", data=self._list(0), logs=str(logs), memory=(logs / MEMORY).is_file())
 
     def _list(self, since: int) -> dict[str, Any]:
         version = self._reader.version
         rows = self._reader.since(since)
-        return {"version": version, "left": self._reader.left, "rows": rows, "children": self._children.told()}
+        return {
+            "version": version, "left": self._reader.left, "rows": rows, "children": self._children.told(),
+            "campaigns": [brief(each) for each in self._reader.campaigns], "scenarios": self._children.scenarios,
+        }  # fmt: skip
 
     async def runs_events(self, request: Request) -> Response:
+        ended = anyio.Event()
+
         async def told() -> AsyncIterator[dict[str, str]]:
             sent, before = _version(request), ""
-            while not self.stopping.is_set():
+            while not ended.is_set():
                 found = self._list(sent)
-                key = json.dumps(found["children"])
+                key = json.dumps({**found, "rows": [], "version": 0})
                 if found["version"] > sent or key != before:
                     sent, before = found["version"], key
                     yield _event(found, found["version"])
                 await asyncio.sleep(LIST_S if found["left"] else POLL_S)
 
-        return EventSourceResponse(told())
+        return _stream(told(), ended)
 
     # One run.
 
     async def run(self, request: Request) -> Response:
         run = self._reader.run(request.path_params["run"])
-        for _ in range(FIRST):  # so that a small run is there at once
-            if not run.whole:
-                await asyncio.sleep(0.02)
-        data = {"state": run.state(), "page": self._rows(run.folder.name, {})}
-        name = run.folder.name
+        await _a_moment(lambda: run.whole)  # so that a small run is there at once
+        data = {"state": run.state(), "page": self._rows(run.name, {})}
+        name = run.name
         return _page(
             "ui_run.html", data=data, run=name, here=_at(name), outcomes=_outcomes(), map=(run.folder / MAP).is_file()
         )
@@ -184,16 +205,18 @@ class Pages:
         name = request.path_params["run"]
         self._reader.run(name)
 
+        ended = anyio.Event()
+
         async def told() -> AsyncIterator[dict[str, str]]:
             sent = _version(request)
-            while not self.stopping.is_set():
+            while not ended.is_set():
                 run = self._reader.run(name)  # asked for: it is kept
                 if run.version != sent:
                     sent = run.version
                     yield _event(run.state(), sent)
                 await asyncio.sleep(POLL_S)
 
-        return EventSourceResponse(told())
+        return _stream(told(), ended)
 
     async def trials(self, request: Request) -> Response:
         return JSONResponse(self._rows(request.path_params["run"], request.query_params))
@@ -223,15 +246,15 @@ class Pages:
         at = keys.index(trial) if trial in run.rows else -1
         row = contents.rows[0]
         return _page(
-            "ui_trial.html", data=stories(contents), run=run.folder.name, trial=trial, row=row,
+            "ui_trial.html", data=stories(contents), run=run.name, trial=trial, row=row,
             before=keys[at - 1] if at > 0 else "", after=keys[at + 1] if 0 <= at < len(keys) - 1 else "",
             open=not row.certain or row.outcome in UNJUDGED, replay=contents.replay(trial), sayings=SAID,
-            here=_at(run.folder.name),
+            here=_at(run.name),
         )  # fmt: skip
 
     async def log(self, request: Request) -> Response:
         run = self._reader.run(request.path_params["run"])
-        names, name = [path.name for path in log_files(run.folder)], run.folder.name
+        names, name = [path.name for path in log_files(run.folder)], run.name
         return _page("ui_log.html", data={}, run=name, here=_at(name), logs=names)
 
     async def tail(self, request: Request) -> Response:
@@ -259,6 +282,35 @@ class Pages:
         owns = [self._reader.folder(request.query_params.get(key, "")) for key in ("then", "now")]
         text = await run_in_threadpool(_compared, *owns)
         return HTMLResponse(text, headers={"content-security-policy": STILL})
+
+    # What lies beside the runs.
+
+    async def campaign(self, request: Request) -> Response:
+        return _page("ui_campaign.html", data={}, name=self._campaign(request).name)
+
+    async def campaign_state(self, request: Request) -> Response:
+        folder = self._campaign(request)
+        apart = f"{folder.name}:" if folder != self._reader.logs else ""
+        rows = [row for row in self._reader.since(0) if row["run"].startswith(apart)]
+        rows.sort(key=lambda row: (bool(row.get("going")), row["run"]), reverse=True)
+        return JSONResponse({**await run_in_threadpool(state, folder), "runs": rows[:LATEST]})
+
+    async def campaign_stop(self, request: Request) -> Response:
+        from chaoslab.campaigns.running import stop
+
+        folder = self._campaign(request)
+        return JSONResponse({"said": f"{folder.name}: {stop(folder, 'somebody stopped it in the pages')}"})
+
+    def _campaign(self, request: Request) -> Path:
+        name = request.path_params["name"]
+        found = next((folder for folder in campaigns_in(self._reader.logs) if folder.name == name), None)
+        if found is None:
+            raise LookupError(f"there is no campaign {line(name, 100)} in {self._reader.logs}")
+        return found
+
+    async def memory(self, request: Request) -> Response:
+        found = await run_in_threadpool(shown, self._reader.logs, request.query_params.get("subject", ""))
+        return _page("ui_memory.html", data={}, logs=str(self._reader.logs), **found)
 
     # Acts.
 
@@ -350,6 +402,18 @@ def _version(request: Request) -> int:
     return _number(text) if text else 0
 
 
+async def _a_moment(ready: Callable[[], bool]) -> None:
+    """Waits a little for what the reader is about to have."""
+    for _ in range(FIRST):
+        if not ready():
+            await asyncio.sleep(LOOK_S)
+
+
+def _stream(events: AsyncIterator[dict[str, str]], ended: anyio.Event) -> Response:
+    """A response that goes on until the server is to end, which sets the event."""
+    return EventSourceResponse(events, shutdown_event=ended, shutdown_grace_period=LIST_S + POLL_S)
+
+
 def _event(data: dict[str, Any], version: int) -> dict[str, str]:
     return {"data": json.dumps(data, separators=(",", ":")), "id": str(version)}
 
@@ -415,19 +479,7 @@ def bound(host: str, port: int) -> socket.socket:
 async def serve(held: socket.socket, reader: Reader, *, token: str, metrics: Callable[[list[str]], str]) -> None:
     """Serves at this socket until SIGINT or SIGTERM."""
     pages = Pages(reader, Children(reader.logs), metrics)
-    config = uvicorn.Config(pages.app(token), log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
-    server = _Server(config, pages)
+    config = uvicorn.Config(pages.app(token), log_level="warning", lifespan="off", timeout_graceful_shutdown=2)
+    server = uvicorn.Server(config)
     with suppress(KeyboardInterrupt):
         await server.serve(sockets=[held])
-
-
-class _Server(uvicorn.Server):
-    """Ends the open streams when it is to end."""
-
-    def __init__(self, config: uvicorn.Config, pages: Pages) -> None:
-        super().__init__(config)
-        self._pages = pages
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._pages.stopping.set()
-        await super().shutdown(sockets)

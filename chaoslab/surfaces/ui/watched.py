@@ -3,21 +3,20 @@ run of any length is begun to be shown at once."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chaoslab.analysis.measures.incidents import incidents
+from chaoslab.analysis.measures.incidents import Incident, Traits, incidents
 from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.standing import Standing, Standings
-from chaoslab.analysis.verdict.table import Outcome, Verdict
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import Clock, system
 from chaoslab.core.events import (
     CallFinished,
@@ -34,15 +33,17 @@ from chaoslab.core.events import (
     RunStarted,
     Usage,
 )
+from chaoslab.record.batches import Batch
 from chaoslab.record.follow import Follower
-from chaoslab.record.held import is_written
-from chaoslab.record.history import History
-from chaoslab.record.lines import Record, lines_of, log_files, parse_line
+from chaoslab.record.held import MAIN, is_written
+from chaoslab.record.history import place_in_time
+from chaoslab.record.lines import Record, kind_of, whole
 from chaoslab.record.rulings import FILE, Rulings
-from chaoslab.record.spoken import LABELS, Kept
+from chaoslab.record.spoken import LABELS, SILENT, Kept
 from chaoslab.record.steering import CHANCES, held_back
 from chaoslab.reports.contents.outcomes import SEVERITY
 from chaoslab.reports.text import one_line
+from chaoslab.surfaces.ui.unparsed import Ahead, of_trial
 
 PART = 1 << 19
 """The bytes of a main log that are read at once."""
@@ -56,6 +57,8 @@ HARMS, NOTES = 50, 20
 """The latest trials with harm, and the latest notes, that are shown."""
 RATE_S = 5.0
 """The seconds over which a rate is taken."""
+COUNTED = {PromptFinished, FaultArmed, FaultHealed, Usage, RunStarted, RunFinished, LabWarning, ChanceSet}
+"""The kinds of events that change more than a number."""
 RULED_S = 5.0
 """The seconds between two readings of the rulings, while a run goes on."""
 
@@ -74,6 +77,8 @@ class Row(NamedTuple):
     seconds: float | None
     calls: int
     failed: int
+    incidents: tuple[int, int, float]
+    """Their number, that of the recovered ones, and the seconds of these together."""
 
 
 @dataclass
@@ -100,8 +105,8 @@ class _Open:
 class Watched:
     """A run's state. `version` counts its changes. `look` is for one thread, and all else for any."""
 
-    def __init__(self, folder: Path, *, clock: Clock = system) -> None:
-        self.folder, self._clock = folder, clock
+    def __init__(self, folder: Path, name: str = "", *, clock: Clock = system) -> None:
+        self.folder, self.name, self._clock = folder, name or folder.name, clock
         self.version = 0
         self.notes: deque[str] = deque(maxlen=NOTES)
         self.asked_s = clock.monotonic()
@@ -111,7 +116,7 @@ class Watched:
         self._state = self._told()
 
     def _begin(self) -> None:
-        self._follower = Follower(self.folder)
+        self._follower, self._ahead = Follower(self.folder, kept=False), Ahead()
         self.rows: dict[str, Row] = {}
         self.started: RunStarted | None = None
         self.finished: RunFinished | None = None
@@ -120,18 +125,18 @@ class Watched:
         self._began: Record | None = None
         self._open: dict[str, _Open] = {}
         self._calm: deque[str] = deque()
-        self._counts = Counter[str]()
+        self._calls = self._faults = self._ended = self._tokens = 0
         self._outcomes = Counter[str]()
         self._standings = Counter[str]()
         self._cells: dict[tuple[str, str], _Cell] = {}
         self._harms: dict[str, str] = {}
         self._usd: float | None = 0.0
         self._recovered_s, self._recovered, self._incidents = 0.0, 0, 0
-        self._incidents_of: dict[str, tuple[int, int, float]] = {}
+        self._traits = Traits()
         self._chances: dict[str, float] = {}
         self._now, self._last_t = "", 0.0
         self._past: deque[tuple[float, int, int, int]] = deque()
-        self._standing = Standings()
+        self._standing = Standings(judgeable=False)
         self._ruled = (-1, -1.0)
         self._kept: Kept | None = None
         self._labelled = 0
@@ -152,7 +157,6 @@ class Watched:
     def _look(self) -> bool:
         if self._gone:
             return False
-        before = self.version
         try:
             if moved := self._follower.moved():
                 there = self.folder.is_dir()
@@ -163,6 +167,7 @@ class Watched:
                     return False
                 self._begin()
             records = self._follower.new(PART)
+            self._ahead.look(self.folder / f"{MAIN}.log", self._follower.at)
             running = is_written(self.folder)
         except OSError as error:
             if self._gone != (why := f"{error.filename or self.folder} cannot be read: {error.strerror or error}"):
@@ -171,8 +176,8 @@ class Watched:
             return False
         self._read_words()
         fresh = self._take(records)
-        if self.whole != (whole := not records):
-            self.whole, self.version = whole, self.version + 1
+        if self.whole == self._follower.more:
+            self.whole, self.version = not self.whole, self.version + 1
         if running != self.running:
             self.running, self.version = running, self.version + 1
         if self.paused != (paused := running and held_back(self.folder)):
@@ -182,7 +187,7 @@ class Watched:
             self._judge_again(self._again.popleft())
         self.version += bool(records)
         self._rate()
-        return bool(records) or self.version != before
+        return self._follower.more
 
     def note(self, text: str) -> None:
         """A line for the reader of the page."""
@@ -192,49 +197,52 @@ class Watched:
     def close(self) -> None:
         self._follower.close()
 
-    def _take(self, records: Iterable[Record]) -> set[str]:
+    def _take(self, records: Sequence[Record]) -> set[str]:
         """Counts the events; returns the trials that they are of."""
-        fresh = set()
+        fresh: set[str] = set()
+        held, last = None, None
         for record in records:
-            event, trial = record.event, record.trial
-            self._last_t = record.t
-            if trial is not None:
+            if (trial := record.trial) != last or held is None:
+                last = trial
+                if trial is None:
+                    continue
                 fresh.add(trial)
-                held = self._open.get(trial)
-                if held is None:
-                    held = self._open[trial] = _Open()
-                held.records.append(record)
+                held = self._open.setdefault(trial, _Open())
                 held.quiet = 0
-                if isinstance(event, FaultArmed | FaultHealed):
-                    held.armed += 1 if isinstance(event, FaultArmed) else -1
-                elif isinstance(event, PromptFinished):
-                    held.ended = True
-                    self._counts["ended"] += 1
-            self._count(event, record)
+            held.records.append(record)
+        kinds = [*map(kind_of, records)]
+        found = Counter(kinds)
+        self._calls += found[CallFinished]
+        self._faults += found[FaultWitnessed]
+        self._ended += found[PromptFinished]
+        for kind, record in zip(kinds, records, strict=True):
+            if kind in COUNTED:
+                self._count(kind, record)
+        if records:
+            self._last_t = records[-1].t
+            at: Any = next((each.event for each in reversed(records) if kind_of(each) is CallStarted), None)
+            self._now = f"{at.target}.{at.tool}" if at is not None else self._now
         return fresh
 
-    def _count(self, event: Event, record: Record) -> None:
-        match event:
-            case CallStarted():
-                self._now = f"{event.target}.{event.tool}"
-            case CallFinished():
-                self._counts["calls"] += 1
-            case FaultWitnessed():
-                self._counts["faults"] += 1
-            case PromptStarted():
-                self._now = ""
-            case Usage():
-                self._counts["tokens"] += event.prompt_tokens + event.completion_tokens
-                self._usd = None if self._usd is None or event.cost_usd is None else self._usd + event.cost_usd
-            case RunStarted():
-                self.started, self._began = event, record
-            case RunFinished():
-                self.finished = event
-            case LabWarning():
-                self.note(event.message)
-            case ChanceSet():
-                self._chances[event.setting] = event.chance
-                self.note(f"{event.said}, from {record.trial} on")
+    def _count(self, kind: type[Event], record: Record) -> None:
+        event: Any = record.event
+        if kind is PromptFinished and record.trial is not None:
+            self._open[record.trial].ended = True
+        elif kind in (FaultArmed, FaultHealed) and record.trial is not None:
+            self._open[record.trial].armed += 1 if kind is FaultArmed else -1
+        elif kind is Usage:
+            self._tokens += event.prompt_tokens + event.completion_tokens
+            self._usd = None if self._usd is None or event.cost_usd is None else self._usd + event.cost_usd
+        elif kind is RunStarted:
+            self._began = whole(record)
+            self.started = self._began.event  # type: ignore[assignment]
+        elif kind is RunFinished:
+            self.finished = whole(record).event  # type: ignore[assignment]
+        elif kind is LabWarning:
+            self.note(event.message)
+        elif kind is ChanceSet:
+            self._chances[event.setting] = event.chance
+            self.note(f"{event.said}, from {record.trial} on")
 
     def _settle(self, fresh: set[str]) -> None:
         """Judges the trials of which nothing more comes, and lets go of those before the latest."""
@@ -262,10 +270,12 @@ class Watched:
 
     def _judge(self, keys: list[str]) -> str:
         records = [record for key in keys for record in self._open[key].records]
-        history = History([*([self._began] if self._began else []), *records])
-        if self._kept is not None and self._began is not None:
-            history.spoken = self._kept.spoken(self._began.run)
-        found = verdicts(history)
+        if self._began is not None:
+            records.append(self._began)
+        history = Batch.of_lines(
+            sorted(records, key=place_in_time), running=self.running,
+            spoken=self._kept.spoken(self.began_as) if self._kept is not None else SILENT,
+        )  # fmt: skip
         ends: dict[str | None, PromptFinished] = {record.trial: event for record, event in history.of(PromptFinished)}
         calls: Counter[str | None] = Counter(trial for trial, _, _, _ in history.made)
         failed: Counter[str | None] = Counter(
@@ -274,36 +284,25 @@ class Watched:
         met: dict[str | None, dict[tuple[str, str], None]] = {}
         for record, fault in history.of(FaultWitnessed):
             met.setdefault(record.trial, {})[one_line(fault.fault, NAME), one_line(fault.target, NAME)] = None
+        found = verdicts(history)
+        repairs: dict[str, list[Incident]] = {}
+        for one in incidents(history, self._traits):
+            repairs.setdefault(one.trial, []).append(one)
         for record, started in history.of(PromptStarted):
-            if record.trial is None or record.trial not in found:
+            if (trial := record.trial) is None or trial not in found:
                 continue
-            verdict, end = found[record.trial], ends.get(record.trial)
-            self._put(self._row(record.trial, started, verdict, end, tuple(met.get(record.trial, ())), calls, failed))
-        sums: dict[str, list[float]] = {}
-        for one in incidents(history):
-            own = sums.setdefault(one.trial, [0, 0, 0.0])
-            own[0] += 1
-            own[1] += one.recovered
-            own[2] += one.duration_s if one.recovered else 0.0
-        for key in keys:
-            self._recover(key, sums.get(key, (0, 0, 0.0)))
+            if started.stated and not self._standing.judgeable:
+                self._stand(Standings(True, self._standing.rulings))
+            verdict, end, own = found[trial], ends.get(trial), repairs.get(trial, ())
+            closed = [each.duration_s for each in own if each.recovered]
+            self._put(Row(
+                trial, one_line(started.prompt, TEXT), str(verdict.outcome), verdict.certain,
+                str(self._standing.of(trial, str(verdict.outcome))), one_line(verdict.why, TEXT),
+                one_line(verdict.harm[0], TEXT) if verdict.harm else "", tuple(met.get(trial, ())),
+                end.duration_s if end is not None and not math.isnan(end.duration_s) else None,
+                calls[trial], failed[trial], (len(own), len(closed), sum(closed)),
+            ))  # fmt: skip
         return ""
-
-    def _row(
-        self, trial: str, started: PromptStarted, verdict: Verdict, end: PromptFinished | None,
-        met: tuple[tuple[str, str], ...], calls: Mapping[str | None, int], failed: Mapping[str | None, int],
-    ) -> Row:  # fmt: skip
-        if not started.stated and not self._standing.rulings:
-            self._standing = Standings(judgeable=False)
-        elif started.stated and not self._standing.judgeable:
-            self._standing = Standings(True, self._standing.rulings)
-        return Row(
-            trial, one_line(started.prompt, TEXT), str(verdict.outcome), verdict.certain,
-            str(self._standing.of(trial, str(verdict.outcome))), one_line(verdict.why, TEXT),
-            one_line(verdict.harm[0], TEXT) if verdict.harm else "", met,
-            end.duration_s if end is not None and not math.isnan(end.duration_s) else None,
-            calls[trial], failed[trial],
-        )  # fmt: skip
 
     def _put(self, row: Row) -> None:
         """Adds a row, or takes it in place of the trial's former one."""
@@ -319,6 +318,10 @@ class Watched:
     def _tally(self, row: Row, by: int) -> None:
         self._outcomes[row.outcome] += by
         self._standings[row.standing] += by
+        number, recovered, seconds = row.incidents
+        self._incidents += by * number
+        self._recovered += by * recovered
+        self._recovered_s += by * seconds
         if row.harm:
             self._harms.pop(row.trial, None)
             if by > 0:
@@ -330,15 +333,6 @@ class Watched:
             if len(row.met) == 1 and row.standing != Standing.OPEN:
                 cell.judged += by
                 cell.bad += by * (row.standing == Standing.BAD)
-
-    def _recover(self, trial: str, now: Iterable[float]) -> None:
-        number, recovered, seconds = now
-        was = self._incidents_of.pop(trial, (0, 0, 0.0))
-        if number:
-            self._incidents_of[trial] = (int(number), int(recovered), seconds)
-        self._incidents += int(number) - was[0]
-        self._recovered += int(recovered) - was[1]
-        self._recovered_s += seconds - was[2]
 
     def _read_words(self) -> None:
         """Reads what a scenario and people have said of the trials, if there is more of it."""
@@ -357,23 +351,31 @@ class Watched:
         if rulings is None:
             return
         self.scenario, self.ruling = rulings.scenario, str(rulings.state or "")
-        self._standing = Standings(self._standing.judgeable, rulings.by_trial)
-        for row in [*self.rows.values()]:
-            if (standing := str(self._standing.of(row.trial, row.outcome))) != row.standing:
-                self._put(row._replace(standing=standing))
+        self._stand(Standings(self._standing.judgeable, rulings.by_trial))
         self.version += 1
 
+    def _stand(self, standing: Standings) -> None:
+        """Takes other rules for what ended well."""
+        self._standing = standing
+        for row in [*self.rows.values()]:
+            if (now := str(standing.of(row.trial, row.outcome))) != row.standing:
+                self._put(row._replace(standing=now))
+
     def _rate(self) -> None:
-        """Notes where the counts stand now, once all that there is has been read."""
-        if not self.whole or not self.running:
-            if not self.running:
-                self._past.clear()
-            elif not self._past:
-                return
+        """Notes where the counts stand now."""
+        if not self.running:
+            self._past.clear()
         now_s = self._clock.monotonic()
-        self._past.append((now_s, self._counts["calls"], self._counts["faults"], self._counts["ended"]))
+        self._past.append((now_s, *self._counts()))
         while now_s - self._past[0][0] > RATE_S:
             self._past.popleft()
+
+    def _counts(self) -> tuple[int, int, int]:
+        """The calls, the faults met and the trials that have ended, read or not."""
+        there = self._ahead.counts
+        return (
+            self._calls + there[CallFinished], self._faults + there[FaultWitnessed], self._ended + there[PromptFinished]
+        )  # fmt: skip
 
     @property
     def began_as(self) -> str:
@@ -397,7 +399,8 @@ class Watched:
 
     def _told(self) -> dict[str, Any]:
         run, end = self.started, self.finished
-        done, of = self._counts["ended"], max(run.prompts if run else 0, self._counts["ended"])
+        calls, faults, done = self._counts()
+        of = max(run.prompts if run else 0, done)
         calls_s = faults_s = rate = None
         if len(self._past) > 1 and (since_s := self._past[-1][0] - self._past[0][0]) > 0:
             calls_s, faults_s, rate = ((self._past[-1][n] - self._past[0][n]) / since_s for n in (1, 2, 3))
@@ -406,10 +409,10 @@ class Watched:
         read, there = (0, 0)
         with suppress(OSError):
             read, there = self._follower.left()
-        faults = sorted({fault for fault, _ in self._cells})
+        names = sorted({fault for fault, _ in self._cells})
         targets = sorted({target for _, target in self._cells})
         return {
-            "run": self.folder.name, "version": self.version,
+            "run": self.name, "version": self.version,
             "name": self.scenario or one_line((run.model if run else "") or "", NAME), "ruling": self.ruling,
             "world": run.world if run else "", "seed": run.seed if run else None,
             "done": done, "of": of, "judged": sum(self._outcomes.values()), "kept": len(self.rows),
@@ -417,7 +420,7 @@ class Watched:
             "read": None if self.whole or not there else min(1.0, read / there),
             "eta_s": (of - done) / rate if rate and self.running else None,
             "trials_per_s": rate, "calls_per_s": calls_s, "faults_per_s": faults_s,
-            "calls": self._counts["calls"], "faults": self._counts["faults"], "now": one_line(self._now, NAME),
+            "calls": calls, "faults": faults, "now": one_line(self._now, NAME),
             "seconds": self._last_t,
             "outcomes": {str(each): n for each in Outcome if (n := self._outcomes[str(each)])},
             "well": self._standings[Standing.WELL], "bad": self._standings[Standing.BAD],
@@ -425,11 +428,11 @@ class Watched:
             "harmed": len(self._harms),
             "matrix": {
                 "targets": targets,
-                "rows": [{"fault": fault, "cells": [self._cell(fault, each) for each in targets]} for fault in faults],
+                "rows": [{"fault": fault, "cells": [self._cell(fault, each) for each in targets]} for fault in names],
             },
             "mttr_s": self._recovered_s / self._recovered if self._recovered else None,
             "recovered": self._recovered, "incidents": self._incidents,
-            "usd": self._usd, "tokens": self._counts["tokens"],
+            "usd": self._usd, "tokens": self._tokens,
             "usd_max": settings.get("COST_LIMIT_USD") or None, "tokens_max": settings.get("TOKEN_LIMIT") or None,
             "chances": self._knobs(), "notes": [*self.notes, *self._cut()],
         }  # fmt: skip
@@ -458,16 +461,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def of_trial(folder: Path, trial: str) -> Iterator[Record]:
-    """The events of one trial of a run, and those of the whole run, without parsing the others.
-
-    Raises:
-        OSError: a log cannot be read.
-    """
-    own = f'"trial": {json.dumps(trial)}'.encode()
-    for path in log_files(folder):
-        for text in lines_of(path):
-            if (own in text or b'"trial": null' in text) and (record := parse_line(text)) is not None:
-                yield record

@@ -36,7 +36,7 @@ def files(contents: Contents) -> dict[str, str]:
     Raises:
         ModuleNotFoundError: Jinja is not installed.
     """
-    script = text("script.js")
+    script = text("elements.js") + text("script.js")
     made = page(
         "page.html",
         it=contents,

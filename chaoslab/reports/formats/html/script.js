@@ -4,21 +4,7 @@
   const words = data.words;
   const trials = new Map(data.trials.map((trial) => [trial.key, trial]));
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const SVG = "http://www.w3.org/2000/svg";
 
-  // Whatever a tool replied becomes a text node: nothing here reads HTML.
-  function make(name, attributes = {}, ...children) {
-    const element = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.append(...children);
-    return element;
-  }
-  function draw(name, attributes = {}, ...children) {
-    const element = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.append(...children);
-    return element;
-  }
   // As base/durations.py tells them.
   function seconds(value) {
     const size = Math.abs(value);

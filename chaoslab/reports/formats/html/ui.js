@@ -2,21 +2,6 @@
 (() => {
   const main = document.getElementById("main"), byId = (id) => document.getElementById(id);
   const looks = new Map(JSON.parse(byId("words").textContent).outcomes.map((one) => [one.name, one]));
-  const SVG = "http://www.w3.org/2000/svg";
-
-  // Whatever a log says becomes a text node: nothing here reads HTML.
-  function make(name, attributes = {}, ...children) {
-    const element = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) if (value !== null) element.setAttribute(key, value);
-    element.append(...children);
-    return element;
-  }
-  function draw(name, attributes = {}, ...children) {
-    const element = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.append(...children);
-    return element;
-  }
   function chip(outcome, certain = true) {
     const look = looks.get(outcome) ?? { word: outcome, glyph: "" };
     return make("span", { class: `chip o-${outcome}` }, make("span", { "aria-hidden": "true" }, look.glyph), ` ${certain ? "" : "≈ "}${look.word}`);
@@ -39,6 +24,7 @@
   const compared = new Intl.Collator("en", { numeric: true }).compare; // one for all: making it takes long
   const rate = (value) => (value >= 100 ? value.toFixed(0) : value.toPrecision(2));
   const number = (value) => value.toLocaleString("en-US");
+  const PAGE = 100; // rows
 
   let quiet = 0;
   function say(words) {
@@ -94,7 +80,7 @@
     const data = JSON.parse(byId("state").textContent), runs = new Map(), drawn = new Map(), chosen = new Set();
     const search = byId("by-text"), state = byId("by-state"), name = byId("by-name"), compare = byId("compare");
     const body = document.querySelector("#rows tbody");
-    let by = "began", down = true, left = 0;
+    let by = "began", down = true, left = 0, page = 1;
 
     const calls = {
       going: (run) => run.going, harm: (run) => run.harmed > 0, bad: (run) => run.share !== null && run.share < 1,
@@ -126,10 +112,15 @@
     const render = lately(() => {
       const words = search.value.trim().toLowerCase();
       const shown = [...runs.values()].filter((run) => fits(run, words)).sort(order);
-      put(body, ...shown.map((run) => {
+      const pages = Math.max(1, Math.ceil(shown.length / PAGE));
+      page = Math.min(page, pages);
+      put(body, ...shown.slice((page - 1) * PAGE, page * PAGE).map((run) => {
         if (!drawn.has(run.run)) drawn.set(run.run, row(run));
         return drawn.get(run.run);
       }));
+      text("pages", `page ${page} of ${number(pages)}`);
+      byId("back").disabled = page <= 1;
+      byId("next").disabled = page >= pages;
       const going = [...runs.values()].filter((run) => run.going).length;
       text("count", `${shown.length} of ${runs.size} runs${going ? `, ${going} under way` : ""}${left ? `; ${left} are still being read` : ""}`);
       choices(name, [...new Set([...runs.values()].map((run) => run.name).filter(Boolean))].sort().map((one) => [one, one]));
@@ -171,17 +162,29 @@
       for (const run of found.rows) { runs.set(run.run, run); drawn.delete(run.run); }
       left = found.left;
       children(found.children);
+      if (found.scenarios) {
+        const there = found.scenarios.length > 0;
+        choices(byId("start").elements.scenario, found.scenarios.map((each) => [each, each]));
+        byId("start").hidden = !there;
+        text("start-said", there ? "It is started as a command of its own, and goes on when these pages are closed."
+          : "No scenario is below the folder in which the pages were started: its file is called something.chaos.yml.");
+      }
+      put("campaigns", ...found.campaigns.map((one) => make("li", {}, "Campaign ", make("a", { href: `/campaign/${encodeURIComponent(one.name)}` }, one.name),
+        `: ${one.state}, step ${one.steps}`)));
       render();
     }
-    sortable(byId("rows"), (column, descending) => { by = column; down = descending; render(); });
-    byId("filter").addEventListener("input", render);
+    const turn = (to) => { page = to; render(); };
+    sortable(byId("rows"), (column, descending) => { by = column; down = descending; turn(1); });
+    byId("back").addEventListener("click", () => turn(page - 1));
+    byId("next").addEventListener("click", () => turn(page + 1));
+    byId("filter").addEventListener("input", () => turn(1));
     byId("filter").addEventListener("submit", (event) => event.preventDefault());
-    byId("filter").addEventListener("reset", () => setTimeout(render));
+    byId("filter").addEventListener("reset", () => setTimeout(() => turn(1)));
     compare.addEventListener("click", () => {
       const [then, now] = [...chosen].sort((a, b) => compared(`${runs.get(a).began} ${a}`, `${runs.get(b).began} ${b}`));
       location.href = `/compare?then=${encodeURIComponent(then)}&now=${encodeURIComponent(now)}`;
     });
-    byId("start")?.addEventListener("submit", (event) => {
+    byId("start").addEventListener("submit", (event) => {
       event.preventDefault();
       act("/start", Object.fromEntries(new FormData(event.target)));
     });
@@ -279,17 +282,22 @@
       byId("done").max = Math.max(1, state.of);
       byId("done").value = state.done;
       const parts = [`${number(state.done)} of ${number(state.of)} trials`];
+      if (state.done - state.judged > 100) parts.push(`${number(state.judged)} judged so far`);
       if (state.trials_per_s) parts.push(`${rate(state.trials_per_s)} a second`);
       if (state.eta_s !== null && state.done < state.of) parts.push(`${told(state.eta_s)} to go`);
       if (state.running && state.now) parts.push(`now at ${state.now}`);
       if (state.read !== null) parts.push(`${(100 * state.read).toFixed(0)}% of its logs read`);
       text("done-said", parts.join(" · "));
-      figures(); bar(); harms(); matrix();
+      figures(); bar(); harms(); matrix(); counted();
       const now = JSON.stringify([state.running, state.paused, state.chances]);
       if (now !== drawnLevers) { drawnLevers = now; levers(); }
       byId("noted").hidden = !state.notes.length;
       put("notes", ...state.notes.map((note) => make("li", {}, note)));
     });
+    function counted() {
+      const apart = state.judged - state.kept;
+      text("found", `${number(page.found)} of ${number(state.kept)} trials${apart ? `; ${number(apart)} more that ended well are only counted` : ""}`);
+    }
     function table() {
       put(body, ...page.rows.map((row) => make("tr", {},
         make("th", { scope: "row" }, make("a", { href: `${here}/trial/${encodeURIComponent(row.trial)}` }, row.trial)),
@@ -297,8 +305,7 @@
         make("td", { class: "said" }, row.met.map(([name, target]) => `${name} on ${target}`).join(", ")),
         make("td", { class: "n" }, row.seconds === null ? "–" : row.seconds.toFixed(3)), make("td", { class: "n" }, String(row.calls)),
         make("td", { class: "n" }, String(row.failed)))));
-      const apart = state.judged - state.kept;
-      text("found", `${number(page.found)} of ${number(state.kept)} trials${apart ? `; ${number(apart)} more that ended well are only counted` : ""}`);
+      counted();
       text("pages", `page ${page.page} of ${number(page.pages)}`);
       byId("back").disabled = page.page <= 1;
       byId("next").disabled = page.page >= page.pages;
@@ -348,23 +355,63 @@
       });
   }
 
-  function logPage() {
-    const log = byId("log"), tail = byId("tail"), stay = byId("stay");
+  // Asks once a second while somebody looks, and takes what has changed.
+  function watch(where, take) {
+    let before = null;
     async function look() {
-      if (document.hidden || !stay.checked) return;
+      const address = where();
+      if (document.hidden || !address) return;
       try {
-        const answer = await fetch(`${main.dataset.run}/tail/${encodeURIComponent(log.value)}`);
-        const said = answer.ok ? (await answer.json()).lines.join("\n") : await answer.text();
-        text("link", "");
-        if (said === tail.textContent) return;
-        tail.textContent = said;
-        tail.scrollTop = tail.scrollHeight;
+        const answer = await fetch(address);
+        const said = await answer.text();
+        text("link", answer.ok ? "" : said);
+        if (answer.ok && said !== before) { before = said; take(JSON.parse(said)); }
       } catch { text("link", "not connected: chaoslab ui has ended, or is away"); }
     }
-    log.addEventListener("change", () => { stay.checked = true; look(); });
     look();
     setInterval(look, 1000);
+    return look;
+  }
+  function logPage() {
+    const log = byId("log"), tail = byId("tail"), stay = byId("stay");
+    const look = watch(() => stay.checked && `${main.dataset.run}/tail/${encodeURIComponent(log.value)}`, (found) => {
+      tail.textContent = found.lines.join("\n");
+      tail.scrollTop = tail.scrollHeight;
+    });
+    log.addEventListener("change", () => { stay.checked = true; look(); });
   }
 
-  ({ runs: runsPage, run: runPage, trial: trialPage, log: logPage })[main.dataset.page]();
+  function campaignPage() {
+    const here = location.pathname;
+    const plain = (value) => (typeof value === "number" ? String(Number(value.toPrecision(4))) : value === null || value === undefined || value === "" ? "–" : String(value));
+    function table(heads, rows) {
+      return make("table", { class: "sheet" }, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
+        make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map((cell) => make("td", {}, cell instanceof Node ? cell : plain(cell)))))));
+    }
+    const mark = (holds, said) => make("span", { class: `chip ${holds ? "o-correct" : "o-failed"}` }, said);
+    function take(found) {
+      text("ended", found.state);
+      main.className = `verdict ${found.not_undone.length || ["failed", "breached", "broken", "broken off", "not steady"].includes(found.state) ? "bad" : found.state === "held" ? "good" : "open"}`;
+      put("trouble", ...[...(found.why ? [found.why] : []), ...found.not_undone.map((one) => `COULD NOT BE UNDONE: ${one}`), ...found.open.map((one) => `Not taken back yet: ${one}`), ...found.notes]
+        .map((said) => make("p", { class: "why" }, said)));
+      const one = (value, said, most) => make("li", {}, make("b", {}, value), ` ${said}`, ...(most === null || most === undefined ? [] : [make("small", {}, `limit ${plain(most)}`)]));
+      const counted = ["trials", "failed", "harm", "calls", "faults"].filter((name) => found.now[name]);
+      put("figures", ...counted.filter((name) => name !== "trials").map((name) => one(plain(found.now[name]), name)),
+        ...found.spent.map((each) => one(each.name === "dollars" ? `$${plain(each.value)}` : plain(each.value), each.name === "dollars" ? "spent" : each.name === "trials" ? "trials" : "seconds", each.most)));
+      const button = make("button", { type: "button", "data-lever": "stop" }, "Stop the campaign");
+      button.addEventListener("click", () => act(`${here}/stop`, {}));
+      if (found.goes_on !== Boolean(byId("levers").children.length)) put("levers", ...(found.goes_on ? [button] : []));
+      put("probes", found.probes.length ? table(["probe", "value", "should be", ""], found.probes.map((each) =>
+        [each.name, each.value, each.should, mark(!each.why, each.why || "holds")])) : make("p", { class: "note" }, "No probe was looked at."),
+      ...(found.probed ? [make("p", { class: "note" }, `Looked at ${found.probed}.`)] : []));
+      put("steps", table(["round", "step", "end", "trials", "failed", "harm", "calls", "faults", ""], found.steps.map((each) =>
+        [each.round, each.name, each.state === "under way" ? each.state : mark(each.state === "held", each.state),
+          ...["trials", "failed", "harm", "calls", "faults"].map((name) => each.figures[name]), each.undone || !each.why ? each.why : `${each.why}; not taken back`])));
+      put("runs", table(["run", "scenario", "ended well", "harm", "outcome"], found.runs.map((run) =>
+        [make("a", { href: `/run/${encodeURIComponent(run.run)}` }, run.run), run.name, run.well, run.harmed, [run.ruling, run.said].filter(Boolean).join("; ")])));
+    }
+    watch(() => `${here}/state`, take);
+  }
+
+  ({ runs: runsPage, run: runPage, trial: trialPage, log: logPage, campaign: campaignPage })[main.dataset.page]?.();
 })();

@@ -1,0 +1,57 @@
+"""The memory beside the logs as its page shows it, and the experiments that a plan proposes."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from chaoslab.base.jsonable import line
+from chaoslab.reports.text import visible
+
+TABLES = ("lessons", "components", "relations")
+SHOWN, TEXT = 200, 300
+"""The most rows of a table, and the most characters of a cell."""
+
+
+def shown(logs: Path, subject: str) -> dict[str, Any]:
+    """The tables of a memory, and the plan for a subject; that of the only one if it has no name.
+
+    Raises:
+        LookupError: there is no memory, or it cannot be used, or knows no such subject; one line.
+    """
+    from chaoslab.memory.planning import plan
+    from chaoslab.memory.store import memory
+
+    try:
+        store = memory(logs)
+        subjects = store.subjects()
+        subject = subject or (subjects[0] if len(subjects) == 1 else "")
+        entries = [*plan(store, subject=subject)] if subject else []
+        tables = [_table(name, *store.rows(name), subject) for name in TABLES]
+    except sqlite3.Error as error:
+        raise LookupError(f"{logs / 'memory.db'} cannot be used: {error}") from None
+    return {
+        "subjects": subjects, "subject": subject, "tables": tables, "holds": f"{store!r}".partition(": ")[2][:-1],
+        "entries": [
+            {
+                "what": str(each.proposal.cell), "reason": each.proposal.reason, "risk": str(each.proposal.risk),
+                "bad": f"{each.proposal.bad.mean:.0%}", "harm": f"{each.proposal.harm.mean:.0%}",
+                "command": visible(each.command, 10 * TEXT),
+            }
+            for each in entries
+        ],
+    }  # fmt: skip
+
+
+def _table(name: str, columns: list[str], rows: list[tuple[Any, ...]], subject: str) -> dict[str, Any]:
+    """A table, of one subject if it is named."""
+    if subject:
+        at = columns.index("subject")
+        rows = [(*row[:at], *row[at + 1 :]) for row in rows if row[at] == subject]
+        columns = [*columns[:at], *columns[at + 1 :]]
+    return {"name": name, "columns": columns, "rows": [[*map(_cell, row)] for row in rows[:SHOWN]], "of": len(rows)}
+
+
+def _cell(value: Any) -> str:
+    return "–" if value is None else f"{value:.3g}" if isinstance(value, float) else line(str(value), TEXT)
