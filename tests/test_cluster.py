@@ -10,7 +10,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from functools import wraps
 from importlib.util import find_spec
 from multiprocessing import get_context
@@ -21,8 +21,8 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.cli import main
-from chaoslab.execution.cluster import cluster
-from chaoslab.execution.workers import WorkerLost
+from chaoslab.execution.cluster import OnPool, cluster
+from chaoslab.execution.workers import WorkerLost, spread
 from chaoslab.worlds.virtual.context import within
 
 # Not imported here: it changes how all exceptions of the process are pickled.
@@ -112,6 +112,20 @@ def test_an_executor_of_ones_own_brings_the_same() -> None:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool, lab.cluster(pool) as width:
         assert width == 2
         assert told(lab.run_many(agent, "go", trials=20, jobs=2, **OPTIONS)) == alone
+
+
+def test_a_cluster_without_workers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone(Executor):
+        def submit(self, *_: Any, **__: Any) -> Future[Any]:
+            return Future()  # nobody does it
+
+    monkeypatch.setattr("chaoslab.execution.cluster.LOOK_S", 0.01)
+    monkeypatch.setattr("chaoslab.execution.cluster.GONE_S", 0.02)
+    with (
+        spread(lambda limit_s, heard: OnPool(Gone(), 2, limit_s, heard, left=lambda: 0)),
+        pytest.raises(WorkerLost, match=r"all workers are gone since 0.02 s, with p1\.r1 in hand"),
+    ):
+        list(lab.run_many(agent, "go", trials=5, jobs=2, **OPTIONS))
 
 
 @pytest.fixture

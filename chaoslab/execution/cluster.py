@@ -15,7 +15,7 @@ import threading
 import zipfile
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Future
+from concurrent.futures import BrokenExecutor, Future, wait
 from concurrent.futures import Executor as Pool
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -44,6 +44,9 @@ AGAIN = 10
 """The times that a batch is given out again after the scheduler gave it up, as its workers were ended."""
 ANSWERS_S = 5.0
 """The time for a scheduler to answer, in seconds."""
+LOOK_S, GONE_S = 2.0, 120.0
+"""The seconds between two looks for workers while a result is awaited, and those after which a cluster that has none is
+given up: Dask restarts a worker that died, but not one that died again and again while it began."""
 SENT_MAX = 20 << 20
 """The most bytes of an agent's folder that are sent to other machines."""
 SILENT = logging.CRITICAL + 1
@@ -59,13 +62,15 @@ class NoCluster(ValueError):
 @dataclass(frozen=True)
 class OnPool:
     """An executor on a pool with `width` workers. `paths`: tells, when work is given out, where it looks for modules
-    first. `heard`: see `Processes`. `limit_s`: the most seconds of real time for a trial."""
+    first. `heard`: see `Processes`. `limit_s`: the most seconds of real time for a trial. `left`: the number of workers
+    that there are."""
 
     pool: Pool
     width: int
     limit_s: float | None = None
     heard: Heard = nullcontext
     paths: Callable[[], Sequence[str]] = tuple
+    left: Callable[[], int] | None = None
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
         """See `Executor.map`. Specs are read as they are given out.
@@ -90,7 +95,7 @@ class OnPool:
                 batch, future, lost = out.popleft()
                 try:
                     with self.heard():
-                        came, took_s = future.result()
+                        came, took_s = self._result(future, work, batch)
                 except BrokenExecutor as error:
                     raise WorkerLost(f"the pool broke in {_named(work, batch)}: {describe_error(error)}") from error
                 except Exception as error:
@@ -107,6 +112,18 @@ class OnPool:
         finally:
             for _, future, _ in out:
                 future.cancel()
+
+    def _result(
+        self, future: Future[tuple[Came[R], float]], work: Work[S, R], batch: Sequence[S]
+    ) -> tuple[Came[R], float]:
+        """The result of a batch, unless no worker is left to do it."""
+        seen_s = system.monotonic()
+        while self.left is not None and not wait([future], LOOK_S).done:
+            if self.left():
+                seen_s = system.monotonic()
+            elif system.monotonic() - seen_s > GONE_S:
+                raise WorkerLost(f"all workers are gone since {GONE_S:g} s, with {_named(work, batch)} in hand")
+        return future.result()
 
     def _given(self, sent: _Sent, batch: Sequence[S]) -> Future[tuple[Came[R], float]]:
         return self.pool.submit(_done, sent, batch, self.limit_s)
@@ -240,7 +257,8 @@ def cluster(
             )
 
         try:
-            with spread(lambda limit_s, heard: OnPool(pool, width, limit_s, heard, paths)):
+            left = lambda: len(client.nthreads())  # noqa: E731
+            with spread(lambda limit_s, heard: OnPool(pool, width, limit_s, heard, paths, left)):
                 yield width
         finally:
             client.unsubscribe_topic("all")
