@@ -215,7 +215,7 @@ def of_harm(first: int = 0) -> Iterator[Row]:
            "≤ 25 % of random's", f"{median(planned):g} of {median(by_random):g}, {share:.0%} (most {max(planned)})",
            share <= 0.25)  # fmt: skip
     rest = median(alone) / median(by_random)
-    yield "the same with an empty memory", "–", f"{median(alone):g}, {rest:.0%}", True
+    yield "the same with an empty memory", "≤ random's", f"{median(alone):g}, {rest:.0%}", rest <= 1
 
 
 def of_risk(first: int = 0) -> Iterator[Row]:

@@ -190,6 +190,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"limits": {"until": "2026-05-01T00:00:00Z"}}, "the window is over"),
     ({"limits": {"share": "0%"}}, "share of limits is '0%': it should be a share"),
     ({"limits": {"lever": "x"}}, "lever is the campaign's own"),
+    (
+        {"limits": {"targets": ["c*", "crm"]}, "steps": [{"scenario": "refund.chaos.yml"}]},
+        "targets of limits names 'crm': known are charge",
+    ),
     ({"stop": ["harm > 0"]}, "harm is judged by a scenario, and no step is one"),
     ({"stop": ["slo_burn > 1"]}, "slo_burn needs an objective"),
     ({"stop": ["cost > 1"], "steps": [{"scenario": "refund.chaos.yml"}]}, "the world cannot give it"),

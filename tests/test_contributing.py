@@ -37,9 +37,9 @@ print(toxics.load("late_start")(wait=5))
 contents = Contents.of(read(str(odd.folder)), where=str(odd.folder))
 print(*formats.files("outcomes", contents).values(), end="")
 print(len(draw(contents.report, only="slowest_call")["slowest_call"].axes[0].patches), "bar")
-print(cli.main(["latest"]) == 0, slow_success.advise.__name__)
+print(cli.main(["latest"]) == 0, slow_success.slow_success.__name__)
 """
-SAID = r"odd: 1 3\nLateStart\(wait=5\)\np1\.r1 \w+\n1 bar\n[\d-]+\nTrue advise\n"
+SAID = r"odd: 1 3\nLateStart\(wait=5\)\np1\.r1 \w+\n1 bar\n[\d-]+\nTrue slow_success\n"
 PALETTE = "chaoslab/reports/charts/palette.py"
 NEEDED = (
     "chaoslab",

@@ -19,11 +19,11 @@ import chaoslab as lab
 from chaoslab.base import levers
 from chaoslab.base.clock import SystemClock
 from chaoslab.base.identity import TrialId
+from chaoslab.cli import main
 from chaoslab.config.limits import VARIABLE, hosts_allowed, limited
 from chaoslab.core.events import FaultHeldBack
-from chaoslab.core.limits import Guard, Limits, all_of
+from chaoslab.core.limits import Limits, all_of
 from chaoslab.core.memory import TrialMemory
-from chaoslab.core.occasion import Occasion
 from chaoslab.core.plan import HITS, Choice, Injection, Plan
 from chaoslab.record.audit import Audit
 from chaoslab.record.log import LogLost
@@ -54,8 +54,9 @@ class Stopped(SystemClock):
 
 @pytest.fixture(autouse=True)
 def lever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The machine's lever, in a place of the test's own."""
+    """The user's lever; that of a lab is in a place of the test's own too."""
     monkeypatch.setattr(levers, "LEVER", tmp_path / "home" / "stop")
+    monkeypatch.setattr(levers, "LAB", tmp_path / "state" / "chaoslab-stop")
     return levers.LEVER
 
 
@@ -269,8 +270,10 @@ def test_limits_of_a_run_hold_and_are_logged(tmp_path: Path) -> None:
     assert trial.answer == "7"
     held = history(tmp_path).of(FaultHeldBack)
     assert [each.limit for _, each in held] == ["share 0.3"] * 7
-    with pytest.warns(match="hit nothing: held back by targets mail \\(10 times\\)"):
-        lab.run(agent, "go", limits={"targets": "mail"}, **asked)
+    with pytest.warns(match="hit nothing: held back by tenants x: a \\(10 times\\)"):
+        lab.run(agent, "go", limits={"tenants": {"x": "a"}}, **asked)
+    with pytest.raises(LookupError, match="targets of limits names 'refunt': did you mean 'refund'"):
+        lab.run(agent, "go", limits={"targets": ["r*", "refunt"]}, **asked)
     with pytest.raises(ValueError, match="share of limits"):
         lab.run(agent, "go", limits={"share": 0}, **asked)
 
@@ -367,12 +370,43 @@ def test_a_lane_says_until_when_its_maker_answers_for_it() -> None:
     assert not any(is_over(name, 10**12) for name in ("crm", "lane.crm", "lane.crm.x.3.soon", "lanes.crm.r.3.1000"))
 
 
-def test_virtual_time_does_not_look_at_files_of_real_time(lever: Path) -> None:
-    levers.pull(lever, "stop")
-    occasion = Occasion(1, "t", "crm", "crm", 1, 1, 1, 1)
-    assert Guard().refuses("errors", occasion).startswith("lever")
+@pytest.mark.filterwarnings("ignore:.* hit nothing")
+@pytest.mark.parametrize("ends", ["machine", "lab", "lease"])
+def test_a_trial_in_virtual_time_looks_at_levers_and_leases_of_the_machine(ends: str, tmp_path: Path) -> None:
+    def crm() -> str:
+        return "Ann"
 
     def agent(_: str) -> str:
-        return Guard().refuses("errors", occasion)
+        return crm()
 
-    assert lab.run(agent, "go", anyway=True).answer == ""
+    def held() -> list[str]:
+        limits = {"lease": str(lease), "lease_s": "60s"}
+        faults = [lab.inject("empty", "crm", calls=[1])]
+        trial = lab.run(agent, "go", reads=[crm], faults=faults, limits=limits, anyway=True)
+        found = [event.limit.partition(" ")[0] for _, event in trial.history.of(FaultHeldBack)]
+        assert ("is for request 1 of crm, where it was held back: " in trial.verdict.why) == bool(found)
+        return found
+
+    levers.renew(lease := tmp_path / "lease")
+    assert held() == []
+    if ends == "lease":
+        lease.unlink()
+    else:
+        levers.pull(levers.LEVER if ends == "machine" else levers.LAB, "stop")
+    assert held() == [ends.replace("machine", "lever").replace("lab", "lever")]
+
+
+def test_the_lever_of_a_lab_is_pulled_and_released_with_that_of_the_user(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its parts in containers share the lab's state with the machine, and no home."""
+    both = (levers.LEVER, levers.LAB)
+    assert main(["stop", "--all"]) == 0
+    assert [bool(levers.pulled(each)) for each in both] == [True, False]  # there is no lab
+    levers.LAB.parent.mkdir()
+    levers.LAB.with_name("state.db").touch()
+    assert main(["stop", "--all", "--why", "late orders"]) == 0
+    assert all("late orders" in levers.pulled(each) for each in both)
+    assert main(["stop", "--status"]) == 1
+    assert main(["stop", "--release"]) == 0
+    assert main(["stop", "--status"]) == 0
+    assert not any(map(levers.pulled, both))
+    assert str(levers.LAB) in capsys.readouterr().out

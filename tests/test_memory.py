@@ -12,6 +12,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab import cli
+from chaoslab.base import levers
 from chaoslab.memory.planning import budget_of, plan, prediction_of
 from chaoslab.memory.store import APPLICATION, FILE, VERSION, Memory, Unusable, memory
 from chaoslab.record.rulings import Rulings
@@ -281,6 +282,26 @@ def test_a_plan_that_runs_learns_and_leaves_a_run(tmp_path: Path) -> None:
     }
 
 
+def test_the_limits_of_a_plan_are_those_of_its_runs_and_of_its_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Memory(tmp_path / FILE, make=True)
+    found = plan(store, shop(), tries=("lost_reply", "rate_limit"), budget=3, run=True, share=0.1, n=20)
+    assert {each.held for each in found.done} == {"share 0.1"}  # by the dice of a first trial
+    assert "held back, share 0.1" in str(found)
+    assert not any(each.cell for each in store.evidence().rows)
+    assert {each.command.partition(", limits=")[2] for each in found} == {"{'share': 0.1}"}
+    shopping(lab.inject("lost_reply", "charge", calls=[1]), logs=tmp_path, trials=4)
+    risky = plan(filled(tmp_path), shop(), n=50)
+    assert {each.command.partition(", limits=")[2] for each in risky if each.proposal.risk.value >= 0.3} == {
+        "{'at_once': 1}"
+    }
+    monkeypatch.setattr(levers, "LEVER", tmp_path / "stop")
+    levers.pull(levers.LEVER, "enough")
+    stopped = plan(store, shop(), tries=("lost_reply",), run=True)
+    assert (stopped.done, stopped.ended) == ([], f"lever {levers.LEVER}: enough")
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -289,7 +310,9 @@ def test_a_plan_that_runs_learns_and_leaves_a_run(tmp_path: Path) -> None:
         ({"budget": 0}, "the budget is 0: it should be trials"),
         ({"targets": ["crm"]}, "shopper has no target 'crm': known are charge, search"),
         ({"subject": "nobody"}, "knows no subject 'nobody'; known are shopper"),
+        ({"share": 0}, "share of limits is 0: it should be a share above 0 up to 1, as in 0.1 or 10%"),
         ({"run": True}, "run needs a scenario: name its file"),
+        ({"critical": {"crm": 0.5}}, "shopper has no target 'crm': known are charge, search"),
         ({"critical": {"charge": 2}}, "critical of charge is 2: it should be a number from 0 to 1"),
     ],
 )
@@ -310,7 +333,7 @@ def test_the_command_proposes_and_says_what_is_above_the_risk(logs: Path, capsys
     filled(logs)
     assert cli.main(["plan", "shopper", "--logs", str(logs), "-n", "1", "--risk", "30%"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("shopper\n1. lost_reply at search, always\n   never tried: lost_reply at search; its sibling")
+    assert out.startswith("shopper\n1. lost_reply at search, once\n   never tried: lost_reply at search; its sibling")
     assert "left out, above the risk allowed: " in out
     assert cli.main(["plan", "shopper", "--logs", str(logs), "--target", "crm"]) == 2
     assert capsys.readouterr().err == "shopper has no target 'crm': known are charge, search\n"

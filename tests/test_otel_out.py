@@ -14,7 +14,7 @@ from opentelemetry import propagate
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
+from opentelemetry.semconv._incubating.attributes import gen_ai_attributes, mcp_attributes
 
 import chaoslab as lab
 from chaoslab.base.clock import SystemClock
@@ -195,9 +195,55 @@ def test_the_span_of_the_agents_own_request_is_joined(tmp_path: Path) -> None:
     assert own.start_time <= joined[0].start_time_unix_nano <= own.end_time
 
 
+def desk(request: Any) -> Any:
+    """An MCP server whose tool `close` says that it failed."""
+    asked = request.json
+    failed = asked["params"].get("name") == "close"
+    result = {"content": [{"type": "text", "text": "closed already" if failed else "opened"}], "isError": failed}
+    return {"jsonrpc": "2.0", "id": asked["id"], "result": {"tools": []} if asked["method"] == "tools/list" else result}
+
+
+def desk_clerk(_: str) -> str:
+    def ask(method: str, **params: Any) -> None:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        httpx.post("http://desk/mcp", json=body, timeout=5)
+
+    ask("tools/list")
+    for tool in ("open", "close"):
+        ask("tools/call", name=tool, arguments={"order": 17})
+    ask("resources/read", uri="file:///a")
+    return "done"
+
+
+def test_calls_of_mcp_have_its_names(tmp_path: Path) -> None:
+    assert len([*lab.run_many(desk_clerk, "Go", services={"desk": desk}, trials=1, logs=tmp_path)]) == 1
+    with receiving() as receiver:
+        assert main(["otlp", str((tmp_path / "latest").resolve()), "--to", receiver.url]) == 0
+    (opened,), (closed,), (read,) = (
+        of(receiver, name) for name in ("tools/call open", "tools/call close", "resources/read")
+    )
+    assert opened.kind == closed.kind == read.kind == 3
+    said = has(opened)
+    assert (said["mcp.method.name"], said["gen_ai.operation.name"], said["gen_ai.tool.name"]) == (
+        "tools/call",
+        "execute_tool",
+        "open",
+    )
+    assert has(closed)["error.type"] == "tool_error"
+    assert has(read)["mcp.method.name"] == "resources/read"
+    assert "gen_ai.operation.name" not in has(read)
+    assert "mcp.method.name" not in has(of(receiver, "invoke_agent desk_clerk")[0])
+
+
 def test_names_are_those_of_the_stated_version() -> None:
-    known = {value for value in vars(gen_ai_attributes).values() if isinstance(value, str)}
-    ours = {value for value in vars(conventions).values() if isinstance(value, str) and value.startswith("gen_ai.")}
+    known = {
+        value for of in (gen_ai_attributes, mcp_attributes) for value in vars(of).values() if isinstance(value, str)
+    }
+    ours = {
+        value
+        for value in vars(conventions).values()
+        if isinstance(value, str) and value.startswith(("gen_ai.", "mcp."))
+    }
     assert ours - known == {conventions.EVALUATED}  # an event, and no attribute
 
 

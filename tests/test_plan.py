@@ -176,8 +176,8 @@ def test_the_wire_is_told_apart_and_the_rest_is_outermost_first() -> None:
     order = ["wire", "cut", "lost_reply", "wrong_value", "truncate_context", "budget"]
     faults = {"wire": "latency"} | {name: name for name in order[1:]}
     plan = Plan(1, tuple(Injection(name, (Choice(faults[name]),), TARGETS) for name in order))
-    assert [i.name for i in plan.on_the_wire(wire=True)] == ["wire"]
-    assert [i.name for i in plan.on_the_wire(wire=False)] == order[:0:-1]
+    assert [i.name for i in plan.candidates(TARGETS[0], wire=True)] == ["wire"]
+    assert [i.name for i in plan.candidates(TARGETS[0], wire=False)] == order[:0:-1]
     assert {i.layer for i in plan.injections} == set(LAYERS)
 
 

@@ -50,14 +50,15 @@ def to_jsonable(value: Any, *, depth: int = 0) -> Any:
         return value if math.isfinite(value) else str(value)
     if depth >= DEPTH_MAX:
         return "…"
-    if isinstance(value, Enum):
-        return to_jsonable(value.value, depth=depth + 1)
-    if isinstance(value, str | int):  # a subclass
-        return str(value) if isinstance(value, str) else to_jsonable(int(value), depth=depth + 1)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_jsonable(getattr(value, f.name), depth=depth + 1) for f in dataclasses.fields(value)}
-    if hasattr(kind, "model_dump"):  # pydantic's
-        return to_jsonable(value.model_dump(), depth=depth + 1)
+    if kind is not dict and kind is not list:
+        if isinstance(value, Enum):
+            return to_jsonable(value.value, depth=depth + 1)
+        if isinstance(value, str | int):  # a subclass
+            return str(value) if isinstance(value, str) else to_jsonable(int(value), depth=depth + 1)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return {f.name: to_jsonable(getattr(value, f.name), depth=depth + 1) for f in dataclasses.fields(value)}
+        if hasattr(kind, "model_dump"):  # pydantic's
+            return to_jsonable(value.model_dump(), depth=depth + 1)
     if isinstance(value, Mapping):
         return {
             str(to_jsonable(key, depth=depth + 1)): to_jsonable(held, depth=depth + 1) for key, held in value.items()

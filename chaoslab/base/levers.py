@@ -26,15 +26,16 @@ def of_user() -> Path:
 
 LEVER = of_user()
 """The lever of this user on this machine, which every part watches, whatever its plan says."""
+LAB = Path("state", "chaoslab-stop").absolute()
+"""The lever of the lab in this folder. Its parts in containers see it, since they share `state`, and no user's home."""
 SAID_MAX = 200
-out_of_reach: list[Callable[[], bool]] = []
-"""Asks if this thread lives in a time of its own, which levers and leases of the machine have nothing to do with. A
-world brings the question."""
+out_of_time: list[Callable[[], bool]] = []
+"""Asks if this thread lives in a time of its own. A world brings the question."""
 
 
-def in_reach() -> bool:
-    """True if levers and leases count for this thread."""
-    return not any(asks() for asks in out_of_reach)
+def in_time() -> bool:
+    """True if this thread lives in the time of the machine, by which leases end."""
+    return not any(asks() for asks in out_of_time)
 
 
 def pull(lever: Path, why: str, *, clock: Clock = system) -> None:
@@ -59,6 +60,11 @@ def release(lever: Path) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def of_machine() -> str:
+    """The lever that every part watches and somebody pulled, with the words; empty if none is."""
+    return next((f"lever {lever}: {why}" for lever in (LEVER, LAB) if (why := pulled(lever))), "")
 
 
 def pulled(lever: Path) -> str:

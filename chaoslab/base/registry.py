@@ -1,4 +1,5 @@
-"""Plug-ins by file name: `faults/tool/lost_reply.py` *is* the fault "lost_reply", its class is `LostReply`.
+"""Plug-ins by file name: `faults/tool/lost_reply.py` *is* the fault "lost_reply", its class is `LostReply`. Small ones
+share a file that the group names in `FAMILIES`: there each public class is one.
 
 A plug-in of another package registers its class under an entry-point group, for faults `chaoslab.faults`.
 """
@@ -9,6 +10,7 @@ import difflib
 import importlib
 import os
 import pkgutil
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -180,9 +182,23 @@ def _kind(group: str) -> str:
 def bundled(group: str) -> dict[str, str]:
     """The lab's own plug-ins, by name: the module of each, in the group's package or in a family's."""
     package = importlib.import_module(f"chaoslab.{group}")
-    found = {}
+    found: dict[str, str] = {}
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         inside = importlib.import_module(module.name).__path__ if module.ispkg else None
         for each in [module] if inside is None else pkgutil.iter_modules(inside, f"{module.name}."):
-            found[each.name.rpartition(".")[2]] = each.name
+            name = each.name.rpartition(".")[2]
+            shared = name in getattr(package, "FAMILIES", ())
+            found |= dict.fromkeys(_own_classes(each.name) if shared else (name,), each.name)
     return found
+
+
+def _own_classes(module: str) -> Iterable[str]:
+    """The public classes that a module defines, as the names of plug-ins."""
+    named = vars(importlib.import_module(module)).items()
+    own = [name for name, each in named if isinstance(each, type) and each.__module__ == module]
+    return [snake(name) for name in own if not name.startswith("_")]
+
+
+def snake(name: str) -> str:
+    """The plug-in's name of a class: "LostReply" is "lost_reply"."""
+    return re.sub("(?<=.)([A-Z])", r"_\1", name).lower()

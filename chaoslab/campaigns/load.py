@@ -13,8 +13,9 @@ from chaoslab.base import extras, parsers
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.registry import did_you_mean
 from chaoslab.campaigns.bounds import Bound, Condition, check_measure
-from chaoslab.core.limits import Limits
+from chaoslab.core.limits import Limits, check_targets
 from chaoslab.scenarios.files import found
+from chaoslab.scenarios.lab_agent import LAB
 from chaoslab.scenarios.load import ScenarioErrors
 from chaoslab.scenarios.load import load as load_scenario
 from chaoslab.scenarios.located import Located, ScenarioError, read
@@ -103,7 +104,7 @@ class _Checks:
                 self._given(("stop", n), made.measure, scenarios, spec)
             except ValueError as error:
                 self.say(("stop", n), f"{text[:80]!r} should be {error}")
-        limits = self._limits(spec)
+        limits = self._limits(spec, scenarios)
         if spec.notify is not None and (spec.notify.command is None) == (spec.notify.webhook is None):
             self.say(("notify",), "notify should be one of command and webhook")
         if spec.toxiproxy is not None:
@@ -253,19 +254,28 @@ class _Checks:
         if measure == "cost" and scenarios and not commands and not models:
             self.say(where, "cost is that of models, and no scenario names one (models), so the world cannot give it")
 
-    def _limits(self, spec: CampaignSpec) -> Limits:
+    def _limits(self, spec: CampaignSpec, scenarios: Sequence[Scenario]) -> Limits:
         own = next((key for key in OWN if key in spec.limits), None)
         if own is not None:
             self.say(("limits", own), f"{own} is the campaign's own: it has a lease and a lever of itself", of_key=True)
             return Limits()
         try:
             made = Limits.of(spec.limits)
+            named = not any(step.command for step in spec.steps) and not any(map(_serves, scenarios))
+            if named and not self.wrong:
+                check_targets([made], sorted({name for each in scenarios for name in each.functions}))
         except (ValueError, LookupError) as error:
             self.say(("limits",), str(error.args[0]))
             return Limits()
         if made.until and moment(made.until) <= self._clock.utc():
             self.say(("limits", "until"), f"the window is over: until is {made.until}")
         return made
+
+
+def _serves(scenario: Scenario) -> bool:
+    """True if its faults may hit more than functions."""
+    spec = scenario.spec
+    return spec.agent == LAB or bool(spec.services or spec.upstreams)
 
 
 def moment(text: str) -> datetime:

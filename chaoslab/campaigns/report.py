@@ -8,7 +8,6 @@ from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.campaigns.journal import Done, Story
-from chaoslab.campaigns.running import units_of
 from chaoslab.reports.contents.parts import told
 from chaoslab.reports.page import table
 
@@ -32,8 +31,9 @@ def _lines(story: Story, name: str) -> Iterator[str]:
     ]
     if rows:
         yield from table(["round", "step", "end", "passed", "harm", "failed calls", "faults", ""], rows)
-    for unit, done in units_of(story.done):
-        if (said := trend([share for each in done if (share := _passed(each)) is not None])) is not None:
+    for unit in dict.fromkeys(each.name for each in story.done):
+        shares = [share for each in story.done if each.name == unit and (share := _passed(each)) is not None]
+        if (said := trend(shares)) is not None:
             yield f"trend of {unit}: {said}"
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from chaoslab.base.jsonable import line
 from chaoslab.campaigns import probes
 from chaoslab.campaigns.child import Child, Process, words_of
 from chaoslab.campaigns.gauge import Gauge
-from chaoslab.campaigns.journal import Done, Journal, Story, read
+from chaoslab.campaigns.journal import Journal, Story, read
 from chaoslab.campaigns.load import Campaign, Unit, moment
 from chaoslab.campaigns.schedule import following
 from chaoslab.config.limits import variables
@@ -45,6 +45,8 @@ class Breach(Exception):
 class Over(Exception):
     """The budget is spent. The message says which."""
 
+    state = "cut"
+
 
 class Running(ValueError):
     """Another process runs this campaign."""
@@ -52,15 +54,11 @@ class Running(ValueError):
 
 def is_alive(pid: int) -> bool:
     """True if there is a process with this number."""
-    if not pid:
-        return False
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    except (ProcessLookupError, PermissionError) as error:
+        return isinstance(error, PermissionError)
+    return bool(pid)
 
 
 class Runner:
@@ -212,11 +210,8 @@ class Runner:
         before, state, why = self._figures(), "broken", ""
         try:
             state, why = self._watched(unit, trials)
-        except Breach as breach:
-            state, why = breach.state, str(breach)
-            raise
-        except Over as over:
-            state, why = "cut", str(over)
+        except (Breach, Over) as end:
+            state, why = end.state, str(end)
             raise
         except KeyboardInterrupt:
             state, why = "cut", "Ctrl-C"
@@ -323,15 +318,14 @@ class Runner:
             raise Breach(f"not steady: {why}")
         self._progress()
 
-    def _unsteady(self) -> str:
-        """The first probe that does not hold, in words."""
-        self._probed_s = self._clock.monotonic()
+    def _unsteady(self, measured: Callable[[str], float | None] | None = None) -> str:
+        """The first probe that does not hold, in words. `measured`: the measures, by default those of its runs."""
+        self._probed_s, folder = self._clock.monotonic(), self.campaign.folder
         seen, why = [], ""
         for probe, bound in zip(self.spec.steady, self.campaign.bounds, strict=True):
             levers.renew(self._lease, clock=self._clock)
-            value, why = probes.looked_at(
-                probe, bound, folder=self.campaign.folder, measured=self._gauge.value, clock=self._clock
-            )
+            measures = measured or self._gauge.value
+            value, why = probes.looked_at(probe, bound, folder=folder, measured=measures, clock=self._clock)
             seen.append({"name": probe.name, "value": value, "should": str(bound), "why": why})
             if why:
                 break
@@ -355,18 +349,9 @@ class Runner:
         """Waits until all probes hold, at most `recover` seconds. Returns what does not hold then. Measures of the runs
         cannot come back, so they are left out."""
         until_s = self._clock.monotonic() + self.spec.recover
-        while True:
-            there = [
-                why for probe, bound in zip(self.spec.steady, self.campaign.bounds, strict=True)
-                if probe.measure is None
-                and (why := probes.missed(
-                    probe, bound, folder=self.campaign.folder, measured=lambda _: None, clock=self._clock
-                ))
-            ]  # fmt: skip
-            if not there or self._clock.monotonic() >= until_s:
-                return there[0] if there else ""
-            levers.renew(self._lease, clock=self._clock)
+        while (why := self._unsteady(lambda _: None)) and self._clock.monotonic() < until_s:
             self._clock.sleep(min(1.0, self.spec.recover))
+        return why
 
     # The rollback.
 
@@ -477,11 +462,3 @@ def stop(folder: Path, why: str) -> str:
     if not is_alive(story.pid):
         return "its process is gone: its faults have ended, and chaoslab campaign run takes it back"
     return "its faults end now, and it takes back what it did"
-
-
-def units_of(done: Sequence[Done]) -> Iterator[tuple[str, list[Done]]]:
-    """The ends of each unit over all rounds, by its name."""
-    by_name: Mapping[str, list[Done]] = {name: [] for name in dict.fromkeys(each.name for each in done)}
-    for each in done:
-        by_name[each.name].append(each)
-    yield from by_name.items()

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -23,14 +24,17 @@ COMMANDS = (
     "lab", "run", "sweep", "replay", "runs", "ui", "follow", "steer", "show", "summary", "label", "judge", "report",
     "charts", "otlp", "settings", "agent", "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "stop",
     "campaign", "faults", "check", "test", "stress", "explore", "shrink", "prove", "compare", "gate", "bisect",
-    "memory", "plan", "init", "from-traces", "demo", "completion",
+    "memory", "plan", "init", "from-traces", "from-openapi", "from-mcp", "demo", "completion",
 )  # fmt: skip
 """The commands, in the order of the help."""
 
 
 class Command(Protocol):
-    """The content of a command's file. `EXAMPLE`: a line that a user may type. One that runs foreign code also has
-    `is_apart`, which tells from the options if a child process is to carry it out."""
+    """The content of a command's file. `EXAMPLE`: a line that a user may type.
+
+    A file may also have `NEEDS`, the extras without which the command does not run. One that runs foreign code has
+    `IS_APART`, or `is_apart` which tells it from the options: a child process is to carry it out.
+    """
 
     HELP: str
     EXAMPLE: str
@@ -120,6 +124,16 @@ def _not_understood(options: argparse.Namespace, given: Sequence[str], unknown: 
     return f"unrecognized arguments: {' '.join(unknown)}{next(instead, '')}"
 
 
+def _run(name: str, command: Command, options: argparse.Namespace) -> int:
+    if needed := getattr(command, "NEEDS", ()):
+        extras.check(f"chaoslab {name}", *needed)
+    return command.run(options)
+
+
+def _is_apart(command: Command, options: argparse.Namespace) -> bool:
+    return command.is_apart(options) if hasattr(command, "is_apart") else getattr(command, "IS_APART", False)
+
+
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     parser = Parser(prog="chaoslab", description="A chaos lab for LLM agents.", formatter_class=Help)
     parser.add_argument("--version", action="version", version=f"chaoslab {__version__}")
@@ -134,6 +148,5 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
             formatter_class=Help,
         )
         command.arguments(its_own)
-        is_apart = getattr(command, "is_apart", lambda _: False)
-        its_own.set_defaults(command=command.run, parser=its_own, is_apart=is_apart)
+        its_own.set_defaults(command=partial(_run, name, command), parser=its_own, is_apart=partial(_is_apart, command))
     return parser

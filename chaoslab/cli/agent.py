@@ -6,12 +6,12 @@ import argparse
 import gc
 from pathlib import Path
 
-from chaoslab.base import extras
 from chaoslab.base.commandline import host, path
 from chaoslab.base.garbage import no_garbage
 
 HELP = "work through the prompts on a lab whose other parts are running"
 EXAMPLE = "chaoslab agent --prompts mine.json"
+NEEDS = ("agent", "tools", "virtual")
 HOSTS = ("tools", "model", "proxy", "manager")
 """The parts of the lab that may be on other hosts."""
 
@@ -37,7 +37,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    extras.check("chaoslab agent", "agent", "tools", "virtual")
     with no_garbage():
         from chaoslab.agent import command
         from chaoslab.lab.twins import twins

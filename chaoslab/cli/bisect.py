@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import PROVES_NOTHING, as_json, filled, path, print_json, seed, whole
 from chaoslab.cli.compare import alpha
-from chaoslab.cli.ended import code_of
+from chaoslab.cli.ended import with_code
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.bisecting import Step
 
 HELP = "find the commit at which a scenario became worse, each tried in a work tree of its own"
 EXAMPLE = "chaoslab bisect v1.2 HEAD refund.chaos.yml"
+NEEDS, IS_APART = ("scenarios", "virtual"), True
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,18 +31,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     as_json(parser)
 
 
-def is_apart(_: argparse.Namespace) -> bool:
-    return True
-
-
+@with_code
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.base import extras
-
-    extras.check("chaoslab bisect", "scenarios", "virtual")
-    return code_of(lambda: _run(options))
-
-
-def _run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.bisecting import bisect
     from chaoslab.scenarios.revisions import Work
 

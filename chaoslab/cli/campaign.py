@@ -40,13 +40,15 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from chaoslab.campaigns.load import load, plain
+    from chaoslab.reports.page import count
 
     campaign = load(options.file)
     if options.do == "check":
         if options.json:
             print_json(**plain(campaign))
         else:
-            print(f"{options.file}: {len(campaign.units)} steps, {len(campaign.spec.steady)} probes: nothing is wrong")
+            steps, probes = count(len(campaign.units), "step"), count(len(campaign.spec.steady), "probe")
+            print(f"{options.file}: {steps}, {probes}: nothing is wrong")
         return 0
     if options.do == "run":
         return _go(campaign, options)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.commandline import as_json, filled, print_json, refuse, seed, whole
-from chaoslab.cli.ended import code_of
+from chaoslab.cli.ended import with_code
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.scenario import Scenario
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 HELP = "run two sides through the same trials and tell which is worse, as soon as that is shown"
 EXAMPLE = "chaoslab compare refund.chaos.yml --agent shop.agent:new"
+NEEDS, IS_APART = ("scenarios", "virtual"), True
 WORSE, FEW = 1, 4
 
 
@@ -53,18 +54,8 @@ def alpha(text: str) -> float:
     return value
 
 
-def is_apart(_: argparse.Namespace) -> bool:
-    return True
-
-
+@with_code
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.base import extras
-
-    extras.check("chaoslab compare", "scenarios", "virtual")
-    return code_of(lambda: _run(options))
-
-
-def _run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.located import SUFFIXES
 
     of_scenarios = [Path(each).suffix in SUFFIXES for each in (options.base, options.new) if each]

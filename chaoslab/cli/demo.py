@@ -9,6 +9,7 @@ from chaoslab.base.parsers import chaos_level
 
 HELP = "find a failure of a small agent and show how another one avoids it"
 EXAMPLE = "chaoslab demo --trials 100"
+NEEDS = ("virtual",)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,10 +26,7 @@ def _level(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.base import extras
     from chaoslab.base.commandline import refuse
-
-    extras.check("chaoslab demo", "virtual")
     from chaoslab.scenarios.demo import lines
 
     try:

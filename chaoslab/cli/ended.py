@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Callable
@@ -31,6 +32,11 @@ def code_of(work: Callable[[], int]) -> int:
         if error.filename is None:  # what is printed cannot be written
             raise
         return refuse(error)
+
+
+def with_code(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """The command with an exit code for whatever keeps it from its end, as `code_of` gives it."""
+    return lambda options: code_of(lambda: run(options))
 
 
 def check_place(option: str, path: Path | None) -> None:

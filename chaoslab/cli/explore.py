@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import Steering, as_json, filled, path, print_json, refuse, seed, whole
 from chaoslab.cli.clusters import add_cluster, clustered
-from chaoslab.cli.ended import check_place, code_of
+from chaoslab.cli.ended import check_place, with_code
 from chaoslab.cli.runs_written import add_logs, start_logs
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 HELP = "try every fault at every call, and tell the smallest cause of each failure"
 EXAMPLE = "chaoslab explore refund.chaos.yml --trials 500 --save found"
+NEEDS, IS_APART = ("scenarios", "virtual"), True
 FAILED = 1
 EVERY_S = 2.0
 """Seconds between two lines of progress."""
@@ -54,17 +55,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     as_json(parser)
 
 
-def is_apart(_: argparse.Namespace) -> bool:
-    return True
-
-
-def run(options: argparse.Namespace) -> int:
-    from chaoslab.base import extras
-
-    extras.check("chaoslab explore", "scenarios", "virtual")
-    return code_of(lambda: _run(options))
-
-
 def scenarios(options: argparse.Namespace) -> list[Scenario]:
     """The scenarios that the command line names."""
     from chaoslab.scenarios.exploring import of_agent
@@ -79,7 +69,8 @@ def scenarios(options: argparse.Namespace) -> list[Scenario]:
     return [each for each in found if options.only in each.name]
 
 
-def _run(options: argparse.Namespace) -> int:
+@with_code
+def run(options: argparse.Namespace) -> int:
     from chaoslab.reports.explored import ENDINGS
     from chaoslab.scenarios.exploring import estimate
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json, path, print_json, refuse, seed, whole
 from chaoslab.cli.compare import alpha
-from chaoslab.cli.ended import check_place, code_of
+from chaoslab.cli.ended import check_place, with_code
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.baseline import Suite
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 HELP = "compare scenarios with a baseline: exit code 1 if one became worse, 4 if too little is known"
 EXAMPLE = "chaoslab gate tests/chaos --baseline chaos-baseline.json --budget 3m"
+NEEDS, IS_APART = ("scenarios", "virtual"), True
 TRIALS = 200
 TRIALS_MAX = 20_000
 
@@ -54,18 +55,8 @@ def _budget(text: str) -> int | float:
         raise argparse.ArgumentTypeError(said) from None
 
 
-def is_apart(_: argparse.Namespace) -> bool:
-    return True
-
-
+@with_code
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.base import extras
-
-    extras.check("chaoslab gate", "scenarios", "virtual")
-    return code_of(lambda: _run(options))
-
-
-def _run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.baseline import Baseline
     from chaoslab.scenarios.gating import Gate, gate, under
 

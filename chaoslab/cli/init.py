@@ -9,6 +9,7 @@ from chaoslab.base.commandline import filled, path
 
 HELP = "write a project with an agent, a scenario, a test and a CI file, ready for chaoslab test"
 EXAMPLE = "chaoslab init --agent shop.agent:answer --prompt 'Refund order 17.'"
+NEEDS = ("scenarios",)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,10 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.base import extras
     from chaoslab.base.commandline import refuse
-
-    extras.check("chaoslab init", "scenarios")
     from chaoslab.scenarios import new_plugin
     from chaoslab.scenarios.new_project import PROMPT, files, repository, write
     from chaoslab.scenarios.scenario import folders_of

@@ -7,12 +7,12 @@ import signal
 import sys
 from collections.abc import Callable
 
-from chaoslab.base import extras
 from chaoslab.base.commandline import host, path, port, refuse
 from chaoslab.config import settings
 
 HELP = "serve the offline model, or one that follows a script, in all formats of models' APIs"
 EXAMPLE = "chaoslab model --port 5007"
+NEEDS = ("tools",)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    extras.check("chaoslab model", "tools")
     try:
         token_s = settings.load().model_token_ms / 1000
     except settings.SettingError as error:

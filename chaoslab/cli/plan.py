@@ -11,7 +11,7 @@ from chaoslab.base.commandline import as_json, filled, path, print_json, refuse,
 from chaoslab.cli.ended import code_of
 
 if TYPE_CHECKING:
-    from chaoslab.memory.planning import Done
+    from chaoslab.memory.plans import Done
 
 HELP = "propose the experiments that would teach most, with reason, risk, cost and command; --run does them"
 EXAMPLE = "chaoslab plan refund.chaos.yml --budget 200 --run"
@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--share", type=_share, default=1.0, metavar="10%%", help="the share of the traffic that a fault may hit (all)"
     )
     parser.add_argument(
-        "--critical", action="append", default=[], metavar="TARGET=0–1", help="how critical a target is"
+        "--critical", action="append", type=_critical, default=[], metavar="TARGET=0–1", help="how critical a target is"
     )
     parser.add_argument("--seed", type=seed, default=0, help="seed of the planner's dice (%(default)s)")
     parser.add_argument(
@@ -64,6 +64,13 @@ def _share(text: str) -> float:
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"{text[:60]} should be a number from 0 to 1, or a share as in 10%")
     return value
+
+
+def _critical(text: str) -> tuple[str, float]:
+    name, _, value = text.rpartition("=")
+    if not name:
+        raise argparse.ArgumentTypeError(f"{text[:60]} should be a target and a number, as in charge=0.9")
+    return name, _share(value)
 
 
 def is_apart(_: argparse.Namespace) -> bool:
@@ -110,11 +117,10 @@ def _run(options: argparse.Namespace) -> int:
         if not options.quiet:
             print(done, file=sys.stderr, flush=True)
 
-    critical = {name: _share(value) for name, _, value in (each.rpartition("=") for each in options.critical)}
     made = plan(
         store, scenario, subject="" if scenario else what, targets=options.target, tries=options.tries,
         budget=options.budget, n=options.n, risk=options.risk, seed=options.seed, share=options.share,
-        critical=critical, run=options.run, logs=options.logs, tell=tell, changed=options.set,
+        critical=dict(options.critical), run=options.run, logs=options.logs, tell=tell, changed=options.set,
     )  # fmt: skip
     if options.json:
         print_json(

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, seed, whole
-from chaoslab.cli.ended import code_of
+from chaoslab.cli.ended import with_code
 
 HELP = "run the map of an agent again on another one, or with a mitigation around its functions"
 EXAMPLE = "chaoslab prove refund.chaos.yml --agent shop.agent:careful"
+NEEDS, IS_APART = ("scenarios", "virtual"), True
 OPENED = 1
 
 
@@ -33,18 +34,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     as_json(parser)
 
 
-def is_apart(_: argparse.Namespace) -> bool:
-    return True
-
-
+@with_code
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.base import extras
-
-    extras.check("chaoslab prove", "scenarios", "virtual")
-    return code_of(lambda: _run(options))
-
-
-def _run(options: argparse.Namespace) -> int:
     from chaoslab.base.registry import did_you_mean
     from chaoslab.cli.explore import Teller
     from chaoslab.execution.prove import MITIGATIONS

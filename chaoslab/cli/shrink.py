@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import as_json, filled, path, print_json, seed
-from chaoslab.cli.ended import code_of
+from chaoslab.cli.ended import with_code
 
 if TYPE_CHECKING:
     from chaoslab.execution.explore import Failure
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 HELP = "find the smallest cause of a trial that failed, and write a test that shows it"
 EXAMPLE = "chaoslab shrink latest --trial p1.r7"
+NEEDS, IS_APART = ("scenarios", "virtual"), True
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,18 +30,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     as_json(parser)
 
 
-def is_apart(_: argparse.Namespace) -> bool:
-    return True
-
-
+@with_code
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.base import extras
-
-    extras.check("chaoslab shrink", "scenarios", "virtual")
-    return code_of(lambda: _run(options))
-
-
-def _run(options: argparse.Namespace) -> int:
     from chaoslab.reports.formats import put
     from chaoslab.scenarios.exploring import command, plain_failure, pytest_of, shrink
 

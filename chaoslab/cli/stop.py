@@ -1,4 +1,4 @@
-"""`chaoslab stop`: pulls the lever that all parts on this machine watch, and releases it."""
+"""`chaoslab stop`: pulls the levers that all parts on this machine and in its containers watch, and releases them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXAMPLE = "chaoslab stop --all --why 'orders are late'"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--all", action="store_true", help="pull the lever: no part in real time makes a fault")
+    what.add_argument("--all", action="store_true", help="pull the lever: no part makes a fault")
     what.add_argument("--release", action="store_true", help="release it")
     what.add_argument("--status", action="store_true", help="tell if it is pulled: exit code 1 if it is")
     parser.add_argument("--why", type=filled, metavar="TEXT", help="the reason, which the logs tell")
@@ -27,21 +27,34 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from chaoslab.base import levers
 
-    lever: Path = levers.LEVER if options.lever is None else options.lever
-    try:
-        if options.status:
-            said = levers.pulled(lever)
-            print(f"the lever {lever} is {f'pulled: {said}' if said else 'not pulled'}")
-            return int(bool(said))
-        if options.release:
-            was = levers.release(lever)
-            print(f"the lever {lever} {'is released: faults may be made again' if was else 'was not pulled'}")
-            return 0
+    # Where a lab is, its own lever too: its parts in containers see no home.
+    there = levers.LAB.exists() or levers.LAB.with_name("state.db").exists()
+    own = [levers.LEVER, *([levers.LAB] if there else [])]
+    ended = 0
+    for lever in own if options.lever is None else [options.lever]:
+        try:
+            ended |= _one(lever, options)
+        except OSError as error:
+            ended = refuse(error)
+    if ended or not options.all:
+        return ended
+    return _lanes_of(options.toxiproxy) if options.toxiproxy else 0
+
+
+def _one(lever: Path, options: argparse.Namespace) -> int:
+    from chaoslab.base import levers
+
+    if options.status:
+        said = levers.pulled(lever)
+        print(f"the lever {lever} is {f'pulled: {said}' if said else 'not pulled'}")
+        return int(bool(said))
+    if options.release:
+        was = levers.release(lever)
+        print(f"the lever {lever} {'is released: faults may be made again' if was else 'was not pulled'}")
+    else:
         levers.pull(lever, f"{_user()}: {options.why or 'stop --all'}")
         print(f"the lever {lever} is pulled: no fault is made, and those that last end, until chaoslab stop --release")
-    except OSError as error:
-        return refuse(error)
-    return _lanes_of(options.toxiproxy) if options.toxiproxy else 0
+    return 0
 
 
 def _user() -> str:

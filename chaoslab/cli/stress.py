@@ -15,6 +15,7 @@ from chaoslab.cli.runs_written import add_logs, say_report, start_logs
 
 HELP = "run a scenario at rising levels of chaos and tell where it breaks"
 EXAMPLE = "chaoslab stress refund.chaos.yml --iterations 200"
+IS_APART = True
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,10 +41,6 @@ def _levels(text: str) -> list[float]:
     if not found or len(set(found)) < len(found):
         raise argparse.ArgumentTypeError(f"{text[:60]} should be levels from 0 to 10, each once, with commas")
     return sorted(found)
-
-
-def is_apart(_: argparse.Namespace) -> bool:
-    return True
 
 
 def run(options: argparse.Namespace) -> int:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 HELP = "run scenarios: exit code 0 if all hold, 1 if one fails, 4 if one proves nothing"
 EXAMPLE = "chaoslab test tests/chaos --trials 100 --jobs 2"
+NEEDS, IS_APART = ("scenarios", "virtual"), True
 FAILED, INVALID = 1, 4
 
 
@@ -56,14 +57,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="print only what does not hold")
 
 
-def is_apart(_: argparse.Namespace) -> bool:
-    return True
-
-
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.base import extras
-
-    extras.check("chaoslab test", "scenarios", "virtual")
     try:
         sent = otlp.live(options, options.logs)
     except ValueError as error:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from chaoslab.base import extras
 from chaoslab.base.commandline import host, path, whole
 from chaoslab.config.settings import DEFAULT_NOW
 from chaoslab.config.topology import BASE_PORT, SERVICES
 
 HELP = "serve the tools over HTTP, each on its own port"
 EXAMPLE = "chaoslab tools weather calculator --base-port 5001"
+NEEDS = ("tools",)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    extras.check("chaoslab tools", "tools")
     from chaoslab.flask_tools import command
 
     return command.run(options)

@@ -18,6 +18,7 @@ from chaoslab.base.commandline import host, path, port, refuse
 
 HELP = "show the runs of a folder in the browser, also while they happen"
 EXAMPLE = "chaoslab ui logs"
+NEEDS = ("ui",)
 NICE = 5
 """The pages give way to the runs that they show."""
 
@@ -50,9 +51,7 @@ def beside(logs: Path, to: TextIO) -> Iterator[None]:
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.base import extras
 
-    extras.check("chaoslab ui", "ui")
     from chaoslab.surfaces.ui.reader import Reader
     from chaoslab.surfaces.ui.server import DOOR, bound, serve
 

@@ -15,8 +15,6 @@ CHAT_FAILED = {
     "message": "The server had an error while processing your request. Sorry about that!", "type": "server_error",
     "param": None, "code": None,
 }  # fmt: skip
-FINISHES = ("length", "content_filter")
-"""The reasons, beside the usual one, for which an answer may end."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,8 @@ class FunctionCall:
 
 @dataclass(frozen=True)
 class Said:
-    """The content of an answer. `finish`: one of `FINISHES`, or empty for what is usual. `objects`: arguments are JSON
-    objects there, so no other text can stand for them."""
+    """The content of an answer. `finish`: "length", "content_filter", or empty for what is usual. `objects`: arguments
+    are JSON objects there, so no other text can stand for them."""
 
     text: str
     calls: tuple[FunctionCall, ...] = ()

@@ -14,8 +14,9 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar, NotRequired, TypedDict
 
 from chaoslab.base.clock import iso, later
+from chaoslab.base.json_text import speller
 from chaoslab.base.shapes import Like, Within, allowed, is_moment
-from chaoslab.base.values import fixed
+from chaoslab.base.values import fixed, once
 
 VERSION = 4
 """The log's version, which stands in `RunStarted.code` under `log`. Version 1 had no `world`, `asked` and `code`;
@@ -23,6 +24,7 @@ VERSION = 4
 again."""
 REPLY_MAX = 300
 """Characters of a reply, or of a change, that a log keeps."""
+_spelt = speller()
 UNTOLD, UNTOLD_S = "untold", math.nan
 """A word and a duration that another lab's log does not record. This lab's own log records all."""
 
@@ -113,6 +115,18 @@ class AttemptRef:
     request: Count
     attempt: Count
     request_id: str
+
+    @once
+    def spelt(self) -> str:
+        """The fields as they stand in each line about the attempt: JSON without its braces, and without the trial."""
+        fields = {
+            "target": self.target,
+            "turn": self.turn,
+            "request": self.request,
+            "attempt": self.attempt,
+            "request_id": self.request_id,
+        }
+        return _spelt(fields)[1:-1]
 
 
 @fixed(frozen=True, kw_only=True)
@@ -232,8 +246,10 @@ class CallStarted(AttemptEvent):
     traceparent: str | None = None
     """The span that sent the request, as its header of this name says (W3C Trace Context). It stands only in the lines
     of requests with such a header."""
+    protocol: str | None = None
+    """mcp: a request in this protocol. It stands only in the lines of such requests."""
 
-    left_out: ClassVar[tuple[str, ...]] = ("client_retry", "traceparent")
+    left_out: ClassVar[tuple[str, ...]] = ("client_retry", "traceparent", "protocol")
 
 
 @fixed(frozen=True, kw_only=True)

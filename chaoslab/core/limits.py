@@ -179,13 +179,24 @@ def all_of(given: Any) -> tuple[Limits, ...]:
     return tuple(map(Limits.of, given if isinstance(given, list | tuple) else [given]))
 
 
+def check_targets(limits: Iterable[Limits], names: Sequence[str]) -> None:
+    """Checks that each target of the limits is one of all these.
+
+    Raises:
+        LookupError: one is none, so its limits would hold every fault back.
+    """
+    for target in (target for each in limits for target in each.targets):
+        if not any(fnmatchcase(name, target) for name in names):
+            raise LookupError(f"targets of limits names {shown(target)}: {did_you_mean(target, names)}")
+
+
 Told = Callable[[str, Occasion, str], object]
 """Takes a fault that was held back: its injection, the attempt, and the limit."""
 
 
 class Guard:
-    """Keeps one maker of faults within limits. In real time it watches levers, leases and windows too; virtual time
-    breaks nothing real, and whoever runs its trials looks between them.
+    """Keeps one maker of faults within limits, levers, leases and windows. In virtual time, where a trial is a moment
+    of the machine's, it looks at the files and the clock once.
 
     `tell` is told of each fault that is held back. `others`: the number of faults that go on beside those of attempts,
     such as outages. For one thread, or under its caller's lock.
@@ -194,7 +205,7 @@ class Guard:
     __slots__ = ("_clock", "_ended", "_looked_s", "_made", "_open", "limits", "others", "tell")
 
     def __init__(self, limits: Sequence[Limits] = (), *, clock: Clock = system) -> None:
-        self.limits, self._clock = tuple(limits), clock
+        self.limits, self._clock = tuple(limits), clock if levers.in_time() else system
         self.tell: Told = lambda injection, occasion, why: None  # noqa: ARG005
         self.others: Callable[[], int] = lambda: 0
         self._open: dict[tuple[str, int, int], int] = {}
@@ -203,7 +214,7 @@ class Guard:
     @property
     def watches(self) -> bool:
         """True if a fault that lasts may have to end before its time."""
-        return bool(self.limits) and levers.in_reach()
+        return bool(self.limits) and levers.in_time()
 
     @property
     def headers(self) -> Iterable[str]:
@@ -213,16 +224,14 @@ class Guard:
     def ended(self) -> str:
         """The reason for which no fault may be made, or go on, now; empty if there is none. It looks at its files every
         `LOOK_S` at most."""
-        if not levers.in_reach():
-            return ""
-        now_s = self._clock.monotonic()
+        now_s = self._clock.monotonic() if levers.in_time() else 0.0
         if now_s - self._looked_s >= LOOK_S:
             self._looked_s, self._ended = now_s, self._look()
         return self._ended
 
     def _look(self) -> str:
-        if why := levers.pulled(levers.LEVER):
-            return f"lever {levers.LEVER}: {why}"
+        if why := levers.of_machine():
+            return why
         for each in self.limits:
             if each.lever and (why := levers.pulled(Path(each.lever))):
                 return f"lever {each.lever}: {why}"

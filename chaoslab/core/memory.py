@@ -34,6 +34,10 @@ class Decisions(list[Decision]):
         self.asked = [injection.name for injection, each in zip(injections, decisions, strict=True) if each]
 
 
+NOBODY = Decisions()
+"""The decisions where no injection was asked."""
+
+
 class _Asked:
     """Injections that were asked before: each one's own hits and `Injection.asks`.
 
@@ -44,7 +48,7 @@ class _Asked:
     __slots__ = ("_asks", "calm", "injections", "usual")
 
     def __init__(self, injections: Sequence[Injection], met: dict[str, Met]) -> None:
-        self.injections, self.calm = injections, Decisions()
+        self.injections, self.calm = injections, NOBODY
         self._asks = [(met.setdefault(each.name, Met(each.name)), *each.asks) for each in injections]
         self.usual = [(met, asks, _NONE) for met, asks, _, _ in self._asks]
 

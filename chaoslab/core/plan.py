@@ -24,9 +24,8 @@ from chaoslab.core.fault import Fault, guarded, load, trait
 from chaoslab.core.limits import Guard, Limits
 from chaoslab.core.occasion import Met, Occasion
 from chaoslab.core.triggers import Trigger
-from chaoslab.core.triggers.attempts import Attempts
-from chaoslab.core.triggers.persistence import Persistence
-from chaoslab.core.triggers.window_s import WindowS
+from chaoslab.core.triggers.counting import Attempts, Persistence
+from chaoslab.core.triggers.looking import WindowS
 
 Decision = Literal["", "spared", "begins", "lasts"]
 """An injection's decision on an attempt. APART: it does not concern it, by its number, its tool and the like; SPARED:
@@ -267,12 +266,9 @@ class Plan:
             (i, target, request) for i in self.injections if i.certain for target in i.targets for request in i.calls
         )
 
-    def on_the_wire(self, *, wire: bool) -> tuple[Injection, ...]:
-        """The injections of the wire, or all others, outermost first."""
-        return self._by_wire[wire]
-
     def candidates(self, target: str, *, wire: bool | None = None) -> Candidates:
-        """The injections that may hit a call of this target: those of `on_the_wire`, by default all."""
+        """The injections that may hit a call of this target: those of the wire, or all others, by default all, each
+        outermost first."""
         found = self._candidates.get((target, wire))
         if found is None:
             among = self._by_wire[False] + self._by_wire[True] if wire is None else self._by_wire[wire]

@@ -37,7 +37,9 @@ class Parts(Protocol):
         """
 
     async def aclose(self) -> None:
-        """Stops reading; a stream that has not ended is ended upstream. It may be called twice."""
+        """Stops reading; a stream that has not ended is ended upstream. It may be called twice. By default it does
+        nothing."""
+        return
 
 
 @fixed(frozen=True)

@@ -18,7 +18,7 @@ from chaoslab.config.limits import limited
 from chaoslab.config.settings import DEFAULT_NOW
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.inject import check
-from chaoslab.core.limits import all_of
+from chaoslab.core.limits import all_of, check_targets
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution import validation
 from chaoslab.execution.agents import says
@@ -134,6 +134,8 @@ def checked(asked: Asked) -> tuple[AgentSpec, bool, Path | None]:
     ground = Ground(names, services, upstreams, models, turns, world)
     plan = limited(Plan(asked.seed, ground.checked(faults), all_of(asked.limits) if asked.limits is not None else ()))
     check_hosts(plan, upstreams)
+    if not there and asked.limits is not None:  # a service may have tools of other names
+        check_targets(all_of(asked.limits), names)
     effects = None
     if asked.effects is not None:
         named = {name_of(function): function for function in tools}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from chaoslab.core.events import RunStarted
-from chaoslab.core.plan import Injection
+from chaoslab.core.limits import Limits
+from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution.spec import TrialSpec
 
 R = TypeVar("R")
@@ -18,12 +19,18 @@ R_co = TypeVar("R_co", covariant=True)
 @dataclass(frozen=True)
 class Drawn:
     """The plan of one trial. `values`: those that were drawn for it, by name. `waits`: the seconds before a turn of its
-    conversation, by the turn's number, where they were drawn. `order`: see `RunOptions.order`; None: the run's own."""
+    conversation, by the turn's number, where they were drawn. `order`: see `RunOptions.order`; None: the run's own.
+    `limits`: beside those of the run."""
 
     injections: tuple[Injection, ...]
     values: Mapping[str, Any] = field(default_factory=dict)
     waits: Mapping[int, float] = field(default_factory=dict)
     order: Mapping[int, Sequence[str]] | None = None
+    limits: tuple[Limits, ...] = ()
+
+    def within(self, plan: Plan) -> Plan:
+        """The plan of the trial, by that of its run."""
+        return replace(plan, injections=self.injections, limits=plan.limits + self.limits)
 
 
 class Named(Protocol):

@@ -11,6 +11,7 @@ from chaoslab.analysis.verdict.table import UNJUDGED
 from chaoslab.base.identity import digest
 from chaoslab.config.settings import name_secrets
 from chaoslab.core import events
+from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution.agents.run import AgentSpec
 from chaoslab.execution.checked import Ground, checked
@@ -30,10 +31,11 @@ Fails = Callable[[Trial], str]
 
 @dataclass(frozen=True)
 class VariedTrial:
-    """A trial to run. `stopped`: as in `TrialSpec`."""
+    """A trial to run, within these limits too. `stopped`: as in `TrialSpec`."""
 
     variation: Variation
     stopped: str = ""
+    limits: tuple[Limits, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,18 +53,19 @@ class VariedRun:
     def opened(self) -> Iterator[Callable[[VariedTrial], Any]]:
         if isinstance(self.run, AgentSpec) and not self.run.options.isolate:
             with self.run.varied() as trial:
-                yield lambda spec: trial(self.drawn(spec.variation), TrialSpec(0, stopped=spec.stopped))
+                yield lambda spec: trial(self.drawn(spec), TrialSpec(0, stopped=spec.stopped))
             return
 
         def do(spec: VariedTrial) -> Any:
-            with self.run.with_drawn(self.drawn(spec.variation)).opened() as own:
+            with self.run.with_drawn(self.drawn(spec)).opened() as own:
                 return own(TrialSpec(0, stopped=spec.stopped))
 
         yield do
 
-    def drawn(self, spec: Variation) -> Drawn:
-        order = None if spec.order is None else dict(spec.order)
-        return Drawn((*self.standing, *spec.injections), order=order)
+    def drawn(self, spec: VariedTrial) -> Drawn:
+        own = spec.variation
+        order = None if own.order is None else dict(own.order)
+        return Drawn((*self.standing, *own.injections), order=order, limits=spec.limits)
 
 
 @dataclass(frozen=True)
@@ -88,18 +91,21 @@ class Session:
         self._seed = subject.run.started(0).seed or 0
         self.trials = 0
 
-    def run(self, variations: Iterable[Variation]) -> Generator[tuple[Variation, Trial], None, None]:
-        """The trials of these variations, in order."""
-        asked = list(variations)
-        with closing(self._does.map(self._run, map(VariedTrial, asked))) as done:
-            for variation, result in zip(asked, done, strict=True):
+    def run(
+        self, variations: Iterable[Variation], limits: tuple[Limits, ...] = ()
+    ) -> Generator[tuple[Variation, Trial], None, None]:
+        """The trials of these variations, in order, within these limits beside the run's own."""
+        asked = [VariedTrial(each, limits=limits) for each in variations]
+        with closing(self._does.map(self._run, asked)) as done:
+            for one, result in zip(asked, done, strict=True):
                 self.trials += 1
-                plan = Plan(self._seed, self._run.drawn(variation).injections)
-                yield variation, self.subject.trial_of(result, plan)
+                yield one.variation, self.subject.trial_of(result, self._run.drawn(one).within(Plan(self._seed)))
 
-    def tried(self, variations: Iterable[Variation], by: str) -> Generator[tuple[Tried, Trial], None, None]:
+    def tried(
+        self, variations: Iterable[Variation], by: str, limits: tuple[Limits, ...] = ()
+    ) -> Generator[tuple[Tried, Trial], None, None]:
         """The same with what came of each."""
-        for variation, trial in self.run(variations):
+        for variation, trial in self.run(variations, limits):
             yield self.read(variation, trial, by), trial
 
     def read(self, variation: Variation, trial: Trial, by: str) -> Tried:

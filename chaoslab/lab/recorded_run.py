@@ -253,14 +253,10 @@ def _check_replies(remembered: RecordedRun, wanted: set[str]) -> None:
             continue
         if (record.trial, event.target, event.request, event.attempt) not in known:
             raise Unrepeatable(
-                f"the log holds no reply of the {_who(event.target)} for {event.target} "
+                f"the log holds no reply of the {'model' if event.target == MODEL else 'service'} for {event.target} "
                 f"{event.request}.{event.attempt} "
                 f"in {record.trial}, though one came: it was deleted, and nobody could make it say the same again"
             )
-
-
-def _who(target: str) -> str:
-    return "model" if target == MODEL else "service"
 
 
 def foreign(remembered: RecordedRun) -> tuple[str, ...]:
@@ -290,7 +286,7 @@ def spec_of(remembered: RecordedRun) -> LabSpec:
         plan = Plan.from_json(started.plan)
         plan.check()
     except (LookupError, TypeError, ValueError) as error:
-        raise Unrepeatable(f"{where}: its plan is none of this lab's ({_flat(error)})") from None
+        raise Unrepeatable(f"{where}: its plan is none of this lab's ({' '.join(str(error).split())})") from None
     if plan.of_process:
         raise Unrepeatable(
             f"{remembered.folder}: a fault stopped a tool's process, and the virtual world has none: run it again with "
@@ -310,7 +306,3 @@ def spec_of(remembered: RecordedRun) -> LabSpec:
         replies.setdefault(record.trial or "", []).append(event)
     twins = any(event.twin is not None for _, event in remembered.history.of(PromptStarted))
     return LabSpec(remembered.run, started.now, chosen, plan, started.asked, replies, foreign(remembered), twins=twins)
-
-
-def _flat(error: Exception) -> str:
-    return " ".join(str(error).split())

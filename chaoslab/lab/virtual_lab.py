@@ -107,7 +107,7 @@ class LabSpec:
 
     def with_drawn(self, drawn: Drawn) -> LabSpec:
         """The same run with the plan of one trial."""
-        run = replace(self, plan=replace(self.plan, injections=drawn.injections), drawn=drawn.values)
+        run = replace(self, plan=drawn.within(self.plan), drawn=drawn.values)
         if not drawn.waits:
             return run
         (prompt,) = (Prompt.model_validate(each) for each in self.prompts)

@@ -11,16 +11,18 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from chaoslab.base import interrupts, parsers
+from chaoslab.base import interrupts, levers, parsers
 from chaoslab.base.clock import system
 from chaoslab.base.durations import span
 from chaoslab.base.jsonable import shown
 from chaoslab.base.registry import did_you_mean
-from chaoslab.core.events import CallStarted, Effect, PromptStarted
+from chaoslab.core.events import CallStarted, Effect, FaultHeldBack, PromptStarted
 from chaoslab.core.fault import load as fault_of
+from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection
 from chaoslab.execution.journal import Journal
 from chaoslab.execution.trial import Trial
+from chaoslab.memory.plans import Done, Entry, Plan
 from chaoslab.memory.reading import Facts, experiment_of, kind_of, read
 from chaoslab.memory.store import Memory
 from chaoslab.memory.store import memory as opened_memory
@@ -31,10 +33,10 @@ from chaoslab.scenarios.exploring import Opened, opened
 from chaoslab.scenarios.scenario import Scenario
 from chaoslab.search.planning import hooks
 from chaoslab.search.planning.cells import Cell, traits_of
-from chaoslab.search.planning.design import Design, Enhanced, enhance
+from chaoslab.search.planning.design import Design, enhance
 from chaoslab.search.planning.evidence import Evidence, Target
-from chaoslab.search.planning.posterior import FEWEST, Prediction, brier, predicted
-from chaoslab.search.planning.proposals import Proposal, Proposed, propose
+from chaoslab.search.planning.posterior import Prediction, brier, predicted
+from chaoslab.search.planning.proposals import Proposed, propose
 from chaoslab.search.variation import Tried, Variation
 
 N = 5
@@ -43,130 +45,6 @@ TRIALS = 200
 """The trials of `--run`, if nothing else is said."""
 REAL_TIME = ("local", "compose")
 """The worlds in which a trial costs the time that it takes."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A proposal with everything filled in. `command`: it runs it; Python text if no scenario's file does."""
-
-    proposal: Proposal
-    enhanced: Enhanced
-    command: str
-
-    @property
-    def design(self) -> Design:
-        return self.enhanced.design
-
-    def told(self, number: int) -> str:
-        """The proposal in lines."""
-        one = self.proposal
-        harm, bad = (f"{each.mean:.0%}" for each in (one.harm, one.bad))
-        cost = "1 trial" if one.cost == 1 else f"1 trial, about {span(one.cost)}"
-        lines = [
-            f"{number}. {one.cell}",
-            f"   {one.reason}",
-            f"   risk {one.risk}; a bad end {bad}, harm {harm}; cost: {cost}",
-        ]
-        lines += [
-            f"   {each}" for each in self.enhanced.changes if each.what.partition(".")[0] in ("params", "deadline_s")
-        ]
-        limits = [f"{name} {value:g}" for name, value in self.design.limits.items()]
-        stop, watch = ([", ".join(each)] if each else [] for each in (self.design.stop, self.design.watch))
-        safety = "; ".join([*limits, *(f"stop at {each}" for each in stop), *(f"watch {each}" for each in watch)])
-        return "\n".join([*lines, f"   on real traffic: {safety}", f"   {self.command}"])
-
-    def plain(self) -> dict[str, Any]:
-        """The proposal as JSON values."""
-        one, design = self.proposal, self.design
-        return {
-            "target": one.cell.target, "fault": one.cell.fault, "how": one.cell.how, "params": one.cell.parameters,
-            "reason": one.reason, "bad": one.bad.mean, "harm": one.harm.mean, "risk": one.risk.value,
-            "factors": dict(one.risk.factors), "cost": one.cost, "command": self.command, "watch": [*design.watch],
-            "stop": [*design.stop], "limits": dict(design.limits), "deadline_s": design.deadline_s,
-            "changes": [{"what": each.what, "evidence": each.evidence} for each in self.enhanced.changes],
-        }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Done:
-    """An experiment that a plan ran. `brier`: of its prediction; None if that was too little data."""
-
-    cell: Cell
-    tried: Tried
-    prediction: Prediction
-    brier: float | None
-
-    def plain(self) -> dict[str, Any]:
-        """The experiment as JSON values."""
-        own = {"cell": str(self.cell), "outcome": self.tried.outcome, "failed": self.tried.failed}
-        return {**own, "why": self.tried.why, "chances": dict(self.prediction.chances), "brier": self.brier}
-
-    def __str__(self) -> str:
-        return f"{self.cell}: {self.tried.outcome}{f', {self.tried.why}' if self.tried.failed else ''}"
-
-
-@dataclass
-class Plan:
-    """The next experiments, the best first. `left_out`: those above the risk allowed. `done`: those that were run, in
-    order; `folder`: the run that holds them. `ended`: why it ended."""
-
-    subject: str
-    evidence: Evidence
-    entries: Sequence[Entry] = ()
-    left_out: Sequence[str] = ()
-    done: list[Done] = field(default_factory=list)
-    folder: Path | None = None
-    ended: str = ""
-
-    def __iter__(self) -> Iterator[Entry]:
-        return iter(self.entries)
-
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    def enhance(self, experiment: Design | Cell | Mapping[str, Any]) -> Enhanced:
-        """A new experiment with what is missing filled in, and each change with its evidence. `experiment`: a mapping
-        with `target`, `fault` and maybe `how`, `params`, `limits`, `stop`, `watch` and `deadline_s`.
-
-        Raises:
-            ValueError, LookupError: something in it is wrong; one line.
-        """
-        return enhance(experiment, self.evidence, self.subject)
-
-    @property
-    def brier(self) -> tuple[float, float, int] | None:
-        """The mean Brier score of the predictions, that of saying each outcome as often as it came, and the number of
-        trials; None if none was predicted."""
-        scores = [(each.brier, each.tried.outcome) for each in self.done if each.brier is not None]
-        if not scores:
-            return None
-        outcomes = [outcome for _, outcome in scores]
-        rates = Prediction({name: outcomes.count(name) / len(outcomes) for name in outcomes}, FEWEST)
-        return sum(score for score, _ in scores) / len(scores), brier(rates, outcomes) or 0.0, len(scores)
-
-    def __str__(self) -> str:
-        lines = [self.subject]
-        lines += [str(each) for each in self.done]
-        if self.done:
-            failed = [each for each in self.done if each.tried.failed]
-            harm = sum(bool(each.tried.harm) for each in failed)
-            lines.append(f"{count(len(self.done), 'trial')}, {len(failed)} failed, {harm} with harm; {self.ended}")
-            if (found := self.brier) is not None:
-                lines.append(
-                    f"predictions: Brier score {found[0]:.2f} over {count(found[2], 'trial')}, "
-                    f"{found[1]:.2f} by the rates themselves"
-                )
-            else:
-                lines.append("predictions: too little data")
-        lines += [entry.told(number) for number, entry in enumerate(self.entries, 1)]
-        if not self.entries:
-            lines.append("nothing is left to try" + (" under this risk" if self.left_out else ""))
-        if self.left_out:
-            lines.append(f"left out, above the risk allowed: {', '.join(self.left_out[:3])}" + (
-                f" and {len(self.left_out) - 3} more" if len(self.left_out) > 3 else ""))  # fmt: skip
-        return "\n".join(lines)
-
-    __repr__ = __str__
 
 
 @dataclass(frozen=True)
@@ -184,12 +62,12 @@ class Asked:
 
     def proposed(self, evidence: Evidence, subject: str, cells: Sequence[Cell], n: int, round_: int = 0) -> Proposed:
         wanted = [each for each in cells if not self.tries or each.fault in self.tries]
+        there = sorted({each.target for each in cells})
+        for name in (*self.targets, *self.critical) if not round_ else ():
+            if name not in there:
+                hint = did_you_mean(name, there) if there else "none is known"
+                raise LookupError(f"{subject} has no target {shown(name)}: {hint}")
         if self.targets:
-            there = sorted({each.target for each in cells})
-            for name in self.targets:
-                if name not in there:
-                    hint = did_you_mean(name, there) if there else "none is known"
-                    raise LookupError(f"{subject} has no target {shown(name)}: {hint}")
             wanted = [each for each in wanted if each.target in self.targets]
         return propose(
             evidence, subject, wanted, n=n, seed=self.seed, risk=self.risk, share=self.share, stated=self.critical,
@@ -236,7 +114,8 @@ def plan(
         ScenarioError: something of the scenario's is wrong.
     """
     store = memory if isinstance(memory, Memory) else opened_memory(memory)
-    asked = Asked(tuple(targets), tuple(tries), n, _share("risk", risk), seed, _share("share", share), critical or {})
+    part = Limits.of({"share": share}).share
+    asked = Asked(tuple(targets), tuple(tries), n, _share("risk", risk), seed, part, critical or {})
     for name, value in asked.critical.items():
         _share(f"critical of {name}", value)
     most = budget_of(budget)
@@ -274,7 +153,8 @@ def _of_memory(store: Memory, subject: str, asked: Asked) -> Plan:
     evidence = store.evidence(subject)
     cells = [*_cells_of_memory(evidence, subject)]
     found = asked.proposed(evidence, subject, cells, asked.n)
-    return Plan(subject, evidence, _entries(evidence, found, _python), _left_out(found))
+    stated = {"share": asked.share} if asked.share < 1 else {}
+    return Plan(subject, evidence, [*_entries(evidence, found, stated, _python)], _left_out(found))
 
 
 def _cells_of_memory(evidence: Evidence, subject: str) -> Iterator[Cell]:
@@ -316,7 +196,9 @@ def _of_scenario(
         if budget is not None:
             _run(plan, made, scenario, asked, left, budget, logs, tell)
         found = asked.proposed(evidence, scenario.name, left, asked.n, len(plan.done))
-        plan.entries = _entries(evidence, found, lambda injection: _command(scenario, injection, changed))
+        write = partial(_command, scenario, changed)
+        # The share is stated, all of it too: in virtual time no traffic is real, and what is spared teaches nothing.
+        plan.entries = [*_entries(evidence, found, {"share": asked.share}, write)]
         plan.left_out = _left_out(found)
     if plan.folder is not None:
         store.add([plan.folder])
@@ -372,20 +254,28 @@ def _run(
         rulings = RulingsFile(journal.folder, scenario.name, (), most)
         while not plan.ended:
             interrupts.check()
+            if why := levers.of_machine():
+                plan.ended = why
+                break
             found = asked.proposed(plan.evidence, plan.subject, left, 1, len(plan.done))
             if not found.proposals:
                 plan.ended = "nothing more is left to try" + (" under this risk" if found.too_risky else "")
                 break
-            cell = found.proposals[0].cell
+            (entry,) = _entries(plan.evidence, found, {"share": asked.share}, lambda *_: "")
+            cell = entry.proposal.cell
             prediction = predicted(plan.evidence, plan.subject, [cell])
-            ((tried, trial),) = made.session.tried([Variation((injection_of(cell),))], "plan")
+            within = (entry.design.within,)
+            ((tried, trial),) = made.session.tried([Variation((injection_of(cell),))], "plan", within)
+            held = next((event.limit for _, event in trial.history.of(FaultHeldBack)), "") if not tried.met else ""
             state = State.FAILED if tried.failed else State.INVALID if tried.void else State.PASSED
             rulings.add(journal.add(tried, trial), TrialRuling(state, (tried.why,) if tried.failed else ()))
-            score = brier(prediction, [tried.outcome]) if prediction.enough and not tried.void else None
-            plan.done.append(Done(cell, tried, prediction, score))
-            plan.evidence.add(experiment_of(plan.subject, cell, [_facts(tried, cell)]))
+            void = tried.void or bool(held)
+            score = brier(prediction, [tried.outcome]) if prediction.enough and not void else None
+            plan.done.append(Done(cell, tried, prediction, score, held))
+            if not held:
+                plan.evidence.add(experiment_of(plan.subject, cell, [_facts(tried, cell)]))
             seen = plan.evidence.range(plan.subject, cell)
-            if cell.dose is None or tried.void or seen.next in (None, cell.dose):
+            if cell.dose is None or void or seen.next in (None, cell.dose):
                 left[:] = [each for each in left if replace(each, dose=cell.dose) != cell]
             if tell is not None:
                 tell(plan.done[-1])
@@ -406,30 +296,44 @@ def _facts(tried: Tried, cell: Cell) -> Facts:
     )  # fmt: skip
 
 
-def _entries(evidence: Evidence, found: Proposed, write: Callable[[Injection], str]) -> list[Entry]:
-    return [
-        Entry(one, enhance(one.cell, evidence, one.subject), write(injection_of(one.cell))) for one in found.proposals
-    ]
+def _entries(
+    evidence: Evidence, found: Proposed, limits: Mapping[str, Any], write: Callable[[Injection, Mapping[str, Any]], str]
+) -> Iterator[Entry]:
+    """The proposals, filled in. `limits`: those that are stated. `write`: makes a command of an injection with its
+    limits."""
+    for one in found.proposals:
+        filled = enhance(
+            replace(Design.of(one.cell), limits=limits), evidence, one.subject, posteriors=found.posteriors
+        )
+        yield Entry(one, filled, write(injection_of(one.cell), filled.design.within.to_json()))
 
 
 def _left_out(found: Proposed) -> list[str]:
     return [f"{cell} (risk {risk.value:.2f})" for cell, risk in found.too_risky]
 
 
-def _command(scenario: Scenario, injection: Injection, changed: Sequence[str]) -> str:
+def _command(scenario: Scenario, changed: Sequence[str], injection: Injection, limits: Mapping[str, Any]) -> str:
     if scenario.folder is None:
-        return _python(injection)
-    faults = json.dumps([arguments_of(injection)], ensure_ascii=False)
-    words = ["chaoslab", "test", scenario.file, "--trial", "1", "--set", f"faults={faults}"]
+        return _python(injection, limits)
+    own = getattr(scenario.spec, "limits", None) or ()
+    given = {"faults": [arguments_of(injection)]}
+    if limits:  # beside those of the file, in whose place they stand
+        given["limits"] = [*([own] if isinstance(own, Mapping) else own), dict(limits)]
+    words = ["chaoslab", "test", scenario.file, "--trial", "1"]
     words += [word for each in changed for word in ("--set", each)]
+    words += [word for key, value in given.items() for word in ("--set", f"{key}={_json(value)}")]
     return shlex.join([*words, *(["-k", scenario.variant] if scenario.variant else [])])
 
 
-def _python(injection: Injection) -> str:
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _python(injection: Injection, limits: Mapping[str, Any]) -> str:
     given = arguments_of(injection)
     fault, target = given.pop("fault"), given.pop("target")
     more = "".join(f", {key}={value!r}" for key, value in given.items())
-    return f"faults=[lab.inject({fault!r}, {target!r}{more})]"
+    return f"faults=[lab.inject({fault!r}, {target!r}{more})]{f', limits={dict(limits)!r}' if limits else ''}"
 
 
 def prediction_of(

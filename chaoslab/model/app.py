@@ -13,7 +13,6 @@ from typing import Any
 
 from chaoslab.base.clock import system
 from chaoslab.base.phrases import phrase
-from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.chat import Reply
 from chaoslab.model.embeddings import VECTORS, embedded
 from chaoslab.model.formats import TELLING, format_at, format_of, shape_of
@@ -79,7 +78,7 @@ class ModelApp(ABC):
         except Refused as refused:
             known = shape.errors[refused.status]
             said = shape.refusal(refused.status, refused.message, refused.code) if refused.message else known
-            status, fields, parts = _error(said)
+            status, fields, parts = _json(said.status, said.body, said.headers)
         start_response(f"{status} {phrase(status, f'status {status}')}", fields)
         return () if method == "HEAD" else parts
 
@@ -174,7 +173,3 @@ def _json(status: int, value: Any, headers: Mapping[str, str] | None = None) -> 
     text = spelt(value).encode()
     fields = {"Content-Type": "application/json", **(headers or {}), "Content-Length": str(len(text))}
     return status, list(fields.items()), (text,)
-
-
-def _error(error: ErrorReply) -> Answered:
-    return _json(error.status, error.body, error.headers)

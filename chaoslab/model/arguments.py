@@ -30,36 +30,10 @@ _BEFORE |= {
     "subject": "about|on",
     "topic": "about|on",
 }
-_LEFT_OUT = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "please",
-        "of",
-        "for",
-        "to",
-        "in",
-        "on",
-        "at",
-        "with",
-        "from",
-        "by",
-        "me",
-        "my",
-        "is",
-        "are",
-        "what",
-        "how",
-        "does",
-        "do",
-        "mean",
-        "word",
-        "it",
-        "and",
-        "up",
-    ]
-)
+_LEFT_OUT = frozenset([
+    "a", "an", "the", "please", "of", "for", "to", "in", "on", "at", "with", "from", "by", "me", "my", "is", "are",
+    "what", "how", "does", "do", "mean", "word", "it", "and", "up",
+])  # fmt: skip
 
 
 NUMBERS = ("integer", "number")

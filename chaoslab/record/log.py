@@ -81,9 +81,9 @@ class Log:
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Masks these too in every line from now on, and in what this process prints."""
-        found = {*secrets}
-        self._masker.hide(found)
-        printed.hide(found)
+        if found := {*secrets}:
+            self._masker.hide(found)
+            printed.hide(found)
 
     def masked(self, event: Event) -> str:
         """The text of `encode_event` without secrets."""
@@ -226,27 +226,14 @@ class MemoryLog(Log):
 
 def encode_event(event: Event) -> str:
     """The event as JSON, without the envelope and its first brace."""
-    if not isinstance(event, AttemptEvent):
-        plain = {"kind": event.kind, **vars(event)}
-        for name in event.left_out:
-            if plain[name] is None:
-                del plain[name]
-        return _spelt(plain)[1:]
-    at = event.at  # its fields stand beside the others; the trial is the envelope's
-    fields = {
-        "kind": event.kind,
-        "target": at.target,
-        "turn": at.turn,
-        "request": at.request,
-        "attempt": at.attempt,
-        "request_id": at.request_id,
-        **vars(event),
-    }
-    del fields["at"]
+    fields, kind = {**vars(event)}, f'"kind": "{event.kind}"'
     for name in event.left_out:
         if fields[name] is None:
             del fields[name]
-    return _spelt(fields)[1:]
+    if isinstance(event, AttemptEvent):  # whose attempt's fields stand beside the others; the trial is the envelope's
+        del fields["at"]
+        kind = f"{kind}, {event.at.spelt}"
+    return f"{kind}, {_spelt(fields)[1:]}"
 
 
 _spelt = speller()
@@ -255,7 +242,7 @@ _DECODER = json.JSONDecoder()
 
 def spell(ts: str, t: float, run: str, trial: str | None, writer: str, seq: int, text: str) -> bytes:
     """A whole line: the envelope and the text of `encode_event`."""
-    line = f'{{"ts": "{ts}", "t": {_spelt(t)}, {_named(run, trial, writer)}, "seq": {seq}, {text}\n'
+    line = f'{{"ts": "{ts}", "t": {t}, {_named(run, trial, writer)}, "seq": {seq}, {text}\n'
     return line.encode("utf-8", "surrogatepass")
 
 

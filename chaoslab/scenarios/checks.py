@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.assertions import Assertion, ByFunction, stated
-from chaoslab.analysis.assertions.slo import Slo
+from chaoslab.analysis.assertions.calls import Slo
 from chaoslab.analysis.metric import ByMetric
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.conversation import Conversation, Turn, turn, turns

@@ -1,4 +1,4 @@
-"""Reads YAML, JSON and TOML into plain data, with the line and column of each value.
+"""Reads YAML, JSON and TOML into plain data, with the line and column of each value of YAML and JSON.
 
 Nothing in a file is executed: only mappings, lists, texts, numbers, true, false and null are made. Size, depth and the
 expansion of aliases are bounded.
@@ -25,6 +25,12 @@ VALUES_MAX = 50_000
 SUFFIXES = (".yaml", ".yml", ".json", ".toml")
 EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 """Numbers that YAML 1.2 and JSON know, and that PyYAML takes for texts."""
+WAY_MAX = 80
+"""The most characters of a way that an error names."""
+_DEEP_KEY = re.compile(
+    rf"""^[ \t]*\[{{0,2}}[ \t]*(?:(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){{{DEPTH_MAX}}}""", re.MULTILINE
+)
+"""The beginning of a line of TOML whose key has more parts than a file may be deep."""
 Path_ = tuple[str | int, ...]
 """The way to a value: keys and indices."""
 
@@ -35,8 +41,8 @@ class ScenarioError(ValueError):
 
 @dataclass(frozen=True)
 class Located:
-    """A file's data, and the line and column (from 1) of its values by their path. A column of 0 is not known.
-    `given`: where the values of these keys come from, if not from the file."""
+    """A file's data, and the line and column (from 1) of its values by their path; of TOML there are none. `given`:
+    where the values of these keys come from, if not from the file."""
 
     file: str
     data: Any
@@ -45,7 +51,8 @@ class Located:
     given: Mapping[str, str] = field(default_factory=dict)
 
     def error(self, path: Sequence[str | int], text: str, *, of_key: bool = False) -> ScenarioError:
-        """The error about the value at this path, or about the nearest one around it. `of_key`: about its key."""
+        """The error about the value at this path, or about the nearest one around it. `of_key`: about its key. It names
+        the path where no places are known."""
         here = tuple(path)
         if here and here[0] in self.given:
             return ScenarioError(f"{self.given[str(here[0])]}: {' '.join(text.split())}")
@@ -53,7 +60,10 @@ class Located:
             here = here[:-1]
         mark = self.keys.get(here) if of_key else None
         mark = mark or self.marks.get(here)
-        place = self.file if mark is None else ":".join([self.file, *(str(each) for each in mark if each)])
+        place = self.file if mark is None else f"{self.file}:{mark[0]}:{mark[1]}"
+        if not self.marks and path[1:]:  # the text names a single key itself
+            way = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in path).lstrip(".")
+            place += f": {way[:WAY_MAX]}"
         return ScenarioError(f"{place}: {' '.join(text.split())}")
 
 
@@ -89,8 +99,8 @@ def read(path: Path) -> Located:
     return parse(text, shown, suffix=path.suffix)
 
 
-def parse(text: str, file: str, *, suffix: str = ".yaml") -> Located:
-    """The data of a text.
+def parse(text: str, file: str, *, suffix: str = ".yaml", values_max: int = VALUES_MAX) -> Located:
+    """The data of a text. `values_max`: of YAML.
 
     Raises:
         ScenarioError: it cannot be read.
@@ -101,7 +111,7 @@ def parse(text: str, file: str, *, suffix: str = ".yaml") -> Located:
         return _bounded(_json(text, file))
     if "\0" in text:
         raise ScenarioError(f"{file}: it is no text (it has a zero byte)")
-    return _Yaml(file).located(text)
+    return _Yaml(file, values_max).located(text)
 
 
 def _json(text: str, file: str) -> Located:
@@ -125,24 +135,18 @@ def _json(text: str, file: str) -> Located:
 def _toml(text: str, file: str) -> Located:
     import tomllib
 
-    from chaoslab.scenarios.toml_places import TooDeep, Unknown, lines, places
-
+    if found := _DEEP_KEY.search(text):  # tomllib needs a long time for some of these
+        raise ScenarioError(
+            f"{file}:{text.count(chr(10), 0, found.start()) + 1}: it is nested more than {DEPTH_MAX} deep"
+        )
     try:
-        found = places(text, depth_max=DEPTH_MAX)
-    except TooDeep as error:  # tomllib needs a long time for some of these
-        line, column = error.place
-        raise ScenarioError(f"{file}:{line}:{column}: it is nested more than {DEPTH_MAX} deep") from None
-    except Unknown:
-        found = None
-    try:
-        data = tomllib.loads(text)
+        return Located(file, tomllib.loads(text))
     except RecursionError:
         raise ScenarioError(f"{file}: it is nested more than {DEPTH_MAX} deep") from None
     except ValueError as error:  # a TOMLDecodeError, or a number of thousands of digits
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         place = f"{file}:{at[1]}:{at[2]}" if at else file
         raise ScenarioError(f"{place}: this is no TOML: {str(error).partition(' (at ')[0]}") from None
-    return Located(file, data, *(found or lines(text, data)))
 
 
 def _bounded(located: Located) -> Located:
@@ -174,8 +178,8 @@ def _bounded(located: Located) -> Located:
 class _Yaml:
     """Makes plain data of a YAML text."""
 
-    def __init__(self, file: str) -> None:
-        self.file, self.values = file, 0
+    def __init__(self, file: str, values_max: int) -> None:
+        self.file, self.values, self.values_max = file, 0, values_max
         self.marks: dict[Path_, tuple[int, int]] = {}
         self.keys: dict[Path_, tuple[int, int]] = {}
         self.open: list[yaml.Node] = []
@@ -213,8 +217,8 @@ class _Yaml:
         import yaml
 
         self.values += 1
-        if self.values > VALUES_MAX:
-            raise self._error(node, f"it has more than {VALUES_MAX} values, aliases expanded")
+        if self.values > self.values_max:
+            raise self._error(node, f"it has more than {self.values_max} values, aliases expanded")
         if len(path) > DEPTH_MAX:
             raise self._error(node, f"it is nested more than {DEPTH_MAX} deep")
         if any(node is outer for outer in self.open):

@@ -38,7 +38,7 @@ def modules_of(folder: Path | None, named: Iterable[str] = ()) -> Iterator[None]
     are not there. `named`: the names, as in module:name, that must come from there even if an installed package of the
     same name was imported."""
     folders = [str(each) for each in folders_of(folder)]
-    if len(folders) > 1 and not _has_modules(Path(folders[0])):
+    if len(folders) > 1 and not any(Path(folders[0]).rglob("*.py")):
         del folders[0]
     own = _own.setdefault(tuple(folders), _Own())
     path_before = [*sys.path]
@@ -59,10 +59,6 @@ def modules_of(folder: Path | None, named: Iterable[str] = ()) -> Iterator[None]
         sys.modules.update(hidden)
         sys.path[:] = path_before
         is_installed.cache_clear()
-
-
-def _has_modules(folder: Path) -> bool:
-    return next(folder.rglob("*.py"), None) is not None
 
 
 def _shadowed(folders: Sequence[str], named: set[str]) -> set[str]:

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.assertions import Assertion, Miss, Seen
-from chaoslab.analysis.assertions.slo import Slo
+from chaoslab.analysis.assertions.calls import Slo
 from chaoslab.analysis.measures.idle import Idle
 from chaoslab.analysis.opinion import Opinion, Unjudged
 from chaoslab.analysis.verdict.ledger import events_of

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.assertions import Assertion
-from chaoslab.analysis.assertions.slo import Slo
+from chaoslab.analysis.assertions.calls import Slo
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.plan import Injection
 from chaoslab.scenarios.spaces import Spaces

@@ -173,18 +173,15 @@ def _parsed(path: Path, changed_ns: int, size: int) -> Source | None:  # noqa: A
     except (ValueError, RecursionError, MemoryError):
         return None
     nodes = list(ast.walk(tree))
-    if any(isinstance(each, ast.Attribute) and each.attr == "__name__" and _stored(each) for each in nodes):
+    attributes = [each for each in nodes if isinstance(each, ast.Attribute)]
+    if any(each.attr == "__name__" and isinstance(each.ctx, ast.Store) for each in attributes):
         return None
     anywhere = {name for each in nodes for name in _bound(each)}
     from_within = {name for each in nodes if isinstance(each, ast.Global) for name in each.names}
     used = {each.id for each in nodes if isinstance(each, ast.Name)}
-    used |= {each.attr for each in nodes if isinstance(each, ast.Attribute)}
+    used |= {each.attr for each in attributes}
     used |= anywhere
     return Source(path, tree.body, anywhere, from_within, not OPAQUE.isdisjoint(used), not MOVED.isdisjoint(used))
-
-
-def _stored(node: ast.Attribute) -> bool:
-    return isinstance(node.ctx, ast.Store)
 
 
 def _has_submodule(path: Path, name: str) -> bool:

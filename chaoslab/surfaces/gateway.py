@@ -52,7 +52,7 @@ from chaoslab.reports.folder import read
 from chaoslab.reports.gate import Gate, rule
 from chaoslab.seams.gateway.controls import PATH, Bounds, Controls
 from chaoslab.seams.gateway.routes import Route, check_reached, is_host, is_near, of_host
-from chaoslab.seams.gateway.shared import Gateway
+from chaoslab.seams.gateway.shared import LOOK_S, Gateway
 from chaoslab.seams.services.seam import ServiceSeam
 
 HANG_S = 600.0
@@ -60,8 +60,6 @@ HANG_S = 600.0
 
 SETTLE_S = 30.0
 """The time for requests that may have an effect yet to go on after the answer, by default, in seconds."""
-LOOK_S = 0.02
-"""The time between two looks at them, in seconds."""
 
 
 class LiveLog(TrialLog):

@@ -250,6 +250,8 @@ class Proxy:
 class ToolList(Returned):
     """A list of tools as the server sends it. Its value is the list."""
 
+    protocol = mcp.NAME
+
     def __init__(self, result: Any) -> None:
         super().__init__(result.get("tools") if isinstance(result, dict) else None)
         self.__dict__["result"] = result

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import httpx
 import pytest
@@ -279,6 +281,22 @@ def test_an_answer_cut_in_its_body_reaches_the_client_cut(tmp_path: Path) -> Non
     with scripted(tmp_path, Last(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok")) as (_, line):
         assert asked(line, GET).endswith(b"\r\n\r\nok")
     assert ends(tmp_path)[1][:3] == (False, 200, "closed")
+
+
+def test_an_exchange_that_is_over_needs_no_collector(tmp_path: Path) -> None:
+    gc.disable()
+    try:
+        with shop() as server, standing(tmp_path, [f"crm={server.url}"]) as running:
+            server.go_on.clear()
+            with httpx.stream("GET", f"{running.url('crm')}/stream") as reply:
+                lines = reply.iter_lines()
+                next(lines)
+                (attempt,) = map(ref, running.shared.under_way)
+                server.go_on.set()
+                assert len([*lines]) > 8
+        assert attempt() is None
+    finally:
+        gc.enable()
 
 
 def test_a_head_is_told_from_the_one_before_it(tmp_path: Path) -> None:

@@ -15,10 +15,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.assertions import Seen
-from chaoslab.analysis.assertions.backed_off import BackedOff
-from chaoslab.analysis.assertions.max_retries import MaxRetries
-from chaoslab.analysis.assertions.retried import Retried
-from chaoslab.analysis.assertions.slo import Slo
+from chaoslab.analysis.assertions.calls import BackedOff, MaxRetries, Retried, Slo
 from chaoslab.analysis.measures.amplification import amplification
 from chaoslab.analysis.measures.calls import calls
 from chaoslab.analysis.measures.errors import errors

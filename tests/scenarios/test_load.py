@@ -391,10 +391,10 @@ def test_json_is_checked_alike(text: str, said: str, tmp_path: Path) -> None:
     [
         ("name = ", "this is no TOML"), ("name = 'x'\nname = 'y'", "this is no TOML"),
         ("name = 'x'\nagent = 'a:b'\nprompt = 'p'\ntrials = 0", "trials is 0: it should be 1 or more"),
-        ("name = 'x'\nagent = 'a:b'\nprompt = 'p'\ntimeout = nan", "4:11: nan is no number"),
+        ("name = 'x'\nagent = 'a:b'\nprompt = 'p'\ntimeout = nan", "a.chaos.toml: nan is no number"),
         ("name = 2026-01-01", "agent or fresh is missing"),
-        (f"a = {'[' * 50}{']' * 50}", "1:45: it is nested more than 40 deep"),
-        (f"{'a.' * 100_000}a = 1", "1:1: it is nested more than 40 deep"),
+        (f"a = {'[' * 50}{']' * 50}", "it is nested more than 40 deep"),
+        (f"{'a.' * 100_000}a = 1", "a.chaos.toml:1: it is nested more than 40 deep"),
         (f"a = [{'1, ' * 50_000}]", "it has more than 50000 values"), (f"a = {'9' * 5000}", "this is no TOML: Exceeds"),
     ],
 )  # fmt: skip
@@ -445,6 +445,7 @@ def test_the_place_of_a_key_and_of_a_value() -> None:
     assert str(found.error(("a", 0, "c"), "no", of_key=True)) == "f.yaml:3:5: no"
     assert str(found.error(("a", 0, "c", "deeper", 7), "no")) == "f.yaml:3:8: no"
     assert str(located.Located("f.toml", {}).error(("a",), "no")) == "f.toml: no"
+    assert str(located.Located("f.toml", {}).error(("a", 0, "b"), "no")) == "f.toml: a[0].b: no"
 
 
 def test_a_changed_key_takes_the_place_of_the_one_that_excludes_it(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.assertions import Seen
-from chaoslab.analysis.assertions.every_fault_witnessed import EveryFaultWitnessed
+from chaoslab.analysis.assertions.ends import EveryFaultWitnessed
 from chaoslab.analysis.measures.faults import Unmet, unmet
 from chaoslab.core.events import FaultHealed, FaultWitnessed
 

@@ -70,8 +70,7 @@ class Ideal:
     async def meet(self, plan: Plan, call: Call) -> tuple[bool, set[str]]:
         """True if this call is answered well, and the faults that its caller witnesses."""
         error, reply = None, None
-        injections = (*plan.on_the_wire(wire=False), *plan.on_the_wire(wire=True))
-        reach = [lambda c, i=i: roll(plan, i, c) if i.covers(c.target) else None for i in injections]
+        reach = [lambda c, i=i: roll(plan, i, c) for i in plan.candidates(call.target)]
         try:
             reply = await play(chain(reach, call, self.active.append), self)
         except Failure as failure:

@@ -175,7 +175,7 @@ def test_an_experiment_is_filled_in_and_never_changed() -> None:
     assert given == {"target": "search", "fault": "delay", "params": {}}
     assert found.design.params == {"mean_s": 2.0}
     assert found.design.how == "once"
-    assert found.design.deadline_s == 2.0
+    assert found.design.deadline_s == 4.0  # the dose is 2 s, and past trials took 2 s
     assert found.design.watch == ("calls of search", "calls of pay")
     assert found.design.stop == ("harm > 0",)
     assert all(each.evidence for each in found.changes)
@@ -203,7 +203,8 @@ def test_units_are_read(name: str, text: str, value: Any) -> None:
         ({"target": "a", "fault": "delay", "params": {"mean_s": "5 parsecs"}},
          "params.mean_s is '5 parsecs': it should be a duration, as in 90s, 5min or 2h"),
         ({"target": "a", "fault": "delay", "limits": {"share": "110%"}},
-         "limits.share is '110%': it should be a share from 0% to 100%"),
+         "share of limits is '110%': it should be a share above 0 up to 1, as in 0.1 or 10%"),
+        ({"target": "a", "fault": "delay", "limits": {"at_most": 1}}, "limits has no key 'at_most'"),
         ({"target": "a", "fault": "delai"}, "did you mean 'delay'?"),
         ({"target": "a", "fault": "delay", "how": "twice"}, "no experiment is called 'twice': known are always, once"),
         ({"target": "a", "fault": "delay", "dose": 1}, "an experiment has no 'dose'"),

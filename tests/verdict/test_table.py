@@ -200,7 +200,8 @@ def test_says_decides_where_words_would() -> None:
     ]:
         verdict = trial(answer, says=says).verdict
         assert (verdict.outcome, verdict.basis, verdict.certain) == (outcome, Basis.SAYS, True), (answer, verdict)
-    assert as_asked("Order 17: look at your account, 30 EUR, refunded.", says=says).verdict.basis is Basis.SAYS  # all values are its twin's
+    longer = as_asked("Order 17: look at your account, 30 EUR, refunded.", says=says).verdict  # its twin's values
+    assert longer.basis is Basis.SAYS
     neither = left_undone("banana", says=says).verdict
     admitted = left_undone("The bank was unable to do that.", says=says).verdict  # a pattern did not know the words
     assert (admitted.outcome, admitted.certain) == (Outcome.DEGRADED, False)

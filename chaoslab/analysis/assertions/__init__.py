@@ -12,10 +12,10 @@ from types import UnionType
 from typing import Any, ClassVar, TypeVar, Union, get_origin, get_type_hints
 
 from chaoslab.analysis.opinion import Ask, Opinion, Unjudged, nobody
-from chaoslab.analysis.verdict.ledger import few
+from chaoslab.analysis.verdict.ledger import in_logs
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.jsonable import describe_error, line, shown
-from chaoslab.base.registry import broken, did_you_mean, names
+from chaoslab.base.registry import broken, did_you_mean, names, snake
 from chaoslab.base.registry import load as load_plugin
 from chaoslab.core.events import (
     AttemptEvent,
@@ -32,6 +32,7 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
 GROUP = "analysis.assertions"
+FAMILIES = ("answers", "calls", "effects", "ends", "spending")
 NUMBER_MAX = 1e15
 """The largest value of a parameter that has no bounds of its own."""
 SAID = 300
@@ -62,10 +63,7 @@ class Miss:
     @property
     def where(self) -> str:
         """The lines of the log, as in "info.log 4, 9"; empty if there are none."""
-        by_writer: dict[str, list[int]] = {}
-        for writer, seq in self.lines:
-            by_writer.setdefault(writer, []).append(seq)
-        return "; ".join(f"{writer}.log {few(seqs)}" for writer, seqs in by_writer.items())
+        return in_logs(self.lines)
 
 
 @dataclass(frozen=True)
@@ -200,7 +198,8 @@ class Assertion:
 
     @property
     def name(self) -> str:
-        return type(self).__module__.rpartition(".")[2]
+        module = type(self).__module__
+        return snake(type(self).__name__) if module.startswith(__name__) else module.rpartition(".")[2]
 
     def __str__(self) -> str:
         """The assertion as it was stated, without parameters that have their default."""

@@ -26,11 +26,6 @@ class Throughput:
     lasted_s: float
 
 
-def first_prompt_t(history: History) -> float:
-    """The time of the first prompt in seconds since the run's start. The lab's start before it is not measured."""
-    return next((record.t for record, _ in history.of(PromptStarted)), 0.0)
-
-
 @dataclass
 class Ends:
     """Collects the moments at which prompts and calls of batches ended, in their order."""

@@ -91,10 +91,15 @@ class Finding:
     @property
     def where(self) -> str:
         """The lines of the log, as in "messaging.log 4, 9"."""
-        by_writer: dict[str, list[int]] = {}
-        for writer, seq in self.lines:
-            by_writer.setdefault(writer, []).append(seq)
-        return "; ".join(f"{writer}.log {few(seqs)}" for writer, seqs in by_writer.items())
+        return in_logs(self.lines)
+
+
+def in_logs(lines: Iterable[tuple[str, int]]) -> str:
+    """Lines of the log in words, as in "info.log 4, 9"; empty if there are none."""
+    by_writer: dict[str, list[int]] = {}
+    for writer, seq in lines:
+        by_writer.setdefault(writer, []).append(seq)
+    return "; ".join(f"{writer}.log {few(seqs)}" for writer, seqs in by_writer.items())
 
 
 Done = tuple[Record, Effect]

@@ -15,6 +15,7 @@ from chaoslab.core.events import (
     Event,
     FaultArmed,
     FaultHealed,
+    FaultHeldBack,
     FaultInjected,
     FaultUnreached,
     FaultWitnessed,
@@ -30,8 +31,8 @@ from chaoslab.record.lines import Record
 E = TypeVar("E", bound=Event)
 
 JUDGED = (
-    AnswerRead, CallDisturbed, CallFinished, Effect, EndState, FaultArmed, FaultHealed, FaultInjected, FaultUnreached,
-    FaultWitnessed, PromptAttempt, PromptFinished, PromptStarted, TurnFinished, TurnStarted,
+    AnswerRead, CallDisturbed, CallFinished, Effect, EndState, FaultArmed, FaultHealed, FaultHeldBack, FaultInjected,
+    FaultUnreached, FaultWitnessed, PromptAttempt, PromptFinished, PromptStarted, TurnFinished, TurnStarted,
 )  # fmt: skip
 """The kinds of events that a verdict depends on."""
 

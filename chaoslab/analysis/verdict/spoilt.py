@@ -16,6 +16,7 @@ from chaoslab.core.events import (
     CallFinished,
     FaultArmed,
     FaultHealed,
+    FaultHeldBack,
     FaultInjected,
     FaultUnreached,
     FaultWitnessed,
@@ -112,10 +113,13 @@ def _goes_on(fault: FaultInjected | FaultArmed, ended: Mapping[tuple[Any, ...], 
 
 
 def unreached(seen: Seen) -> Finding | None:
-    """A fault for a numbered request that never came up."""
+    """A fault for a numbered request that never came up, or was held back."""
+    held = {(event.injection, event.target, event.request): event.limit for _, event in seen.of(FaultHeldBack)}
     for record, event in seen.of(FaultUnreached):
         never = event.request > event.made
         why = f"and there were {event.made}" if never else "which another fault took first"
+        if limit := held.get((event.injection, event.target, event.request)):
+            why = f"where it was held back: {limit}"
         text = f"'{event.injection}' is for request {event.request} of {event.target}, {why}"
         return Finding(Kind.NOT_MET, text, (line(record),))
     return None

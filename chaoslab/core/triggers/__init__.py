@@ -1,4 +1,4 @@
-"""The triggers, one file each. The file's name is the trigger's, as in `inject(…, max_times=2)`.
+"""The triggers: each class of a family is one, `MaxTimes` for `inject(…, max_times=2)`. So is a file of its own.
 
 A trigger is a pure condition on an occasion. An injection hits an attempt if all its triggers hold.
 """
@@ -14,6 +14,7 @@ from chaoslab.base.jsonable import shown
 from chaoslab.core.occasion import Met, Occasion
 
 GROUP = "core.triggers"
+FAMILIES = ("counting", "looking")
 
 
 @dataclass(frozen=True)

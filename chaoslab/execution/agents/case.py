@@ -138,7 +138,7 @@ class AgentCase:
 
     def with_drawn(self, drawn: Drawn) -> Self:
         """The same run with the plan of one trial. Where its waits are its own, the twin's duration says nothing."""
-        run = replace(self, plan=replace(self.plan, injections=drawn.injections), drawn=drawn.values)
+        run = replace(self, plan=drawn.within(self.plan), drawn=drawn.values)
         if drawn.order is not None:
             run = replace(run, options=replace(run.options, order=drawn.order))
         if not drawn.waits or not isinstance(self.prompt, Conversation):

@@ -11,37 +11,10 @@ from chaoslab.model.choosing import Offer, unclaimed, words
 from chaoslab.model.dates import when
 from chaoslab.model.story import Ask, Draft, Found, Step, Story, said
 
-_COMMON = frozenset(
-    [
-        "get",
-        "find",
-        "the",
-        "a",
-        "an",
-        "of",
-        "to",
-        "for",
-        "in",
-        "on",
-        "by",
-        "with",
-        "and",
-        "or",
-        "it",
-        "is",
-        "from",
-        "this",
-        "that",
-        "given",
-        "return",
-        "give",
-        "make",
-        "do",
-        "use",
-        "tool",
-        "any",
-    ]
-)
+_COMMON = frozenset([
+    "get", "find", "the", "a", "an", "of", "to", "for", "in", "on", "by", "with", "and", "or", "it", "is", "from",
+    "this", "that", "given", "return", "give", "make", "do", "use", "tool", "any",
+])  # fmt: skip
 
 
 def read_first(clause: str, draft: Draft) -> bool:

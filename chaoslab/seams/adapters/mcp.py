@@ -185,6 +185,8 @@ class McpReturned(ToolResult):
 class ListReturned(Returned):
     """A list of tools as an MCP client gets it. Its value is the list in JSON."""
 
+    protocol = mcp.NAME
+
     def __init__(self, result: Any) -> None:
         super().__init__(result.model_dump(mode="json", by_alias=True, exclude_none=True)["tools"])
         self.__dict__["result"] = result

@@ -75,6 +75,7 @@ class CallRecord:
         "names",
         "ok",
         "place",
+        "protocol",
         "reply",
         "request",
         "rolled",
@@ -86,7 +87,7 @@ class CallRecord:
 
     def __init__(self, tool: WrappedFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self.tool, self.name, self.args, self.kwargs = tool, tool.name, args, kwargs
-        self.names, self.keyed = tool.names, tool.keyed
+        self.names, self.keyed, self.protocol = tool.names, tool.keyed, tool.returned.protocol
         self.content: dict[str, Any] | None = None
         self.request: Request | None = None
         self.place: tuple[int, int, int] | None = None
@@ -152,7 +153,8 @@ class CallRecord:
         number, attempt, nth = self.place or self.asked(requests, t)
         header = requests.trial.header
         self.id = request_id(header, self.name, self.arguments(), nth)
-        return events.CallStarted(at=self._at(requests, number, attempt), tool=self.name, arguments=self.content)
+        at = self._at(requests, number, attempt)
+        return events.CallStarted(at=at, tool=self.name, arguments=self.content, protocol=self.protocol)
 
     def _at(self, requests: Requests, number: int, attempt: int) -> events.AttemptRef:
         return events.AttemptRef(
@@ -213,6 +215,7 @@ class CallRecord:
             self.name,
             self.names,
             self.keyed,
+            self.protocol,
             self.arguments(),
             self.place,
             self.ok,
@@ -228,6 +231,7 @@ class CallRecord:
             self.name,
             self.names,
             self.keyed,
+            self.protocol,
             self.content,
             self.place,
             self.ok,

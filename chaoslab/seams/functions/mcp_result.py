@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from chaoslab.seams.functions.wrapped import Returned
 from chaoslab.seams.protocols import mcp
@@ -53,6 +53,7 @@ class ResultForm:
     """The form of one tool's results, of a class of `ToolResult`. `schema` gives its output schema, if that is known by
     now."""
 
+    protocol: ClassVar[str] = mcp.NAME
     of: type[ToolResult]
     schema: Callable[[], Any]
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from chaoslab.base.jsonable import UNCHANGING
 from chaoslab.core.exchange import Reply
@@ -25,6 +25,8 @@ class Returned(Reply):
 
     ok = True
     of_function = True
+    protocol: ClassVar[str | None] = None
+    """The protocol in which the function is called, if logs tell it."""
 
     def __init__(self, result: Any) -> None:
         self.__dict__.update(status=200, headers={}, body=b"", stream=None, pipes=(), value=result)
@@ -48,6 +50,9 @@ class Returned(Reply):
 
 class Form(Protocol):
     """The form of a function's results: a class of `Returned`, or what makes one."""
+
+    @property
+    def protocol(self) -> str | None: ...
 
     def __call__(self, result: Any) -> Returned: ...
 

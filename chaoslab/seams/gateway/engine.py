@@ -207,11 +207,11 @@ class Server(web.Server):
             line.force_close()
             return Sent(keep_alive=False)
         client = Client(line, attempt, rewriting, old=old, closes=not request.keep_alive)
-        self._gateway.under_way[id(attempt)] = attempt
+        self._gateway.under_way.add(attempt)
         try:
             goes_on = await exchange.run(attempt, client)
         finally:
-            self._gateway.over([id(attempt)])
+            self._gateway.under_way.remove(attempt)
             line.exchange = None
             if line.transport is None:
                 line.close_upstreams()
@@ -280,6 +280,7 @@ class Exchange:
             reset(self._line)
         elif how is not None:
             self._line.force_close()
+        self._attempt = self._client = None  # a circle would wait for the collector, which costs a tenth of a request
         return goes_on
 
     async def _sent(self, attempt: ServiceAttempt, client: Client) -> bool:
@@ -357,13 +358,13 @@ class Exchange:
         Raises:
             OSError: its trial has ended meanwhile.
         """
-        attempt, line = self._attempt, self._line
+        attempt, line, route, shared = self._attempt, self._line, self._route, self._gateway
         assert attempt is not None
-        shared = self._gateway
-        if self._route not in line.upstreams:
-            proxy = proxy_for(self._route, shared.environment)
-            line.upstreams[self._route] = Upstream(self._route, shared.timeout_s, shared.hasty, proxy)
-        self._upstream = upstream = line.upstreams[self._route]
+        upstream = line.upstreams.get(route)
+        if upstream is None:
+            proxy = proxy_for(route, shared.environment)
+            upstream = line.upstreams[route] = Upstream(route, shared.timeout_s, shared.hasty, proxy)
+        self._upstream = upstream
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers]
         if upstream.may_lead_back and len(shared.under_way) >= MANY:
             hops = request.header(HOP.lower().encode())
@@ -392,7 +393,7 @@ class Exchange:
         self._lapsed = True
 
 
-class _Taken:
+class _Taken(Parts):
     """A service's own answer, of which the attempt takes each part first."""
 
     def __init__(self, answer: Answered | Said, taking: Taking) -> None:
@@ -421,9 +422,6 @@ class _Taken:
         self._over = part is None
         self._taking(part)
         return part
-
-    async def aclose(self) -> None:
-        """Does nothing: the exchange ends with its client."""
 
 
 @asynccontextmanager

@@ -19,8 +19,7 @@ class Rewriting:
     "http://127.0.0.1:8888/crm"; `own`: the route's own."""
 
     def __init__(self, route: Route, own: str, routes: Mapping[str, Route], prefixes: Mapping[str, str]) -> None:
-        self._route, self._own, self._prefixes = route, own, prefixes
-        self._routes = (route, *(each for each in routes.values() if each is not route))
+        self._route, self._own, self._routes, self._prefixes = route, own, routes, prefixes
 
     def answered(self, fields: Fields) -> Fields:
         """The fields of an answer as the client gets them."""
@@ -48,7 +47,7 @@ class Rewriting:
             path = self._path(self._route, url)
             return url if path is None else urlsplit(self._own).path + path
         scheme = parts.scheme or self._route.scheme
-        for route in self._routes:
+        for route in (self._route, *self._routes.values()):
             same = host == route.host or (is_near(host) and route.near)
             if not same or scheme != route.scheme or (port or PORTS[scheme]) != route.port:
                 continue

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from threading import Condition, Lock
+from threading import Lock
 from typing import TYPE_CHECKING
 
+from chaoslab.base.clock import system
 from chaoslab.base.terminal import clean
 from chaoslab.seams.gateway.controls import Controls
 from chaoslab.seams.gateway.requests import HOP
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 SAID_MAX = 200
 """The most lines about hosts in one run."""
+LOOK_S = 0.02
+"""The time between two looks at what is under way, in seconds."""
 
 
 @dataclass
@@ -40,8 +43,8 @@ class Gateway:
     """The address of all routes, as in "http://127.0.0.1:8888"."""
     addresses: dict[str, str] = field(default_factory=dict)
     """The addresses of routes that have a port of their own."""
-    under_way: dict[int, ServiceAttempt] = field(default_factory=dict)
-    """The exchanges that are not over, by the attempt's id."""
+    under_way: set[ServiceAttempt] = field(default_factory=set)
+    """The attempts whose exchanges are not over."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """The variables that name the proxies over which services are asked."""
     warn: Callable[[str], object] = lambda _: None
@@ -57,7 +60,6 @@ class Gateway:
     """The gateway's own mark in the field `HOP`."""
     told: set[str] = field(default_factory=set)
     """The warnings that `tell_once` has written down."""
-    calm: Condition = field(default_factory=Condition)
 
     @cached_property
     def prefixes(self) -> dict[str, str]:
@@ -86,25 +88,19 @@ class Gateway:
 
     def settle(self, grace_s: float) -> None:
         """Waits until all exchanges are over, or the time is."""
-        with self.calm:
-            self.calm.wait_for(lambda: not self.under_way, grace_s)
+        until_s = system.monotonic() + grace_s
+        while self.under_way and system.monotonic() < until_s:
+            system.sleep(LOOK_S)
 
     def acting(self) -> list[str]:
         """The requests that may have an effect yet: their services have not answered, whether their clients wait or
         not. As in "crm 1.1 POST /refunds"."""
-        return [f"{a.name} {a.call.request}.{a.call.attempt} {a.tool}" for a in [*self.under_way.values()] if a.may_act]
+        return [f"{a.name} {a.call.request}.{a.call.attempt} {a.tool}" for a in [*self.under_way] if a.may_act]
 
     def end(self) -> None:
         """Ends the trial."""
         with self.lock:
             self.seam.end()
-
-    def over(self, attempts: Iterable[int]) -> None:
-        """Takes the end of exchanges that were under way."""
-        for attempt in attempts:
-            self.under_way.pop(attempt, None)
-        with self.calm:
-            self.calm.notify_all()
 
     def asked(self, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
         """The attempt that a request is; None outside of a trial. One to a service that is no route is not noted."""

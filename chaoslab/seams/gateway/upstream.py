@@ -19,6 +19,7 @@ from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cache
+from math import inf
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -29,6 +30,7 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
+from chaoslab.core.stream import Parts
 from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route
 from chaoslab.seams.services.effects import SAFE
 from chaoslab.seams.services.web_socket import UPGRADED
@@ -40,6 +42,7 @@ FIELDS_MAX = 1000
 """The most fields of a head."""
 Take = Callable[[], Awaitable[bytes | None]]
 """Gives the next part of a body; None at its end."""
+_LOST = (ServerDisconnectedError, ClientOSError, ConnectionError)
 _ERRORS = (OSError, ClientError, http_exceptions.HttpProcessingError, asyncio.TimeoutError)
 
 
@@ -57,13 +60,36 @@ def _context() -> ssl.SSLContext:
 
 
 class _Protocol(ResponseHandler):
-    """aiohttp's reader of answers. `lost`: the error that ended the connection."""
+    """aiohttp's reader of answers. `lost`: the error that ended the connection.
+
+    One timer bounds all silences, where aiohttp makes one for each part that comes.
+    """
 
     lost: BaseException | None = None
+    _due_s = inf
+    _watch: asyncio.TimerHandle | None = None
+
+    def _reschedule_timeout(self) -> None:
+        if self._read_timeout:
+            self._due_s = self._loop.time() + self._read_timeout
+            if self._watch is None:
+                self._watch = self._loop.call_at(self._due_s, self._looked)
+
+    def _drop_timeout(self) -> None:
+        self._due_s = inf
+
+    def _looked(self) -> None:
+        self._watch = None
+        if self._loop.time() >= self._due_s:
+            self._on_read_timeout()
+        elif self._due_s < inf:
+            self._watch = self._loop.call_at(self._due_s, self._looked)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """A service may have answered before it broke off what was being sent to it, so that is read first."""
         self.lost = exc
+        if self._watch is not None:
+            self._watch.cancel()
         if exc is not None and self.transport is not None and not self.transport.get_extra_info("ssl_object"):
             with suppress(OSError, ValueError), self.transport.get_extra_info("socket").dup() as line:
                 line.setblocking(False)
@@ -94,16 +120,16 @@ class Upstream:
     the way, if any."""
 
     def __init__(self, route: Route, timeout_s: float, hasty: set[str], proxy: str = "") -> None:
-        self.route, self._timeout_s, self._hasty, self._proxy = route, timeout_s, hasty, urlsplit(proxy)
+        self.route, self._timeout_s, self._hasty = route, timeout_s, hasty
+        self._proxy = urlsplit(proxy)
+        self._proxy_host = self._proxy.hostname or ""
+        """The proxy's host."""
+        self.may_lead_back = route.near or bool(self._proxy_host)
+        """True if another gateway may be at the other end."""
         self._idle_s = 0.0
         """The moment since which the connection is kept."""
         self._protocol: _Protocol | None = None
         self._pump: asyncio.Task[None] | None = None
-
-    @property
-    def may_lead_back(self) -> bool:
-        """True if another gateway may be at the other end."""
-        return self.route.near or bool(self._proxy.hostname)
 
     async def ask(
         self, method: str, target: str, fields: Fields, body: bytes, rest: Take | None, *, length: int
@@ -115,31 +141,22 @@ class Upstream:
             Broken: there is no answer.
         """
         head = head_for(self.route, method, target, fields, length)
-        if self._proxy.hostname and self.route.scheme == "http":
+        if self._proxy_host and self.route.scheme == "http":
             first, others = head.split(b"\r\n", 1)
             absolute = first.replace(b" ", b" http://" + self.route.authority.encode(), 1)
             head = absolute + b"\r\n" + spelt("", credentials(self._proxy))[2:-2] + others
-        try:
-            kept = await self._connected()
-        except _ERRORS as error:
-            raise self._broken(error) from None
-        try:
-            return await self._asked(method, head, body, rest, chunked=length == CHUNKED)
-        except _ERRORS as error:
-            self.close()
-            stale = (
-                kept and rest is None and isinstance(error, ServerDisconnectedError | ClientOSError | ConnectionError)
-            )
-            if stale:
-                self._closed_by_service()
-            if not stale or method not in SAFE:  # the service may have done the work
-                raise self._broken(error) from None
-        try:  # the service has closed the kept connection meanwhile
-            await self._connected()
-            return await self._asked(method, head, body, None, chunked=length == CHUNKED)
-        except _ERRORS as error:
-            self.close()
-            raise self._broken(error) from None
+        while True:
+            kept = False
+            try:
+                kept = await self._connected()
+                return await self._asked(method, head, body, rest, chunked=length == CHUNKED)
+            except _ERRORS as error:
+                self.close()
+                stale = kept and rest is None and isinstance(error, _LOST)
+                if stale:  # the service has closed the kept connection meanwhile
+                    self._closed_by_service()
+                if not stale or method not in SAFE:  # it may have done the work
+                    raise self._broken(error) from None
 
     async def _connected(self) -> bool:
         """Makes a connection unless there is one, which is True."""
@@ -153,12 +170,12 @@ class Upstream:
         if route.scheme == "https":
             secure = {"ssl": _context(), "server_hostname": route.host}
         async with asyncio.timeout(CONNECT_S):
-            if not self._proxy.hostname:
+            if not self._proxy_host:
                 made = await loop.create_connection(lambda: _Protocol(loop), route.host, route.port, **secure)
                 self._protocol = made[1]
                 return False
             port = self._proxy.port or PORTS["http"]
-            _, protocol = await loop.create_connection(lambda: _Protocol(loop), self._proxy.hostname, port)
+            _, protocol = await loop.create_connection(lambda: _Protocol(loop), self._proxy_host, port)
             self._protocol = protocol
             if secure:
                 self._protocol = await self._tunnel(protocol)
@@ -172,7 +189,7 @@ class Upstream:
         message, _ = await protocol.read()
         if message.code != 200:
             where = f"the upstream {self.route.name} ({self.route.url})"
-            raise Broken(502, f"{where} is not reached: the proxy {self._proxy.hostname} says {message.code}")
+            raise Broken(502, f"{where} is not reached: the proxy {self._proxy_host} says {message.code}")
         secure, transport = _Protocol(loop), protocol.transport
         assert transport is not None
         inner = await loop.start_tls(transport, secure, _context(), server_hostname=self.route.host)
@@ -332,7 +349,7 @@ def credentials(proxy: SplitResult) -> Fields:
     return [("Proxy-Authorization", "Basic " + b64encode(f"{name}:{word}".encode()).decode())]
 
 
-class Answered:
+class Answered(Parts):
     """A service's answer whose head has come."""
 
     def __init__(
@@ -395,11 +412,8 @@ class Answered:
         self.clean = True
         return None
 
-    async def aclose(self) -> None:
-        """Does nothing: the exchange ends with its client."""
 
-
-class Said:
+class Said(Parts):
     """An answer of the gateway's own, in place of a service's."""
 
     clean = True
@@ -425,6 +439,3 @@ class Said:
 
     async def take(self) -> bytes | None:
         return self.ready() or None
-
-    async def aclose(self) -> None:
-        """Does nothing."""

@@ -33,8 +33,9 @@ from chaoslab.seams import client_retry, trace_context
 from chaoslab.seams.http.process_faults import ProcessFaults, Stopped
 from chaoslab.seams.http.streamed import Body, Clean, Lane, Recorded
 from chaoslab.seams.http.tags import EXTENSION, MODEL_TOOL, ProbeTag, RequestTag, Target, TrialState, entered, episode
-from chaoslab.seams.http.words import error_in, said_by_model, said_in, tokens
+from chaoslab.seams.http.words import error_in, said_by_model, said_in
 from chaoslab.seams.replied import replied
+from chaoslab.seams.services.model import believed
 from chaoslab.wire.control import FIRST, Answer
 from chaoslab.wire.lanes import LaneBroker
 from chaoslab.wire.outages import NotStopped
@@ -515,7 +516,7 @@ class _Attempt(Attempt):
     def _count(self, model: str, usage: Any) -> None:
         if not isinstance(usage, dict):
             return
-        tokens_in, tokens_out = tokens(usage.get("prompt_tokens")), tokens(usage.get("completion_tokens"))
+        tokens_in, tokens_out = believed(usage.get("prompt_tokens")), believed(usage.get("completion_tokens"))
         cost = self.seam.price(model, tokens_in, tokens_out)
         self.trial.spent["tokens"] += tokens_in + tokens_out
         self.seam.cost_usd += cost or 0.0

@@ -1,16 +1,10 @@
-"""The words and the counts in the answers of a model and of a service."""
+"""The words in the answers of a model and of a service."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from chaoslab.core.exchange import Reply
-from chaoslab.seams.services.model import TOKENS_MAX
-
-
-def tokens(said: Any) -> int:
-    """The count of tokens that a model's server states; 0 if it is no integer from 1 to `TOKENS_MAX`."""
-    return said if type(said) is int and 0 < said <= TOKENS_MAX else 0
 
 
 def said_by_model(reply: Reply) -> str:

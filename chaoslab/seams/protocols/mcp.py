@@ -16,6 +16,7 @@ from chaoslab.seams.protocols import sse
 from chaoslab.seams.protocols.json_rpc import JsonRpc
 from chaoslab.seams.protocols.message import Answer, Effects, Message, Part
 
+NAME = "mcp"
 CALL, LIST = "tools/call", "tools/list"
 CONTENTS = {"prompts/get": "messages", "resources/read": "contents"}
 """The other methods that ask for content: the field of the result that holds it."""
@@ -74,6 +75,8 @@ class Session(Message):
 class ToolCall(JsonRpc):
     """A call of a tool."""
 
+    protocol = NAME
+
     def __init__(self, body: Mapping[str, Any]) -> None:
         super().__init__(body)
         given = self.arguments.get("arguments")
@@ -110,6 +113,8 @@ class ToolCall(JsonRpc):
 class Content(JsonRpc):
     """A request for a prompt or a resource, whose texts are the answer."""
 
+    protocol = NAME
+
     def effects(self, arguments: Mapping[str, Any], said: Any) -> Effects:  # noqa: ARG002
         return []
 
@@ -125,6 +130,7 @@ class Content(JsonRpc):
 class Listing(JsonRpc):
     """A request for the list of tools. The list is the answer."""
 
+    protocol = NAME
     part: Part = "listing"
 
     def effects(self, arguments: Mapping[str, Any], said: Any) -> Effects:  # noqa: ARG002

@@ -24,8 +24,10 @@ class Answer:
 
 
 class Message:
-    """A request. `tool`: the tool that it is for; `arguments`: those of the tool, by name."""
+    """A request. `tool`: the tool that it is for; `arguments`: those of the tool, by name. `protocol`: its name, if
+    logs tell it."""
 
+    protocol: str | None = None
     tool: str
     arguments: Mapping[str, Any]
     part: Part = "work"

@@ -44,7 +44,7 @@ class Answer(Protocol):
         """The body as it comes. Its `take` raises a `Failure` if the application failed in its middle."""
 
 
-class Iterated:
+class Iterated(Parts):
     """The body of an answer whose parts are at hand."""
 
     def __init__(self, parts: Iterator[bytes]) -> None:
@@ -52,9 +52,6 @@ class Iterated:
 
     async def take(self) -> bytes | None:
         return next(self._left, None)
-
-    async def aclose(self) -> None:
-        """Does nothing: the answer ends with its iterator."""
 
 
 class Line(Protocol):

@@ -103,7 +103,7 @@ class Spent:
         if not stated and not heard.said:
             return None
         tokens_in, tokens_out = (heard.tokens_in, heard.tokens_out) if stated else estimated(heard)
-        tokens_in, tokens_out = _believed(tokens_in), _believed(tokens_out)
+        tokens_in, tokens_out = believed(tokens_in), believed(tokens_out)
         cost = self.price(heard.model, tokens_in, tokens_out)
         self.tokens += tokens_in + tokens_out
         self.cost_usd += cost or 0.0
@@ -113,8 +113,9 @@ class Spent:
         return events.UsageUnstated(model=heard.model, request=request, finished=heard.finished, **used)
 
 
-def _believed(tokens: int | None) -> int:
-    return tokens if tokens is not None and 0 < tokens <= TOKENS_MAX else 0
+def believed(tokens: Any) -> int:
+    """The count of tokens that a model's server states; 0 if it is no integer from 1 to `TOKENS_MAX`."""
+    return tokens if type(tokens) is int and 0 < tokens <= TOKENS_MAX else 0
 
 
 class ModelRequest:

@@ -23,7 +23,7 @@ from chaoslab.core.dialog import CHAT
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply, json_reply
 from chaoslab.core.fault import trait
-from chaoslab.core.memory import Decisions, TrialMemory
+from chaoslab.core.memory import NOBODY, Decisions, TrialMemory
 from chaoslab.core.outage import Cut
 from chaoslab.core.pipe import Pipe, Signal
 from chaoslab.core.plan import HITS, Candidates, Plan
@@ -225,7 +225,7 @@ class ServiceAttempt(Attempt):
             seam.asked_model(name)
         held = seam.outages.held(name)
         listing = self.message is not None and self.message.part == "listing"
-        reach, decisions = seam.reach(name, "listing" if listing else "chat" if self.chat else ""), Decisions()
+        reach, decisions = seam.reach(name, "listing" if listing else "chat" if self.chat else ""), NOBODY
         if held is not None:
             reach = reach.without_outages
         reach = seam.limit(reach)
@@ -249,7 +249,12 @@ class ServiceAttempt(Attempt):
         shown = wanted.arguments if self.chat is None else self.chat.shown(self.value)
         again = client_retry.stated(request.header(client_retry.HEADER.encode())) if attempt > 1 else None
         span = trace_context.stated(request.header(trace_context.HEADER.encode()))
-        book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=shown, client_retry=again, traceparent=span))
+        spoken = self.message.protocol if self.message is not None else None
+        book.note(
+            events.CallStarted(
+                at=call.at, tool=self.tool, arguments=shown, client_retry=again, traceparent=span, protocol=spoken
+            )
+        )
         super().__init__(
             call,
             seam.memory,
@@ -651,7 +656,7 @@ def _nothing(_: bytes | None) -> None:
     """Takes a part that nobody needs."""
 
 
-class _Kept:
+class _Kept(Parts):
     """A body of which each part is told to `keep` when it is taken. `first`: the part that was taken already."""
 
     def __init__(self, first: bytes, parts: Parts, keep: Take) -> None:
@@ -663,11 +668,8 @@ class _Kept:
         self._keep(part)
         return part
 
-    async def aclose(self) -> None:
-        await self._parts.aclose()
 
-
-class _Through:
+class _Through(Parts):
     """A body through the pipes of stories, event by event, each when it is due. Nothing is read while a pipe holds more
     than its room."""
 
@@ -693,9 +695,6 @@ class _Through:
                 wake_s = self._line.wake()
                 await self._attempt.hold_back(inf if wake_s is None else wake_s - self._now())
         return None
-
-    async def aclose(self) -> None:
-        await self._parts.aclose()
 
 
 async def _message_in(parts: Parts) -> tuple[bytes, bool]:

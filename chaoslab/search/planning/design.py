@@ -12,6 +12,7 @@ from chaoslab.base import parsers
 from chaoslab.base.jsonable import shown
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.inject import inject
+from chaoslab.core.limits import Limits
 from chaoslab.search.planning import hooks
 from chaoslab.search.planning.cells import ONCE, Cell
 from chaoslab.search.planning.evidence import Evidence
@@ -28,8 +29,8 @@ class Design:
     """A planned experiment. What is None or empty is missing, and may be filled in.
 
     `how`: the kind, once or always. `params`: the fault's own. `deadline_s`: the seconds that a trial may take.
-    `limits`: the blast radius, as in {"share": 0.1, "at_most": 1}. `stop`: conditions that end it, as in "harm > 0".
-    `watch`: what to look at meanwhile.
+    `limits`: those of its run, by the names of `core.limits`, as in {"share": 0.1, "at_once": 1}. `stop`: conditions
+    that end it, as in "harm > 0". `watch`: what to look at meanwhile.
     """
 
     target: str
@@ -37,7 +38,7 @@ class Design:
     how: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     deadline_s: float | None = None
-    limits: Mapping[str, float] = field(default_factory=dict)
+    limits: Mapping[str, Any] = field(default_factory=dict)
     stop: tuple[str, ...] = ()
     watch: tuple[str, ...] = ()
 
@@ -62,21 +63,26 @@ class Design:
             for name in ("target", "fault"):
                 if not isinstance(data.get(name), str) or not data[name]:
                     raise ValueError(f"an experiment needs its {name}, as a name")
-            for name in ("params", "limits"):
-                own = data.get(name) or {}
-                if not isinstance(own, Mapping):
-                    raise ValueError(f"{name} is {shown(own)}: it should be names with values")
-                data[name] = {str(key): number(f"{name}.{key}", value) for key, value in own.items()}
+            params, limits = data.get("params") or {}, data.get("limits") or {}
+            if not isinstance(params, Mapping):
+                raise ValueError(f"params is {shown(params)}: it should be names with values")
+            data["params"] = {str(key): number(f"params.{key}", value) for key, value in params.items()}
+            read = Limits.of(limits)
+            data["limits"] = {key: getattr(read, key) for key in limits}
             if data.get("deadline_s") is not None:
                 data["deadline_s"] = number("deadline_s", data["deadline_s"])
             given = cls(**{**data, "stop": tuple(data.get("stop") or ()), "watch": tuple(data.get("watch") or ())})
-        for key, value in given.limits.items():
-            if not isinstance(value, int | float) or value < 0:
-                raise ValueError(f"limits.{key} is {shown(value)}: it should be a number from 0 on, or as in 10%")
+        else:
+            _ = given.within
         if given.how is not None:
             hooks.load_of("experiments", given.how)
         inject(given.fault, given.target, **given.params)
         return given
+
+    @property
+    def within(self) -> Limits:
+        """The limits of its run."""
+        return Limits.of(self.limits)
 
     @property
     def cell(self) -> Cell:
@@ -154,7 +160,7 @@ def enhance(
     design, changes = Design.of(given), list[Change]()
     posteriors = posteriors or Posteriors(evidence, subject)
     for name, each in hooks.all_of("enhancements"):
-        known = Known(subject, evidence, posteriors, risk_of(posteriors, design.cell, share=_share(design)))
+        known = Known(subject, evidence, posteriors, risk_of(posteriors, design.cell, share=design.within.share))
         for what, value, why in hooks.asked("enhancements", name, partial(_filled, each, design, known)):
             before: Any = getattr(design, what)
             if isinstance(before, Mapping):
@@ -164,7 +170,7 @@ def enhance(
             elif before in (None, ()):
                 changes.append(Change(what, before, value, why))
                 design = _with(design, what, value)
-    return Enhanced(design, changes, risk_of(posteriors, design.cell, share=_share(design)))
+    return Enhanced(design, changes, risk_of(posteriors, design.cell, share=design.within.share))
 
 
 def _filled(enhancement: Any, design: Design, known: Known) -> list[tuple[str, Any, str]]:
@@ -174,10 +180,6 @@ def _filled(enhancement: Any, design: Design, known: Known) -> list[tuple[str, A
 def _with(design: Design, field: str, value: Any) -> Design:
     given: dict[str, Any] = {field: value}
     return replace(design, **given)
-
-
-def _share(design: Design) -> float:
-    return float(design.limits.get("share", 1.0))
 
 
 def every(evidence: Evidence, subject: str, target: str, fault: str = "") -> Iterator[Any]:

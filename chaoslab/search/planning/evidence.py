@@ -109,13 +109,15 @@ class Evidence:
         self.met: Counter[tuple[str, str]] = Counter()
         """The trials that met a fault, by subject and target."""
         self.rows: list[Experiment] = []
+        self.by_subject: dict[str, list[Experiment]] = defaultdict(list)
         self.targets: dict[tuple[str, str], Target] = dict(targets or {})
         for each in rows:
             self.add(each)
 
     def add(self, each: Experiment) -> None:
-        self.rows.append(each)
         cell, subject = each.cell, each.subject
+        self.rows.append(each)
+        self.by_subject[subject].append(each)
         self.outcomes[subject, "" if cell is None else cell.key].update(each.outcomes)
         if cell is None:
             return

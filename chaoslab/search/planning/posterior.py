@@ -7,7 +7,8 @@ Each level of evidence moves it, from far to near:
    subjects: m ← (WORTH·m + bad) / (WORTH + trials), where trials count at most MOST;
 2. the subject as a whole, then the target: how often trials ended badly there, beside what step 1 expected of the same
    trials. The odds are multiplied by (bad + FRAIL) / (expected + FRAIL);
-3. the siblings, which are the same fault at the subject's other targets of that sort: as in 1.
+3. the siblings, which are the same fault at the subject's other targets of that sort: as in 1;
+4. the same fault at the same target, of another kind or dose: as in 1, with CLOSE, since it mostly ends alike.
 
 Then the cell's own trials count in full: Beta(STRENGTH·m + bad, STRENGTH·(1 − m) + trials − bad). A cell that was never
 tried has the widest posterior.
@@ -28,7 +29,7 @@ from chaoslab.search.planning.cells import Cell
 from chaoslab.search.planning.evidence import BAD, HARM, Count, Evidence
 from chaoslab.search.variation import GOOD
 
-WORTH, MOST, FRAIL, STRENGTH = 2.0, 40.0, 3.0, 1.0
+WORTH, CLOSE, MOST, FRAIL, STRENGTH = 2.0, 0.5, 40.0, 3.0, 1.0
 FEWEST = 8
 """The judged trials below which a prediction is called too little data."""
 ENOUGH = 4.0
@@ -39,11 +40,12 @@ SURE = 0.005
 
 @dataclass(frozen=True)
 class Beta:
-    """The posterior of a chance. `own`: the trials of the cell itself."""
+    """The posterior of a chance. `own`: the trials of the cell itself; `worth`: those that its prior rests on."""
 
     a: float
     b: float
     own: float = 0.0
+    worth: float = 1.0
 
     @property
     def mean(self) -> float:
@@ -61,8 +63,12 @@ class Beta:
         return self.a * self.b / (total * total * (total + 1) ** 2)
 
     def sample(self, dice: Dice) -> float:
-        """A draw. Equal dice draw the same."""
-        return dice.stream().betavariate(self.a, self.b)
+        """A draw of the mean, as certain as all trials that it rests on make it. Equal dice draw the same."""
+        trials = self.own + self.worth
+        return dice.stream().betavariate(trials * self.mean, trials * (1 - self.mean))
+
+
+NONE = Count()
 
 
 class Posteriors:
@@ -72,14 +78,21 @@ class Posteriors:
         self.evidence, self.subject = evidence, subject
         self._knowledge = [*hooks.all_of("knowledge")]
         self.factors = [*hooks.all_of("risk_factors")]
-        self._elsewhere: dict[tuple[str, str, str, bool], float] = {}
+        self._elsewhere: dict[tuple[tuple[str, str, bool], str], tuple[float, float]] = {}
 
     def of(self, cell: Cell, what: str = BAD) -> Beta:
         """The posterior of a cell. `what`: BAD, or HARM."""
-        own = self.evidence.cells.get((self.subject, cell.key), Count())
-        mean = min(1 - SURE, max(SURE, self._prior(cell, what)))
-        bad = own.of(what)
-        return Beta(STRENGTH * mean + bad, STRENGTH * (1 - mean) + max(0.0, own.weight - bad), own.weight)
+        evidence, place = self.evidence, (self.subject, cell.fault, cell.target)
+        own = evidence.cells.get((self.subject, cell.key), NONE)
+        sort = (cell.fault, cell.how, evidence.changes(self.subject, cell.target))
+        mean, worth = self._far(sort, what)
+        odds = mean / (1 - mean) * self._frailty(what, "") * self._frailty(what, cell.target)
+        mean = odds / (1 + odds)
+        siblings, others = evidence.of_subject.get((self.subject, *sort), NONE), evidence.places.get(place, NONE)
+        for seen, own_worth in ((_less(siblings, own), WORTH), (_less(others, own), CLOSE)):
+            mean, worth = _moved(mean, seen, what, own_worth), worth + seen.weight
+        mean, bad = _kept(mean), own.of(what)
+        return Beta(STRENGTH * mean + bad, STRENGTH * (1 - mean) + max(0.0, own.weight - bad), own.weight, worth)
 
     def siblings(self, cell: Cell) -> list[tuple[str, Count]]:
         """The same fault at other targets of this subject: what came of it, the worst first."""
@@ -93,36 +106,23 @@ class Posteriors:
     def elsewhere(self, cell: Cell) -> Count:
         """The same fault, of the same kind, at targets of the same sort, of other subjects."""
         sort = (cell.fault, cell.how, self.evidence.changes(self.subject, cell.target))
-        return _less(
-            self.evidence.faults.get(sort, Count()), self.evidence.of_subject.get((self.subject, *sort), Count())
-        )
+        return _less(self.evidence.faults.get(sort, NONE), self.evidence.of_subject.get((self.subject, *sort), NONE))
 
-    def _prior(self, cell: Cell, what: str) -> float:
-        mean = self._far(cell.fault, cell.how, self.evidence.changes(self.subject, cell.target), what)
-        odds = mean / (1 - mean) * self._frailty(what, "") * self._frailty(what, cell.target)
-        mean = odds / (1 + odds)
-        sort = (cell.fault, cell.how, self.evidence.changes(self.subject, cell.target))
-        here = self.evidence.of_subject.get((self.subject, *sort), Count())
-        at = self.evidence.cells.get((self.subject, cell.key), Count())
-        return _moved(mean, _less(here, at), what)
-
-    def _far(self, fault: str, how: str, changes: bool, what: str) -> float:
-        """Step 1."""
-        key = (fault, how, what, changes)
-        if key not in self._elsewhere:
-            mean, worth = self._known(fault, how, changes, what)
-            sort = (fault, how, changes)
-            own = self.evidence.of_subject.get((self.subject, *sort), Count())
-            found = _moved(mean, _less(self.evidence.faults.get(sort, Count()), own), what, worth)
-            self._elsewhere[key] = min(1 - SURE, max(SURE, found))
-        return self._elsewhere[key]
+    def _far(self, sort: tuple[str, str, bool], what: str) -> tuple[float, float]:
+        """Step 1: the mean, and the trials that it rests on."""
+        if (sort, what) not in self._elsewhere:
+            mean, worth = self._known(*sort, what)
+            own = self.evidence.of_subject.get((self.subject, *sort), NONE)
+            seen = _less(self.evidence.faults.get(sort, NONE), own)
+            self._elsewhere[sort, what] = _kept(_moved(mean, seen, what, worth)), worth + min(MOST, seen.weight)
+        return self._elsewhere[sort, what]
 
     def _known(self, fault: str, how: str, changes: bool, what: str) -> tuple[float, float]:
         for name, each in self._knowledge:
             found = hooks.asked("knowledge", name, partial(each.prior, fault, how=how, changes=changes, what=what))
             if found is not None:
                 chance, worth = found
-                return min(1 - SURE, max(SURE, float(chance))), max(0.1, float(worth))
+                return _kept(float(chance)), max(0.1, float(worth))
         return 0.2, WORTH
 
     def _frailty(self, what: str, target: str) -> float:
@@ -134,12 +134,12 @@ class Posteriors:
     def _beside(self) -> dict[tuple[str, str], tuple[float, float]]:
         """The bad trials and the expected ones, of the subject (under "") and by target."""
         found: dict[tuple[str, str], tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
-        for each in self.evidence.rows:
-            if each.subject != self.subject or each.cell is None:
+        for each in self.evidence.by_subject.get(self.subject, ()):
+            if each.cell is None:
                 continue
-            changes = self.evidence.changes(self.subject, each.cell.target)
+            sort = (each.cell.fault, each.cell.how, self.evidence.changes(self.subject, each.cell.target))
             for what, bad in ((BAD, each.blame), (HARM, each.harm_blame)):
-                expected = self._far(each.cell.fault, each.cell.how, changes, what) * each.weight
+                expected = self._far(sort, what)[0] * each.weight
                 for target in ("", each.cell.target):
                     before = found[what, target]
                     found[what, target] = before[0] + bad, before[1] + expected
@@ -151,7 +151,13 @@ class Posteriors:
         }
 
 
+def _kept(chance: float) -> float:
+    return min(1 - SURE, max(SURE, chance))
+
+
 def _less(count: Count, other: Count) -> Count:
+    if not other.weight or not count.weight:
+        return count
     return Count(
         max(0.0, count.weight - other.weight), max(0.0, count.bad - other.bad), max(0.0, count.harm - other.harm)
     )

@@ -1,10 +1,11 @@
 """The experiments to do next: those with the most expected new knowledge per cost, under the risk that is allowed.
 
 Thompson sampling (W. R. Thompson, Biometrika 25, 1933): of each cell, a chance of harm and a chance of a bad end are
-drawn from their posteriors, and worth = harm + BADLY · (bad − harm), the damage that the trial would show in that draw.
-The score is worth · (what one more trial takes from the variance, over what it takes of a cell never tried) / cost. So
-what is known, good or bad, is left alone, what was never tried comes up in proportion to the damage that it may do, and
-nothing is left out for being dangerous but by the risk allowed. Dice are named by seed, round and cell.
+drawn from their posteriors, all cells of a fault of one kind with the same dice, since they share what is not known.
+The score is (harm · gain(harm) + BADLY · (bad − harm) · gain(bad)) / cost, where a gain is what one more trial takes
+from the variance, over what it takes of a cell never tried. So what is known, good or bad, is left alone, what was
+never tried comes up in proportion to the damage that it may do, and nothing is left out for being dangerous but by the
+risk allowed. Dice are named by seed, round, fault and kind.
 """
 
 from __future__ import annotations
@@ -44,10 +45,12 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Proposed:
-    """The proposals, the best first. `too_risky`: the cells whose risk is above the allowed one, with it."""
+    """The proposals, the best first. `too_risky`: the cells whose risk is above the allowed one, with it. `posteriors`:
+    those that they were chosen by."""
 
-    proposals: Sequence[Proposal] = ()
-    too_risky: Sequence[tuple[Cell, Risk]] = ()
+    proposals: Sequence[Proposal]
+    too_risky: Sequence[tuple[Cell, Risk]]
+    posteriors: Posteriors = field(compare=False)
 
 
 def propose(
@@ -60,16 +63,16 @@ def propose(
     posteriors = Posteriors(evidence, subject)
     scored: list[tuple[float, Cell, float, Range, Beta, Beta]] = []
     for cell in dict.fromkeys(cells):
-        seen, dice, cost = evidence.range(subject, cell), Dice(seed, "plan", round_, subject, cell.key), 1.0
-        cost = (costs or {}).get(cell, cost)
+        seen, dice = evidence.range(subject, cell), Dice(seed, "plan", round_, subject, cell.fault, cell.how)
+        cost = (costs or {}).get(cell, 1.0)
         if cell.dose is not None and seen != Range():
             if seen.next is None:
                 continue  # its edge is known
             cell = replace(cell, dose=seen.next)
         bad, harm = posteriors.of(cell), posteriors.of(cell, HARM)
         drawn = harm.sample(dice("harm"))
-        worth = drawn + BADLY * max(0.0, bad.sample(dice("bad")) - drawn)
-        scored.append((worth * max(bad.gain, harm.gain) / UNTRIED / cost, cell, cost, seen, bad, harm))
+        known = drawn * harm.gain + BADLY * max(0.0, bad.sample(dice("bad")) - drawn) * bad.gain
+        scored.append((known / UNTRIED / cost, cell, cost, seen, bad, harm))
     found: list[Proposal] = []
     risky: list[tuple[Cell, Risk]] = []
     for score, cell, cost, seen, bad, harm in sorted(scored, key=lambda each: (-each[0], each[1].key)):
@@ -81,7 +84,7 @@ def propose(
         elif len(found) < n:
             reason = _reason(posteriors, cell, bad, seen)
             found.append(Proposal(subject, cell, reason, bad, harm, of_cell, cost, score, seen))
-    return Proposed(found, sorted(risky, key=lambda each: (-each[1].value, each[0].key)))
+    return Proposed(found, sorted(risky, key=lambda each: (-each[1].value, each[0].key)), posteriors)
 
 
 def _reason(posteriors: Posteriors, cell: Cell, bad: Beta, seen: Range) -> str:

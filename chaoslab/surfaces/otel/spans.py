@@ -18,6 +18,8 @@ from typing import Any
 
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.core.events import (
+    CANCELLED,
+    OPEN,
     AttemptEvent,
     Budget,
     CallDisturbed,
@@ -40,6 +42,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.execution.spec import is_of_one_process
 from chaoslab.record.lines import Record
+from chaoslab.seams.protocols import mcp
 from chaoslab.surfaces.otel import conventions as names
 
 Json = dict[str, Any]
@@ -49,6 +52,10 @@ FAILED = 2
 """The status code of a span that ended with an error."""
 TEXT_MAX = 32_768
 """The most characters of a text in an attribute."""
+UNANSWERED = frozenset(
+    {"timed_out", "unresolved", "refused", "untrusted", "reset", "closed", "garbled", "too_large", CANCELLED, OPEN}
+)
+"""The words for an end without an answer of the tool's."""
 _HTTP = re.compile(r"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|TRACE) (/.*)", re.DOTALL)
 _INT64 = 2**63
 
@@ -190,6 +197,12 @@ class Trial:
         if http:
             has |= {names.METHOD: http[1], names.PATH: http[2]}
         name = f"{names.CHAT} {event.target}" if chat else f"{names.EXECUTE} {event.tool}"
+        if event.protocol == mcp.NAME:
+            method = event.tool if event.tool in (mcp.LIST, *mcp.CONTENTS) else mcp.CALL
+            has[names.MCP_METHOD] = method
+            name = f"{method} {event.tool}" if method == mcp.CALL else method
+            if method != mcp.CALL:  # it executes no tool
+                has |= {names.OPERATION: None, names.TOOL: None, names.ARGUMENTS: None}
         return _Span(key, name, self.root, t, has=has)
 
     def _end(self, t: float, event: CallFinished) -> None:
@@ -199,10 +212,13 @@ class Trial:
             return
         operation = span.parent or self.root
         failed = None if event.ok else str(event.status or event.error or "_OTHER")
+        asked_mcp = names.MCP_METHOD in operation.has
+        if failed and asked_mcp and event.status in (None, 200) and event.error not in UNANSWERED:
+            failed = names.TOOL_ERROR
         chat = operation.has.get(names.OPERATION) == names.CHAT
         for each in (span, operation):
             each.end_t, each.failed = t, failed
-            each.kind = INTERNAL if event.via in ("function", "none") else CLIENT
+            each.kind = INTERNAL if event.via in ("function", "none") and not asked_mcp else CLIENT
             each.has |= {names.STATUS: event.status, names.ERROR: failed}
             each.has |= {names.SERVER: event.target if event.via not in ("function", "none") else None}
         span.has |= _prefixed({"via": event.via, "error": event.error, "replayed": event.replayed or None})
@@ -211,8 +227,9 @@ class Trial:
             operation.has[names.FINISHED] = [event.finish_reason] if event.finish_reason else None
             operation.has[names.OUTPUT] = _said("assistant", event.reply) if event.ok else None
         else:
-            operation.has[names.TOOL_TYPE] = "function" if event.via == "function" else "extension"
-            operation.has[names.RESULT] = event.reply or None
+            if operation.has[names.OPERATION]:
+                operation.has[names.TOOL_TYPE] = "function" if event.via == "function" else "extension"
+                operation.has[names.RESULT] = event.reply or None
 
     def _fault(self, t: float, event: FaultEvent) -> None:
         stage = "unwitnessed" if isinstance(event, FaultHealed) else event.kind.removeprefix("fault_")

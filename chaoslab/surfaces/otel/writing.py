@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import keyword
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -16,8 +15,9 @@ from chaoslab.scenarios.writing import text_of
 from chaoslab.surfaces.otel.calls import NONE, Call, Episode, Found
 from chaoslab.surfaces.otel.masking import Personal
 from chaoslab.surfaces.otel.stand_ins import spelt
+from chaoslab.surfaces.projects import MODULE, Project, function, function_names, is_name, module, signature
 
-MODULE, RECORDED = "stand_ins", "recorded.json"
+RECORDED = "recorded.json"
 SLOW, SLOW_S = 3.0, 1.0
 """A call was slow if it took so many times the median of its tool, and at least so many seconds."""
 FAULTS = {
@@ -28,7 +28,6 @@ FAULTS = {
     "server_error": r"\b5\d\d\b|unavailable|internal (server )?error",
 }
 """The fault that an error's words tell; any other error is a `tool_error`."""
-TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "list", "object": "dict"}
 HEAD = '''\
 """Stand-ins for the tools of recorded traces: each gives the reply that was recorded of the call."""
 
@@ -49,22 +48,18 @@ COMMENT = """\
 
 
 @dataclass
-class Project:
-    """The files to write, by name, and what is to be said of them. `calls`, `kept`: the tool calls that there were, and
-    those that are in a scenario."""
+class Recorded(Project):
+    """The project of traces. `calls`, `kept`: the tool calls that there were, and those that are in a scenario."""
 
-    files: dict[str, str] = field(default_factory=dict)
     calls: int = 0
     kept: int = 0
-    lacking: list[str] = field(default_factory=list)
-    masked: Mapping[str, int] = field(default_factory=dict)
 
 
-def project_of(found: Found, *, most: int, personal: Personal) -> Project:
+def project_of(found: Found, *, most: int, personal: Personal) -> Recorded:
     """The project of the episodes. `most`: scenario files at most."""
-    made = Project(lacking=[*found.lacking])
+    made = Recorded(lacking=[*found.lacking])
     medians = _medians(found.episodes)
-    functions = _functions({call.tool for each in found.episodes for call in each.calls})
+    functions = function_names(sorted({call.tool for each in found.episodes for call in each.calls}), _TAKEN)
     traces: dict[str, dict[str, Any]] = {}
     seen: set[str] = set()
     left = 0
@@ -149,18 +144,6 @@ def _medians(episodes: list[Episode]) -> dict[str, float]:
     return {tool: median(each) for tool, each in times.items()}
 
 
-def _functions(tools: set[str]) -> dict[str, str]:
-    """A name of a function for each tool."""
-    found: dict[str, str] = {}
-    for tool in sorted(tools):
-        name = re.sub(r"\W", "_", tool, flags=re.ASCII).strip("_") or "tool"
-        name = f"tool_{name}" if name[0].isdigit() or keyword.iskeyword(name) or name in _TAKEN else name
-        while name in found.values():
-            name += "_2"
-        found[tool] = name
-    return found
-
-
 _TAKEN = {"AGENT", "Path", "Replies", "replies", "globals", "locals"}
 
 
@@ -183,44 +166,35 @@ def _scenario(name: str, trace: str, recorded: Mapping[str, Any], faults: list[d
 def _module(
     traces: Mapping[str, Mapping[str, Any]], schemas: Mapping[str, Mapping[str, Any]], functions: Mapping[str, str]
 ) -> str:
-    parts = [HEAD]
+    parts: list[str] = []
     given: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for trace in traces.values():
         for call in trace["calls"]:
             given[call["tool"]].append(call["arguments"])
     for tool, calls in sorted(given.items()):
         schema = schemas.get(tool, {})
-        says = json.dumps(str(schema.get("description") or f"{tool}, as it was recorded.")[:200], ensure_ascii=True)
         parts.append(
-            f"def {functions[tool]}({_parameters(schema.get('parameters') or {}, calls)}):\n"
-            f"    {says}\n"
-            f"    return replies.of({tool!a}, {'given' if _is_any(calls) else 'locals()'})\n"
+            function(
+                functions[tool],
+                _parameters(schema.get("parameters") or {}, calls),
+                schema.get("description") or f"{tool}, as it was recorded.",
+                f"replies.of({tool!a}, {'given' if _is_any(calls) else 'locals()'})",
+            )
         )
     for name in traces:
         parts.append(f"def {name}():\n    return replies.begin({name!r}, AGENT, globals())\n")
-    return "\n\n".join(parts)
+    return module(HEAD, parts)
 
 
 def _is_any(calls: list[dict[str, Any]]) -> bool:
     """True if some argument's name cannot be a parameter's."""
-    return any(not name.isidentifier() or keyword.iskeyword(name) for call in calls for name in call)
+    return not all(is_name(name) for call in calls for name in call)
 
 
 def _parameters(schema: Mapping[str, Any], calls: list[dict[str, Any]]) -> str:
     if _is_any(calls):
         return "**given"
     known = schema.get("properties")
-    properties: dict[str, Any] = {
-        name: of for name, of in (known.items() if isinstance(known, dict) else ())
-        if name.isidentifier() and not keyword.iskeyword(name)
-    }  # fmt: skip
+    properties = {name: of for name, of in (known.items() if isinstance(known, dict) else ()) if is_name(name)}
     properties |= {name: {} for call in calls for name in call if name not in properties}
-    always = [name for name in properties if all(name in call for call in calls)]
-    typed = {
-        name: f"{name}: {kind}" if (kind := TYPES.get(str(of.get("type") if isinstance(of, dict) else ""))) else name
-        for name, of in properties.items()
-    }
-    rest = [
-        f"{typed[name]} = None" if ":" in typed[name] else f"{name}=None" for name in properties if name not in always
-    ]
-    return ", ".join([*(typed[name] for name in always), *rest])
+    return signature(properties, [name for name in properties if all(name in call for call in calls)])

@@ -50,29 +50,6 @@ class Listener(Protocol):
         """Takes a part; False if nobody reads any more."""
 
 
-def answered(
-    app: Wsgi, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
-) -> Answered:
-    """The application's whole answer to a request; 500 if it fails.
-
-    Raises:
-        Broken: it breaks off without an answer.
-    """
-    reply = answered_to(_Patient(), app, method, target, headers, body, name)
-    assert reply is not None
-    return reply
-
-
-class _Patient:
-    """A listener who wants every answer whole."""
-
-    def streams(self, status: int, fields: list[tuple[str, str]]) -> bool:  # noqa: ARG002
-        return False
-
-    def part(self, data: bytes) -> bool:  # noqa: ARG002
-        return False
-
-
 def answered_to(
     listener: Listener,
     app: Wsgi,

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.boundary import Through
-from chaoslab.base.levers import out_of_reach
+from chaoslab.base.levers import out_of_time
 from chaoslab.seams.functions import code_swap
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class _Here(threading.local):
 
 
 here = _Here()
-out_of_reach.append(lambda: here.world is not None)
+out_of_time.append(lambda: here.world is not None)
 
 
 @contextmanager

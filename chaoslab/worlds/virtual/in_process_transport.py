@@ -18,7 +18,7 @@ from chaoslab.core.exchange import Failure, Reply
 from chaoslab.wire import sending
 from chaoslab.wire.body import unpacked
 from chaoslab.wire.sending import Address, Headers, by_name, failure_of, is_stream, reply_of, text_of
-from chaoslab.worlds.virtual.app_answers import Answered, Broken, answered, answered_to
+from chaoslab.worlds.virtual.app_answers import Answered, Broken, answered_to
 from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.loop import VirtualLoop, settle
 from chaoslab.worlds.virtual.machine import Machine, Waiter
@@ -52,20 +52,8 @@ class _Whole:
         loop, machine, name = cast(VirtualLoop, asyncio.get_running_loop()), here.machine, f"{host}:{port}"
         machine.steps.requested(name)
         done: asyncio.Future[Answered | _Stream] = loop.create_future()
-        if place in here.network.prompt:
-
-            def at_once() -> None:
-                reply: Answered | None = None
-                error: _Error | None = None
-                try:
-                    reply = answered(app, request.method, request.url.raw_path, headers, body, name)
-                except Broken as broken:
-                    error = _in_httpx(broken.kind, request, begun=False)
-                machine.after(TRIP_S, loop.tell, settle, done, reply, error)
-
-            machine.after(TRIP_S, at_once)
-            return _replied(await done)
-        stream = _Stream(loop, machine, name, done)
+        prompt = place in here.network.prompt
+        stream = _Stream(loop, machine, name, done, whole=prompt)
 
         def work() -> None:
             reply: Answered | None = None
@@ -79,7 +67,7 @@ class _Whole:
             else:
                 machine.after(TRIP_S, loop.tell, settle, done, reply, error)
 
-        machine.after(TRIP_S, lambda: machine.serve(work, name=f"{name} at work"))
+        machine.after(TRIP_S, work if prompt else lambda: machine.serve(work, name=f"{name} at work"))
         try:
             reply = await done
         except asyncio.CancelledError:
@@ -107,11 +95,13 @@ class _Stream:
     """A body on its way from the thread of an application to a task that reads it, part by part.
 
     Parts that are sent at one moment travel together. The application waits while the reader has not taken what is on
-    its way, up to the window of a connection.
+    its way, up to the window of a connection. `whole`: it has no thread to wait in, so its answer comes whole.
     """
 
-    def __init__(self, loop: VirtualLoop, machine: Machine, name: str, head: asyncio.Future[Any]) -> None:
-        self._loop, self._machine, self._name, self._head = loop, machine, name, head
+    def __init__(
+        self, loop: VirtualLoop, machine: Machine, name: str, head: asyncio.Future[Any], *, whole: bool
+    ) -> None:
+        self._loop, self._machine, self._name, self._head, self._whole = loop, machine, name, head, whole
         self.begun = False
         self.status, self.fields = 0, list[tuple[str, str]]()
         self._sent: list[bytes] = []
@@ -126,6 +116,8 @@ class _Stream:
     # The application's side.
 
     def streams(self, status: int, fields: list[tuple[str, str]]) -> bool:
+        if self._whole:
+            return False
         said = _by_name(fields)
         if not is_stream(status, said) or said.get("content-encoding"):
             return False

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from waitress.server import create_server
 
-from chaoslab.worlds.virtual.app_answers import answered
+from chaoslab.worlds.virtual.app_answers import answered_to
 from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.sockets import VirtualSocket
 from chaoslab.worlds.virtual.world import World
@@ -225,6 +225,16 @@ def test_an_application_that_exits_has_failed_and_the_run_goes_on() -> None:
     assert ([answer.status for answer in read(heard, to_head=False)], then) == ([500], "closed")
 
 
+class Whole:
+    """A listener who takes no answer in parts."""
+
+    def streams(self, status: int, fields: list[tuple[str, str]]) -> bool:  # noqa: ARG002
+        return False
+
+    def part(self, data: bytes) -> bool:  # noqa: ARG002
+        return False
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [
@@ -241,4 +251,6 @@ def test_a_request_that_goes_to_its_application_whole_fails_as_one_in_bytes_does
     waitress: int, path: str, status: int
 ) -> None:
     del waitress  # which keeps the log quiet
-    assert answered(service, "GET", path.encode(), [], b"", "service:80")[0] == status
+    reply = answered_to(Whole(), service, "GET", path.encode(), [], b"", "service:80")
+    assert reply is not None
+    assert reply[0] == status

@@ -1,7 +1,8 @@
-"""Advice on an agent, from the evidence of a run alone: one rule a file.
+"""Advice on an agent, from the evidence of a run alone.
 
-A rule is a module with `advise(seen)`. Each piece of advice names the trials that show it and how many did, with the
-interval; without such a trial there is none. It tells what happened together, which proves no cause.
+A rule is a public function of a module here, as `hung(seen)`. Each piece of advice names the trials that show it and
+how many did, with the interval; without such a trial there is none. It tells what happened together, which proves no
+cause.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from importlib import import_module
 
 from chaoslab.analysis.measures.intervals import Rate, rate
@@ -167,8 +168,7 @@ def advice(history: History, report: RunReport, rows: Sequence[Row]) -> tuple[Ad
     harmed = {row.trial for row in rows if row.harm}
     bad = {row.trial for row in rows if row.standing is Standing.BAD}
     found: list[Advice] = []
-    for file in pkgutil.iter_modules(__path__, f"{__name__}."):
-        rule: Callable[[Seen], list[Advice]] = import_module(file.name).advise
+    for _, rule in sorted(rules().items()):
         found += guarded(partial(rule, seen), lambda _: [])
 
     def beyond(trials: set[str], one: Advice) -> float:
@@ -178,6 +178,16 @@ def advice(history: History, report: RunReport, rows: Sequence[Row]) -> tuple[Ad
         return one.of_run, not one.of_harm, -max(0.0, beyond(harmed, one)), -beyond(bad, one), -one.size.count
 
     return tuple(sorted(found, key=place))
+
+
+@cache
+def rules() -> dict[str, Callable[[Seen], list[Advice]]]:
+    """The rules by name."""
+    found: dict[str, Callable[[Seen], list[Advice]]] = {}
+    for file in pkgutil.iter_modules(__path__, f"{__name__}."):
+        public = {name: each for name, each in vars(import_module(file.name)).items() if not name.startswith("_")}
+        found |= {name: each for name, each in public.items() if getattr(each, "__module__", "") == file.name}
+    return found
 
 
 def kinds(row: Row) -> set[str]:

@@ -13,7 +13,7 @@ LEAST_S = 1.0
 
 
 class Duration:
-    """The mean of the past trials at the target, and three standard deviations more."""
+    """The mean of the past trials at the target, and three standard deviations and the fault's own time more."""
 
     def of(self, design: Design, known: Known) -> Iterator[tuple[str, Any, str]]:
         rows = [*every(known.evidence, known.subject, design.target)]
@@ -22,5 +22,7 @@ class Duration:
             return
         mean = sum(each.seconds for each in rows) / count
         spread = sqrt(max(0.0, sum(each.squares for each in rows) / count - mean * mean))
-        value = round(max(LEAST_S, mean + 3 * spread), 1)
-        yield "deadline_s", value, f"{count} past trials took {duration(mean)} ± {duration(spread)}"
+        dose_s = design.cell.dose or 0.0
+        value = round(max(LEAST_S, mean + 3 * spread) + dose_s, 1)
+        more = f", and the fault takes {duration(dose_s)}" if dose_s else ""
+        yield "deadline_s", value, f"{count} past trials took {duration(mean)} ± {duration(spread)}{more}"

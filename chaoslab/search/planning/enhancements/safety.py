@@ -16,5 +16,5 @@ class Safety:
 
     def of(self, design: Design, known: Known) -> Iterator[tuple[str, Any, str]]:  # noqa: ARG002
         if known.risk.value >= RISKY:
-            yield "limits", {"share": 0.1, "at_most": 1}, f"the risk is {known.risk.value:.2f}, {RISKY} or more"
+            yield "limits", {"share": 0.1, "at_once": 1}, f"the risk is {known.risk.value:.2f}, {RISKY} or more"
         yield "stop", ("harm > 0",), f"the chance of harm is {known.risk.harm:.0%}"

@@ -1,0 +1,148 @@
+"""Assertions on the agent's answer, and the answers of its model."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chaoslab.analysis.answers.admit import admits
+from chaoslab.analysis.answers.compare import Likeness, compare
+from chaoslab.analysis.answers.facts import shows
+from chaoslab.analysis.answers.values import READ_MAX
+from chaoslab.analysis.assertions import Assertion, Miss, Seen
+from chaoslab.analysis.opinion import opinion
+from chaoslab.base.identity import canonical
+from chaoslab.base.jsonable import line
+from chaoslab.core.events import PromptStarted, TurnStarted
+
+
+@dataclass(frozen=True)
+class AdmitsFailure(Assertion):
+    """The answer states in its own words that something could not be done, or may not have been."""
+
+    example = "admits_failure"
+
+    def check(self, seen: Seen) -> Miss | None:
+        if seen.answer is None:
+            return Miss("there is no answer")
+        return None if admits(seen.answer) else seen.of_answer(f"the answer admits nothing: {line(seen.answer, 160)!r}")
+
+
+@dataclass(frozen=True)
+class AnswerContains(Assertion):
+    """The answer shows `text`, or one of several spellings, as whole words and numbers."""
+
+    text: str | Sequence[str]
+    example = "{text: [21.4, 21,4]}"
+
+    def check(self, seen: Seen) -> Miss | None:
+        spellings = [self.text] if isinstance(self.text, str) else [str(each) for each in self.text]
+        if seen.answer is None:
+            return Miss("there is no answer")
+        if shows(spellings, seen.answer):
+            return None
+        return seen.of_answer(
+            f"the answer does not show {' or '.join(repr(each) for each in spellings)}: {line(seen.answer, 160)!r}"
+        )
+
+
+@dataclass(frozen=True)
+class AnswerMatches(Assertion):
+    """`pattern` (a regular expression) is found in the first 20,000 characters of the answer."""
+
+    pattern: str
+    example = "{pattern: '(?i)refunded \\\\d+'}"
+
+    def check(self, seen: Seen) -> Miss | None:
+        if seen.answer is None:
+            return Miss("there is no answer")
+        if re.search(self.pattern, seen.answer[:READ_MAX]):
+            return None
+        return seen.of_answer(f"{self.pattern!r} is not found in the answer: {line(seen.answer, 160)!r}")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            re.compile(self.pattern)
+        except re.error as error:
+            raise ValueError(f"pattern of answer_matches cannot be read: {error}") from None
+
+
+SAME = {
+    "stop": "stop end_turn stop_sequence completed STOP",
+    "length": "length max_tokens max_output_tokens model_context_window_exceeded MAX_TOKENS",
+    "tool_calls": "tool_calls tool_use function_call",
+    "content_filter": "content_filter refusal SAFETY RECITATION PROHIBITED_CONTENT",
+}
+"""OpenAI's word for a reason → the words of OpenAI, Anthropic and Gemini for it, from their API references."""
+_COMMON = {word: reason for reason, words in SAME.items() for word in words.split()}
+
+
+@dataclass(frozen=True)
+class FinishedReason(Assertion):
+    """Each answer of the model ends for one of these `reasons`, such as stop or tool_calls. OpenAI's words stand for
+    those of Anthropic and Gemini too; a word of one provider stands for itself. An answer that broke off has none."""
+
+    reasons: str | Sequence[str]
+    example = "[stop, tool_calls]"
+
+    def check(self, seen: Seen) -> Miss | None:
+        right = {self.reasons} if isinstance(self.reasons, str) else set(self.reasons)
+        ends = [(record, event) for record, event in seen.finished() if event.finish_reason is not None]
+        if not ends:
+            return Miss("no answer of a model has arrived, so none has a reason")
+        for record, event in ends:
+            reason = event.finish_reason or ""
+            if reason not in right and _COMMON.get(reason) not in right:
+                ended = f"ended with {reason}" if reason else "broke off without a reason"
+                said = " or ".join(sorted(right))
+                return Miss.at(f"the model's answer {event.request} {ended} instead of {said}", record)
+        return None
+
+
+@dataclass(frozen=True)
+class JudgedBy(Assertion):
+    """The model at JUDGE_URL, called JUDGE_MODEL, finds that `statement` is true of the answer. If it cannot be asked
+    or gives no verdict, the trial is invalid. It costs a request for each trial, and may err."""
+
+    statement: str
+    asks = True
+    example = "{statement: It tells the customer when the parcel comes.}"
+
+    def check(self, seen: Seen) -> Miss | None:
+        if seen.answer is None:
+            return Miss("there is no answer")
+        found = opinion(seen.ask, self.statement, _prompt(seen), seen.answer)
+        seen.opinions.append(found)
+        return None if found.holds else seen.of_answer(f"the judge {found.model} says no: {found.why}")
+
+
+def _prompt(seen: Seen) -> str:
+    """The user's words, of the turn if one is looked at."""
+    if seen.turn is not None:
+        return next((event.prompt for _, event in seen.of(TurnStarted) if event.turn == seen.turn), "")
+    return next((event.prompt for _, event in seen.of(PromptStarted)), "")
+
+
+@dataclass(frozen=True)
+class SameAsTwin(Assertion):
+    """The answer has the same values as the twin's, the trial without faults, and the effects are the same."""
+
+    example = "same_as_twin"
+
+    def check(self, seen: Seen) -> Miss | None:
+        if seen.twin is None:
+            return Miss("there is no twin to compare with")
+        twin = Seen(seen.twin, seen.twin.trials[0], seen.verdict)
+        if seen.answer is None or twin.answer is None:
+            return Miss("there is no answer" if seen.answer is None else "its twin has no answer")
+        found = compare(twin.answer, seen.answer)
+        if found.likeness is not Likeness.SAME:
+            return seen.of_answer(f"the answer is not its twin's: {found.said}")
+        counts = [Counter(canonical([e.effect, e.content]) for _, e in each.effects()) for each in (twin, seen)]
+        if counts[0] != counts[1]:
+            made = [record for record, _ in seen.effects()]
+            return Miss.at(f"it has {counts[1].total()} effects, its twin {counts[0].total()}, and they differ", *made)
+        return None

@@ -1,0 +1,218 @@
+"""Assertions on the agent's calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from chaoslab.analysis.assertions import Assertion, Bounds, Miss, Seen
+from chaoslab.base.durations import duration
+from chaoslab.base.jsonable import brief
+from chaoslab.core.events import CallFinished
+
+
+@dataclass(frozen=True)
+class Called(Assertion):
+    """`tool` (a name or a pattern) is called, `times` times if that is given. Further attempts at a request do not
+    count."""
+
+    tool: str
+    times: int = 0
+    bounds: ClassVar[Bounds] = {"times": (0, 10**9)}
+    example = "{tool: refund, times: 1}"
+
+    def check(self, seen: Seen) -> Miss | None:
+        made = [(record, event) for record, event in seen.started(self.tool) if event.attempt == 1]
+        if (len(made) == self.times) if self.times else made:
+            return None
+        wanted = f"{self.times} times" if self.times else "at least once"
+        return Miss.at(
+            f"{self.tool} was called {len(made)} times, it should be {wanted}", *(record for record, _ in made)
+        )
+
+
+@dataclass(frozen=True)
+class CalledInOrder(Assertion):
+    """The first calls of these `tools` (names or patterns) come in this order."""
+
+    tools: Sequence[str]
+    example = "{tools: [get_order, refund]}"
+
+    def check(self, seen: Seen) -> Miss | None:
+        after = None
+        for tool in self.tools:
+            made = seen.started(tool)
+            if not made:
+                return Miss(f"{tool} was not called")
+            record = made[0][0]
+            if after is not None and (record.t, record.seq) < (after[1].t, after[1].seq):
+                return Miss.at(f"{tool} was called before {after[0]}", record, after[1])
+            after = tool, record
+        return None
+
+
+@dataclass(frozen=True)
+class CalledWith(Assertion):
+    """A call of `tool` (a name or a pattern) has these `arguments`, among others."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    example = "{tool: refund, arguments: {order: 17}}"
+
+    def check(self, seen: Seen) -> Miss | None:
+        made = seen.started(self.tool)
+        if not made:
+            return Miss(f"{self.tool} was not called")
+        for _, event in made:
+            given = event.arguments if isinstance(event.arguments, dict) else {}
+            if all(key in given and given[key] == value for key, value in self.arguments.items()):
+                return None
+        said = brief(made[0][1].arguments, 120)
+        return Miss.at(
+            f"no call of {self.tool} has {brief(dict(self.arguments), 120)}; the first has {said}",
+            *(r for r, _ in made),
+        )
+
+
+@dataclass(frozen=True)
+class NotCalled(Assertion):
+    """`tool` (a name or a pattern) is never called."""
+
+    tool: str
+    example = "{tool: delete_*}"
+
+    def check(self, seen: Seen) -> Miss | None:
+        made = seen.started(self.tool)
+        return (
+            Miss.at(f"{made[0][1].tool} was called {len(made)} times", *(record for record, _ in made))
+            if made
+            else None
+        )
+
+
+@dataclass(frozen=True)
+class MaxCalls(Assertion):
+    """At most `calls` attempts at the calls of `tool` (a name or a pattern), retries included."""
+
+    calls: int
+    tool: str = "*"
+    example = "{calls: 10, tool: refund}"
+
+    def check(self, seen: Seen) -> Miss | None:
+        made = seen.started(self.tool)
+        if len(made) <= self.calls:
+            return None
+        noun = "call" if len(made) == 1 else "calls"
+        what = noun if self.tool == "*" else f"{noun} of {self.tool}"
+        return Miss.at(f"{len(made)} {what}, at most {self.calls} were allowed", *(r for r, _ in made[self.calls :]))
+
+
+@dataclass(frozen=True)
+class MaxRetries(Assertion):
+    """Each request to `tool` (a name or a pattern) is tried again at most `retries` times. Attempts that
+    the agent gave up are none."""
+
+    retries: int
+    tool: str = "*"
+    bounds: ClassVar[Bounds] = {"retries": (0, 10**9)}
+    example = "{retries: 2}"
+
+    def check(self, seen: Seen) -> Miss | None:
+        for record, event, number in seen.tries(self.tool):
+            if number > self.retries + 1:
+                again = number - 1
+                return Miss.at(
+                    f"{event.tool} {event.request} was tried again {again} times, at most {self.retries} were allowed",
+                    record,
+                )
+        return None
+
+
+@dataclass(frozen=True)
+class Retried(Assertion):
+    """Each request to `tool` (a name or a pattern) whose first attempt fails is tried again. A trial without a failure
+    is a miss. A call that the agent gave up did not fail."""
+
+    tool: str = "*"
+    example = "{tool: search}"
+
+    def check(self, seen: Seen) -> Miss | None:
+        ended = seen.ended(self.tool)
+        failed = {(e.target, e.request): (record, e.attempt) for record, e, n in ended if not e.ok and n == 1}
+        if not failed:
+            return Miss(
+                f"no call{'' if self.tool == '*' else f' of {self.tool}'} failed, so there was nothing to try again"
+            )
+        last = {(e.target, e.request): e.attempt for _, e in seen.started(self.tool)}
+        for (target, request), (record, attempt) in failed.items():
+            if last.get((target, request), 0) <= attempt:
+                return Miss.at(f"{target} {request} failed and was not tried again", record)
+        return None
+
+
+SLACK_S = 0.001
+
+
+@dataclass(frozen=True)
+class BackedOff(Assertion):
+    """Before each further attempt at a request of `tool` at least `least_s` seconds pass, and `factor` times as long as
+    before the attempt before it. A trial without a further attempt is a miss. Attempts that the agent gave up are left
+    out."""
+
+    least_s: float = 0.1
+    factor: float = 1.0
+    tool: str = "*"
+    bounds: ClassVar[Bounds] = {"least_s": (0, 1e9), "factor": (0, 1e6)}
+    example = "{least_s: 0.5, factor: 1.5}"
+
+    def check(self, seen: Seen) -> Miss | None:
+        ends = {(e.target, e.request, n): record for record, e, n in seen.ended(self.tool)}
+        waits: dict[tuple[str, int], float] = {}
+        again = [(record, e, n) for record, e, n in seen.tries(self.tool) if n > 1]
+        if not again:
+            return Miss(
+                f"no call{'' if self.tool == '*' else f' of {self.tool}'} was tried again, so nothing could wait"
+            )
+        for record, event, number in again:
+            before = ends.get((event.target, event.request, number - 1))
+            if before is None:
+                continue
+            wait_s, place = record.t - before.t, (event.target, event.request)
+            least_s = max(self.least_s, self.factor * waits.get(place, 0.0))
+            if wait_s < least_s - SLACK_S:
+                where = f"{event.target} {event.request}.{event.attempt}"
+                return Miss.at(
+                    f"{where} came {duration(wait_s)} after the failure before it, "
+                    f"at least {duration(least_s)} were asked for",
+                    before,
+                    record,
+                )
+            waits[place] = wait_s
+        return None
+
+
+@dataclass(frozen=True)
+class Slo(Assertion):
+    """At least `share` of the calls of `tool` (a name or a pattern) succeed within `within_s` seconds, each attempt
+    counted that the agent did not give up. A trial without such a call is a miss."""
+
+    share: float
+    within_s: float = 1e9
+    tool: str = "*"
+    bounds: ClassVar[Bounds] = {"share": (0, 1), "within_s": (0, 1e15)}
+    example = "{share: 0.9, within_s: 2, tool: search}"
+
+    def check(self, seen: Seen) -> Miss | None:
+        ended = seen.ended(self.tool)
+        if not ended:
+            return Miss(f"there was no call{'' if self.tool == '*' else f' of {self.tool}'}")
+        bad = [record for record, event, _ in ended if not self.good(event)]
+        good = 1 - len(bad) / len(ended)
+        if good >= self.share:
+            return None
+        return Miss.at(f"{good:.0%} of {len(ended)} calls were good, at least {self.share:.0%} were asked for", *bad)
+
+    def good(self, event: CallFinished) -> bool:
+        """True if the call succeeded, in time."""
+        return event.ok and event.duration_s <= self.within_s

@@ -1,0 +1,33 @@
+"""`chaoslab from-openapi`: a stand-in for a service, and scenarios with it, from its OpenAPI document."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from chaoslab.base.commandline import path, seed
+from chaoslab.cli import projects
+
+if TYPE_CHECKING:
+    from chaoslab.surfaces.otel.masking import Personal
+    from chaoslab.surfaces.projects import Project
+
+HELP = "write a stand-in for a service, with state, and scenarios, from its OpenAPI document"
+EXAMPLE = "chaoslab from-openapi openapi.yaml --out chaos"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("document", type=path, metavar="FILE", help="OpenAPI 3.0, 3.1 or Swagger 2, as JSON or YAML")
+    parser.add_argument("--seed", type=seed, default=1, help="of the values that no example gives (%(default)s)")
+    projects.arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    def make(personal: Personal) -> tuple[Project, list[str]]:
+        from chaoslab.surfaces.schemas.openapi import api_in
+        from chaoslab.surfaces.schemas.writing import project_of, told
+
+        api = api_in(options.document, personal=personal, seed=options.seed)
+        return project_of(api, most=options.most, personal=personal), told(api)
+
+    return projects.written(options, str(options.document), make)

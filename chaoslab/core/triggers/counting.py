@@ -1,0 +1,159 @@
+"""Triggers that count requests, attempts and hits, or roll dice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chaoslab.base.dice import Dice
+from chaoslab.base.parsers import SECONDS_MAX
+from chaoslab.core.occasion import Met, Occasion
+from chaoslab.core.triggers import OfNumber, OfNumbers, Trigger
+
+
+@dataclass(frozen=True)
+class Calls(OfNumbers):
+    """Holds for the requests with these numbers: their first attempts, unless `attempts` names others."""
+
+    value: tuple[int, ...]
+    should_be = "requests' numbers, as in [1, 3]"
+
+    def holds(self, occasion: Occasion, met: Met) -> bool:
+        return occasion.request in self.value
+
+    def never(self, others: Mapping[str, Trigger]) -> str:
+        if (after := others.get("after_calls")) is not None and self.value[-1] <= after.value:
+            return f"calls are {list(self.value)} and after_calls={after.value} leaves all of them out"
+        if (every := others.get("every")) is not None and not any(n % every.value == 0 for n in self.value):
+            return f"calls are {list(self.value)} and every={every.value} leaves all of them out"
+        return ""
+
+
+@dataclass(frozen=True)
+class Attempts(OfNumbers):
+    """Holds for the attempts with these numbers, counted for each request from 1."""
+
+    value: tuple[int, ...]
+    should_be = "attempts' numbers, as in [1, 2]"
+
+    def holds(self, occasion: Occasion, met: Met) -> bool:
+        return occasion.attempt in self.value
+
+
+@dataclass(frozen=True)
+class Every(OfNumber):
+    """Holds for the requests number n, 2n, 3n and so on: their first attempts, unless `attempts` names others."""
+
+    value: int
+    should_be = "a whole number, 1 or more, as in 3 for the 3rd, 6th, 9th request"
+
+    def holds(self, occasion: Occasion, met: Met) -> bool:
+        return occasion.request % self.value == 0
+
+
+@dataclass(frozen=True)
+class AfterCalls(OfNumber):
+    """Holds for all requests to the target but the first n."""
+
+    value: int
+    should_be = "a whole number, 1 or more: the requests that are spared"
+
+    def holds(self, occasion: Occasion, met: Met) -> bool:
+        return occasion.request > self.value
+
+
+@dataclass(frozen=True)
+class MaxTimes(OfNumber):
+    """Holds until the injection has hit n times in the trial, over all its targets."""
+
+    value: int
+    should_be = "a whole number, 1 or more"
+    place = True
+
+    def holds(self, occasion: Occasion, met: Met) -> bool:
+        return met.times < self.value
+
+
+@dataclass(frozen=True)
+class Chance(Trigger):
+    """Holds with this chance (0–1). Its dice are named (seed, trial, injection, target, request, attempt). Alone, 0
+    switches the injection off."""
+
+    value: float
+    should_be = "a number from 0 to 1"
+    spares = True
+    order = 9
+
+    @classmethod
+    def of(cls, value: Any) -> Chance:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise cls.refused()
+        return cls(float(value))
+
+    def holds(self, occasion: Occasion, met: Met) -> bool:
+        if self.value >= 1:  # as any dice would say
+            return True
+        names = occasion.trial, met.injection, occasion.target, occasion.request, occasion.attempt
+        return Dice(occasion.seed, *names, "hit").hits(self.value)
+
+    def never(self, others: Mapping[str, Trigger]) -> str:
+        if self.value == 0 and others:
+            return f"chance is 0, so {' and '.join(sorted(others))} can never hit: leave chance out, or raise it"
+        return ""
+
+
+_FORM = re.compile(r"(once)|(for_good)|burst ([1-9][0-9]{0,6})|for_s ([0-9]{1,9}(?:\.[0-9]{1,9})?)")
+
+
+@dataclass(frozen=True)
+class Persistence(Trigger):
+    """`once`: one hit in the trial. `burst n`: n hits in a row. `for_s x`: all attempts for x seconds. `for_good`: all
+    attempts until the trial ends. `tool`, `when` and `max_times` hold for the later hits too."""
+
+    value: str
+    hits: float = 1
+    """The number of hits in a row; 0 if time limits them."""
+    span_s: float = 0.0
+    spares = True
+    timed = True
+    should_be = "'once', 'burst 3', 'for_s 2.5' or 'for_good'"
+
+    @classmethod
+    def of(cls, value: Any) -> Persistence:
+        found = _FORM.fullmatch(value) if isinstance(value, str) else None
+        if found is None:
+            raise cls.refused()
+        _, for_good, burst, span = found.groups()
+        if for_good:
+            return cls(value, 0, float("inf"))
+        if burst:
+            return cls(value, int(burst))
+        if span is None:
+            return cls(value)
+        if not 0 < float(span) <= SECONDS_MAX:
+            raise cls.refused()
+        return cls(value, 0, float(span))
+
+    @property
+    def lasts_s(self) -> bool:
+        """True if time limits it, not a number of hits."""
+        return self.span_s > 0
+
+    def holds(self, occasion: Occasion, met: Met) -> bool:
+        return not (met.times and self.value == "once")
+
+    def lasts(self, occasion: Occasion, met: Met) -> bool:
+        """Tells if the last hit still goes on at this attempt."""
+        if not met.times:
+            return False
+        return occasion.elapsed_s < met.since_s + self.span_s if self.span_s else met.in_a_row < self.hits
+
+    def never(self, others: Mapping[str, Trigger]) -> str:
+        most = others.get("max_times")
+        if most is not None and self.hits > most.value:
+            return f"persistence is '{self.value}', and max_times={most.value} ends it before"
+        if most is not None and self.value == "once" and most.value > 1:
+            return f"persistence is 'once', and max_times is {most.value}"
+        return ""

@@ -1,0 +1,42 @@
+"""Rules on effects and the end state: each public function is one."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.core.events import Effect
+from chaoslab.reports.contents.advice import Advice, Seen, kinds
+
+
+def repeated_effect(seen: Seen) -> list[Advice]:
+    """An effect happened more often than asked in a trial that met a fault."""
+    done: dict[str | None, Counter[str]] = {}
+    for record, event in seen.history.of(Effect):
+        done.setdefault(record.trial, Counter())[event.target] += 1
+    return seen.beside_faults(
+        lambda row: bool(row.harm) and Kind.DUPLICATE in kinds(row),
+        "Send the same Idempotency-Key with each attempt at a write, or look whether it was done before a retry.",
+        "Something was done more often than asked in {size} that met {fault}.",
+        at=lambda row, target: done.get(row.trial, Counter())[target] > 1,
+        of_harm=True,
+    )
+
+
+def unasked_effect(seen: Seen) -> list[Advice]:
+    """Something was done that nobody had asked for."""
+    return seen.beside_faults(
+        lambda row: bool(row.harm) and Kind.PHANTOM in kinds(row),
+        "Confirm a write that the user did not ask for, also one that makes up for a failure.",
+        "Something was done that nobody had asked for in {size} that met {fault}.",
+        of_harm=True,
+    )
+
+
+def wrong_state(seen: Seen) -> list[Advice]:
+    """A trial that met a fault left its world in an end state that is neither the right one nor the one before."""
+    return seen.beside_faults(
+        lambda row: bool(row.harm) and Kind.STATE in kinds(row),
+        "Look at what was done before a write is tried again or made up for, and undo what was done by half.",
+        "The end state was neither the right one nor the one before in {size} that met {fault}.",
+    )

@@ -1,0 +1,102 @@
+"""Rules on the run, not on the agent: each public function is one."""
+
+from __future__ import annotations
+
+from chaoslab.analysis.measures.faults import NOTHING
+from chaoslab.analysis.measures.intervals import rate
+from chaoslab.analysis.verdict.standing import Standing
+from chaoslab.core.events import FaultScheduled, FaultUnreached, FaultWitnessed
+from chaoslab.reports.contents.advice import Advice, Seen
+from chaoslab.reports.text import visible
+
+NAME, NAMED = 60, 8
+"""The most characters of a fault's name, and the most faults that are named."""
+
+
+def never_called(seen: Seen) -> list[Advice]:
+    """An injection whose dice were rolled for no call."""
+    if not seen.report.knows_faults:
+        return []
+    trials = tuple(row.trial for row in seen.rows)
+    size = rate(len(trials), len(trials))
+    return [
+        Advice(
+            f"{visible(one.injection, NAME)} had no call to hit in {size.count} of {size.total} trials: none was for "
+            "its target and fitted its conditions, or another fault took each.",
+            "Name a target and conditions that fit the agent's calls, or leave out the fault that takes them first: "
+            "this run tells nothing about it.",
+            size,
+            trials,
+            of_run=True,
+        )
+        for one in seen.report.delivered.value.by_injection
+        if size and not one.eligible
+    ]
+
+
+def never_witnessed(seen: Seen) -> list[Advice]:
+    """Faults were drawn and never met."""
+    if not seen.report.knows_faults:
+        return []
+    met = {event.fault for _, event in seen.history.of(FaultWitnessed)}
+    drawn: dict[str, set[str | None]] = {}
+    for record, event in seen.history.of(FaultScheduled):
+        if event.fault not in met:
+            drawn.setdefault(event.fault, set()).add(record.trial)
+    shown = tuple(row.trial for row in seen.rows if any(row.trial in trials for trials in drawn.values()))
+    size = rate(len(shown), len(seen.rows))
+    if not shown or size is None:
+        return []
+    whys = {one.fault: one.why for one in reversed(seen.report.not_met.value.reasons)}
+    told = [(visible(fault, NAME), whys.get(fault, "no reason is known")) for fault in sorted(drawn)]
+    in_trials = f"drawn in {size.count} of {size.total} trials and met in none"
+    if len(told) == 1:
+        said, whose, them = f"{told[0][0]} was {in_trials}: {told[0][1]}.", "its target", "it"
+    else:
+        names = [f"{fault} ({why.removeprefix(f'{NOTHING}: ')})" for fault, why in told[:NAMED]]
+        names += [f"{len(told) - NAMED} more"] if len(told) > NAMED else []
+        said, whose, them = f"{len(told)} faults were {in_trials}: {'; '.join(names)}.", "their targets", "them"
+    subject = "it" if len(told) == 1 else "they"
+    do = f"Choose {whose} and parameters so that {subject} can take effect: this run tells nothing about {them}."
+    return [Advice(said, do, size, shown, of_run=True)]
+
+
+POSSIBLE = 0.1
+"""The share of bad ends that the trials should exclude at 95 %. That takes 35 of them."""
+
+
+def too_few(seen: Seen) -> list[Advice]:
+    """No trial that met a fault ended badly, and the trials are too few to rely on that."""
+    found = []
+    for name in sorted({fault for row in seen.judged for fault, _ in row.met}):
+        met = [row for row in seen.judged if any(fault == name for fault, _ in row.met)]
+        size = rate(sum(row.standing is Standing.BAD for row in met), len(met))
+        if size and not size.count and size.interval.high > POSSIBLE:
+            said = (
+                f"None of {size.total} judged trials that met {name} ended badly, and up to "
+                f"{size.interval.high:.0%} of all could."
+            )
+            found.append(Advice(said, _REMEDY, size, tuple(row.trial for row in met), of_run=True))
+    return sorted(found, key=lambda one: one.size.total)[:1]
+
+
+_REMEDY = "Run more trials of it before you rely on this: 35 clean ones leave 10% possible, 381 leave 1%."
+
+
+def unreached(seen: Seen) -> list[Advice]:
+    """A fault was planned for a numbered request that the agent did not make."""
+    made: dict[tuple[str, str, int], dict[str | None, int]] = {}
+    for record, event in seen.history.of(FaultUnreached):
+        if event.request > event.made:
+            made.setdefault((event.injection, event.target, event.request), {})[record.trial] = event.made
+    found = []
+    for (injection, target, request), trials in sorted(made.items()):
+        shown = tuple(row.trial for row in seen.rows if row.trial in trials)
+        if size := rate(len(shown), len(seen.rows)):
+            said = (
+                f"{visible(injection, NAME)} is for request {request} of {visible(target, NAME)}, and {size.count} of "
+                f"{size.total} trials made {max(trials.values())} at most."
+            )
+            do = "Plan it for a request that the agent makes: such trials are invalid, and tell nothing about it."
+            found.append(Advice(said, do, size, shown, of_run=True))
+    return found

@@ -1,0 +1,303 @@
+"""Stand-ins from an OpenAPI document and from the tools of an MCP server: their state, their scenarios, bad input."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.cli import main
+from chaoslab.seams.services.app import Request
+from chaoslab.surfaces.otel.masking import Personal
+from chaoslab.surfaces.projects import Project
+from chaoslab.surfaces.schemas import mcp_tools
+from chaoslab.surfaces.schemas.mcp_tools import api_of, listed_by
+from chaoslab.surfaces.schemas.openapi import api_in
+from chaoslab.surfaces.schemas.stand_ins import Refused, Service
+from chaoslab.surfaces.schemas.writing import project_of
+
+DOCUMENTS = Path(__file__).with_name("openapi")
+WEAK = {
+    "shop.yaml": ("over_http", '''
+def AGENT(prompt):
+    import httpx
+    for _ in range(3):
+        try:
+            made = httpx.post("https://api.teashop.example/v1/orders", json={"productId": 7, "quantity": 1}, timeout=5)
+            return f"Ordered: {made.json()['id']}"
+        except httpx.TimeoutException:
+            continue
+'''),
+    "tracker.json": ("repos", '''
+def AGENT(prompt):
+    for _ in range(3):
+        try:
+            return f"Opened {issues_create(repo='tea', title='The lid leaks')['number']}"
+        except TimeoutError:
+            continue
+'''),
+    "bank.yaml": ("transfers", '''
+def AGENT(prompt):
+    for _ in range(3):
+        try:
+            return f"Paid: {pay(from_='DE01', to='DE02', amount=5)['transfer']['id']}"
+        except TimeoutError:
+            continue
+'''),
+}  # fmt: skip
+"""For each document a scenario, and an agent that asks again after a reply that was lost."""
+
+
+def tool(name: str, hints: dict[str, bool] | None, *needed: str, **properties: Any) -> dict[str, Any]:
+    schema = {"type": "object", "required": [*needed], "properties": properties}
+    return {"name": name, "inputSchema": schema, **({} if hints is None else {"annotations": hints})}
+
+
+TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
+PRICE = {"type": "object", "properties": {"result": {"type": "number", "minimum": 3, "maximum": 3}}}
+TOOLS = [
+    tool("create_note", {"destructiveHint": False}, "text", text=TEXT, tag={**TEXT, "default": "new"}),
+    tool("listNotes", {"readOnlyHint": True}),
+    tool("get-note", {"readOnlyHint": True}, "note_id", note_id=WHOLE),
+    tool("delete_note", {"idempotentHint": True, "destructiveHint": True}, "note_id", note_id=WHOLE),
+    tool("get_rich", {"readOnlyHint": False}),
+    {**tool("price", None, of=TEXT), "outputSchema": PRICE},
+]
+
+
+def made_of(name: str, *, seed: int = 1, on: bool = True) -> Project:
+    personal = Personal(on=on)
+    return project_of(api_in(DOCUMENTS / name, personal=personal, seed=seed), most=20, personal=personal)
+
+
+def service_of(name: str) -> Service:
+    return Service(json.loads(made_of(name).files["service.json"]))
+
+
+def asked(app: Callable[[Any], Any], method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+    """Status and value of an application's reply."""
+    path, _, query = path.partition("?")
+    data = json.dumps(body).encode() if body is not None else b""
+    fields = dict(each.split("=") for each in query.split("&") if each)
+    status, said, _ = app(Request(method, path, fields, headers, data))
+    return status, None if said is None else json.loads(said)
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_a_document_becomes_scenarios_that_pass_and_find_a_weak_agent(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "chaos"
+    assert main(["from-openapi", str(DOCUMENTS / name), "--out", str(out)]) == 0
+    assert main(["test", str(out), "--no-logs", "-q"]) == 0, capsys.readouterr().out
+    scenario, agent = WEAK[name]
+    weak = out.rename(tmp_path / "weak")  # modules of a folder are imported once
+    module = (weak / "stand_ins.py").read_text()
+    (weak / "stand_ins.py").write_text(module.replace("\nAGENT = None\n", agent))
+    assert main(["test", str(weak / f"{scenario}.chaos.yaml"), "--no-logs"]) == 1
+    assert "twice" in capsys.readouterr().out
+
+
+def test_what_is_created_is_kept_changed_and_removed() -> None:
+    service = service_of("shop.yaml")
+    first = service.call("listOrders", {})
+    assert first["total"] == len(first["data"]) == 2
+    made = service.call("createOrder", {"productId": 7, "quantity": 3})
+    assert (made["id"], made["quantity"], made["status"]) == ("ord_102", 3, "open")
+    assert service.call("getOrder", {"orderId": "ord_102"}) == made
+    assert service.call("changeOrder", {"orderId": "ord_102", "quantity": 4, "productId": 7})["quantity"] == 4
+    assert service.call("listOrders", {})["total"] == 3
+    assert service.call("listOrders", {"status": "sent"})["data"] == []
+    assert service.call("refundOrder", {"orderId": "ord_102", "amount": 2.5})["amount"] == 2.5
+    assert [*service.state()] == ["/orders"]
+    assert service.call("cancelOrder", {"orderId": "ord_102"}) is None
+    for gone in ("getOrder", "cancelOrder"):
+        with pytest.raises(Refused, match="404 there is no 'ord_102'"):
+            service.call(gone, {"orderId": "ord_102"})
+    with pytest.raises(Refused, match="404"):
+        service.call("refundOrder", {"orderId": "ord_102", "amount": 1})
+    assert service.state() == {}
+    assert service.call("createOrder", {"productId": 7, "quantity": 1})["id"] == "ord_103"  # no id is given twice
+    service.fresh()
+    assert service.call("listOrders", {})["total"] == 2
+
+
+def test_things_within_a_thing_are_its_own() -> None:
+    service = service_of("tracker.json")
+    made = service.call("issues_create", {"repo": "tea", "title": "It leaks"})
+    assert made["number"] == 43
+    own = {"repo": "tea", "issue_number": made["number"]}
+    assert service.call("issues_list_comments", own) == []
+    service.call("issues_create_comment", {**own, "body": "Same here"})
+    assert [each["body"] for each in service.call("issues_list_comments", own)] == ["Same here"]
+    assert len(service.call("issues_list_comments", {**own, "issue_number": 41})) == 2  # those that are there at first
+    assert len(service.call("issues_list", {"repo": "pot"})) == 2
+    assert service.call("issues_list", {"repo": "tea", "page": 2}) == []
+    assert service.call("search_issues", {"q": "lid"})["q"] == "lid"
+
+
+def test_a_bank_wants_a_credential_and_pays_once_for_one_key() -> None:
+    app = service_of("bank.yaml").fresh()
+    body, auth = {"from": "DE01", "to": "DE02", "amount": 5.5}, {"authorization": "Bearer x"}
+    assert asked(app, "POST", "/transfers", body)[0] == 401
+    assert asked(app, "GET", "/health") == (200, {"status": "up"})
+    assert asked(app, "GET", "/accounts/DE02", **auth) == (200, {"iban": "DE02", "owner": "Bob", "balance": 20})
+    status, made = asked(app, "POST", "/transfers", body, **auth, **{"idempotency-key": "1"})
+    assert (status, made["transfer"]["amount"]) == (201, 5.5)
+    assert asked(app, "POST", "/transfers", body, **auth, **{"idempotency-key": "1"}) == (201, made)
+    other = asked(app, "POST", "/transfers", body, **auth, **{"idempotency-key": "2"})[1]
+    assert other["transfer"]["id"] != made["transfer"]["id"]
+    assert asked(app, "GET", f"/transfers/{made['transfer']['id']}", **auth) == (200, made)
+    assert asked(app, "PUT", "/me", {"name": "Bo"}, **auth)[1]["name"] == "Bo"
+    assert asked(app, "GET", "/me", **auth)[1]["name"] == "Bo"
+    for wrong in ({**body, "amount": "5"}, {"from": "DE01"}, [1]):
+        assert asked(app, "POST", "/transfers", wrong, **auth)[0] == 400
+    for status, method, path in ((404, "GET", "/nothing"), (405, "DELETE", "/me"), (404, "GET", "/transfers/9")):
+        assert asked(app, method, path, **auth)[0] == status
+
+
+def test_a_project_depends_on_the_document_and_the_seed_alone_and_holds_no_secret() -> None:
+    assert made_of("bank.yaml").files == made_of("bank.yaml").files != made_of("bank.yaml", seed=2).files
+    made, plain = made_of("bank.yaml"), made_of("bank.yaml", on=False)
+    assert made.masked == {"secret": 1}
+    assert "sk-abc" not in "".join(made.files.values())
+    assert "sk-abc" in plain.files["service.json"]
+    lacking = "\n".join(made.lacking)
+    for word in ("auth: token (http)", "oneOf", "links", "callbacks"):
+        assert word in lacking
+    functions = [each for each in ast.parse(made.files["stand_ins.py"]).body if isinstance(each, ast.FunctionDef)]
+    assert {"pay", "get_health"} <= {each.name for each in functions}
+
+
+PATHS = '{"openapi": "3.0.0", "paths": {"/a": '
+BAD: dict[str, tuple[Any, str]] = {
+    "a.yaml": ("openapi: 3.1.0\ninfo: {title: x}\n", "it has no paths"),
+    "b.json": (
+        PATHS + '{"get": {"parameters": [{"$ref": "x.yaml#/A"}]}}}}',
+        "$ref 'x.yaml#/A' leads out",
+    ),
+    "c.json": (PATHS + '{"$ref": "#/paths/~1a"}}}', "round in a circle"),
+    "d.json": (PATHS + '{"get": {"parameters": [{"$ref": "#/b"}]}}}}', "leads to nothing"),
+    "e.json": ('{"openapi": "3.0.0", "paths": ', "is not JSON"),
+    "f.yaml": ("a: [1\nb: 2", "this is no YAML"),
+    "g.json": (PATHS + '{"get": {"security": 6}}}}', "GET /a: not as OpenAPI has it"),
+    "h.yaml": ("hello: 1", "it is no OpenAPI document"),
+    "i.json": (PATHS + '{"summary": "x"}}}', "its paths have no operations"),
+    "j.yaml": (None, "named pipe"),
+    "k.yaml": (2**30, "larger than 16 MiB"),
+    "l.yaml": ("", "No such file"),
+}
+
+
+def test_a_document_that_is_none_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, (content, said) in BAD.items():
+        path = tmp_path / name
+        if content is None:
+            os.mkfifo(path)
+        elif isinstance(content, int):
+            with path.open("wb") as file:
+                file.truncate(content)
+        elif content:
+            path.write_text(content)
+        assert main(["from-openapi", str(path), "--out", str(tmp_path / "out")]) == 2
+        error = capsys.readouterr().err
+        assert said in error
+        assert error.count("\n") == 1
+        assert str(path) in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_schema_that_holds_itself_ends() -> None:
+    issue = service_of("tracker.json").call("issues_get", {"repo": "tea", "issue_number": 41})
+    assert issue["author"] == {"login": "ann", "friends": [None]}
+
+
+# MCP.
+
+
+def notes() -> Service:
+    api = api_of("Notes", TOOLS, "tools.json", personal=Personal(), seed=1)
+    return Service(json.loads(project_of(api, most=20, personal=Personal()).files["service.json"]))
+
+
+def test_a_list_of_tools_becomes_scenarios_that_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "tools.json").write_text(json.dumps({"result": {"tools": TOOLS}}))
+    out = tmp_path / "chaos"
+    assert main(["from-mcp", str(tmp_path / "tools.json"), "--out", str(out)]) == 0
+    assert "not derived: price: it has no annotations: by its name it changes something" in capsys.readouterr().out
+    scenario = (out / "note.chaos.yaml").read_text()
+    assert "tools: ['stand_ins:create_note', 'stand_ins:delete_note']" in scenario
+    assert "reads: ['stand_ins:get_note', 'stand_ins:listNotes']" in scenario
+    assert "idempotent: [delete_note]" in scenario
+    assert main(["test", str(out), "--no-logs", "-q"]) == 0, capsys.readouterr().out
+
+
+def test_an_mcp_client_meets_the_stand_in_and_its_state() -> None:
+    from mcp import Client
+
+    async def agent(_: str) -> str:
+        async with Client("http://notes.test/mcp") as client:
+            tools = (await client.list_tools()).tools
+            await client.call_tool("create_note", {"text": "tea"})
+            price = (await client.call_tool("price", {"of": "tea"})).structured_content
+            kept = await client.call_tool("get-note", {"note_id": first[-1]["id"] + 1})
+            gone = await client.call_tool("get-note", {"note_id": 99})
+            return json.dumps([len(tools), price, kept.content[0].model_dump()["text"], gone.is_error])
+
+    service = notes()
+    first = service.call("listNotes", {})
+    trial = lab.run(agent, "Note tea", services={"notes.test": lab.fresh(service.fresh)})
+    number, price, kept, gone = json.loads(trial.answer)
+    assert (number, price, gone) == (len(TOOLS), {"result": 3}, True)
+    assert len(first) == 2
+    assert json.loads(kept)["text"] == "tea"
+    assert [each["effect"] for each in trial.effects] == ["create_note", "price"]
+
+
+SERVER = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "initialize":
+        result = {"serverInfo": {"name": "desk"}}
+    elif asked["method"] == "tools/list":
+        at = asked["params"].get("cursor", 0)
+        result = {"tools": [{"name": f"get_{at}"}], **({"nextCursor": at + 1} if at < 2 else {})}
+    else:
+        continue
+    print(json.dumps({"method": "notifications/message", "jsonrpc": "2.0"}))
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+def test_a_server_is_asked_for_all_pages_of_its_list() -> None:
+    name, tools = listed_by([sys.executable, "-c", SERVER], {})
+    assert (name, [each["name"] for each in tools]) == ("desk", ["get_0", "get_1", "get_2"])
+
+
+def test_what_is_no_server_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(mcp_tools, "ANSWER_S", 0.05)
+    (tmp_path / "none.json").write_text('{"tools": 3}')
+    (tmp_path / "odd.json").write_text('{"tools": [{"name": "x", "inputSchema": {"properties": {"a": {"allOf": 3}}}}]}')
+    cases = {
+        (str(tmp_path / "none.json"),): "it is no list of tools",
+        (str(tmp_path / "odd.json"),): "the schema of 'x' is none",
+        (str(tmp_path / "not.json"),): "No such file",
+        ("http://127.0.0.1:9/mcp",): "127.0.0.1:9",
+        ("--", "no-such-program"): "no-such-program",
+        ("--", "sleep", "60"): "it gave no answer to initialize within 0.05 s",
+    }
+    for source, said in cases.items():
+        assert main(["from-mcp", "--out", str(tmp_path / "out"), *source]) == 2
+        error = capsys.readouterr().err
+        assert said in error
+        assert error.count("\n") == 1
