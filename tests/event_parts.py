@@ -27,6 +27,7 @@ SAMPLES: dict[str, Any] = {
     "list[Any]": [{"prompt": "one"}],
     "dict[str, str]": {"log": "2"},
     "dict[str, Count]": {"manager": 1},
+    "dict[str, dict[str, Count]]": {"latency": {"weather": 1}},
     "dict[str, Any]": {"a": [1, None]},
     "list[str]": ["wire", "errors"],
     "list[list[str]]": [["20", "twenty"]],

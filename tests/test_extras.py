@@ -30,7 +30,7 @@ ALL = [
     module
     for extra, modules in MODULES.items()
     for module in modules
-    if extra not in ("scenarios", "frames", "parquet", "gateway", "compose", "campaigns", "ui", "cluster")
+    if extra not in ("scenarios", "frames", "parquet", "gateway", "compose", "campaigns", "ui", "cluster", "zstd")
 ]
 LAB = "lab"
 PROJECT = Path(__file__).parent.parent / "pyproject.toml"

@@ -17,7 +17,7 @@ IDEMPOTENCY_KEY = "idempotency_key"
 """The parameter of a function whose calls with one key have one effect. The lab trusts the function in this."""
 
 _TRIAL = re.compile(
-    r"(?P<run>[A-Za-z0-9_-]{1,64})\.p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,6})(?P<truth>\.truth)?", re.ASCII
+    r"(?P<run>[A-Za-z0-9_-]{1,64})\.p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,9})(?P<truth>\.truth)?", re.ASCII
 )
 
 

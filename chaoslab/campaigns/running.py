@@ -320,12 +320,13 @@ class Runner:
 
     def _unsteady(self, measured: Callable[[str], float | None] | None = None) -> str:
         """The first probe that does not hold, in words. `measured`: the measures, by default those of its runs."""
-        self._probed_s, folder = self._clock.monotonic(), self.campaign.folder
+        self._probed_s = self._clock.monotonic()
         seen, why = [], ""
         for probe, bound in zip(self.spec.steady, self.campaign.bounds, strict=True):
             levers.renew(self._lease, clock=self._clock)
-            measures = measured or self._gauge.value
-            value, why = probes.looked_at(probe, bound, folder=folder, measured=measures, clock=self._clock)
+            value, why = probes.looked_at(
+                probe, bound, folder=self.campaign.folder, measured=measured or self._gauge.value, clock=self._clock
+            )
             seen.append({"name": probe.name, "value": value, "should": str(bound), "why": why})
             if why:
                 break

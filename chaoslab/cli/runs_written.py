@@ -5,14 +5,35 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from chaoslab.base.commandline import path
+
+PAGE_MAX = 50_000
+"""The most trials of a page that is written after a run: it takes some 10 KB of memory for each."""
 
 
 def add_logs(parser: argparse.ArgumentParser, what: str) -> None:
     """Adds `--logs` and `--no-logs`. `what`: the help of the first."""
     parser.add_argument("--logs", type=path, default=Path("logs"), help=f"{what} (default: %(default)s)")
     parser.add_argument("--no-logs", dest="logs", action="store_const", const=None, help="write no runs")
+
+
+def add_form(parser: argparse.ArgumentParser) -> None:
+    """Adds `--log-as` and `--keep`."""
+    parser.add_argument(
+        "--log-as", choices=("lines", "packs", "tables"), default="lines",
+        help="text, compressed packs of some thousand trials, or packs with Parquet tables (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep", choices=("all", "failed"), default="all",
+        help="failed: of trials that ended well only beginning, effects, answer and counts (default: %(default)s)",
+    )  # fmt: skip
+
+
+def form_of(options: argparse.Namespace) -> dict[str, Any]:
+    """The form of the logs, if any are written."""
+    return {} if options.logs is None else {"log_as": options.log_as, "keep": options.keep}
 
 
 def start_logs(logs: Path | None) -> None:
@@ -27,13 +48,16 @@ def start_logs(logs: Path | None) -> None:
     (logs / ".gitignore").write_text("*\n")
 
 
-def say_report(folder: Path | None, *, quiet: bool = False, failed: bool = False) -> None:
+def say_report(folder: Path | None, *, quiet: bool = False, failed: bool = False, trials: int = 0) -> None:
     """Writes the HTML of a run into its folder, and says where, or why there is none. `quiet`: only writes it.
-    `failed`: says what to change first, too, if the run shows that."""
+    `failed`: says what to change first, too, if the run shows that. `trials`: the number of them."""
     from chaoslab.reports import formats
     from chaoslab.reports.page import wrapped
 
     if folder is None:
+        return
+    if trials > PAGE_MAX:
+        print(f"report none: a page holds {PAGE_MAX:,} trials; see chaoslab summary {folder}", file=sys.stderr)
         return
     try:
         file, contents = formats.html_beside(folder)

@@ -33,7 +33,8 @@ def run(options: argparse.Namespace) -> int:
             from chaoslab.reports import folder, show, trials
 
             wanted = trials.outcomes(options.outcome) | (set(trials.WORST_FIRST) if options.failed else set())
-            history = folder.read(options.run)
+            keys = options.trial if all(map(trials.is_key, options.trial)) else ()
+            history = folder.read(options.run, trials=keys)
             chosen = wanted if options.outcome or options.failed else None
             select = {"prompt": options.prompt, "trials": options.trial, "outcomes": chosen}
             if options.json:

@@ -12,7 +12,7 @@ from chaoslab.base.commandline import as_json, filled, path, print_json, refuse,
 from chaoslab.cli import otlp
 from chaoslab.cli.clusters import add_cluster, clustered
 from chaoslab.cli.ended import check_place, code_of
-from chaoslab.cli.runs_written import add_logs, say_report, start_logs
+from chaoslab.cli.runs_written import add_form, add_logs, form_of, say_report, start_logs
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.running import Result
@@ -52,6 +52,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
     otlp.add_live(parser)
     add_logs(parser, "where a run for each scenario is written, with a report.html")
+    add_form(parser)
     parser.add_argument("--junit", type=path, metavar="FILE", help="write the results as JUnit XML, a case a variant")
     as_json(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print only what does not hold")
@@ -132,7 +133,7 @@ def _try(result: Result, options: argparse.Namespace) -> None:
         print(f"note: {scenario.name} has {trials} trials; {options.trial} is none of them", file=sys.stderr)
     many, quiet = 1 if options.trial else trials, options.quiet or options.json or not sys.stderr.isatty()
     with Progress(many, quiet=quiet, summed=False) as progress:
-        for ruling in run(scenario, logs=options.logs, again=command, apart=True, **given):
+        for ruling in run(scenario, logs=options.logs, again=command, apart=True, **form_of(options), **given):
             result.add(ruling)
             trial = ruling.trial
             progress.count(trial.seconds, outcome=trial.verdict.outcome, faults=len(trial.met))
@@ -144,7 +145,8 @@ def _try(result: Result, options: argparse.Namespace) -> None:
             print(text, flush=True)
     if result.rulings:
         well = result.state is State.PASSED
-        say_report(result.rulings[0].trial.folder, quiet=options.quiet and well, failed=not well)
+        say_report(result.rulings[0].trial.folder, quiet=options.quiet and well, failed=not well,
+                   trials=len(result.rulings))  # fmt: skip
 
 
 def _told(result: Result, options: argparse.Namespace) -> str:

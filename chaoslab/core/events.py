@@ -620,6 +620,16 @@ class AnswerRead(Event):
 
 
 @fixed(frozen=True, kw_only=True)
+class StoryLeftOut(Event):
+    """The trial ended well, and its calls and faults are counted here and have no lines (`keep="failed"`)."""
+
+    calls: dict[str, Count]
+    """The attempts at calls, by target."""
+    met: dict[str, dict[str, Count]]
+    """The faults that were witnessed, by fault and target."""
+
+
+@fixed(frozen=True, kw_only=True)
 class PromptFinished(Event):
     """A trial ends."""
 

@@ -13,6 +13,7 @@ from chaoslab.config.settings import name_secrets
 from chaoslab.core import events
 from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection, Plan
+from chaoslab.execution.agents.case import AgentResult
 from chaoslab.execution.agents.run import AgentSpec
 from chaoslab.execution.checked import Ground, checked
 from chaoslab.execution.drawn import Drawn, Redrawn
@@ -21,6 +22,7 @@ from chaoslab.execution.options import Asked
 from chaoslab.execution.spec import Executor, TrialSpec
 from chaoslab.execution.trial import Trial, compared, trial_of
 from chaoslab.execution.workers import executor
+from chaoslab.record.history import History
 from chaoslab.search import causes
 from chaoslab.search.probes import applicable
 from chaoslab.search.variation import GOOD, Made, Probe, Site, Tried, Variation
@@ -41,10 +43,11 @@ class VariedTrial:
 @dataclass(frozen=True)
 class VariedRun:
     """A run whose work is variations instead of numbers: each is the first trial of a run with its faults. `standing`:
-    injections that all of them have."""
+    injections that all of them have. `told`: the results are judged and read where the trials run."""
 
     run: Redrawn[Any]
     standing: tuple[Injection, ...] = ()
+    told: bool = False
 
     def named(self, spec: VariedTrial) -> str:
         return causes.where(spec.variation)
@@ -53,7 +56,14 @@ class VariedRun:
     def opened(self) -> Iterator[Callable[[VariedTrial], Any]]:
         if isinstance(self.run, AgentSpec) and not self.run.options.isolate:
             with self.run.varied() as trial:
-                yield lambda spec: trial(self.drawn(spec), TrialSpec(0, stopped=spec.stopped))
+
+                def told(spec: VariedTrial) -> AgentResult:
+                    result = trial(self.drawn(spec), TrialSpec(0, stopped=spec.stopped))
+                    if self.told:
+                        result.judged(lines=False).shown = Shown.of(result.history)
+                    return result
+
+                yield told
             return
 
         def do(spec: VariedTrial) -> Any:
@@ -85,9 +95,13 @@ class Session:
     """A search's trials of one agent. They share one trial without faults, and the dice of a first trial, so that a
     variation does here what its faults do in `lab.run`. `trials`: the number of those that were run."""
 
-    def __init__(self, subject: Subject, does: Executor, fails: Fails, standing: Sequence[Injection] = ()) -> None:
+    def __init__(
+        self, subject: Subject, does: Executor, fails: Fails, standing: Sequence[Injection] = (), *,
+        several: bool = False,
+    ) -> None:  # fmt: skip
+        """`several`: there are other processes, which judge and read what they run."""
         self.subject, self._does, self._fails = subject, does, fails
-        self._run = VariedRun(subject.run, tuple(standing))
+        self._run = VariedRun(subject.run, tuple(standing), several)
         self._seed = subject.run.started(0).seed or 0
         self.trials = 0
 
@@ -110,19 +124,19 @@ class Session:
 
     def read(self, variation: Variation, trial: Trial, by: str) -> Tried:
         """The result of a trial."""
-        verdict, history = trial.verdict, trial.history
+        verdict = trial.verdict
         why = self._fails(trial)
-        effects = [event.effect for _, event in history.of(events.Effect)]
+        shown: Shown = getattr(trial._result, "shown", None) or Shown.of(trial.history)
         return Tried(
             self.trials, variation, by, str(verdict.outcome), bool(why), why or verdict.why,
             causes.kind_of(verdict, why),
-            met=tuple(dict.fromkeys(event.injection for _, event in history.of(events.FaultWitnessed))),
-            made=tuple(_made(trial)),
-            moments=tuple(tuple(event.calls) for _, event in history.of(events.CallsOrdered)),
-            world=digest([effects, str(verdict.outcome)]),  # not the words, which differ with each wrong value
+            met=shown.met,
+            made=shown.made,
+            moments=shown.moments,
+            world=digest([shown.effects, str(verdict.outcome)]),  # not the words, which differ with each wrong value
             harm=verdict.harm,
             certain=verdict.certain,
-            tokens=sum(event.prompt_tokens + event.completion_tokens for _, event in history.of(events.Usage)),
+            tokens=shown.tokens,
             seconds=trial.seconds,
         )  # fmt: skip
 
@@ -131,13 +145,34 @@ class Session:
         return applicable(self.subject.targets, self.subject.check, faults)
 
 
-def _made(trial: Trial) -> Iterator[Made]:
+@dataclass(frozen=True)
+class Shown:
+    """What a search reads in a trial's events. `met`: injections. `effects`: their names. The others as in `Tried`."""
+
+    met: tuple[str, ...]
+    made: tuple[Made, ...]
+    moments: tuple[tuple[str, ...], ...]
+    effects: list[str]
+    tokens: int
+
+    @classmethod
+    def of(cls, history: History) -> Shown:
+        return cls(
+            met=tuple(dict.fromkeys(event.injection for _, event in history.of(events.FaultWitnessed))),
+            made=tuple(_made(history)),
+            moments=tuple(tuple(event.calls) for _, event in history.of(events.CallsOrdered)),
+            effects=[event.effect for _, event in history.of(events.Effect)],
+            tokens=sum(event.prompt_tokens + event.completion_tokens for _, event in history.of(events.Usage)),
+        )
+
+
+def _made(history: History) -> Iterator[Made]:
     """Each attempt of the trial, in the order of beginning."""
     ended: dict[tuple[str, int, int], events.CallFinished] = {}
-    for _, over in trial.history.of(events.CallFinished):
+    for _, over in history.of(events.CallFinished):
         ended.setdefault((over.target, over.request, over.attempt), over)
     effects = 0
-    for event in (record.event for record in trial.history.records):
+    for event in (record.event for record in history.records):
         if isinstance(event, events.Effect):
             effects += 1
         elif isinstance(event, events.CallStarted):
@@ -199,4 +234,4 @@ def session(
             lambda result, plan: trial_of(result, plan, twin, asked=asked),
             asked.agent,
         )
-        yield Session(subject, does, fails or fails_by_verdict(), standing)
+        yield Session(subject, does, fails or fails_by_verdict(), standing, several=jobs > 1)

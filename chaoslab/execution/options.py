@@ -45,6 +45,14 @@ def check_settle(name: str, value: Any) -> None:
         check_number(name, value)
 
 
+LOG_AS, KEEP = ("lines", "packs", "tables"), ("all", "failed")
+
+
+def check_choice(choices: Sequence[str], name: str, value: Any) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} is {shown(value)}: it should be {' or '.join(map(repr, choices))}")
+
+
 def check_folder(name: str, value: Any) -> None:
     if value is not None and not isinstance(value, str | os.PathLike):
         raise TypeError(f"{name} is {shown(value)}: it should be a folder, as in 'logs'")
@@ -253,6 +261,15 @@ class RunOptions:
     logs: str | Path | None = option(
         None, "a folder for the run's logs, which `chaoslab show` and `summary` read.", group=WORLD,
         check=check_folder,
+    )  # fmt: skip
+    log_as: str = option(
+        "lines", 'the form of the logs: "lines" of text, "packs" (files of some thousand trials, compressed with zstd, '
+        'a twentieth of the size; a killed process loses the last), or "tables": packs with the tables of `lab.load` '
+        "beside them, in Parquet. All commands read all three.", group=WORLD, check=partial(check_choice, LOG_AS),
+    )  # fmt: skip
+    keep: str = option(
+        "all", 'the stories in the logs: "all", or "failed": of a trial that ended well there are the beginning, '
+        "effects, answer and counts of calls and faults.", group=WORLD, check=partial(check_choice, KEEP),
     )  # fmt: skip
     secret_names: Sequence[str] | None = option(
         None, "further names of headers and fields whose values are masked in logs and in print, beside those of the "

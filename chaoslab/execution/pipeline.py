@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from chaoslab.core.events import RunStarted
+from chaoslab.analysis.verdict.standing import ENDED_WELL
+from chaoslab.core.events import (
+    AttemptEvent,
+    CallStarted,
+    Event,
+    FaultWitnessed,
+    PromptAttempt,
+    PromptFinished,
+    RunStarted,
+    StoryLeftOut,
+)
 from chaoslab.execution.spec import Executor, RunSpec, TrialResult, TrialSpec
-from chaoslab.record.log import LogLost
+from chaoslab.record.log import BufferedEvent, LogLost
 from chaoslab.record.steering import obey
+from chaoslab.reports.tables import Tables
 from chaoslab.worlds.virtual.run_writer import RunWriter
 
 R = TypeVar("R", bound=TrialResult)
@@ -27,14 +39,15 @@ class Named(Protocol):
 
 
 @contextmanager
-def written(run: Named, trials: int, folder: Path) -> Iterator[RunWriter]:
+def written(run: Named, trials: int, folder: Path, *, log_as: str = "lines", keep: str = "all") -> Iterator[RunWriter]:
     """A context that writes the run's folder. The run ends as done, interrupted (Ctrl-C, or the iterator was closed) or
-    broken.
+    broken. `log_as`, `keep`: see `RunOptions`.
 
     Raises:
-        LogLost: the folder cannot be written.
+        LogLost: the folder cannot be written. Incomplete: a package for this form is not installed.
     """
-    with RunWriter(folder, run.name, run.now) as book:
+    packed = None if log_as == "lines" else Tables(folder).add if log_as == "tables" else _nothing
+    with RunWriter(folder, run.name, run.now, keep=keep, packed=packed) as book:
         book.begin(run.started(trials))
         reason = "broken"
         try:
@@ -69,7 +82,40 @@ def results(
     with closing(executor.map(run, specs())) as done:
         for result in done:
             spent_usd = result.spent_usd
-            if book is not None:
+            if book is not None and book.keep == "all":
                 book.add(result.kept, seconds=result.seconds, ok=result.ok)
                 obey(book.folder)
-            yield result
+            try:
+                yield result
+            finally:  # whoever takes it may rule that it did not end well
+                if book is not None and book.keep != "all":
+                    kept = result.kept
+                    seconds = max([result.seconds, *(event.t for event in kept)])
+                    if not result.wanted and result.outcome in ENDED_WELL:
+                        kept = without_story(kept)
+                    book.add(kept, seconds=seconds, ok=result.ok)
+            if book is not None and book.keep != "all":
+                obey(book.folder)
+
+
+def without_story(kept: Sequence[BufferedEvent]) -> list[BufferedEvent]:
+    """The events of a trial with one that counts its calls and faults in the place of theirs."""
+    calls: Counter[str] = Counter()
+    met: dict[str, Counter[str]] = defaultdict(Counter)
+    found = []
+    for each in kept:
+        kind = Event.kinds[each.kind]
+        if kind is CallStarted:
+            calls[each.fields["target"]] += 1
+        elif kind is FaultWitnessed:
+            met[each.fields["fault"]][each.fields["target"]] += 1
+        elif kind is PromptFinished:
+            counts = StoryLeftOut(calls=dict(calls), met={fault: dict(by) for fault, by in met.items()})
+            found.append(BufferedEvent.of(each.writer, each.t, each.trial, counts))
+        if not issubclass(kind, (AttemptEvent, PromptAttempt)):
+            found.append(each)
+    return found
+
+
+def _nothing(_: bytes) -> None:
+    """The lines of a pack are only written."""

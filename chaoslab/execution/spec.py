@@ -63,6 +63,10 @@ class TrialResult(Protocol):
         """The run's spending at the end of the trial, in dollars."""
 
     @property
+    def wanted(self) -> bool:
+        """True if somebody ruled that the trial did not end well, whatever its outcome, so that its story is kept."""
+
+    @property
     def kept(self) -> list[BufferedEvent]:
         """The trial's events, in the order they happened."""
 

@@ -83,6 +83,10 @@ class Trial:
     asked: Asked | None = field(default=None, repr=False)
     """The arguments that it was made with, if it was made by `run` or `run_many`."""
 
+    def want(self) -> None:
+        """Has the logs keep the story, also with `keep="failed"`; to be called before the next trial is taken."""
+        self._result.wanted = True
+
     @property
     def seed(self) -> int:
         """The seed of the faults' dice."""
@@ -305,7 +309,9 @@ def _trials(
             place = Run.create(logs, now=spec.now, name=spec.name)
             place.make_latest()
             folder = place.folder
-            book = stack.enter_context(written(spec, len(numbers), folder))
+            book = stack.enter_context(
+                written(spec, len(numbers), folder, log_as=spec.options.log_as, keep=spec.options.keep)
+            )
         run: RunSpec[AgentResult] = spec if drawn is None else DrawnRun(spec, drawn)
         if jobs > 1:
             run = JudgedRun(run, lines=book is not None)

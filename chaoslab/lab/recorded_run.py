@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from chaoslab.lab.virtual_lab import LabSpec
 
 _TRIAL = re.compile(rb'"trial": *"(p\d+\.r\d+)"')
-_KEY = re.compile(r"p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,6})", re.ASCII)
+_KEY = re.compile(r"p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,9})", re.ASCII)
 
 
 class Unrepeatable(ValueError):

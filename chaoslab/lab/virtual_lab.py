@@ -84,6 +84,7 @@ class LabResult:
     witnessed: int
     spent_usd: float
     kept: list[BufferedEvent]
+    wanted: bool = False
 
 
 @dataclass(frozen=True)

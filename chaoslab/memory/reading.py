@@ -27,6 +27,7 @@ from chaoslab.core.events import (
     PromptStarted,
     RunFinished,
     RunStarted,
+    StoryLeftOut,
     Usage,
     VariationTried,
 )
@@ -95,7 +96,7 @@ def key_of(folder: Path) -> str:
         OSError: a file cannot be read.
     """
     found = hashlib.blake2b(digest_size=12)
-    for path in [*log_files(folder), *sorted(folder.glob("*.jsonl"))]:
+    for path in [*log_files(folder), *sorted(folder.glob("*.zst")), *sorted(folder.glob("*.jsonl"))]:
         with files.opened(path) as file:
             found.update(path.name.encode() + b"\0")
             while part := file.read(1 << 20):
@@ -135,6 +136,10 @@ class _Taking:
         self._outcomes = [*hooks.all_of("outcomes")]
 
     def take(self, history: History) -> None:
+        if StoryLeftOut in history.kinds:
+            raise LookupError(
+                f"{self.folder} lacks the stories of trials that ended well (keep='failed'): add one with all"
+            )
         self.name = self.name or history.run
         self.running = history.running and history.first(RunFinished) is None
         if self.started is None and (started := history.first(RunStarted)) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from heapq import merge
 from itertools import chain
 from math import inf
@@ -17,6 +17,7 @@ from chaoslab.record.gaps import Gap, at_end, between, ends_of, missing
 from chaoslab.record.held import is_written
 from chaoslab.record.history import A_, E_, History, Place, cut_of, notes_of, place_in_time
 from chaoslab.record.lines import Record, kind_of, log_files, records_of, whole
+from chaoslab.record.packs import Packs
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.spoken import SILENT, Kept, Spoken
 
@@ -109,6 +110,7 @@ class Batches:
         self._kept, self._spoken = Kept(), SILENT
         self._trials: set[str] = set()
         self._gaps: list[Gap] = []
+        self._packs = Packs()
         self.running = False
         """As in `History`."""
 
@@ -124,19 +126,20 @@ class Batches:
     @property
     def notes(self) -> tuple[str, ...]:
         found = {**self._cut, **cut_of(self.rulings), **self._kept.cut}
-        return (*notes_of(found, self._gaps), *self._kept.told(self._run, self._trials))
+        return (*self._packs.damaged, *notes_of(found, self._gaps), *self._kept.told(self._run, self._trials))
 
     def __iter__(self) -> Iterator[Batch]:
         """The batches.
 
         Raises:
             FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read. Unordered: the rest does
-                not follow what was given.
+                not follow what was given. Incomplete: as `History.read`.
         """
         paths = log_files(self._folder)
         if not paths:
             raise FileNotFoundError(f"no logs in {self._folder}")
         self._cut.clear()
+        self._packs = Packs()
         self.running, ends = is_written(self._folder), ends_of(self._folder)
         self._run, self._kept = "", Kept.read(self._folder)
         self._gaps = missing(ends, [path.name for path in paths])
@@ -146,7 +149,8 @@ class Batches:
     def _records(self, path: Path, least: int) -> Iterator[Sequence[Record]]:
         """The records of one log, which are in order, in lists. `least`: as in `gaps.of_log`."""
         before: Record | None = None
-        for records in records_of(path, cut=lambda number: self._cut.setdefault(path.name, []).append(number)):
+        cut = partial(self._note_cut, path.name)
+        for records in records_of(path, self._packs, cut=cut):
             if records:
                 if not _ordered(records if before is None else [before, *records]):
                     raise Unordered(f"{path.name}: a line is earlier than the one before, or not of its writer")
@@ -154,6 +158,9 @@ class Batches:
                 before = records[-1]
                 yield records
         self._gaps += at_end(path.name, before, least=least, cut=self._cut.get(path.name, ()))
+
+    def _note_cut(self, log: str, number: int) -> None:
+        self._cut.setdefault(log, []).append(number)
 
     def _whole(self, records: Iterable[Record]) -> Iterator[Batch]:
         """The records, cut where no trial is under way."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import BinaryIO
@@ -14,6 +15,7 @@ from chaoslab.base.files import opened
 from chaoslab.core.events import RunFinished
 from chaoslab.record.held import MAIN, can_tell, is_written
 from chaoslab.record.lines import LINE_MAX, Record, kind_of, log_files, parse_line, parsed_lines
+from chaoslab.record.packs import PACK, Packs
 
 POLL_S, SILENCE_S = 0.1, 5.0
 """Seconds between two looks, and those of silence after which a run that no process writes is given up."""
@@ -105,6 +107,9 @@ class Follower:
         self._got = len(data)
         *whole, begun = (self._begun.get(path.name, b"") + data).split(b"\n")
         self._begun[path.name] = begun[: LINE_MAX + 1]  # longer than any line that is read
+        if any(line.startswith(PACK) for line in whole):
+            each = (Packs().open(self._folder, line) if line.startswith(PACK) else [line] for line in whole)
+            whole = [*chain.from_iterable(each)]
         return whole
 
     def close(self) -> None:

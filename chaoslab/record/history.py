@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import chain
 from math import inf
@@ -30,6 +30,7 @@ from chaoslab.record.follow import follow
 from chaoslab.record.gaps import Gap, notes, of_logs, torn
 from chaoslab.record.held import is_written
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
+from chaoslab.record.packs import Packs
 from chaoslab.record.rulings import FILE as RULINGS
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.spoken import SILENT, Kept, Spoken
@@ -57,6 +58,8 @@ class History:
     """
 
     gaps: Sequence[Gap] = ()
+    part = False
+    """True if only some of its trials were read, so that it says nothing of the run as a whole."""
     until = inf
     """The beginning of the first trial behind this history, in seconds since the run's start."""
 
@@ -101,32 +104,34 @@ class History:
         return f"History(run {run}: {trials} {'trial' if trials == 1 else 'trials'}, {len(self.records)} events)"
 
     @classmethod
-    def read(cls, folder: Path) -> History:
-        """Reads every `*.log` of a run's folder.
+    def read(cls, folder: Path, *, trials: Collection[str] | None = None) -> History:
+        """Reads every `*.log` of a run's folder, with its packs. `trials`: these are wanted, by key, and packs without
+        them are left out.
 
         Raises:
             FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read.
+            Incomplete: a log has packs, and the package that reads them is not installed.
         """
         paths = log_files(folder)
         if not paths:
             raise FileNotFoundError(f"no logs in {folder}")
         logs: dict[str, list[Record]] = {}
         cut: dict[str, list[int]] = {}
-        rulings, running = Rulings.read(folder), is_written(folder)
+        rulings, running, packs = Rulings.read(folder), is_written(folder), Packs(trials)
         with no_garbage():
             for path in paths:
                 own = logs[path.name] = []
-                for number, line in enumerate(lines_of(path), 1):
+                for number, line in enumerate(lines_of(path, packs), 1):
                     record = parse_line(line)
                     if record is not None:
                         own.append(record)
                     elif line.strip():
                         cut.setdefault(path.name, []).append(number)
             kept, records = Kept.read(folder), chain.from_iterable(logs.values())
-            gaps = of_logs(folder, logs, cut)
-            history = cls(
-                records, cut={**cut, **cut_of(rulings), **kept.cut}, rulings=rulings, running=running, gaps=gaps
-            )
+            gaps = [gap for gap in of_logs(folder, logs, cut) if not packs.spared(gap.first, gap.last)]
+            unread = {**cut, **cut_of(rulings), **kept.cut}
+            history = cls(records, cut=unread, notes=packs.damaged, rulings=rulings, running=running, gaps=gaps)
+            history.part = bool(packs.left_out)
             history.spoken = kept.spoken(history.run)
             history.notes += kept.told(history.run, history.trials)
             return history

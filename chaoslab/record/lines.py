@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from itertools import count, islice
 from pathlib import Path
 from sys import intern
 from typing import Annotated, Any, BinaryIO
@@ -13,6 +15,7 @@ from typing import Annotated, Any, BinaryIO
 from chaoslab.base.files import opened
 from chaoslab.base.shapes import DEPTH_MAX, Shape, Within, deeper
 from chaoslab.core.events import LASTS_MAX_S, Count, Event
+from chaoslab.record.packs import PACK, Packs
 from chaoslab.record.typed_lines import TypedLines, brackets
 
 CHUNK = 1 << 15
@@ -39,14 +42,19 @@ def log_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*.log") if path.is_file())
 
 
-def lines_of(path: Path) -> Iterator[bytes]:
-    """The lines of a file with their ends. A line longer than LINE_MAX is cut off there, so it cannot be read.
+def lines_of(path: Path, packs: Packs | None = None) -> Iterator[bytes]:
+    """The lines of a file with their ends, and those of packs in the place of the lines that stand for them. A line
+    longer than LINE_MAX is cut off there, so it cannot be read. `packs`: opens them, and is told what they lack.
 
     Raises:
-        OSError: the file cannot be read.
+        OSError: the file cannot be read. Incomplete: it has packs, and the package that reads them is not installed.
     """
     with opened(path) as file:
-        yield from _lines_in(file)
+        for line in _lines_in(file):
+            if line.startswith(PACK):
+                yield from _lines_in((packs or Packs()).open(path.parent, line))
+            else:
+                yield line
 
 
 def _lines_in(file: BinaryIO) -> Iterator[bytes]:
@@ -89,40 +97,53 @@ def parse_line(line: bytes) -> Record | None:
     return _parsed(line) if found is None else found
 
 
-def records_of(path: Path, *, cut: Callable[[int], None]) -> Iterator[list[Record]]:
-    """The records of a log, in lists. `cut` is called with the number of each line that cannot be read.
+def records_of(path: Path, packs: Packs, *, cut: Callable[[int], None]) -> Iterator[list[Record]]:
+    """The records of a log, in lists. `cut` is called with the number of each line that cannot be read. `packs`: as in
+    `lines_of`.
 
     Most stand for a record and are none: structs with the attributes of the record and of its event. Their `event` is
     the struct itself. `whole` makes the record.
 
     Raises:
-        OSError: the file cannot be read.
+        OSError: the file cannot be read. Incomplete: as `lines_of`.
     """
-    number = 0
     with opened(path) as file:
-        while True:
-            begin = file.tell()
-            lines = file.read(CHUNK)
-            lines += file.readline(LINE_MAX)
-            found = _structs(lines)
-            if found is not None:
-                number += len(found)
-                yield found
-                continue
-            end, records = begin + len(lines), []
-            file.seek(begin)
-            for line in _lines_in(file):
-                number += 1
-                record = parse_line(line)
+        yield from _records_in(file, partial(packs.open, path.parent), cut, count(1))
+
+
+def _records_in(
+    file: BinaryIO, pack: Callable[[bytes], BinaryIO] | None, cut: Callable[[int], None], numbers: Iterator[int]
+) -> Iterator[list[Record]]:
+    """The records of a file. `pack`: opens a pack by its line; None in a pack, which has none. `numbers`: those of the
+    lines."""
+    while True:
+        begin = file.tell()
+        lines = file.read(CHUNK)
+        lines += file.readline(LINE_MAX)
+        found = None if pack and PACK in lines else _structs(lines)
+        if found is not None:
+            deque(islice(numbers, len(found)), maxlen=0)
+            yield found
+            continue
+        end = begin + len(lines)
+        records: list[Record] = []
+        file.seek(begin)
+        for line in _lines_in(file):
+            if pack and line.startswith(PACK):
+                yield records
+                records = []
+                yield from _records_in(pack(line), None, cut, numbers)
+            else:
+                number, record = next(numbers), parse_line(line)
                 if record is not None:
                     records.append(record)
                 elif line.strip():
                     cut(number)
-                if file.tell() >= end:
-                    break
-            else:
-                return
-            yield records
+            if file.tell() >= end:
+                break
+        else:
+            return
+        yield records
 
 
 def _structs(lines: bytes) -> list[Any] | None:

@@ -10,6 +10,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -31,6 +32,12 @@ class LogLost(Through):
 
     The run ends: what cannot be written down is not done. It is no `Exception`, since an SDK would ask again.
     """
+
+
+def lost(path: Path, error: OSError) -> LogLost:
+    """The error about a file of a run that cannot be written."""
+    why = f"{path} cannot be written ({error.strerror or error})"
+    return LogLost(f"{why}: {REMEDIES.get(error.errno or 0, 'see to it')} and start again")
 
 
 class Log:
@@ -90,6 +97,17 @@ class Log:
         text = encode_event(event)
         return self._masker.again(text) if plain(vars(event).values()) else self._masker.mask(text)
 
+    held = 0
+    """The bytes that wait for a pack (`packed_log.py`)."""
+
+    def pack(self) -> bytes:
+        """Writes the lines that wait for a pack, and returns them; none here."""
+        return b""
+
+    def keep(self, kept: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
+        """The same as `copy`, where nothing waits."""
+        self.copy(kept, began=began, after_s=after_s)
+
     def copy(self, kept: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
         """Writes buffered events, moved by `after_s` seconds, into a run that began at `began`; all of them or none.
 
@@ -97,16 +115,27 @@ class Log:
             LogLost: as `write`.
         """
         with self._lock:
-            seqs = {self._writer: self._seq}
-            self._write(b"".join(lines_of(kept, run=self._run, began=began, after_s=after_s, seqs=seqs)))
-            self._seq = seqs[self._writer]
+            lines, seq = self._spelled(kept, began, after_s)
+            self._write(lines)
+            self._seq = seq
+
+    def _spelled(self, kept: Iterable[BufferedEvent], began: datetime, after_s: float) -> tuple[bytes, int]:
+        """The lines of buffered events, and the number of the last one."""
+        seqs = {self._writer: self._seq}
+        lines = b"".join(lines_of(kept, run=self._run, began=began, after_s=after_s, seqs=seqs))
+        return lines, seqs[self._writer]
 
     def _write(self, lines: bytes) -> None:
-        try:
+        with self._in_words(self.path):
             self._append(lines)
+
+    @contextmanager
+    def _in_words(self, path: Path) -> Iterator[None]:
+        """A context in which an OSError is raised as LogLost. `path`: the file that is written."""
+        try:
+            yield
         except OSError as error:
-            why = f"{self.path} cannot be written ({error.strerror or error})"
-            self.lost = LogLost(f"{why}: {REMEDIES.get(error.errno or 0, 'see to it')} and start again")
+            self.lost = lost(path, error)
             raise self.lost from error
 
     def _append(self, line: bytes) -> None:

@@ -59,10 +59,10 @@ def _met(report: RunReport, cut: Cut) -> list[str]:
     """The faults that were met, worst first: the trials, how many of them ended badly, and the recovery."""
     if not report.knows_faults:
         return []
-    impacts, recovery = report.impacts.value, report.recovery.value
+    impacts, recovery = report.impacts.value, None if report.recovery.unknown else report.recovery.value
     rows = []
     for fault, impact in sorted(impacts.by_fault.items(), key=lambda named: summary_faults.hurt(named[1])):
-        by = recovery.by_fault.get(fault)
+        by = recovery.by_fault.get(fault) if recovery is not None else None
         bad = "no data" if impact.bad is None else f"{impact.bad.count} of {impact.bad.total}"
         without = "no data" if impact.without is None else percent(impact.without.value)
         mean = "–" if by is None or by.mean_s is None else duration(by.mean_s, 2)
@@ -72,9 +72,12 @@ def _met(report: RunReport, cut: Cut) -> list[str]:
     if not rows:
         return [f"{met}."]
     header = ["fault met", "trials", "bad", "without it", "never over", "time to recovery"]
-    every = recovery.overall
-    after = "" if every.mean_s is None else f", after {duration(every.mean_s, 2)} in the mean"
-    overall = f"{met}; {summary_recovery.counted(every)}{after}." if every.n else f"{met}."
+    overall = f"{met}."
+    if recovery is None:
+        overall = f"{met}; their recovery is unknown: {report.recovery.unknown}."
+    elif (every := recovery.overall).n:
+        after = "" if every.mean_s is None else f", after {duration(every.mean_s, 2)} in the mean"
+        overall = f"{met}; {summary_recovery.counted(every)}{after}."
     return [
         *cut.table(header, [[row] for row in rows[:ROWS]]),
         *cut.more(len(rows) - ROWS),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from chaoslab.analysis.measures.run_report import RunReport
@@ -22,9 +23,9 @@ _BACK = re.compile(rf"{LATEST}~(?P<number>\d{{1,6}})", re.ASCII)
 _NUMBERED = re.compile(r"(?P<name>.+)#(?P<number>\d{1,6})")
 
 
-def read(name: str, *, logs: Path = LOGS) -> History:
+def read(name: str, *, logs: Path = LOGS, trials: Collection[str] = ()) -> History:
     """The history of a run: a folder or its name in `logs`. `#2` after it stands for the second run in a log of the
-    first lab.
+    first lab. `trials`: those alone are wanted, by key; of a run in packs the others are not read, if these are there.
 
     Raises:
         LookupError: there is no such run, or neither lab wrote its logs.
@@ -36,7 +37,9 @@ def read(name: str, *, logs: Path = LOGS) -> History:
         name, number = numbered["name"], int(numbered["number"])
     folder = find(name, logs=logs)
     try:
-        history = History.read(folder)
+        history = History.read(folder, trials=trials or None)
+        if history.part and not {*history.trials}.issuperset(trials):
+            history = History.read(folder)
         if history.first(RunStarted) or history.first(PromptStarted):
             if number is not None:
                 raise LookupError(

@@ -24,12 +24,14 @@ from chaoslab.core.events import (
     FaultWitnessed,
     PromptFinished,
     PromptStarted,
+    StoryLeftOut,
     Usage,
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
+from chaoslab.reports import tables
 from chaoslab.reports.contents.figures import recovery, reliability
-from chaoslab.reports.folder import LATEST, matching, read
+from chaoslab.reports.folder import LATEST, find, matching, read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -250,8 +252,26 @@ def load(*runs: str | Path) -> Frames:
         LookupError, FileNotFoundError: there is no such run. Incomplete: pandas is not installed.
     """
     extras.check("lab.load", "frames")
-    first, *more = [read(name) for run in runs or (LATEST,) for name in matching(str(run))]
+    names = [name for run in runs or (LATEST,) for name in matching(str(run))]
+    if len(names) == 1 and "#" not in names[0] and tables.there(folder := find(names[0])):
+        return WrittenFrames(folder)
+    first, *more = map(read, names)
     return Frames(first, tuple(more))
+
+
+class WrittenFrames(Frames):
+    """A run whose tables were written while it went on. Its log is read only for what they do not have."""
+
+    def __init__(self, folder: Path) -> None:
+        vars(self).update(_folder=folder, more=())
+
+    @cached_property
+    def history(self) -> History:
+        """The run's history, read when it is first asked for."""
+        return read(str(vars(self)["_folder"]))
+
+    def _frame(self, name: str, rows: Callable[[History], Iterable[Mapping[str, Any]]]) -> pd.DataFrame:
+        return tables.table(vars(self)["_folder"], name) if name in tables.NAMES else super()._frame(name, rows)
 
 
 class WithHistory(Protocol):
@@ -275,6 +295,11 @@ def frame(trials: Iterable[WithHistory]) -> pd.DataFrame:
         rows += [{"run": history.run, **row} for row in _trials(history, usage=True)]
     unknown = {} if usage else {"tokens": None, "cost_usd": None}  # as in one log of all trials
     return _frame("trials", [row | unknown for row in rows])
+
+
+def empty(name: str) -> pd.DataFrame:
+    """A table without a row."""
+    return _frame(name, [])
 
 
 def _frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
@@ -329,7 +354,11 @@ class _Counted:
             self._calm |= {"tokens": 0, "cost_usd": 0.0}
         for record in history.records:
             event = record.event
-            if (name := fields.get(type(event))) is not None:
+            if isinstance(event, StoryLeftOut):
+                sums = self._sums.setdefault(record.trial, {})
+                sums["calls"] = sum(event.calls.values())
+                sums["faults"] = sum(sum(by.values()) for by in event.met.values())
+            elif (name := fields.get(type(event))) is not None:
                 sums = self._sums.setdefault(record.trial, {})
                 sums[name] = sums.get(name, 0) + 1
             elif isinstance(event, Usage):
@@ -433,7 +462,7 @@ def _reliability(history: History) -> Iterator[dict[str, Any]]:
     report = RunReport.of(history)
     if (found := reliability(report)) is None:
         return
-    of_run = {**recovery(report.recovery.value.overall), **found}
+    of_run = found if report.recovery.unknown else {**recovery(report.recovery.value.overall), **found}
     judged, well = (found["available"][name] for name in ("total", "count"))
     for budget in found["error_budgets"]:
         yield {**of_run, **budget, "judged": judged, "well": well, "budget_left": budget["left"]}

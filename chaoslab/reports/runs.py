@@ -138,7 +138,7 @@ def _read(folder: Path, began: datetime) -> RunLine:
     if not files:
         return RunLine(folder, began, trouble="it has left no logs")
     running = is_written(folder)
-    large = sum(path.stat().st_size for path in files) > COUNTED_MAX
+    large = sum(path.stat().st_size for path in folder.glob("*.log*") if path.is_file()) > COUNTED_MAX
     try:
         if large or _numbered(folder, files):
             records = sorted(_beginnings(files) if large else _records(files), key=place_in_time)

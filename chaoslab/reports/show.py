@@ -39,6 +39,7 @@ from chaoslab.core.events import (
     RunStarted,
     ServiceResumed,
     ServiceStopped,
+    StoryLeftOut,
     TurnFinished,
     TurnStarted,
     Usage,
@@ -98,6 +99,8 @@ def _unmet(said: str) -> str:
 def _spared(planned: Sequence[str], records: Sequence[Record]) -> list[str]:
     """The planned injections that no call of the trial was drawn for, in a line for each reason; of one that was drawn
     and not met the story itself tells."""
+    if any(isinstance(record.event, StoryLeftOut) for record in records):
+        return []
     drawn = {record.event.injection for record in records if isinstance(record.event, FaultScheduled)}
     rolled = {name for record in records if isinstance(record.event, CallFinished) for name in record.event.rolled}
     left = [name for name in planned if name not in drawn]
@@ -283,6 +286,10 @@ def _said_of_the_prompt(event: Event) -> str:
             return f"set      {_flat(event.said)}"
         case LabWarning():
             return f"warning  {_flat(event.message)}"
+        case StoryLeftOut():
+            calls, met = sum(event.calls.values()), sum(sum(by.values()) for by in event.met.values())
+            counts = f"{calls} call{'' if calls == 1 else 's'}, {met} fault{'' if met == 1 else 's'} met"
+            return f"left out its story, as it ended well (keep='failed'): {counts}"
         case PromptAttempt() if event.status != "ok":
             return f"attempt  {event.prompt_attempt} ended with {a(event.error_type)} error: {_flat(event.error)}"
         case PromptFinished():

@@ -191,11 +191,11 @@ class Result:
 def run(
     scenario: Scenario, *, trials: int | None = None, seed: int | None = None, jobs: int = 1,
     only: int | Sequence[int] | None = None, logs: Path | None = None,
-    again: Callable[[Ruling], str] | None = None, apart: bool = False,
+    again: Callable[[Ruling], str] | None = None, apart: bool = False, log_as: str = "lines", keep: str = "all",
 ) -> Generator[Ruling, None, None]:  # fmt: skip
     """Runs the trials of a scenario, each when the iterator is advanced. `trials`, `seed`: in place of the scenario's
     own. `only`: this trial alone, or these, from 1. `again`: the command that runs a trial again, for the logs.
-    `apart`: see `numbered`.
+    `apart`: see `numbered`. `log_as`, `keep`: see `RunOptions`.
 
     Raises:
         WorkerLost: the process that does a trial ended.
@@ -215,18 +215,24 @@ def run(
         with ExitStack() as stack:
             stack.enter_context(in_one_line(scenario))
             if spec.agent == LAB:
+                if (log_as, keep) != ("lines", "all"):
+                    raise ScenarioError(f"{scenario.name}: the logs of the lab's own agent have lines, and all stories")
                 stack.enter_context(modules_of(scenario.folder, [*filter(None, [spec.judge_named])]))
                 of_lab = lab_agent().trials(scenario, numbers, seed=seed, jobs=jobs, logs=logs, apart=apart)
                 done = judged(of_lab, _judge(scenario))
             else:
                 stack.enter_context(modules_of(scenario.folder, spec.dotted))
                 agent, options = imported(scenario)
-                asked = Asked(agent, scenario.prompt, **{**options, "seed": seed, "logs": logs})
+                asked = Asked(
+                    agent, scenario.prompt, **{**options, "seed": seed, "logs": logs, "log_as": log_as, "keep": keep}
+                )
                 done = numbered(asked, numbers, jobs=jobs, drawn=drawn, apart=apart)
             stack.enter_context(closing(done))
             for number, trial in zip(numbers, done, strict=True):
                 interrupts.check()  # before the ruling, since it may have struck in the trial
                 ruling = ruled(rules, number + 1, trial)
+                if ruling.state is not State.PASSED:
+                    trial.want()
                 if logs is not None:
                     result.add(ruling)
                     book.add(ruling, again(ruling) if again is not None else "")

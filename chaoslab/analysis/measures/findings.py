@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Set
+from dataclasses import dataclass, field, replace
 from sys import intern
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -34,8 +34,12 @@ from chaoslab.core.events import (
     PromptStarted,
     RunFinished,
     RunStarted,
+    StoryLeftOut,
 )
 from chaoslab.record.history import IN_PROCESS, UNSEEN, History, of_functions
+
+SHOWN_MAX = 10_000
+"""The verdicts that are kept with the lines which show them."""
 
 
 class Takes(Protocol):
@@ -80,12 +84,16 @@ class Findings:
     trials: list[str] = field(default_factory=list)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     warnings: list[tuple[str, str]] = field(default_factory=list)
-    met: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
+    met: dict[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
     """The faults that were witnessed in each trial, with their targets."""
+    left_out: int = 0
+    """The trials whose stories were not kept."""
 
     def __post_init__(self) -> None:
         self._kinds: set[type[Event]] = set()
         self._in_process = False
+        self._alike: dict[frozenset[tuple[str, str]], frozenset[tuple[str, str]]] = {}
+        self._told: dict[Verdict, Verdict] = {}
         self.rows = Taking(Trials())
         self.delivery = Taking(Delivery())
         self.coverage = Taking(Reached(self.delivery.measure))
@@ -109,6 +117,16 @@ class Findings:
             self.amplification,
         )  # fmt: skip
 
+    def end(self) -> None:
+        """To be called after the last batch. Where stories were left out, those that are there are no fair sample, and
+        what is told from stories is not known."""
+        if self.left_out:
+            for measure in (
+                self.delivery, self.coverage, self.not_met, self.disturbances, self.uninjected, self.recovery,
+                self.calls, self.attempts, self.spells, self.throughput, self.errors, self.amplification,
+            ):  # fmt: skip
+                measure.unknown = f"{self.left_out} stories of trials that ended well were left out (keep='failed')"
+
     def take(self, history: History) -> None:
         """Adds a batch, or a whole run."""
         if not self.name:
@@ -128,13 +146,28 @@ class Findings:
         ]
         for record, event in history.of(FaultWitnessed):
             if record.trial is not None:
-                self.met.setdefault(intern(record.trial), set()).add((event.fault, event.target))
+                self._meet(record.trial, {(event.fault, event.target)})
+        for record, left_out in history.of(StoryLeftOut):
+            self.left_out += 1
+            if record.trial is not None and left_out.met:
+                self._meet(record.trial, {(fault, at) for fault, by in left_out.met.items() for at in by})
         judged = verdicts(history)
-        self.verdicts |= judged
-        self.rows.take(history, {trial: str(verdict.outcome) for trial, verdict in judged.items()})
+        self.verdicts |= {trial: self._thin(verdict) for trial, verdict in judged.items()}
+        self.rows.take(history, {trial: verdict.outcome.value for trial, verdict in judged.items()})
         self.quality.take(history, judged)
         for measure in self._alone:
             measure.take(history)
+
+    def _meet(self, trial: str, faults: Set[tuple[str, str]]) -> None:
+        """Adds faults to those that a trial met. Most trials that met any met the same, which are kept once."""
+        found = self.met.get(trial, frozenset()) | faults
+        self.met[intern(trial)] = self._alike.setdefault(found, found)
+
+    def _thin(self, verdict: Verdict) -> Verdict:
+        """The verdict, without the lines that show it where there are too many: equal ones are kept once then."""
+        if verdict.evidence and len(self._told) >= SHOWN_MAX:
+            verdict = replace(verdict, evidence=tuple(replace(each, lines=()) for each in verdict.evidence))
+        return self._told.setdefault(verdict, verdict)
 
     @property
     def damaged(self) -> set[str]:

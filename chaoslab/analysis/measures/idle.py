@@ -18,6 +18,7 @@ from chaoslab.core.events import (
     FaultScheduled,
     FaultWitnessed,
     RunStarted,
+    StoryLeftOut,
 )
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.record.history import History
@@ -98,7 +99,9 @@ def idle(history: History, injections: Sequence[Injection]) -> tuple[str, ...]:
 
 def not_met(history: History) -> tuple[str, ...]:
     """A line for each injection of the run's plan that hit or changed nothing in any of its trials, though it had to
-    hit: dice may spare all. None if the plan is not known."""
+    hit: dice may spare all. None if the plan is not known, or not all stories are there."""
+    if history.part or StoryLeftOut in history.kinds:
+        return ()
     started, found = history.first(RunStarted), Idle()
     with suppress(LookupError, TypeError, ValueError):  # a plan that is none of this version's
         found.take(history, Plan.from_json(started.plan).injections if started is not None else ())

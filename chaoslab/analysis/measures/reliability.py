@@ -79,9 +79,9 @@ def reliability(
 
 
 def reliability_of(
-    trials: Trials, standings: Standings, recovered: Recovery, alike: Consistency | None
+    trials: Trials, standings: Standings, recovered: Recovery | None, alike: Consistency | None
 ) -> Reliability | None:
-    """The reliability over these trials."""
+    """The reliability over these trials. `recovered`: None if it is not known."""
     found = standings.each({trial.trial: trial.outcome for trial in trials.rows})
     judged = [
         (trial, standing is Standing.WELL)
@@ -102,7 +102,7 @@ def reliability_of(
         "availability": available.value,
         "error handling": None if of_handled is None else of_handled.value,
         "latency": swift,
-        "recovery": recovered.recovered / recovered.n if recovered.n else None,
+        "recovery": recovered.recovered / recovered.n if recovered is not None and recovered.n else None,
         "consistency": None if alike is None else alike.consistency,
     }
     known = {name: value for name, value in parts.items() if value is not None}

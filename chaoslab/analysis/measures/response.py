@@ -26,11 +26,11 @@ class Ended:
     began: int = 0
 
     def take(self, history: History) -> None:
-        places = {trial: place for place, trial in enumerate(history.trials, self.began + 1)}
+        places = {trial: (trial, place) for place, trial in enumerate(history.trials, self.began + 1)}
         self.began += len(history.trials)
         for record, event in history.of(PromptFinished):
             if record.trial is not None and record.trial in places:
-                self.found.append(Response(record.trial, places[record.trial], event.duration_s))
+                self.found.append(Response(*places[record.trial], event.duration_s))  # a key that others have too
 
 
 def responses(history: History) -> list[Response]:

@@ -157,7 +157,8 @@ class RunReport:
 
     @classmethod
     def _of(cls, found: Findings, notes: Sequence[str], rulings: Rulings | None) -> RunReport:
-        outcomes = {trial: str(verdict.outcome) for trial, verdict in found.verdicts.items()}
+        found.end()
+        outcomes = {trial: verdict.outcome.value for trial, verdict in found.verdicts.items()}
         rows, stated = found.rows, found.stated
         standings = Standings(stated, rulings.by_trial if rulings is not None else {})
         recovery = found.recovery.section(lambda taken: taken.result(found.verdicts))
@@ -204,7 +205,7 @@ class RunReport:
             consistency=alike,
             reliability=rows.section(
                 lambda trials: (
-                    reliability_of(trials, standings, recovery.value.overall, alike.value)
+                    reliability_of(trials, standings, None if found.left_out else recovery.value.overall, alike.value)
                     if stated or rulings
                     else None
                 )

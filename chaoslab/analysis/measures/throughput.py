@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,14 +32,14 @@ class Ends:
     """Collects the moments at which prompts and calls of batches ended, in their order."""
 
     began_t: float | None = None
-    prompts: list[float] = field(default_factory=list)
-    calls: list[float] = field(default_factory=list)
+    prompts: array[float] = field(default_factory=lambda: array("d"))
+    calls: array[float] = field(default_factory=lambda: array("d"))
 
     def take(self, history: History) -> None:
         if self.began_t is None:
             self.began_t = next((record.t for record, _ in history.of(PromptStarted)), None)
-        self.prompts += [record.t for record, _ in history.of(PromptFinished)]
-        self.calls += [record.t for record, _ in history.of(CallFinished)]
+        self.prompts.extend([record.t for record, _ in history.of(PromptFinished)])
+        self.calls.extend([record.t for record, _ in history.of(CallFinished)])
 
     def result(self) -> Throughput | None:
         return _throughput(self.began_t or 0.0, self.prompts, self.calls)

@@ -16,7 +16,7 @@ from statistics import median
 from typing import NamedTuple, Protocol, TypeVar
 
 from chaoslab.analysis.verdict.table import UNJUDGED
-from chaoslab.core.events import CallStarted, Effect, FaultWitnessed, PromptFinished, PromptStarted, Usage
+from chaoslab.core.events import CallStarted, Effect, FaultWitnessed, PromptFinished, PromptStarted, StoryLeftOut, Usage
 from chaoslab.record.history import History
 
 NO_TIME = ("hung", "invalid", "unfinished")
@@ -109,6 +109,13 @@ class Trials:
             row(at).called |= there
         for at, count in Counter([record.trial for record, _ in history.of(CallStarted)]).items():
             row(at).calls += count
+        for record, left_out in history.of(StoryLeftOut):
+            of = row(record.trial)
+            of.calls = of.attempts = sum(left_out.calls.values())
+            of.called |= frozenset(left_out.calls)
+            of.met = self._same(
+                tuple(((fault, target), n) for fault, by in left_out.met.items() for target, n in by.items())
+            )
         self._spent(history, row)
         for each in rows.values():
             each.called = self._same(each.called)
@@ -122,7 +129,7 @@ class Trials:
             if record.trial is not None:
                 of = rows[record.trial]
                 of.prompt = self._same((event.prompt_index, event.prompt))
-                of.twin_s, of.twin_calls = event.twin_s, event.twin_calls
+                of.twin_s, of.twin_calls = self._same(event.twin_s), event.twin_calls
                 known = event.twin_s is not None or event.twin_calls is not None
                 stated = known and event.effects is not None and event.stated
                 of.twin_effects = len(event.effects or ()) if stated else None
@@ -145,9 +152,10 @@ class Trials:
             row(at).effects += count
         for record, end in history.of(PromptFinished):
             of, known = row(record.trial), not math.isnan(end.duration_s)
-            of.ended, of.took_s = True, end.duration_s if known else None
+            took_s = self._same(end.duration_s)
+            of.ended, of.took_s = True, took_s if known else None
             if known:
-                of.spent_s = _plus(of.spent_s, end.duration_s)
+                of.spent_s = _plus(of.spent_s, took_s)
 
     def _same(self, value: H_) -> H_:
         """The equal value that was kept first: most trials are alike."""

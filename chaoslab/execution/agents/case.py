@@ -51,6 +51,9 @@ class AgentResult:
     met: tuple[str, ...] | None = None
     """The injection of each fault that was witnessed, in order; None likewise."""
     _kept: list[BufferedEvent] | None = None
+    wanted: bool = False
+    shown: Any = None
+    """What a search read in its events where it ran (`exploring.Shown`); None likewise."""
 
     def judged(self, *, lines: bool) -> AgentResult:
         """The result with all that is asked of every trial, so that another process need not read its events. `lines`:

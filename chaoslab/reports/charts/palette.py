@@ -90,7 +90,8 @@ def faults(names: Iterable[str]) -> dict[str, Look]:
 def of_run(report: RunReport, names: Iterable[str]) -> dict[str, Look]:
     """The look of each of these faults, the same in all charts of the run: all that it met count as wanted."""
     wanted = set(names)
-    met = {row.fault for row in report.delivered.value.by_fault if row.witnessed}
+    counts = () if report.delivered.unknown else report.delivered.value.by_fault
+    met = {row.fault for row in counts if row.witnessed}
     return {name: look for name, look in faults({*wanted, *met}).items() if name in wanted}
 
 

@@ -15,11 +15,11 @@ def figures(report: RunReport) -> dict[str, Any]:
     """The figures by measure; None where the log cannot tell or has no data."""
     return {
         "reliability": reliability(report),
-        "recovery": {
+        "recovery": None if report.recovery.unknown else {
             **recovery(report.recovery.value.overall),
             "by_fault": {fault: recovery(of) for fault, of in report.recovery.value.by_fault.items()},
         },
-        "amplification": [
+        "amplification": None if report.amplification.unknown else [
             {
                 "target": one.target, "requests": one.requests, "attempts": one.attempts, "factor": one.factor,
                 "met_factor": one.met_factor, "most": one.most, "where": one.where,

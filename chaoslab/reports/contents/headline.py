@@ -142,7 +142,7 @@ def _verdict(report: RunReport) -> tuple[str, Tone]:
     if bad is None:
         return f"No conclusion: none of {of} could be judged", Tone.OPEN
     if report.knows_faults and not report.met:
-        planned = report.delivered.value.by_injection
+        planned = report.delivered.unknown or report.delivered.value.by_injection
         return f"No conclusion about faults: none was {'witnessed' if planned else 'planned'} in {of}", Tone.OPEN
     if not report.judgeable:
         return f"None of {of} failed; nothing was stated about right answers", Tone.OPEN
@@ -194,7 +194,7 @@ def _was(number: int) -> str:
 
 def delivery(report: RunReport) -> Delivery | None:
     """The sums over all faults; None if the log cannot tell."""
-    if not report.knows_faults:
+    if not report.knows_faults or report.delivered.unknown:
         return None
     found = report.delivered.value.by_fault
     return Delivery(

@@ -64,7 +64,7 @@ class Matrix:
 def matrix(report: RunReport) -> Matrix:
     """The matrix of a run. Without a plan and without faults it has no rows."""
     scheduled: Counter[tuple[str, str]] = Counter()
-    for count in report.delivered.value.by_fault:
+    for count in () if report.delivered.unknown else report.delivered.value.by_fault:
         scheduled[count.fault, count.target] += count.scheduled
     impacts = report.impacts.value.by_target
     planned, everywhere = _planned(report.started.plan if report.started else {})

@@ -134,14 +134,16 @@ def _figures(contents: Contents) -> str:
         rows.append(["ended well", f"{told(found.available)}; at least {percent(found.proven)} with 95 % confidence"])
         budgets = (f"{one.objective:.1%}: {percent(one.left)} left, burn rate {one.burn:.1f}" for one in found.budgets)
         rows.append(["error budgets", "; ".join(budgets)])
-    of = report.recovery.value.overall
-    if of.n:
+    if report.recovery.unknown:
+        rows.append(["recovery", f"unknown: {report.recovery.unknown}"])
+    elif (of := report.recovery.value.overall).n:
         mean, detect, repair = (
             "–" if s is None else duration(s, 2) for s in (of.mean_s, of.detected_s, of.since_notice_s)
         )
         rows.append(["recovered", f"{of.recovered} of {count(of.n, 'incident')}"])
         rows.append(["MTTR", f"{mean} (by retry or fallback: {detect} to detect and {repair} to repair)"])
-    if more := [one for one in report.amplification.value if one.attempts > one.requests]:
+    amplified = () if report.amplification.unknown else report.amplification.value
+    if more := [one for one in amplified if one.attempts > one.requests]:
         most = max(more, key=lambda one: one.factor)
         rows.append(["attempts for each request", f"{most.factor:.2f} at {code(most.target)}, {most.most} at most"])
     if report.knows_usage and (spent := report.usage.value):

@@ -3,7 +3,7 @@ with all that came after its answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -11,13 +11,20 @@ from pathlib import Path
 from chaoslab.core.events import Event, RunFinished, RunStarted
 from chaoslab.record.held import MAIN
 from chaoslab.record.log import BufferedEvent, Log, masked
+from chaoslab.record.packed_log import BYTES as PACK
+from chaoslab.record.packed_log import PackedLog
 
 
 class RunWriter:
     """A run's folder. Raises LogLost if it cannot be written."""
 
-    def __init__(self, folder: Path, run: str, now: str) -> None:
+    def __init__(
+        self, folder: Path, run: str, now: str, *, keep: str = "all", packed: Callable[[bytes], object] | None = None
+    ) -> None:
+        """`keep`: "all" stories, or those that "failed" (`pipeline.results` sees to it). `packed`: the trials go into
+        packs, and it is called with the lines of each of the main log, after the first line."""
         self.folder, self._run, self._began = folder, run, datetime.fromisoformat(now)
+        self.keep, self._packed = keep, packed
         self._logs: dict[str, Log] = {}
         self._stack = ExitStack()
         self.seconds = 0.0
@@ -36,8 +43,10 @@ class RunWriter:
             ended = max(ended, entry.t)
             by_writer.setdefault(entry.writer, []).append(entry)
         # The main log last: a trial that it has begun has the lines of all others, wherever the lab was killed.
-        for writer, entries in sorted(by_writer.items(), key=lambda each: each[0] == MAIN):
-            self._log(writer).copy(entries, began=self._began, after_s=self.seconds)
+        for writer, entries in sorted(by_writer.items(), key=_main_last):
+            self._log(writer).keep(entries, began=self._began, after_s=self.seconds)
+        if sum(log.held for log in self._logs.values()) >= PACK:
+            self._pack()
         self.seconds += ended
         self._trials += 1
         self._succeeded += ok
@@ -55,13 +64,23 @@ class RunWriter:
         )
 
     def note(self, event: Event) -> None:
+        self._pack()
         self._log(MAIN).copy(
             masked([BufferedEvent.of(MAIN, 0.0, None, event)]), began=self._began, after_s=self.seconds
         )
 
+    def _pack(self) -> None:
+        for writer, log in sorted(self._logs.items(), key=_main_last):
+            lines = log.pack()
+            if lines and writer == MAIN and self._packed is not None:
+                self._packed(lines)
+
     def _log(self, writer: str) -> Log:
         if writer not in self._logs:
-            log = Log(self.folder, writer, run=self._run, origin=0.0)
+            if self._packed is None:
+                log = Log(self.folder, writer, run=self._run, origin=0.0)
+            else:
+                log = PackedLog(self.folder, writer, run=self._run)
             self._logs[writer] = self._stack.enter_context(log)
         return self._logs[writer]
 
@@ -70,3 +89,7 @@ class RunWriter:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+
+def _main_last(entry: tuple[str, object]) -> bool:
+    return entry[0] == MAIN

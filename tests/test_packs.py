@@ -1,0 +1,253 @@
+"""Long runs: logs in packs, stories that are left out, and tables that are written as the run goes."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import chaoslab as lab
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.base import extras
+from chaoslab.cli import main
+from chaoslab.core.events import CallStarted, StoryLeftOut
+from chaoslab.memory import reading
+from chaoslab.record import packed_log, packs
+from chaoslab.record.follow import Follower
+from chaoslab.record.history import History
+from chaoslab.record.lines import lines_of
+from chaoslab.record.log import LogLost
+from chaoslab.reports.frames import COLUMNS
+from chaoslab.worlds.virtual import run_writer
+
+TRIALS = 40
+
+
+def charge(order: int) -> str:
+    return f"charged {order}"
+
+
+def agent(_prompt: str) -> str:
+    for _ in range(2):
+        try:
+            return charge(17)
+        except TimeoutError:
+            continue
+    return "It is not charged."
+
+
+def run(folder: Path, *, trials: int = TRIALS, **more: Any) -> Path:
+    lost = lab.inject("lost_reply", "charge", chance=0.2)
+    for _ in lab.run_many(agent, "go", tools=[charge], faults=[lost], trials=trials, logs=folder, **more):
+        pass
+    return folder / "latest"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a run in each form: the same trials."""
+    folder = tmp_path_factory.mktemp("forms")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_writer, "PACK", 20_000)  # several packs of few trials
+        run(folder / "lines")
+        run(folder / "tables", log_as="tables")
+        run(folder / "failed", log_as="packs", keep="failed")
+        yield folder
+
+
+@pytest.fixture
+def packed(made: Path, tmp_path: Path) -> Path:
+    """A copy of the run in packs, to be broken."""
+    own = tmp_path / "own"
+    own.mkdir()
+    for path in (made / "tables" / "latest").glob("*.*"):
+        (own / path.name).write_bytes(path.read_bytes())
+    return own
+
+
+def test_packs_hold_the_lines_of_a_log_without_them(made: Path) -> None:
+    there = made / "tables" / "latest"
+    assert len([*there.glob("info.*.log.zst")]) > 3
+    assert [*lines_of(there / "info.log")] == [*lines_of(made / "lines" / "latest" / "info.log")]
+    assert RunReport.read(there) == RunReport.read(made / "lines" / "latest")
+    with Follower(there) as follower:
+        assert follower.new() == History.read(there).records
+        assert follower.ended
+
+
+def test_two_processes_write_the_same_packs(made: Path, tmp_path: Path) -> None:
+    there = run(tmp_path, log_as="packs", jobs=2)
+    for path in (made / "tables" / "latest").glob("info.*"):
+        assert (there / path.name).read_bytes() == path.read_bytes()
+
+
+def test_show_reads_only_the_packs_of_its_trial(packed: Path, capsys: Any) -> None:
+    last = max(packed.glob("info.*.log.zst"))
+    assert main(["show", str(packed), "--trial", f"p1.r{TRIALS}", "--json"]) == 0
+    whole = capsys.readouterr().out
+    for path in packed.glob("info.*.log.zst"):
+        if path != last:
+            path.unlink()
+    assert main(["show", str(packed), "--trial", f"p1.r{TRIALS}", "--json"]) == 0
+    assert capsys.readouterr().out == whole
+    assert main(["show", str(packed), "--trial", "p1.r1"]) == 2
+    assert "this run has no trial p1.r1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ("cut", "is cut or damaged: "),
+        ("gone", "is not there: its trials are lost"),
+        ("other", "is of another run (v9)"),
+    ],
+)
+def test_a_pack_that_is_not_whole_is_told_in_one_line(packed: Path, broken: str, said: str) -> None:
+    import zstandard
+
+    path = packed / "info.000002.log.zst"
+    data = path.read_bytes()
+    if broken == "cut":
+        path.write_bytes(data[:-40])
+    elif broken == "gone":
+        path.unlink()
+    else:
+        lines = zstandard.ZstdDecompressor().decompress(data).replace(b'"run": "py1-', b'"run": "v9", "was": "py1-')
+        path.write_bytes(zstandard.ZstdCompressor().compress(lines))
+    history, report = History.read(packed), RunReport.read(packed)
+    assert history.notes[0].startswith(f"info.000002.log.zst {said}")
+    assert report.notes == history.notes
+    assert any(" of info.log are lost" in note for note in history.notes)
+    assert TRIALS - 12 < len(history.trials) < TRIALS
+    assert report.lost + len(report.trials) == TRIALS
+
+
+def test_a_pack_names_a_file_of_its_own_folder_alone(packed: Path) -> None:
+    log = packed / "info.log"
+    log.write_bytes(log.read_bytes().replace(b'"pack": "info.000001', b'"pack": "../info.000001'))
+    assert History.read(packed).notes[0] == "a pack of own is not named by its line"
+
+
+def test_a_pack_in_a_pack_is_no_pack(packed: Path) -> None:
+    import zstandard
+
+    path = packed / "info.000001.log.zst"
+    line = next(line for line in (packed / "info.log").read_bytes().splitlines(True) if line.startswith(packs.PACK))
+    lines = zstandard.ZstdDecompressor().decompress(path.read_bytes())
+    path.write_bytes(zstandard.ZstdCompressor().compress(lines + line))
+    assert RunReport.read(packed).notes[:2] == History.read(packed).notes[:2]
+    assert "could not be read" in RunReport.read(packed).notes[1]
+
+
+def test_packs_are_bounded(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packs, "BYTES_MAX", 1000)
+    monkeypatch.setattr(packs, "_BLOCK", 1000)
+    assert "is cut or damaged" in History.read(packed).notes[0]
+
+
+def test_what_cannot_be_packed_or_read_names_the_extra(packed: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda module: None if module == "zstandard" else module)
+    with pytest.raises(extras.Incomplete, match=r"reading info.000001.log.zst needs zstandard, .*\[zstd\]"):
+        History.read(packed)
+    with pytest.raises(extras.Incomplete, match="log_as='packs' needs zstandard"):
+        run(tmp_path, log_as="packs")
+    with pytest.raises(ValueError, match="keep= is about logs, and none are written: give logs= too"):
+        lab.run(agent, "go", tools=[charge], keep="failed")
+    with pytest.raises(ValueError, match="keep is 'none': it should be 'all' or 'failed'"):
+        run(tmp_path, keep="none")
+
+
+def test_a_disk_that_fills_ends_the_run_in_one_line_and_leaves_what_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_writer, "PACK", 20_000)
+    write = Path.write_bytes
+
+    def full(path: Path, data: bytes) -> int:
+        if "info.000003.log.zst" in path.name:
+            write(path, data[:10])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(LogLost, match=r"info.000003.log.zst cannot be written \(No space left .*\): make room"):
+        run(tmp_path, log_as="packs")
+    there = tmp_path / "latest"
+    history = History.read(there)
+    assert sorted(path.name for path in there.iterdir()) == [
+        "info.000001.log.zst", "info.000002.log.zst", "info.log", "run.json",
+    ]  # fmt: skip
+    assert not history.notes
+    assert 0 < len(history.trials) < TRIALS
+
+
+def test_stories_that_ended_well_are_left_out_and_everything_judged_is_the_same(made: Path, capsys: Any) -> None:
+    whole, short = RunReport.read(made / "lines" / "latest"), RunReport.read(made / "failed" / "latest")
+    assert short.outcomes == whole.outcomes
+    assert (short.met, short.standings) == (whole.met, whole.standings)
+    assert short.impacts == whole.impacts
+    assert short.consistency == whole.consistency
+    assert not short.notes
+    well = sum(outcome == "correct" for outcome in whole.outcomes.values())
+    why = f"{well} stories of trials that ended well were left out (keep='failed')"
+    assert short.recovery.unknown == short.calls.unknown == short.delivered.unknown == why
+    history = History.read(made / "failed" / "latest")
+    assert len([*history.of(StoryLeftOut)]) == well
+    bad = {trial for trial, outcome in whole.outcomes.items() if outcome != "correct"}
+    assert {record.trial for record, _ in history.of(CallStarted)} == bad
+    trial = next(trial for trial in whole.outcomes if trial not in bad)
+    assert main(["show", str(made / "failed" / "latest"), "--trial", trial]) == 0
+    assert "left out its story, as it ended well (keep='failed'): 1 call, 0 faults met" in capsys.readouterr().out
+    with pytest.raises(LookupError, match="lacks the stories of trials that ended well"):
+        reading.read(made / "failed" / "latest")
+
+
+@pytest.mark.parametrize("kind", ["html", "json", "markdown"])
+def test_reports_tell_what_is_unknown_without_the_stories(made: Path, tmp_path: Path, kind: str) -> None:
+    out = tmp_path / "out"
+    assert main(["report", str(made / "failed" / "latest"), "--format", kind, "--out", str(out)]) == 0
+    assert "stories of trials that ended well were left out (keep=" in out.read_text()
+
+
+def test_a_trial_that_was_ruled_to_fail_keeps_its_story(tmp_path: Path) -> None:
+    trials = lab.run_many(agent, "go", tools=[charge], faults=[], trials=3, logs=tmp_path, keep="failed")
+    for number, trial in enumerate(trials, 1):
+        if number == 2:
+            trial.want()
+    history = History.read(tmp_path / "latest")
+    assert {record.trial for record, _ in history.of(CallStarted)} == {"p1.r2"}
+    assert history.trials == ["p1.r1", "p1.r2", "p1.r3"]
+
+
+def test_tables_are_those_of_the_log_and_need_no_story(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there, log = lab.load(made / "tables" / "latest"), lab.load(made / "lines" / "latest")
+    pd.testing.assert_frame_equal(there.reliability, log.reliability)
+    monkeypatch.setattr(History, "read", None)
+    again = lab.load(made / "tables" / "latest")
+    for name in COLUMNS:
+        if name != "reliability":
+            pd.testing.assert_frame_equal(getattr(again, name), getattr(log, name))
+    monkeypatch.undo()
+    (made / "tables" / "latest" / "labels.jsonl").write_text("")
+    assert type(lab.load(made / "tables" / "latest")) is type(log)
+
+
+def test_frames_of_stories_that_were_left_out_count_their_calls(made: Path) -> None:
+    pd.testing.assert_frame_equal(
+        lab.load(made / "failed" / "latest").trials, lab.load(made / "lines" / "latest").trials
+    )
+
+
+def test_a_pack_has_whole_trials_of_a_bounded_size(tmp_path: Path) -> None:
+    there = run(tmp_path, log_as="packs", trials=3)
+    (line,) = (text for text in (there / "info.log").read_text().splitlines() if text.startswith('{"pack"'))
+    told = json.loads(line)
+    assert told["trials"] == {"p1": [1, 3]}
+    assert (told["first"], told["last"]) == (2, History.read(there).records[-1].seq - 1)
+    assert packed_log.BYTES == 4 << 20
