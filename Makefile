@@ -68,10 +68,10 @@ compose: names
 	@docker info >/dev/null 2>&1 || { echo "no Docker engine answers: start Docker, or use 'make lab', which needs none" >&2; exit 2; }
 	@docker compose version >/dev/null 2>&1 || { echo "docker has no 'compose' plug-in: install Docker Compose 2.40 or newer" >&2; exit 2; }
 	@mkdir -p logs state charts data
-	@docker compose run --rm settings
 	@trap : INT; code=0; \
+	  pinned=$$(bash $(HERE)containers/pinned); export COMPOSE_LAST= $$pinned; \
+	  docker compose run --rm settings || exit; \
 	  docker compose rm --stop --force agent >/dev/null 2>&1; \
-	  export COMPOSE_LAST=; \
 	  docker compose up --build --detach agent || code=$$?; \
 	  if [ $$code = 0 ]; then docker compose logs --follow agent && docker compose wait agent >/dev/null 2>&1; fi; \
 	  docker compose stop agent; \

@@ -1,8 +1,8 @@
-"""Pins the lab's foreign images: writes their digests into .env, with the tags beside them.
+"""Pins the lab's foreign images: writes their digests into images.env, beside the tags of docker-compose.yaml.
 
     .venv/bin/python containers/digests.py
 
-The Docker engine asks each image's registry. An image that it cannot look up is told in one line and keeps its value.
+The Docker engine asks each image's registry. An image that it cannot look up is told in one line and keeps its digest.
 The exit code is 0 if every image was found, 1 if one was not, 2 if no engine answers.
 """
 
@@ -17,25 +17,19 @@ from docker.errors import DockerException
 from requests.exceptions import RequestException
 
 NAMED = re.compile(r"\$\{(\w+_IMAGE):-([^}]+)\}")
-"""An image in docker-compose.yaml: the name of its setting, and the default."""
-GIVEN = re.compile(r"\s*(?:export\s+)?(\w+_IMAGE)\s*=\s*[\"']?([^\s\"'@]*)")
-"""One in .env: its name and the tag."""
+"""An image in docker-compose.yaml: the name of its setting, and the tag."""
 
 
 def main() -> int:
-    env = Path(".env")
-    lines = env.read_text(encoding="utf-8").splitlines() if env.exists() else []
-    images = dict(NAMED.findall(Path("docker-compose.yaml").read_text(encoding="utf-8")))
-    given = {found[1]: (n, found[2]) for n, line in enumerate(lines) if (found := GIVEN.match(line))}
+    file = Path("containers/images.env")
+    text = file.read_text(encoding="utf-8")
     try:
         engine = docker.from_env()
     except DockerException as error:
         print(f"no Docker engine answers: {error}", file=sys.stderr)
         return 2
     missing = 0
-    for name, default in images.items():
-        place, tag = given.get(name, (len(lines), ""))
-        tag = tag or default.partition("@")[0]
+    for name, tag in dict(NAMED.findall(Path("docker-compose.yaml").read_text(encoding="utf-8"))).items():
         try:
             line = f"{name}={tag}@{engine.images.get_registry_data(tag).id}"
         except (DockerException, RequestException) as error:
@@ -43,9 +37,9 @@ def main() -> int:
             missing += 1
             continue
         print(line)
-        lines[place : place + 1] = [line]
-    if missing < len(images):
-        env.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        text, known = re.subn(rf"^{name}=.*$", line, text, flags=re.MULTILINE)
+        text += "" if known else f"{line}\n"
+    file.write_text(text, encoding="utf-8")
     return int(missing > 0)
 
 

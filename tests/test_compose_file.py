@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import runpy
 import subprocess
@@ -128,6 +129,32 @@ def test_the_lock_is_that_of_the_images_python_and_is_used() -> None:
     assert "containers/lock.txt" in recipe
     given = {part["build"]["args"]["PYTHON_IMAGE"] for part in SERVICE_PARTS.values() if "build" in part}
     assert given == {f"${{PYTHON_IMAGE:-{tag[0]}}}"}
+
+
+def test_the_foreign_images_are_pinned_by_digests_of_the_tags_that_compose_names() -> None:
+    named = dict(re.findall(r"\$\{(\w+_IMAGE):-([^}]+)\}", (ROOT / "docker-compose.yaml").read_text()))
+    pins = (ROOT / "containers" / "images.env").read_text().splitlines()[1:]
+    assert [re.sub("@sha256:[0-9a-f]{64}$", "@", line) for line in pins] == [f"{name}={named[name]}@" for name in named]
+
+
+def test_an_image_is_taken_by_its_digest_unless_another_is_asked_for_or_here(tmp_path: Path) -> None:
+    """The engine is the foreign part: one that has Toxiproxy's tag and not its digest, and both of Prometheus."""
+    (tmp_path / "docker").write_text(
+        "#!/bin/sh\ncase $3 in *toxiproxy*@*) exit 1 ;; *toxiproxy*|prom*) ;; *) exit 1 ;; esac\n"
+    )
+    (tmp_path / "docker").chmod(0o755)
+    (tmp_path / ".env").write_text("# PROMETHEUS_IMAGE=x\nexport GRAFANA_IMAGE = mine:1\n")
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    program = ["bash", str(ROOT / "containers" / "pinned")]
+    ended = subprocess.run(program, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+    assert [line.partition("@")[0] for line in ended.stdout.splitlines()] == [
+        "PYTHON_IMAGE=python:3.13-slim",
+        "PROMETHEUS_IMAGE=prom/prometheus:v3.5.0",
+    ]
+    assert ended.stderr.startswith("ghcr.io/shopify/toxiproxy:2.12.0: the image that is here is taken, which is not")
+    given = {**env, "PYTHON_IMAGE": "mine:2"}
+    ended = subprocess.run(program, cwd=tmp_path, env=given, capture_output=True, text=True, check=True)
+    assert ended.stdout.startswith("PROMETHEUS_IMAGE=")
 
 
 def test_what_the_lock_lacks_is_not_installed_in_silence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

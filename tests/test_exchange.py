@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -468,3 +469,15 @@ def test_each_story_tells_what_it_changed_itself() -> None:
     outer, inner = active(garbling), active(lying)
     World().tell(chain(in_turn(outer, inner), CALL))
     assert (outer.changed(), inner.changed()) == ('{"temp": 40} → null', "temp 20 → 40")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "spelt"),
+    [
+        ("application/x-ndjson", [{"a": "é"}, 2], '{"a": "é"}\n2\n'),
+        ("application/x-ndjson", {"a": 1}, '{"a": 1}'),
+        ("application/json", [{"a": 1}, 2], '[{"a": 1}, 2]'),
+    ],
+)
+def test_a_list_is_spelt_line_by_line_where_the_reply_is(kind: str, value: Any, spelt: str) -> None:
+    assert Reply(200, {"Content-Type": kind}, b"").spelt(value) == spelt

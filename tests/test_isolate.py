@@ -12,6 +12,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.execution.forked import can_limit_memory
+from chaoslab.execution.stack import Stack
 from chaoslab.execution.workers import WorkerLost
 
 seen: list[str] = []
@@ -169,3 +170,14 @@ def test_a_trial_may_take_so_much_memory(prompt: str, memory_mb: int, answer: An
 def test_a_limit_that_cannot_be_is_refused(options: dict[str, Any], line: str) -> None:
     with pytest.raises(ValueError, match=line):
         lab.run(hoarder, "x", **options)
+
+
+def test_of_a_stack_the_eight_innermost_places_of_the_agent_are_told_each_once_in_a_row() -> None:
+    stack = Stack()
+    own = Path(lab.__file__).parent / "execution" / "forked.py"
+    places = [f'  File "{own}", line 1 in serve', *(f'  File "/x/ag.py", line {n // 2} in f' for n in range(30))]
+    os.write(stack._write, "\n".join(places).encode())
+    stack.of_child()
+    told = stack.places()
+    stack.close()
+    assert told == ": " + "\n".join(f"ag.py:{n} in f" for n in range(8))

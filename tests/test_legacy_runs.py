@@ -36,3 +36,16 @@ def test_times_are_moved_by_a_time_zone_and_by_no_more(ahead_h: float, shift_h: 
     entry = Entry("tool", NOON_S + ahead_h * 3600, {"network_end": "2026-06-01T12:00:00+00:00"})
     (part,) = apart([entry])
     assert part.shift_s == shift_h * 3600
+
+
+def test_a_new_run_begins_behind_the_last_record_that_was_cut_or_else_after_the_longest_pause() -> None:
+    def entries(*cut: int) -> list[Entry]:
+        numbers = [(0, 1), (1, None), (2, None), (9, None), (10, None), (11, 1)]
+        return [
+            Entry("tool" if n is None else "processed", NOON_S + s, {"processed_count": n} if n else {}, place in cut)
+            for place, (s, n) in enumerate(numbers)
+        ]
+
+    assert [len(part.info) for part in apart(entries(2, 4))] == [4, 2]
+    assert [len(part.info) for part in apart(entries(2))] == [2, 4]
+    assert [len(part.info) for part in apart(entries())] == [3, 3]

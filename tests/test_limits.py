@@ -25,11 +25,13 @@ from chaoslab.core.events import FaultHeldBack
 from chaoslab.core.limits import Limits, all_of
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Choice, Injection, Plan
+from chaoslab.execution.upstreams import check_hosts
 from chaoslab.record.audit import Audit
 from chaoslab.record.log import LogLost
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.functions.wrapped import WrappedFunction
+from chaoslab.seams.gateway.routes import Route
 from chaoslab.wire.lane_names import is_over
 from tests.gateway.parts import history, shop, standing
 from tests.proxy_manager.manager_parts import CALL, Bench, always, eventually, with_lab
@@ -410,3 +412,24 @@ def test_the_lever_of_a_lab_is_pulled_and_released_with_that_of_the_user(capsys:
     assert main(["stop", "--status"]) == 0
     assert not any(map(levers.pulled, both))
     assert str(levers.LAB) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("limits", "host", "target", "refused"),
+    [
+        ((), "shop.test", "shop", False),
+        ((Limits(share=0.5),), "shop.test", "shop", True),
+        ((Limits(share=0.5),), "127.0.0.1", "shop", False),
+        ((Limits(share=0.5),), "shop.test", "other", False),
+        ((Limits(hosts=("shop.test",)),), "shop.test", "shop", False),
+        ((Limits(hosts=("bank.test",)),), "shop.test", "shop", True),
+        ((Limits(hosts=()), Limits(shadow=True)), "shop.test", "shop", False),
+    ],
+)
+def test_limits_allow_loopback_and_the_hosts_that_they_name(
+    limits: tuple[Limits, ...], host: str, target: str, refused: bool
+) -> None:
+    plan = Plan(1, (Injection("late", (Choice("latency", 1.0, {}),), (target,)),), limits)
+    told = pytest.raises(ValueError, match=f"'late' would hit {host}, and limits allow") if refused else nullcontext()
+    with told:
+        check_hosts(plan, {"shop": Route("shop", "https", host, 443)})

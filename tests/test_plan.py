@@ -17,6 +17,7 @@ from chaoslab.core.chain import ActiveFault, chain
 from chaoslab.core.events import Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.memory import TrialMemory
+from chaoslab.core.occasion import Occasion
 from chaoslab.core.plan import LAYERS, Choice, Injection, Plan
 from chaoslab.faults.network.latency import Latency
 from chaoslab.faults.tool.tool_error import ToolError
@@ -325,3 +326,20 @@ def test_a_fault_that_nobody_knows_says_what_was_meant() -> None:
     injection = Injection("wire", (Choice("latencyy"),), ("search",))
     with pytest.raises(LookupError, match="did you mean 'latency'"):
         roll(Plan(1), injection, call())
+
+
+def test_an_occasion_without_more_is_of_a_first_turn_in_which_nothing_was_met() -> None:
+    call = Call("search", "find", "p1.r1", 3, 2)
+    there = Occasion.from_json(7, call, {})
+    assert (there.turn, there.in_turn, there.elapsed_s, there.met, there.under_way) == (1, 3, 0.0, {}, 0)
+    told = {
+        "turn": 2,
+        "in_turn": 1,
+        "elapsed_s": 4.5,
+        "arguments": {"a": 1},
+        "under_way": 2,
+        "met": {"f": {"injection": "f", "times": 3}},
+    }
+    there = Occasion.from_json(7, call, told)
+    assert (there.turn, there.in_turn, there.elapsed_s, there.arguments, there.under_way) == (2, 1, 4.5, {"a": 1}, 2)
+    assert (there.met["f"].times, there.met["f"].first) == (3, ("", 0, 0))

@@ -919,3 +919,13 @@ def test_the_front_door_is_light_and_leads_to_all_that_it_names() -> None:
     assert set(lab.__all__) <= set(dir(lab))
     with pytest.raises(AttributeError, match="no attribute 'runn'"):
         _ = lab.runn  # type: ignore[attr-defined]
+
+
+def test_an_agent_that_fails_has_said_nothing() -> None:
+    def agent(prompt: str) -> str:
+        if prompt == "fail":
+            raise ValueError(prompt)
+        return prompt
+
+    given: dict[str, Any] = {"effects": [], "facts": [], "anyway": True}
+    assert [lab.run(agent, prompt, **given).said for prompt in ("go", "fail")] == ["go", None]

@@ -58,3 +58,21 @@ def test_the_past_of_an_effects_verb_claims_it() -> None:
 
 def test_an_answer_that_is_too_long_has_no_sentences() -> None:
     assert told("x " * 11_000 + "I could not refund it.") == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "admits_", "doubts", "earlier", "overcome"),
+    [
+        ("The first attempt failed.", 0, 0, 1, True),
+        ("I could not confirm the first attempt.", 1, 1, 0, False),
+        ("The refund failed. It is done on the second request.", 1, 0, 1, True),
+        ("I could not refund it.", 1, 0, 0, False),
+        ("I could not refund it. Done.", 1, 0, 0, True),
+    ],
+)
+def test_a_sentence_about_an_earlier_attempt_neither_admits_nor_claims(
+    answer: str, admits_: int, doubts: int, earlier: int, overcome: bool
+) -> None:
+    found = read(answer, DEEDS)
+    assert (len(found.admits), len(found.doubts), len(found.earlier)) == (admits_, doubts, earlier)
+    assert (not found.admission) is overcome

@@ -22,6 +22,7 @@ from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
 from chaoslab.core.inject import check
 from chaoslab.execution.upstreams import check_refusing
+from chaoslab.execution.validation import check_lost
 from chaoslab.faults.process.crash_after_effect import CrashAfterEffect
 from chaoslab.faults.process.service_down import ServiceDown
 from chaoslab.faults.process.service_paused import ServicePaused
@@ -266,6 +267,7 @@ def test_a_target_without_a_process_is_told_what_has_one() -> None:
     lost = lab.inject("service_down", "bank", state="lost")
     with pytest.raises(ValueError, match=r"'bank': lab\.fresh\(make\)"):
         lab.run(in_a_row(), "go", services={"bank": make_bank()}, faults=[lost])
+    check_lost([lost, fault], {"bank": lab.fresh(make_bank), "shop": make_bank()})
     with pytest.raises(
         SettingError, match="'service_down@search', which stops a tool's process, and the virtual world"
     ):

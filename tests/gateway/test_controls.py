@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from chaoslab.core.events import FaultWitnessed, LabWarning
-from chaoslab.seams.gateway.controls import Bounds, Rate
+from chaoslab.seams.gateway.controls import Bounds, Rate, StopIf
 from tests.gateway.parts import history, shop, standing
 
 
@@ -143,3 +143,24 @@ def test_a_rate_is_of_the_time_that_is_asked_for() -> None:
     assert rate.add(10.0, failed=False) == pytest.approx(10 / 11)
     assert rate.add(65.0, failed=False) < 10 / 11
     assert rate.add(200.0, failed=False) == 0.0  # one alone is no rate
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("error_rate > 0.2 over 60s", (0.2, 60.0)),
+        (" error_rate>20% over 5min", (0.2, 300.0)),
+        ("error_rate > 1 over 60s", "can never hold"),
+        ("error_rate > 0.2 over 0s", "can never hold|should have"),
+        ("error_rate > 0.2", "should be a measure, a bound and a time"),
+        ("error_rate > 0.2 over long", "should have"),
+        ("harm > 0.2 over 60s", "knows error_rate alone, and not harm"),
+        ("> 0.2", "should be a measure"),
+    ],
+)
+def test_a_bound_is_a_share_and_a_time(text: str, found: tuple[float, float] | str) -> None:
+    if isinstance(found, str):
+        with pytest.raises(ValueError, match=found):
+            StopIf.of(text)
+    else:
+        assert StopIf.of(text) == StopIf(*found)

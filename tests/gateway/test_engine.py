@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import os
 import socket
+import ssl
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from weakref import ref
 
@@ -16,6 +20,7 @@ import pytest
 
 from chaoslab.core.events import CallFinished, CallStarted, Effect
 from chaoslab.record.log import LogLost
+from chaoslab.seams.gateway.upstream import first_line, in_words, why
 from tests.gateway.parts import history, shop, standing
 from tests.seams.lab_parts import eventually
 
@@ -361,3 +366,30 @@ def test_a_service_is_asked_for_nothing_when_the_log_is_lost(tmp_path: Path) -> 
 
     with pytest.raises(LogLost):
         lose()
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] no"), "[ssl: wrong version number] no"),
+        (SimpleNamespace(reason="UNSUPPORTED_PROTOCOL"), "unsupported protocol"),
+    ],
+)
+def test_what_openssl_says_is_told_in_plain_letters(error: Any, words: str) -> None:
+    assert in_words(error) == words
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ConnectionRefusedError(errno.ECONNREFUSED, "x"), os.strerror(errno.ECONNREFUSED)),
+        (OSError(f"Multiple exceptions: [Errno {errno.ENETUNREACH}] a, [Errno 1] b"), os.strerror(errno.ENETUNREACH)),
+        (socket.gaierror(-2, "Name or service not known"), "Name or service not known"),
+        (OSError(0, "odd"), "odd"),
+        (OSError("odd"), "it closed the connection"),
+        (ValueError("odd"), "it closed the connection"),
+    ],
+)
+def test_the_reason_of_a_broken_connection_is_the_system_s(error: BaseException, words: str) -> None:
+    assert why(error) == words
+    assert first_line("\n400, message:\n  Bad status line:\n\n  b'x'") == "400, message"

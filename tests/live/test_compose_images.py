@@ -106,7 +106,7 @@ def test_the_recipe_names_public_images_only() -> None:
         "${TOXIPROXY_IMAGE:-ghcr.io/shopify/toxiproxy:2.12.0}",
         "${COMPOSE_PROJECT_NAME}-agent",
         "${PROMETHEUS_IMAGE:-prom/prometheus:v3.5.0}",
-        "${GRAFANA_IMAGE:-grafana/grafana-oss:12.1.1}",
+        "${GRAFANA_IMAGE:-grafana/grafana:12.1.1}",
     }
     assert {name for name, service in services.items() if "build" not in service} == {
         "toxiproxy",
@@ -141,7 +141,9 @@ def test_foreign_images_get_their_digests_beside_their_tags(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main = runpy.run_path(str(ROOT / "containers" / "digests.py"))["main"]
-    (tmp_path / "docker-compose.yaml").write_text("x: ${PYTHON_IMAGE:-none} ${TOXIPROXY_IMAGE:-none}\n")
+    pinned = tmp_path / "containers" / "images.env"
+    pinned.parent.mkdir()
+    pinned.write_text("# mine\nPYTHON_IMAGE=x:1@sha256:old\nTOXIPROXY_IMAGE=y:1@sha256:old\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
     assert main() == 2
@@ -152,13 +154,15 @@ def test_foreign_images_get_their_digests_beside_their_tags(
     with ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         at = f"127.0.0.1:{server.server_address[1]}"
-        (tmp_path / ".env").write_text(
-            f"export PYTHON_IMAGE='{at}/python:3.13@sha256:old' # mine\nTOXIPROXY_IMAGE={at}/no:1"
+        (tmp_path / "docker-compose.yaml").write_text(
+            f"${{PYTHON_IMAGE:-{at}/python:3.13}} ${{TOXIPROXY_IMAGE:-{at}/no:1}} ${{GRAFANA_IMAGE:-{at}/python:3.13}}"
         )
         code = main()
         server.shutdown()
-    told = capsys.readouterr()
-    assert (code, told.out) == (1, f"PYTHON_IMAGE={at}/python:3.13@{Registry.DIGEST}\n")
+    told, image = capsys.readouterr(), f"{at}/python:3.13@{Registry.DIGEST}"
+    assert (code, told.out) == (1, f"PYTHON_IMAGE={image}\nGRAFANA_IMAGE={image}\n")
     assert told.err.startswith(f"{at}/no:1 was not looked up: ")
     assert told.err.count("\n") == 1
-    assert (tmp_path / ".env").read_text() == f"{told.out}TOXIPROXY_IMAGE={at}/no:1\n"
+    assert (
+        pinned.read_text() == f"# mine\nPYTHON_IMAGE={image}\nTOXIPROXY_IMAGE=y:1@sha256:old\nGRAFANA_IMAGE={image}\n"
+    )

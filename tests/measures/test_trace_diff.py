@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from chaoslab.analysis.measures.trace_diff import Difference, matter_of_time, tell
-from chaoslab.core.events import AttemptRef, FaultScheduled, Retry
+from chaoslab.analysis.measures.trace_diff import Difference, incomparable, matter_of_time, tell
+from chaoslab.core.events import AttemptRef, Budget, CallDisturbed, Event, FaultScheduled, Retry
 from chaoslab.record.lines import Record
 from tests.event_parts import fault_at
 
@@ -24,3 +24,20 @@ def test_a_delay_about_as_long_as_the_deadline_is_one_where_it_was_scheduled() -
 def test_a_story_has_the_facts_of_an_attempt_at_its_place() -> None:
     stages = {"latency of slow": {"stages": ["scheduled"], "params": {"delay_s": 2.0}}}
     assert tell(RECORDS, "p1.r1") == {"search 1.1": {"faults": stages, "retry": True}}
+
+
+def test_a_real_disturbance_or_a_budget_of_seconds_is_compared_with_nothing() -> None:
+    at = AttemptRef(target="search", request=1, attempt=1, request_id="a")
+    cut = CallDisturbed(at=at, tool="find", why="it was cut")
+    spent = Budget(limit="seconds", spent=2, allowed=1, mode="hard", target="search")
+    calls = Budget(limit="calls", spent=2, allowed=1, mode="hard", target="search")
+
+    def why(*events: Event) -> str:
+        return incomparable(
+            [Record("", n, "run", "p1.r1", "info", n, event) for n, event in enumerate(events)], "p1.r1"
+        )
+
+    assert why(LATE, calls) == ""
+    assert why(LATE, cut) == "the lab itself got in the way (it was cut)"
+    assert why(calls, spent) == "it ran out of seconds, which no two worlds count alike"
+    assert incomparable([Record("", 0, "run", "p1.r2", "info", 0, cut)], "p1.r1") == ""

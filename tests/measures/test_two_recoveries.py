@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from statistics import NormalDist
+
 import pytest
 
 from chaoslab.analysis.measures.two_recoveries import Lasted, TwoRecoveries, two_recoveries
@@ -59,3 +62,20 @@ def test_the_test_errs_as_often_as_it_says() -> None:
         p = found(side(base), side(new)).p
         small += p is not None and p < 0.05
     assert small / 300 <= 0.1
+
+
+def test_the_log_rank_p_is_that_of_what_was_seen_less_what_was_expected() -> None:
+    """Each incident has a group of its own, so that its residual is a term of the variance."""
+    spells = [(n / 3, n % 4 != 0, n > 10) for n in range(1, 25)]
+    base, new = (
+        [Lasted(str(at), at, ended, True) for at, ended, late in spells if late is side] for side in (False, True)
+    )
+    residuals = {False: 0.0, True: 0.0}
+    squares = 0.0
+    for at, ended, late in spells:
+        ends = [when for when, over, _ in spells if over and when <= at]
+        residual = ended - sum(1 / sum(other >= when for other, _, _ in spells) for when in ends)
+        residuals[late] += residual
+        squares += residual**2
+    z = abs(residuals[True] - residuals[False]) / math.sqrt(squares)
+    assert found(base, new).p == pytest.approx(2 * NormalDist().cdf(-z))

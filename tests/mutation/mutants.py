@@ -234,9 +234,10 @@ class _Finder(ast.NodeVisitor):
             return
         self._change(node, "pass")
         call = node.value
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "setdefault":
+        called = isinstance(call, ast.Call) and len(call.args) == 2 and call.func
+        if isinstance(call, ast.Call) and isinstance(called, ast.Attribute) and called.attr == "setdefault":
             self._change(
-                node, f"{ast.unparse(call.func.value)}[{ast.unparse(call.args[0])}] = {ast.unparse(call.args[1])}"
+                node, f"{ast.unparse(called.value)}[{ast.unparse(call.args[0])}] = {ast.unparse(call.args[1])}"
             )
         self.generic_visit(node)
 

@@ -15,6 +15,7 @@ from pydantic import validate_call
 
 import chaoslab as lab
 from chaoslab.seams.functions import code_swap
+from chaoslab.seams.functions.references import is_installed
 
 
 def refund(order: int, *, amount: float = 1.0) -> str:
@@ -251,3 +252,11 @@ def test_an_error_of_the_functions_own_keeps_its_cause() -> None:
 def test_threads_may_call_it_while_it_is_swapped() -> None:
     with code_swap.swapped(refund, doubled), ThreadPoolExecutor(4) as pool:
         assert set(pool.map(cast("Any", refund), [7] * 200)) == {"<7: 1>"}
+
+
+@pytest.mark.parametrize(
+    ("module", "there"),
+    [("json.decoder", True), ("chaoslab.any", True), ("pytest", True), (__name__, False), ("no", False)],
+)
+def test_a_module_of_python_the_lab_or_a_package_is_none_of_the_user_s(module: str, there: bool) -> None:
+    assert is_installed(module) is there

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,13 @@ from chaoslab.core.exchange import Call, Reply
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
+from chaoslab.seams.http.process_faults import ProcessFaults
 from chaoslab.seams.http.tags import EXTENSION, ProbeTag, Target, TrialState
+from chaoslab.seams.http.words import error_in
 from chaoslab.wire.body import BODY_MAX
 from chaoslab.wire.control import FIRST, Answer
 from chaoslab.wire.lanes import LabDown
+from chaoslab.wire.outages import OutageRequests
 from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.lanes import VirtualLanes
 from tests.seams.lab_parts import Heard, get, said
@@ -555,3 +559,31 @@ def test_a_service_refuses_in_its_own_words_through_the_seam(tmp_path: Path) -> 
     assert told(tmp_path, lambda _: said({}), story, fault("tool_error", status=503), errors=words) == [
         503, {"message": "weather is closed"}, "1", "weather is closed", "none",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"message": "m" * 201, "error": "e"}, "m" * 200),
+        ({"error": {"message": "no such city"}}, "no such city"),
+        ({"message": 7, "error": {"code": 1}, "status_message": "gone"}, "gone"),
+        ({"message": 7}, "status 500"),
+        (["message"], "status 500"),
+    ],
+)
+def test_the_error_of_a_service_is_told_in_its_own_words(value: Any, words: str) -> None:
+    assert error_in(said(value, 500)) == words
+
+
+def test_what_is_no_json_is_told_so() -> None:
+    assert error_in(Reply(502, {}, b"<html>")) == "status 502, and no JSON"
+
+
+def test_a_fault_of_no_process_hits_in_a_lab_that_stops_processes(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> int:
+        with closing(OutageRequests(tmp_path / "state.db", "r1", clock=system)) as requests:
+            lab.seam.processes = ProcessFaults(requests, system)
+            return (await lab.get(wanted())).status_code
+
+    failing = fault("tool_error", status=503)
+    assert told(tmp_path, lambda _: said({"temp": 20}), story, failing) == 503

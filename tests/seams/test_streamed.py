@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
+from contextlib import nullcontext
 
 import pytest
 
+from chaoslab.core.exchange import Failure
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import Line, Signal, Timed
 from chaoslab.core.stream import Streamed, Watched
 from chaoslab.faults.stream.cut import Cut
 from chaoslab.faults.stream.slow_chunks import SlowChunks
 from chaoslab.faults.stream.stall import Stall
+from chaoslab.seams.http.streamed import Recorded
 from tests.seams.stream_parts import DEADLINE_S, Timetable, event, events, read, streamed_over
 
 
@@ -125,3 +129,18 @@ def test_a_pipe_that_changed_something_says_so_once(fault: Fault) -> None:
     pipe.on_change = lambda: acted.append(1)
     read(Timetable(events(3), every_s=0.2), pipe)
     assert acted == [1]
+
+
+@pytest.mark.parametrize("fails", ["", "reset"])
+def test_what_is_recorded_is_told_once_with_the_failure_that_ended_it(fails: str) -> None:
+    told: list[tuple[bytes, str]] = []
+
+    async def main() -> None:
+        parts = Recorded(Timetable((b"a", b"b"), fails=fails), lambda body, failure: told.append((body, failure)))
+        with nullcontext() if not fails else pytest.raises(Failure):
+            while await parts.take() is not None:
+                pass
+        await parts.aclose()
+
+    asyncio.run(main())
+    assert told == [(b"ab", fails)]

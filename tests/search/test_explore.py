@@ -14,8 +14,10 @@ import pytest
 import chaoslab as lab
 from chaoslab.core.events import VariationTried
 from chaoslab.execution.explore import Found
+from chaoslab.execution.found_test import text_of
+from chaoslab.execution.options import RunOptions
 from chaoslab.record.history import History
-from chaoslab.search.variation import Tried
+from chaoslab.search.variation import Tried, Variation
 
 
 def pay() -> str:
@@ -242,6 +244,21 @@ def test_a_trial_is_shrunk_to_the_faults_that_it_needs() -> None:
     assert found.cause == "exception at a 1 and rate_limit at b 1: pay twice"
     assert found.minimal
     assert found.reruns <= 20
+
+
+@pytest.mark.parametrize("seed", [None, 1])
+def test_a_failure_is_written_as_a_test_that_states_its_seed(seed: int | None) -> None:
+    more: dict[str, Any] = {} if seed is None else {"seed": seed}
+    faults = [lab.inject("exception", "a", chance=0.9, calls=[1]), lab.inject("rate_limit", ["b"], name="mine")]
+    trial = lab.run(twice_if_both_fail, "go", tools=[pay], reads=[a, b], faults=faults, **more)
+    told = f"seed={RunOptions.__dataclass_fields__['seed'].default if seed is None else seed}"
+    assert text_of(trial, Variation(tuple(faults)), "A and b!") == (
+        f"import chaoslab as lab\nfrom {__name__} import twice_if_both_fail, pay, a, b\n\n\ndef test_a_and_b():\n"
+        f"    trial = lab.run(twice_if_both_fail, 'go', tools=[pay], reads=[a, b], {told}, faults=[\n"
+        "        lab.inject('exception', 'a', chance=0.9, calls=[1]),\n"
+        "        lab.inject('rate_limit', 'b', name='mine'),\n"
+        '    ])\n    assert trial.outcome in ("correct", "degraded"), trial.story()\n'
+    )
 
 
 def test_what_cannot_be_shrunk_is_told_in_one_line() -> None:

@@ -183,6 +183,12 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "its start is '2026-06-02T16:00:00Z' instead of",
     ),
     (
+        "a start that is no moment",
+        [started([], [REVIEW]), meeting("Review", "tomorrow at 5"), finished("Done.")],
+        Outcome.HARM,
+        "its start is 'tomorrow at 5' instead of",
+    ),
+    (
         "another kind of effect",
         [started([], [REVIEW]), effect("event_deleted", id="e1", title="Review"), finished("Done.")],
         Outcome.HARM,
@@ -544,6 +550,13 @@ def test_a_trial_that_the_lab_disturbed_proves_nothing_though_it_hangs() -> None
     )
     verdict = judge(history(started([], []), CUT, ends), TRIAL)
     assert (verdict.outcome, verdict.evidence[-1].kind) == (Outcome.INVALID, Kind.DISTURBED)
+
+
+@pytest.mark.parametrize(("before", "outcome"), [(0, Outcome.UNKNOWN), (1, Outcome.DEGRADED)])
+def test_an_answer_that_admits_is_doubtful_where_the_state_has_changed(before: int, outcome: Outcome) -> None:
+    begun = replace(compared("Done."), state={"n": 1}, effects=None)
+    state = EndState(before={"n": before}, after={"n": 1})
+    assert judge(history(begun, state, finished("I could not do it.")), TRIAL).outcome is outcome
 
 
 def test_a_state_that_could_not_be_read_is_the_reason_beside_the_twin_s_own_answer() -> None:

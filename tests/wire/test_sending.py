@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 import httpx
 import pytest
 
-from chaoslab.core.exchange import Failure
-from chaoslab.wire.sending import Sockets, Transport, send, text_of
+from chaoslab.core.exchange import Failure, Reply
+from chaoslab.wire.sending import Sockets, Transport, gathered, send, text_of
 
 TLS = httpx.create_ssl_context()
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n%b\r\n{}"
@@ -123,3 +123,31 @@ def test_a_connection_that_still_owes_an_answer_is_not_used_again() -> None:
 
     service.tried(story)
     assert service.connections == 2
+
+
+class Told:
+    """A stream of these parts."""
+
+    def __init__(self, *parts: bytes) -> None:
+        self.parts: list[bytes | None] = [*parts, None]
+        self.closed = 0
+
+    async def take(self) -> bytes | None:
+        return self.parts.pop(0)
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+@pytest.mark.parametrize(
+    ("parts", "most", "whole"), [((b"ab", b"c"), 3, True), ((b"ab", b"c"), 2, False), ((), 0, True)]
+)
+def test_a_stream_is_made_whole_up_to_a_size_and_is_closed(parts: tuple[bytes, ...], most: int, whole: bool) -> None:
+    stream = Told(*parts)
+    if whole:
+        reply = asyncio.run(gathered(Reply(200, {}, b"", stream), stream, most=most))
+        assert (reply.body, reply.stream) == (b"".join(parts), None)
+    else:
+        with pytest.raises(Failure, match="too_large"):
+            asyncio.run(gathered(Reply(200, {}, b"", stream), stream, most=most))
+    assert stream.closed == 1

@@ -88,7 +88,7 @@ class ToolCall(JsonRpc):
 
     def answer(self, said: Any, schema: Any = None) -> Answer | None:  # noqa: ARG002
         found = super().answer(said)
-        if found is None or not found.ok or not isinstance(found.value, Mapping):
+        if found is None or not isinstance(found.value, Mapping):  # an error has no value
             return found
         data = found.value
         value = meaning(data) if "content" in data or "structuredContent" in data else None

@@ -179,14 +179,12 @@ class ServiceSeam:
             )  # fmt: skip
         return found
 
-    def request(self, name: str, tool: str, intent: str, *, safe: bool, now_s: float) -> Request:
+    def request(self, name: str, tool: str, intent: str, *, now_s: float) -> Request:
         """The numbered request with this intent. A new one takes the place of the one whose connection was refused."""
         assert self.book is not None
         pending = self.refusals.pending(name)
         told_s = now_s if self.in_order else None
-        asked = self.book.requests.ask(
-            name, f"{name} {tool}", None, spelt=intent, safe=safe, instead=pending, now_s=told_s
-        )
+        asked = self.book.requests.ask(name, f"{name} {tool}", None, spelt=intent, instead=pending, now_s=told_s)
         if asked is pending:
             self.refusals.taken(name)
         return asked
@@ -211,9 +209,8 @@ class ServiceAttempt(Attempt):
         self.reply: Served | None = None
         self._fields: Fields = ()
         """The headers of a streamed answer."""
-        safe = request.method in SAFE or self.of_model
         refused = seam.refusals.pending(name)
-        self.asked = seam.request(name, self.tool, wanted.intent, safe=safe, now_s=began_s)
+        self.asked = seam.request(name, self.tool, wanted.intent, now_s=began_s)
         elapsed_s = began_s - book.origin
         spent = {
             "calls": book.calls, "seconds": elapsed_s, "tokens": seam.spent.tokens, "cost_usd": seam.spent.cost_usd

@@ -91,6 +91,8 @@ def test_seeded_each_trial_has_an_order_of_its_own_and_the_same_again(agent: Cal
 
 def test_calls_that_wait_for_each_other_keep_their_order() -> None:
     assert answers(one_after_the_other, order="seeded") == [ASKED] * 6
+    trial = lab.run(one_after_the_other, "x", tools=[refund], order="seeded")
+    assert not list(trial.history.of(CallsOrdered))
 
 
 def test_the_log_tells_the_order_and_the_twin_has_that_of_asking() -> None:

@@ -8,6 +8,7 @@ import re
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +17,8 @@ from typing import Any
 import pytest
 from waitress.server import create_server
 
+import chaoslab as lab
+from chaoslab.core.events import CallFinished
 from chaoslab.worlds.virtual.app_answers import answered_to
 from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.sockets import VirtualSocket
@@ -254,3 +257,20 @@ def test_a_request_that_goes_to_its_application_whole_fails_as_one_in_bytes_does
     reply = answered_to(Whole(), service, "GET", path.encode(), [], b"", "service:80")
     assert reply is not None
     assert reply[0] == status
+
+
+def test_two_answers_that_come_at_once_are_read_apart() -> None:
+    def shop(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        body = b'{"n": %d}' % len(environ["PATH_INFO"])
+        start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+        return [body]
+
+    def agent(_: str) -> str:
+        with socket.create_connection(("shop", 80)) as sock:
+            sock.sendall(b"".join(b"GET %s HTTP/1.1\r\nHost: shop\r\n\r\n" % path for path in (b"/a", b"/bcd")))
+            time.sleep(1)  # both are there
+            return str(sock.recv(9999).count(b"200 OK"))
+
+    trial = lab.run(agent, "go", services={"shop": shop})
+    assert trial.answer == "2"
+    assert [event.reply for _, event in trial.history.of(CallFinished)] == ['{"n": 2}', '{"n": 4}']

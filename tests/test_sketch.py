@@ -1,0 +1,44 @@
+"""A request to a model in brief, and how near two of these are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chaoslab.core.dialog import CHAT
+from chaoslab.core.sketch import NEWEST, WORDS, nearness, sketch
+
+
+def of(*said: tuple[str, str], **rest: Any) -> dict[str, Any]:
+    return sketch(CHAT, {"messages": [{"role": role, "content": words} for role, words in said], **rest})
+
+
+def test_what_came_behind_the_last_answer_is_told_and_the_rest_is_a_digest() -> None:
+    found = of(("user", "a"), ("assistant", "b"), ("user", "c" * (WORDS + 1)), temperature=0.5, note="n" * 61, tools=[])
+    told, earlier, note = found["messages"], found["earlier"], found["note"]
+    assert told == [f"user: {'c' * (WORDS - 1)}…"]
+    assert earlier not in ("none", of(("user", "a"), ("assistant", "x"), ("user", "c"))["earlier"])
+    assert note.startswith("a text, ")
+    assert (found["temperature"], found["tools"]) == (0.5, "[]")
+    assert of(("user", "a"))["earlier"] == "none"
+    assert len(of(*[("user", str(n)) for n in range(NEWEST + 1)])["messages"]) == NEWEST
+    assert of(long=["word"] * 30)["long"].startswith("30 entries, ")
+    assert sketch(CHAT, ["no object"]) == {}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "near"),
+    [
+        ({"messages": ["a"], "earlier": "x", "t": 1}, {"messages": ["a"], "earlier": "x", "t": 1}, 3.0),
+        ({"messages": ["a"], "earlier": "x", "t": 1}, {"messages": ["a"], "earlier": "y", "t": 1}, 1.5),
+        ({"messages": ["a"], "earlier": "x", "t": 1}, {"messages": ["b"], "earlier": "x", "t": 1}, 2.0),
+        ({"messages": ["a"], "earlier": "x", "t": 1}, {"messages": ["a"], "earlier": "x", "t": 2}, 2.5),
+        ({"messages": ["a"], "earlier": "x", "t": 1, "u": None}, {"messages": ["a"], "earlier": "x", "t": 1}, 2.75),
+        ({"earlier": "x"}, {"earlier": "x"}, 2.5),
+    ],
+)
+def test_the_earlier_messages_weigh_most_then_the_newest_then_the_rest(
+    one: dict[str, Any], other: dict[str, Any], near: float
+) -> None:
+    assert nearness(one, other) == nearness(other, one) == near

@@ -1,0 +1,59 @@
+"""A host that is no service is unreachable to telemetry, and refused to all others."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+from chaoslab.worlds.virtual.context import Unsupported
+from chaoslab.worlds.virtual.elsewhere import Elsewhere
+
+
+def called_by(module: str, call: Callable[..., Any], *given: Any) -> Any:
+    """What the call returns to a caller in a module of this name."""
+    return FunctionType(_asks.__code__, {"__name__": module})(call, *given)
+
+
+def _asks(call: Callable[..., Any], *given: Any) -> Any:
+    return call(*given)
+
+
+@pytest.mark.parametrize(("port", "module", "spared"), [
+    (4317, "opentelemetry.exporter", True), (4318, "opentelemetry", True), (4319, "opentelemetry", False),
+    (4318, "opentelemetry_of_mine", False), (4318, "mine", False),
+])  # fmt: skip
+def test_a_missing_collector_is_one_that_may_be_missing(port: int, module: str, spared: bool) -> None:
+    found = called_by(module, Elsewhere("refuse", ()).nobody, "127.0.0.1", port)
+    assert (found is None) is spared
+    assert spared or str(found).startswith(f"a connection to 127.0.0.1:{port} ")
+
+
+def test_where_hosts_may_be_unreachable_nobody_is_refused_and_each_is_told_once() -> None:
+    there = Elsewhere("unreachable", ())
+    assert [there.nobody("127.0.0.1", 9), there.nobody("127.0.0.1", 9)] == [None, None]
+    assert there.address("10.0.0.1", 80).errno == errno.ENETUNREACH
+    assert there.name("shop.test").errno is not None
+    assert [line.partition(" ")[0] for line in there.warnings] == ["127.0.0.1:9", "10.0.0.1", "shop.test"]
+    with pytest.raises(Unsupported, match=r"a connection to 10\.0\.0\.1:80"):
+        Elsewhere("refuse", ()).address("10.0.0.1", 80)
+
+
+@pytest.mark.parametrize(
+    ("host", "models", "module", "told"),
+    [
+        ("api.openai.com", ["api.openai.com"], "agents.tracing.processors", True),
+        ("api.openai.com", ["api.openai.com"], "openai.resources", False),
+        ("api.openai.com", [], "agents.tracing.processors", False),
+        ("api.other.com", ["api.other.com"], "agents.tracing.processors", False),
+    ],
+)
+def test_a_report_to_a_model_s_host_is_no_request_to_the_model(
+    host: str, models: list[str], module: str, told: bool
+) -> None:
+    there = Elsewhere("refuse", (), models)
+    assert (called_by(module, there.report, host) is not None) is told
+    assert len(there.warnings) == told
