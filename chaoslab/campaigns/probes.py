@@ -24,13 +24,6 @@ class Unreached(Exception):
     """A probe has no value. The message is the reason, in one line."""
 
 
-def missed(
-    probe: ProbeSpec, bound: Bound, *, folder: Path, measured: Callable[[str], float | None], clock: Clock = system
-) -> str:
-    """The reason for which the probe does not hold, in one line; empty if it does. The others are as in `looked_at`."""
-    return looked_at(probe, bound, folder=folder, measured=measured, clock=clock)[1]
-
-
 def looked_at(
     probe: ProbeSpec, bound: Bound, *, folder: Path, measured: Callable[[str], float | None], clock: Clock = system
 ) -> tuple[float | None, str]:

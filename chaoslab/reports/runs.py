@@ -28,6 +28,7 @@ from chaoslab.record.gaps import ends_of, missing
 from chaoslab.record.held import is_written
 from chaoslab.record.history import History, place_in_time
 from chaoslab.record.lines import Record, kind_of, lines_of, log_files, parse_line, records_of
+from chaoslab.record.packs import Packs
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.spoken import SILENT
 from chaoslab.reports import folder as places
@@ -195,8 +196,9 @@ def _numbered(folder: Path, files: Sequence[Path]) -> bool:
 
 def _records(files: Iterable[Path]) -> Iterator[Record]:
     """The events of these kinds, or structs that stand for them."""
+    packs = Packs()
     for path in files:
-        for records in records_of(path, cut=lambda _: None):
+        for records in records_of(path, packs, cut=lambda _: None):
             yield from (record for record in records if kind_of(record) in KINDS)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from chaoslab.base import files, levers
 from chaoslab.base.jsonable import line
-from chaoslab.campaigns.journal import Story, read
+from chaoslab.campaigns.journal import FILE, Story, read
 
 TEXT, SHOWN = 300, 200
 """The most characters of a text, and the latest steps that are shown."""
@@ -39,9 +40,16 @@ def state(folder: Path) -> dict[str, Any]:
 
 
 def _story(folder: Path) -> Story:
-    with suppress(files.Unreadable, LookupError, TypeError):
-        return read(folder)
+    with suppress(OSError, files.Unreadable, LookupError, TypeError):
+        held = (folder / FILE).stat()
+        return _read(folder, held.st_size, held.st_mtime_ns)
     return Story(why="its journal cannot be read")
+
+
+@lru_cache(maxsize=16)
+def _read(folder: Path, _size: int, _changed: int) -> Story:
+    """The story, which is read again when the journal has changed."""
+    return read(folder)
 
 
 def _seen(folder: Path) -> dict[str, Any]:

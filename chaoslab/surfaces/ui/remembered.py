@@ -20,11 +20,12 @@ def shown(logs: Path, subject: str) -> dict[str, Any]:
     Raises:
         LookupError: there is no memory, or it cannot be used, or knows no such subject; one line.
     """
-    from chaoslab.memory.planning import plan
     from chaoslab.memory.store import memory
 
     try:
         store = memory(logs)
+        from chaoslab.memory.planning import plan  # an image may have no scenarios
+
         subjects = store.subjects()
         subject = subject or (subjects[0] if len(subjects) == 1 else "")
         entries = [*plan(store, subject=subject)] if subject else []

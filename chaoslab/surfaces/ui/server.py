@@ -153,7 +153,7 @@ class Pages:
             Route("/favicon.ico", lambda _: Response(status_code=204)),
             *(Route(f"/{name}", _static) for name in ("ui.css", "ui.js", "script.js", "elements.js")),
         ]
-        said = {LookupError: _lost, KeyError: _lost, OSError: _unreadable, ValueError: _wrong}
+        said = {LookupError: _lost, KeyError: _lost, OSError: _unreadable, ValueError: _wrong, ImportError: _wrong}
         handlers: Any = {404: _nothing, 405: _nothing, **said}
         return Guard(Starlette(routes=routes, exception_handlers=handlers), token=token)
 

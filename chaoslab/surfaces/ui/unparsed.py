@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from chaoslab.base.files import opened
 from chaoslab.core.events import CallFinished, Event, FaultWitnessed, PromptFinished
 from chaoslab.record.lines import LINE_MAX, Record, log_files, parse_line
+from chaoslab.record.packs import PACK, Packs
 
 CHUNK = 1 << 18
 """The bytes that are searched at once."""
@@ -60,12 +62,16 @@ def of_trial(folder: Path, trial: str) -> Iterator[Record]:
         OSError: a log cannot be read.
     """
     own = f'"trial": {json.dumps(trial)}'.encode()
+    packs = Packs([trial])
     for path in log_files(folder):
         with opened(path) as file:
             while lines := file.read(CHUNK):
                 lines += file.readline(LINE_MAX)
-                if own not in lines and NO_TRIAL not in lines:
+                if not any(text in lines for text in (own, NO_TRIAL, PACK)):
                     continue
-                for text in lines.split(b"\n"):
+                parts = (
+                    [text] if not text.startswith(PACK) else packs.open(folder, text) for text in lines.split(b"\n")
+                )
+                for text in chain.from_iterable(parts):
                     if (own in text or NO_TRIAL in text) and (record := parse_line(text)) is not None:
                         yield record
