@@ -60,7 +60,8 @@ class Skew:
 
 
 skew: ContextVar[Skew | None] = ContextVar("skew", default=None)
-"""The skew of the wall clock in this thread or task, which the virtual world's clock heeds; None if there is none."""
+"""The skew of the wall clock in this thread or task, which the virtual world's clock heeds; None if there is none. So a
+wrong clock is wrong for one call: callers, other tasks and other services keep the right time."""
 
 
 def later(moment: datetime, delay_s: float) -> datetime:

@@ -2,6 +2,12 @@
 
 It works through the rows of `outages` in the shared state (`wire/control.py`), and writes what it did into
 `supervisor.log`. A world brings the `Processes`.
+
+On loopback and in containers nobody plays an outage: the seam asks for it (`seams/http/process_faults.py`), the
+supervisor carries it out here, and the seam sends the call when the process is dead or stands still. What the call then
+meets is its witness; other calls that meet the outage are told of the same injection. A tool that may be stopped has a
+process of its own, the others share one. An outage ends with its trial. A paused process hangs on a shell that lets it
+go on when the supervisor is gone, kill -9 included.
 """
 
 from __future__ import annotations
