@@ -10,10 +10,11 @@ ARG EXTRA=""
 RUN test -z "$EXTRA" || python install.py $EXTRA
 COPY containers/as-owner containers/healthy ./
 COPY chaoslab chaoslab
-ARG PART
-ARG ALSO=$PART
+# Where no other package is needed, ALSO is a file that does no harm, and goes again.
+ARG ALSO=pyproject.toml
 COPY ${ALSO} chaoslab/${ALSO}
+ARG PART
 COPY ${PART} chaoslab/${PART}
 # Whoever owns ./logs reads the code, whatever umask the clone was made with.
-RUN chmod -R a+rX . && python -m compileall -q chaoslab && mkdir -p logs state charts data && ln -s /lab/data /data
+RUN rm -f chaoslab/pyproject.toml && chmod -R a+rX . && python -m compileall -q chaoslab && mkdir -p logs state charts data && ln -s /lab/data /data
 ENTRYPOINT ["/lab/as-owner", "python", "-m"]

@@ -74,8 +74,20 @@ class Containers:
             self._of(service).start()
 
     def pause(self, service: str) -> None:
+        from docker.errors import APIError
+
         with _told(service, "paused"):
-            self._of(service).pause()
+            container = self._of(service)
+            for tries_left in (2, 1, 0):
+                try:
+                    container.pause()
+                except APIError:  # the runtime has little time to freeze it, and a busy machine may need more
+                    container.reload()
+                    if container.status != "paused" and not tries_left:
+                        raise
+                    if container.status != "paused":
+                        continue
+                break
 
     def resume(self, service: str) -> None:
         with _told(service, "resumed"):

@@ -145,6 +145,7 @@ class Engine(BaseHTTPRequestHandler):
 
     done: ClassVar[list[str]] = []
     refuses: ClassVar[str] = ""
+    busy: ClassVar[list[str]] = []
     host: ClassVar[dict[str, int]] = {"Memory": 0, "MemorySwap": 0, "CpuPeriod": 0, "CpuQuota": 0}
     state: ClassVar[list[str]] = ["running"]
     """The last one is the container's: it is dead once its memory was filled."""
@@ -176,8 +177,8 @@ class Engine(BaseHTTPRequestHandler):
         if "/exec" in self.path:
             self.state.extend(["exited"][: said.get("Cmd", [""])[0] == "dd"])
             self._say(201 if what == "exec" else 200, {"Id": "look"})
-        elif self.refuses:
-            self._say(409, {"message": self.refuses})
+        elif self.refuses or self.busy:
+            self._say(409, {"message": self.refuses or self.busy.pop()})
         else:
             told = {key: value for key, value in said.items() if value and key != "Container"}
             self.done.append(f"{what} {of} {told}" if told else f"{what} {of}")
@@ -198,7 +199,7 @@ class Engine(BaseHTTPRequestHandler):
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Engine]]:
     """An engine at DOCKER_HOST."""
-    kind = type("ThisEngine", (Engine,), {"done": [], "state": ["running"]})
+    kind = type("ThisEngine", (Engine,), {"done": [], "state": ["running"], "busy": []})
     server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -247,6 +248,14 @@ def test_an_engine_that_stops_nothing_is_quoted(engine: type[Engine]) -> None:
         containers.pause("weather")
     with pytest.raises(LookupError, match=r"^there is no container of nobody$"):
         containers.kill("nobody")
+    containers.close()
+
+
+def test_a_container_that_a_busy_machine_does_not_freeze_at_once_is_asked_again(engine: type[Engine]) -> None:
+    containers = compose.Containers(os.environ)
+    engine.busy = ["unable to freeze"] * 2
+    containers.pause("weather")
+    assert (engine.done, engine.busy) == (["pause weather"], [])
     containers.close()
 
 
