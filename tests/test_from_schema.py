@@ -20,7 +20,8 @@ from chaoslab.surfaces.projects import Project
 from chaoslab.surfaces.schemas import mcp_tools
 from chaoslab.surfaces.schemas.mcp_tools import api_of, listed_by
 from chaoslab.surfaces.schemas.openapi import api_in
-from chaoslab.surfaces.schemas.stand_ins import Refused, Service
+from chaoslab.surfaces.schemas.stand_ins import Service
+from chaoslab.surfaces.schemas.state import Refused
 from chaoslab.surfaces.schemas.writing import project_of
 
 DOCUMENTS = Path(__file__).with_name("openapi")

@@ -15,6 +15,7 @@ from chaoslab.base.shapes import DEPTH_MAX
 from chaoslab.core.events import Event
 from chaoslab.record.lines import _parsed, _typed, parse_line, records_of
 from chaoslab.record.log import encode_event, spell
+from chaoslab.record.packs import Packs
 from tests.event_parts import sample
 
 LINES = {
@@ -60,7 +61,7 @@ def test_lines_with_deep_values_are_read_as_each_alone(tmp_path: Path, depth: in
     deep = LINES["effect"].replace(b'"a": ', b'"deep": %b%b, "a": ' % (b"[" * depth, b"]" * depth), 1)
     path, cut = tmp_path / "info.log", list[int]()
     path.write_bytes(LINES["effect"] + deep + LINES["retry"])
-    records = list(chain.from_iterable(records_of(path, cut=cut.append)))
+    records = list(chain.from_iterable(records_of(path, Packs(), cut=cut.append)))
     assert (len(records), cut) == ((3, []) if read else (2, [2]))
     assert (parse_line(deep) is not None) == read
 

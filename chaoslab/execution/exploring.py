@@ -147,7 +147,8 @@ class Session:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a search reads in a trial's events. `met`: injections. `effects`: their names. The others as in `Tried`."""
+    """The content of a trial's events for a search. `met`: injections. `effects`: their names. The others: see
+    `Tried`."""
 
     met: tuple[str, ...]
     made: tuple[Made, ...]

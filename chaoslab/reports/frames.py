@@ -29,7 +29,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports import tables
+from chaoslab.record.spoken import LABELS, OPINIONS
 from chaoslab.reports.contents.figures import recovery, reliability
 from chaoslab.reports.folder import LATEST, find, matching, read
 
@@ -161,6 +161,11 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
 """Table → its columns."""
 
 
+TABLES = "tables"
+NAMES = ("trials", "calls", "faults", "effects", "usage", "incidents")
+"""The tables whose rows depend on one trial each."""
+
+
 @dataclass(frozen=True)
 class Frames:
     """A run, or several, as tables, each made when it is first asked for. The rows of a run are in the order of its
@@ -253,7 +258,7 @@ def load(*runs: str | Path) -> Frames:
     """
     extras.check("lab.load", "frames")
     names = [name for run in runs or (LATEST,) for name in matching(str(run))]
-    if len(names) == 1 and "#" not in names[0] and tables.there(folder := find(names[0])):
+    if len(names) == 1 and "#" not in names[0] and _tables_there(folder := find(names[0])):
         return WrittenFrames(folder)
     first, *more = map(read, names)
     return Frames(first, tuple(more))
@@ -271,7 +276,7 @@ class WrittenFrames(Frames):
         return read(str(vars(self)["_folder"]))
 
     def _frame(self, name: str, rows: Callable[[History], Iterable[Mapping[str, Any]]]) -> pd.DataFrame:
-        return tables.table(vars(self)["_folder"], name) if name in tables.NAMES else super()._frame(name, rows)
+        return _written(vars(self)["_folder"], name) if name in NAMES else super()._frame(name, rows)
 
 
 class WithHistory(Protocol):
@@ -297,9 +302,26 @@ def frame(trials: Iterable[WithHistory]) -> pd.DataFrame:
     return _frame("trials", [row | unknown for row in rows])
 
 
-def empty(name: str) -> pd.DataFrame:
-    """A table without a row."""
-    return _frame(name, [])
+def _tables_there(folder: Path) -> bool:
+    """True if the tables of a run are there and hold all its trials: it was not killed between a pack and its tables,
+    and nobody has spoken of the answers since."""
+    tables, packs = [*folder.glob(f"{TABLES}/trials/*.parquet")], [*folder.glob("info.*.log.zst")]
+    later = any((folder / each).exists() for each in (LABELS, OPINIONS))
+    return bool(tables) and len(tables) == len(packs) and not later
+
+
+def _written(folder: Path, name: str) -> pd.DataFrame:
+    """A table, one of `NAMES`, that was written while the run went on.
+
+    Raises:
+        Incomplete: a package that reads it is not installed.
+    """
+    extras.check("reading the tables of a run", "parquet")
+    import pandas as pd
+
+    paths = sorted((folder / TABLES / name).glob("*.parquet"))
+    parts = [pd.read_parquet(path, engine="pyarrow") for path in paths]
+    return pd.concat(parts, ignore_index=True) if parts else _frame(name, [])
 
 
 def _frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:

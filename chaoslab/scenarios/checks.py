@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from chaoslab.analysis.assertions import Assertion, ByFunction, stated
 from chaoslab.analysis.assertions.calls import Slo
 from chaoslab.analysis.metric import ByMetric
-from chaoslab.base.registry import did_you_mean
+from chaoslab.base.registry import did_you_mean, snake
 from chaoslab.core.conversation import Conversation, Turn, turn, turns
 from chaoslab.core.limits import all_of
 from chaoslab.scenarios.fault_checks import FaultChecks
@@ -269,7 +269,7 @@ def of_data(given: Any) -> Assertion:
     if isinstance(given, Assertion):
         return given
     if isinstance(given, type) and issubclass(given, Assertion):
-        name = given.__module__.rpartition(".")[2]
+        name = snake(given.__name__)
         raise TypeError(f"{name} stands without its parameters: write {name}({'…' if fields(given) else ''})")
     if inspect.iscoroutinefunction(given):
         raise TypeError(f"{given.__qualname__} is async, and an assertion is a plain function")

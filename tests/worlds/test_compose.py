@@ -40,8 +40,10 @@ INFO, PLUGIN, UP, LOGS, WAIT, RUN_ONE = (
     "compose wait",
     "compose run",
 )
-BEFORE = {"make": [INFO, PLUGIN, RUN_ONE, "compose rm"], "run": [INFO, PLUGIN, "compose rm"]}
-"""`make` has the settings checked in a container; the other door has checked them itself."""
+PINNED = ["image inspect"] * 4
+BEFORE = {"make": [INFO, PLUGIN, *PINNED, RUN_ONE, "compose rm"], "run": [INFO, PLUGIN, "compose rm"]}
+"""`make` looks for the pinned images, and has the settings checked in a container; the other door has checked them
+itself."""
 AFTER = ["compose stop", "compose ps"]
 DOWN = "compose down"
 ROOT = Path(__file__).parent.parent.parent

@@ -53,7 +53,7 @@ class AgentResult:
     _kept: list[BufferedEvent] | None = None
     wanted: bool = False
     shown: Any = None
-    """What a search read in its events where it ran (`exploring.Shown`); None likewise."""
+    """The content of its events for a search, read where it ran (`exploring.Shown`); None likewise."""
 
     def judged(self, *, lines: bool) -> AgentResult:
         """The result with all that is asked of every trial, so that another process need not read its events. `lines`:

@@ -11,13 +11,13 @@ from urllib.parse import parse_qsl
 from chaoslab.seams.protocols import mcp
 from chaoslab.seams.services.app import Request
 from chaoslab.seams.services.effects import EFFECT, SAFE
-from chaoslab.surfaces.schemas.stand_ins import Refused, Service
+from chaoslab.surfaces.schemas.state import Refused, State
 
 _NO_METHOD = -32601
 Reply = tuple[int, Any, dict[str, str]]
 
 
-def as_http(service: Service) -> Callable[[Request], Reply]:
+def as_http(service: State) -> Callable[[Request], Reply]:
     data, operations = service.data, service.operations
     routes = [(re.compile(re.sub(r"\\{(.*?)\\}", "([^/]+)", re.escape(of["path"]))), name)
               for name, of in sorted(operations.items(), key=lambda pair: pair[1]["path"].count("{"))]  # fmt: skip
@@ -43,7 +43,7 @@ def as_http(service: Service) -> Callable[[Request], Reply]:
     return app
 
 
-def as_mcp(service: Service) -> Callable[[Request], Reply]:
+def as_mcp(service: State) -> Callable[[Request], Reply]:
     by_tool = {of["tool"]: (name, of) for name, of in service.operations.items()}
     about = {"capabilities": {"tools": {}}, "serverInfo": {"name": service.data["name"], "version": "0"}}
 

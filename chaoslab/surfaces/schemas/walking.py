@@ -10,7 +10,7 @@ import httpx
 
 from chaoslab.seams.protocols import mcp
 from chaoslab.surfaces.schemas.operations import MADE, inner_of, list_in
-from chaoslab.surfaces.schemas.stand_ins import Refused, Tools, filled, sent_of
+from chaoslab.surfaces.schemas.state import Refused, Tools, filled, sent_of
 
 TRIES, TIMEOUT_S = 3, 20.0
 """The attempts at a call, and the most seconds that one over HTTP waits."""

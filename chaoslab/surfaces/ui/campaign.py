@@ -53,7 +53,7 @@ def _read(folder: Path, _size: int, _changed: int) -> Story:
 
 
 def _seen(folder: Path) -> dict[str, Any]:
-    """What the campaign's last look left; nothing if it is not there or cannot be read."""
+    """The content of the campaign's last look; nothing if it is not there or cannot be read."""
     with suppress(ValueError, OSError):
         found = files.json_of(folder / "seen.json")
         return found if isinstance(found, dict) else {}
@@ -69,7 +69,7 @@ def _state(story: Story, folder: Path, seen: dict[str, Any]) -> str:
 
 
 def _spent(seen: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What is spent, with its limit if the budget has one."""
+    """The amounts spent, each with its limit if the budget has one."""
     spent, budget = ({**given} if isinstance(given := seen.get(name), dict) else {} for name in ("spent", "budget"))
     for name in ("trials", "seconds", "dollars"):
         if isinstance(value := spent.get(name), int | float) and (value or name in budget):

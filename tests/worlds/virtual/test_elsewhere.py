@@ -14,7 +14,7 @@ from chaoslab.worlds.virtual.elsewhere import Elsewhere
 
 
 def called_by(module: str, call: Callable[..., Any], *given: Any) -> Any:
-    """What the call returns to a caller in a module of this name."""
+    """The result of the call for a caller in a module of this name."""
     return FunctionType(_asks.__code__, {"__name__": module})(call, *given)
 
 
