@@ -97,10 +97,11 @@ class Session:
 
     def __init__(
         self, subject: Subject, does: Executor, fails: Fails, standing: Sequence[Injection] = (), *,
-        several: bool = False,
+        alone: Executor | None = None, several: bool = False,
     ) -> None:  # fmt: skip
-        """`several`: there are other processes, which judge and read what they run."""
-        self.subject, self._does, self._fails = subject, does, fails
+        """`alone`: does a trial that nothing can run beside, as most of shrinking: new processes would take longer than
+        it. `several`: there are other processes, which judge and read what they run."""
+        self.subject, self._does, self._alone, self._fails = subject, does, alone or does, fails
         self._run = VariedRun(subject.run, tuple(standing), several)
         self._seed = subject.run.started(0).seed or 0
         self.trials = 0
@@ -110,7 +111,8 @@ class Session:
     ) -> Generator[tuple[Variation, Trial], None, None]:
         """The trials of these variations, in order, within these limits beside the run's own."""
         asked = [VariedTrial(each, limits=limits) for each in variations]
-        with closing(self._does.map(self._run, asked)) as done:
+        does = self._does if len(asked) > 1 else self._alone
+        with closing(does.map(self._run, asked)) as done:
             for one, result in zip(asked, done, strict=True):
                 self.trials += 1
                 yield one.variation, self.subject.trial_of(result, self._run.drawn(one).within(Plan(self._seed)))
@@ -235,4 +237,4 @@ def session(
             lambda result, plan: trial_of(result, plan, twin, asked=asked),
             asked.agent,
         )
-        yield Session(subject, does, fails or fails_by_verdict(), standing, several=jobs > 1)
+        yield Session(subject, does, fails or fails_by_verdict(), standing, alone=alone, several=jobs > 1)
