@@ -83,11 +83,11 @@ class Containers:
                     container.pause()
                 except APIError:  # the runtime has little time to freeze it, and a busy machine may need more
                     container.reload()
-                    if container.status != "paused" and not tries_left:
-                        raise
                     if container.status != "paused":
-                        continue
-                break
+                        if tries_left:
+                            continue
+                        raise
+                return
 
     def resume(self, service: str) -> None:
         with _told(service, "resumed"):
