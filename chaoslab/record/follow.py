@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import BinaryIO
@@ -108,8 +107,7 @@ class Follower:
         *whole, begun = (self._begun.get(path.name, b"") + data).split(b"\n")
         self._begun[path.name] = begun[: LINE_MAX + 1]  # longer than any line that is read
         if any(line.startswith(PACK) for line in whole):
-            each = (Packs().open(self._folder, line) if line.startswith(PACK) else [line] for line in whole)
-            whole = [*chain.from_iterable(each)]
+            whole = [*Packs().expanded(self._folder, whole)]
         return whole
 
     def close(self) -> None:

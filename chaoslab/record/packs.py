@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -86,6 +86,18 @@ class Packs:
         if why:
             self.damaged.append(f"{pack.pack} {why}")
         return io.BytesIO(found)
+
+    def expanded(self, folder: Path, lines: Iterable[bytes]) -> Iterator[bytes]:
+        """The lines, and those of packs in the place of the lines that stand for them.
+
+        Raises:
+            Incomplete, OSError: as `open`.
+        """
+        for line in lines:
+            if line.startswith(PACK):
+                yield from self.open(folder, line)
+            else:
+                yield line
 
     def spared(self, first: int, last: int) -> bool:
         """True if all of these lines were left out."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 
 from chaoslab.base.files import opened
@@ -69,9 +68,6 @@ def of_trial(folder: Path, trial: str) -> Iterator[Record]:
                 lines += file.readline(LINE_MAX)
                 if not any(text in lines for text in (own, NO_TRIAL, PACK)):
                     continue
-                parts = (
-                    [text] if not text.startswith(PACK) else packs.open(folder, text) for text in lines.split(b"\n")
-                )
-                for text in chain.from_iterable(parts):
+                for text in packs.expanded(folder, lines.split(b"\n")):
                     if (own in text or NO_TRIAL in text) and (record := parse_line(text)) is not None:
                         yield record
