@@ -20,6 +20,7 @@ import pytest
 from chaoslab.execution.workers import (
     CHUNK_MAX,
     InProcess,
+    KeptOpen,
     NotPicklable,
     Processes,
     WorkerLost,
@@ -121,6 +122,37 @@ def test_one_job_is_done_in_this_process_one_after_the_other(squares: Make) -> N
     assert work.begun(1) == 0
     assert list(done) == expected(5)[1:]
     assert work.processes() == [os.getpid()]
+
+
+class Doors:
+    """Work that notes when it is opened and shut. A unit of 0 fails."""
+
+    def __init__(self, name: str, noted: list[str]) -> None:
+        self.name, self.noted = name, noted
+
+    def named(self, number: int) -> str:
+        return f"{self.name}{number}"
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Callable[[int], float]]:
+        self.noted.append(f"{self.name} open")
+        yield lambda number: 1 / number
+        self.noted.append(f"{self.name} shut")
+
+
+def test_work_is_kept_open_until_other_work_comes_a_unit_fails_or_it_is_closed() -> None:
+    noted: list[str] = []
+    one, other = Doors("a", noted), Doors("b", noted)
+    with contextlib.closing(KeptOpen()) as does:
+        assert [*does.map(one, [1, 2]), *does.map(one, [4])] == [1, 0.5, 0.25]
+        assert noted == ["a open"]
+        assert list(does.map(other, [1])) == [1]
+        assert noted == ["a open", "a shut", "b open"]
+        with pytest.raises(ZeroDivisionError):
+            list(does.map(other, [0]))
+        assert noted[3:] == ["b shut"]
+        assert list(does.map(other, [2])) == [0.5]
+    assert noted[4:] == ["b open", "b shut"]
 
 
 @pytest.mark.parametrize("method", METHODS)

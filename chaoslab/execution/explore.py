@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
@@ -296,26 +296,41 @@ def searched(trials: Session, asked: AskedExplore) -> Found:
         except _Ended as error:
             ended = str(error)
         known = explorer.known
-        found = distinct(_failure(trials, known, group) for group in alike(list(known.tried.values())))
+        with trials.one_by_one():
+            shrunk = distinct(_shrunk(trials, known, group) for group in alike(list(known.tried.values())))
+        again = trials.run([each.tried.variation for each in shrunk])  # their stories, which were not kept
+        found = [each.failure(trial) for each, (_, trial) in zip(shrunk, again, strict=True)]
         return Found(
             found, Map(known, explorer.others, ended), list(known.tried.values()), ended,
             system.monotonic() - began_s, journal.folder if journal is not None else None, asked,
         )  # fmt: skip
 
 
-def distinct(failures: Iterable[Failure]) -> list[Failure]:
+class Shrunk(NamedTuple):
+    """The smallest trial that failed like others; the fields are those of `Failure`."""
+
+    tried: Tried
+    reruns: int
+    minimal: bool
+    others: tuple[Tried, ...] = ()
+
+    def failure(self, trial: Trial) -> Failure:
+        return Failure(self.tried, trial, self.others, self.reruns, self.minimal)
+
+
+def distinct(shrunk: Iterable[Shrunk]) -> list[Shrunk]:
     """Those that fail in a way of their own at calls of their own: plans may shrink to one cause."""
-    found: dict[tuple[str, Any], Failure] = {}
-    for each in failures:
-        found.setdefault((each.tried.kind, each.variation.places), each)
+    found: dict[tuple[str, Any], Shrunk] = {}
+    for each in shrunk:
+        found.setdefault((each.tried.kind, each.tried.variation.places), each)
     return [*found.values()]
 
 
-def _failure(trials: Session, known: Known, group: Sequence[Tried]) -> Failure:
-    """The failure of trials that failed alike at the same calls, by the smallest of them."""
+def _shrunk(trials: Session, known: Known, group: Sequence[Tried]) -> Shrunk:
+    """The smallest of trials that failed alike at the same calls, shrunk."""
     smallest, *others = group
     asked = next((each.moments for each in known.tried.values() if each.variation.order == ()), ())
-    return replace(shrink_to(trials, smallest, moments=asked, known=known), others=tuple(others))
+    return shrunk_to(Alike(trials, smallest, known), smallest, asked)._replace(others=tuple(others))
 
 
 class Alike:
@@ -337,16 +352,11 @@ class Alike:
         return found.failed and found.kind == self._failing.kind
 
 
-def shrink_to(
-    trials: Session, failing: Tried, *, moments: Sequence[Sequence[str]] = (), known: Known | None = None,
-    fails: Alike | None = None,
-) -> Failure:  # fmt: skip
-    """Shrinks a failure. `moments`: the calls of each moment, in the order of asking. `known`: what was tried."""
-    fails = fails or Alike(trials, failing, known)
+def shrunk_to(fails: Alike, failing: Tried, moments: Sequence[Sequence[str]]) -> Shrunk:
+    """The smallest trial that fails alike. `moments`: the calls of each moment, in the order of asking."""
     smallest = _driven(shrinking.passes(failing.variation, moments), fails)
     minimal = not any(fails(each) for each in shrinking.without_one(smallest)) and fails.reruns < RERUNS
-    ((_, trial),) = trials.run([smallest])
-    return Failure(fails.cache[smallest.key], trial, reruns=fails.reruns, minimal=minimal)
+    return Shrunk(fails.cache[smallest.key], fails.reruns, minimal)
 
 
 def _driven(search: Generator[Variation, bool, T], holds: Callable[[Variation], bool]) -> T:
@@ -431,6 +441,11 @@ def shrunk_in(trials: Session, trial: Trial) -> Failure:
     Raises:
         ValueError: it does not happen again.
     """
+    with trials.one_by_one():
+        return _shrunk_in(trials, trial)
+
+
+def _shrunk_in(trials: Session, trial: Trial) -> Failure:
     stated = Variation(tuple(hits(trial)), _order_of(trial))
     wanted = trials.read(stated, trial, "given")
     ((again, _),) = trials.tried([stated], "given")
@@ -441,12 +456,13 @@ def shrunk_in(trials: Session, trial: Trial) -> Failure:
         )
     ((asked, _),) = trials.tried([Variation(order=())], "orders") if stated.order else ((None, None),)
     fails = Alike(trials, again)
-    found = shrink_to(trials, again, moments=asked.moments if asked is not None else (), fails=fails)
+    shrunk = shrunk_to(fails, again, asked.moments if asked is not None else ())
+    ((_, own),) = trials.run([shrunk.tried.variation])
     fails.bounded = False  # a share may rest on no answer that was not looked for
     few = 0 < len(stated.injections) <= attribution.MOST
     ways = (attribution.over_injections, attribution.over_calls) if few else ()
     shares, by_call = [_driven(way(stated, seed=trial.seed), fails) for way in ways] or ([], [])
-    return replace(found, shares=shares, by_call=by_call)
+    return replace(shrunk.failure(own), shares=shares, by_call=by_call)
 
 
 def hits(trial: Trial) -> Iterator[Injection]:

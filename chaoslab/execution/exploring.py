@@ -21,7 +21,7 @@ from chaoslab.execution.forked import children
 from chaoslab.execution.options import Asked
 from chaoslab.execution.spec import Executor, TrialSpec
 from chaoslab.execution.trial import Trial, compared, trial_of
-from chaoslab.execution.workers import executor
+from chaoslab.execution.workers import InProcess, KeptOpen, executor
 from chaoslab.record.history import History
 from chaoslab.search import causes
 from chaoslab.search.probes import applicable
@@ -102,7 +102,7 @@ class Session:
         """`alone`: does a trial that nothing can run beside, as most of shrinking: new processes would take longer than
         it. `several`: there are other processes, which judge and read what they run."""
         self.subject, self._does, self._alone, self._fails = subject, does, alone or does, fails
-        self._run = VariedRun(subject.run, tuple(standing), several)
+        self._run, self._several = VariedRun(subject.run, tuple(standing), several), several
         self._seed = subject.run.started(0).seed or 0
         self.trials = 0
 
@@ -111,11 +111,33 @@ class Session:
     ) -> Generator[tuple[Variation, Trial], None, None]:
         """The trials of these variations, in order, within these limits beside the run's own."""
         asked = [VariedTrial(each, limits=limits) for each in variations]
-        does = self._does if len(asked) > 1 else self._alone
-        with closing(does.map(self._run, asked)) as done:
+        with closing(self._executor(len(asked)).map(self._run, asked)) as done:
             for one, result in zip(asked, done, strict=True):
                 self.trials += 1
                 yield one.variation, self.subject.trial_of(result, self._run.drawn(one).within(Plan(self._seed)))
+
+    def _executor(self, count: int) -> Executor:
+        """The executor of so many trials."""
+        if not isinstance(self._alone, KeptOpen):
+            return self._does if count > 1 else self._alone
+        if count > 1 and self._several:
+            self._alone.close()  # other processes swap the functions themselves, and are forked from this one
+            return self._does
+        return self._alone
+
+    @contextmanager
+    def one_by_one(self) -> Iterator[None]:
+        """A context for many trials of which each is chosen by the one before: what they need is made ready once."""
+        before = self._alone
+        if not isinstance(before, InProcess):
+            yield
+            return
+        with closing(KeptOpen()) as kept:
+            self._alone = kept
+            try:
+                yield
+            finally:
+                self._alone = before
 
     def tried(
         self, variations: Iterable[Variation], by: str, limits: tuple[Limits, ...] = ()
