@@ -130,7 +130,7 @@ def _chance(asked: Steering, name: str, value: str) -> tuple[dict[str, Any], str
 
 def planned(started: RunStarted) -> list[str]:
     """The names of the injections of a run's plan."""
-    return [str(each["name"]) for each in started.plan.get("injections", ())]
+    return [each["name"] for each in started.plan.get("injections", ())]
 
 
 def of_lab(started: RunStarted) -> bool:

@@ -7,10 +7,14 @@ import shutil
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import chaoslab as lab
 from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.core.events import RunStarted
+from chaoslab.core.plan import Plan
 from chaoslab.record import runs
 from chaoslab.reports.contents.matrix import matrix
 from chaoslab.surfaces.ui import reader as reader_module
@@ -171,6 +175,32 @@ def test_a_run_is_read_without_the_lines_of_the_list(logs: Path, monkeypatch: py
             reader.follow()
         assert len(run.rows) == 40
         assert [row.get("said") for row in reader.since(0)] == [None]
+
+
+BUDGET = lab.inject("budget", "*", tokens=20_000, cost_usd=0.5)
+
+
+@pytest.mark.parametrize(
+    ("plan", "limits", "switches"),
+    [
+        (Plan(1, (BUDGET,)).to_json(), (0.5, 20_000), [BUDGET.name]),
+        ({"injections": [{"name": "b"}, {"name": "a", "choices": [{"fault": "budget", "params": 1}]}]},
+         (None, None), ["b", "a"]),
+        ({"injections": [{"name": "a", "choices": [{"fault": "budget", "params": {"cost_usd": "x"}}]}]},
+         (None, None), ["a"]),
+        ({}, (None, None), []),
+    ],
+)  # fmt: skip
+def test_the_limits_and_the_switches_are_those_of_the_plan(
+    plan: dict[str, Any], limits: Any, switches: list[str], tmp_path: Path
+) -> None:
+    run = runs.Run.create(tmp_path, now="2026-06-01T09:00:00Z")
+    with run.log("info") as info:
+        info.write(RunStarted(seed=1, settings={}, plan=plan, prompts=1, now="2026-06-01T09:00:00Z", model="m"))
+        with seen(run.folder) as watched:
+            state = watched.state()
+    assert (state["usd_max"], state["tokens_max"]) == limits
+    assert [each["name"] for each in state["switches"]] == switches
 
 
 def test_the_list_has_all_runs_and_forgets_none(logs: Path, tmp_path: Path) -> None:

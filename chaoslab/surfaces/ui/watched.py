@@ -427,7 +427,7 @@ class Watched:
         calls_s = faults_s = rate = None
         if len(self._past) > 1 and (since_s := self._past[-1][0] - self._past[0][0]) > 0:
             calls_s, faults_s, rate = ((self._past[-1][n] - self._past[0][n]) / since_s for n in (1, 2, 3))
-        settings: Mapping[str, Any] = run.settings if run else {}
+        limits = _budget(run.plan) if run else {}
         words = self._gone or (end.reason if end else "running" if self.running else "not finished")
         read, there = (0, 0)
         with suppress(OSError):
@@ -456,7 +456,7 @@ class Watched:
             "mttr_s": self._recovered_s / self._recovered if self._recovered else None,
             "recovered": self._recovered, "incidents": self._incidents,
             "usd": self._usd, "tokens": self._tokens,
-            "usd_max": settings.get("COST_LIMIT_USD") or None, "tokens_max": settings.get("TOKEN_LIMIT") or None,
+            "usd_max": limits.get("cost_usd") or None, "tokens_max": limits.get("tokens") or None,
             **self._levers(), "notes": [*self.notes, *self._cut()],
         }  # fmt: skip
 
@@ -486,6 +486,14 @@ class Watched:
             "switches": [{"name": each, "on": each not in asked.off} for each in planned(run)[: own * SWITCHES]],
             "manager": manager if of_lab(run) else None,
         }
+
+
+def _budget(plan: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The limits of the plan's budget: `cost_usd` is the run's, `tokens` are a trial's; empty if it has none."""
+    choices = (choice for each in plan.get("injections", ()) for choice in each.get("choices", ()))
+    found = next((choice.get("params") for choice in choices if choice["fault"] == "budget"), None)
+    given = found.items() if isinstance(found, dict) else ()  # it may hold anything
+    return {name: most for name, most in given if isinstance(most, int | float)}
 
 
 def _size(path: Path) -> int:

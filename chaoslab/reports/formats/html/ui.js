@@ -208,7 +208,7 @@
       one(number(state.faults), "faults met", state.faults_per_s === null ? "" : `${rate(state.faults_per_s)} a second`);
       one(number(state.calls), "calls", state.calls_per_s === null ? "" : `${rate(state.calls_per_s)} a second`);
       if (state.incidents) one(state.mttr_s === null ? "none" : told(state.mttr_s), "to recovery (MTTR so far)", `${state.recovered} of ${state.incidents} incidents`);
-      if (state.tokens) one(number(state.tokens), "tokens", state.tokens_max ? `limit ${number(state.tokens_max)}` : "");
+      if (state.tokens) one(number(state.tokens), "tokens", state.tokens_max ? `limit ${number(state.tokens_max)} a trial` : "");
       if (state.usd) one(`$${state.usd.toFixed(4)}`, "spent", state.usd_max ? `limit $${state.usd_max}` : "");
       put("figures", ...found);
     }
