@@ -16,8 +16,8 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import RunStarted
 from chaoslab.core.plan import Plan
 from chaoslab.record import runs
+from chaoslab.reports import runs as listed_runs
 from chaoslab.reports.contents.matrix import matrix
-from chaoslab.surfaces.ui import reader as reader_module
 from chaoslab.surfaces.ui import unparsed
 from chaoslab.surfaces.ui import watched as module
 from chaoslab.surfaces.ui.acts import Children, label
@@ -168,7 +168,7 @@ def test_the_pages_of_a_packed_log_are_those_of_its_lines(
 
 
 def test_a_run_is_read_without_the_lines_of_the_list(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader_module.lines, "of", lambda _: pytest.fail("a page does not wait for the list"))
+    monkeypatch.setattr(listed_runs, "of", lambda _: pytest.fail("a page does not wait for the list"))
     with closing(Reader(logs)) as reader:
         run = reader.run((logs / "latest").resolve().name)
         while not run.whole:
