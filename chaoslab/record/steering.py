@@ -79,7 +79,9 @@ def steer(folder: Path, words: Sequence[str]) -> list[str]:
     if not is_written(folder):
         raise ValueError(f"nothing runs in {folder} any more")
     started = started_of(folder)
-    if started is None or of_gateway(started):
+    if started is None:
+        raise ValueError(f"{folder.name} has not begun yet: its log does not tell its plan")
+    if of_gateway(started):
         raise ValueError(f"{folder.name} has no levers: chaoslab gateway has some, and chaoslab exec with --levers")
     asked, told = Steering.read(folder), []
     for word in words:

@@ -69,6 +69,8 @@ def test_what_a_run_cannot_do_is_refused(tmp_path: Path) -> None:
     )
     run = Run.create(tmp_path, now=NOW)
     with run.log("info") as info:
+        with pytest.raises(ValueError, match="has not begun yet"):
+            steer(run.folder, ["pause"])
         info.write(started)
         for word, why in (
             ("jump", "should be pause, resume, stop, TOXIC_PROB or ERROR_PROB with a value, or a fault of its plan"),
