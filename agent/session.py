@@ -72,6 +72,8 @@ class Session:
     """The values of facts that were looked up before the first trial."""
     _chances: dict[str, float] = field(default_factory=dict, init=False)
     """The chances that somebody set while the run went on."""
+    _off: list[str] = field(default_factory=list, init=False)
+    """The faults that somebody has switched off."""
     change_plan: Callable[[Plan], None] = field(default=lambda _: None, kw_only=True)
     """Puts another plan in force."""
 
@@ -92,7 +94,8 @@ class Session:
             await self.trial(trial, prompts[number % len(prompts)], twin=twin_of(number % len(prompts)))
 
     async def _steered(self, trial: TrialId) -> None:
-        """Does what is asked of the run before its next trial: it waits, ends as by Ctrl-C, or takes other chances."""
+        """Does what is asked of the run before its next trial: it waits, ends as by Ctrl-C, takes other chances, or
+        switches faults off or on."""
         while (asked := Steering.read(self.run_of.folder)).hold and not asked.stop:
             await self.clock.asleep(LOOK_S)
         if asked.stop:
@@ -102,9 +105,12 @@ class Session:
             was = self._chances.get(name, getattr(self.settings, name.lower()))
             self._chances[name] = chance
             self.info.write(events.ChanceSet(setting=name, was=was, chance=chance), trial=trial.key)
-        if changed:
+        if changed or asked.off != self._off:
+            self._off = asked.off
             fields: dict[str, Any] = {name.lower(): chance for name, chance in self._chances.items()}
-            self.change_plan(from_settings(replace(self.settings, **fields)))
+            self.change_plan(from_settings(replace(self.settings, **fields)).without(self._off))
+        if self._off:
+            self.info.write(events.FaultsOff(injections=self._off), trial=trial.key)
 
     def finish(self, reason: str) -> None:
         """Logs the end of the run."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.limits import Guard
@@ -56,13 +57,17 @@ class Experiment:
     plan: Plan
     log: Log
     targets: dict[str, str]
+    lever: Path
+    """The file that pauses the manager for this run by being there."""
     lanes: dict[int, Lane] = field(default_factory=dict)
     count: int = 0
     plans: int = 1
     """The number of the plan that is in force: the agent may put another in its place."""
     standing: dict[str, StandingLane] = field(default_factory=dict)
     guard: Guard = field(default_factory=Guard)
-    """Keeps to the plan's limits; `others` are the lanes in force."""
+    """Keeps to the plan's limits and to the lever; `others` are the lanes in force."""
+    paused: str = ""
+    """The words of whoever has pulled the lever, as far as the log has them."""
 
     @property
     def proxies(self) -> set[str]:

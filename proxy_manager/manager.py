@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from chaoslab.base import levers
 from chaoslab.base.clock import Clock, iso
 from chaoslab.base.durations import duration
 from chaoslab.base.interrupts import Flag
@@ -19,7 +20,7 @@ from chaoslab.core import events
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Observation
 from chaoslab.core.fault import BrokenFault
-from chaoslab.core.limits import Guard
+from chaoslab.core.limits import Guard, Limits
 from chaoslab.core.memory import telling
 from chaoslab.core.occasion import Occasion
 from chaoslab.core.plan import Plan
@@ -29,6 +30,7 @@ from chaoslab.proxy_manager.experiment import Experiment, Lane
 from chaoslab.proxy_manager.figures import Figures
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
+from chaoslab.record.steering import PAUSED
 from chaoslab.wire import fault_lifecycle
 from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Answer, Control, Row, RunRow, explain
@@ -227,8 +229,9 @@ class Manager:
                 self._drop()
             return
         with self._lock:
-            made = self._runs[opened.run] = Experiment(opened.run, plan, log, dict(opened.targets))
-            made.guard = Guard(plan.limits, clock=self._clock)
+            lever = run.folder.absolute() / PAUSED
+            made = self._runs[opened.run] = Experiment(opened.run, plan, log, dict(opened.targets), lever)
+            made.guard = Guard((*plan.limits, Limits(lever=str(lever))), clock=self._clock)
             made.guard.tell = telling(lambda held: log.write(held, trial=held.at.trial))
             made.guard.others = lambda: sum(len(lane.active) for lane in made.lanes.values())
         control.set_run(opened.run, "ready")
@@ -416,6 +419,7 @@ class Manager:
         limits end its faults."""
         now_s = self._clock.monotonic()
         for experiment in self._runs.values():
+            self._tell_of_lever(experiment)
             if experiment.lanes or experiment.standing:
                 self._end_limited(experiment)
             for lane in [lane for lane in experiment.lanes.values() if lane.until_s < now_s]:
@@ -428,10 +432,20 @@ class Manager:
                         self._write(experiment, lane.row, gone)
             self._arming.end_standing(experiment)
 
+    def _tell_of_lever(self, experiment: Experiment) -> None:
+        """Logs that somebody has paused the manager, or lets it go on."""
+        if (said := levers.pulled(experiment.lever)) != experiment.paused:
+            now = "makes no fault" if said else "makes faults again"
+            message = f"the proxy manager {now}: {said or 'its lever was released'}"
+            experiment.paused = said
+            self.tell(message)
+            with contextlib.suppress(LogLost):  # the run's next call will report it
+                experiment.log.write(events.LabWarning(message=message))
+
     def _end_limited(self, experiment: Experiment) -> None:
         """Deletes the lanes of a run whose limits end its faults now. Calls that are under way there are marked when
         they end."""
-        why = experiment.guard.ended()
+        why = experiment.guard.ended() or ("the proxy manager is paused" if self.paused.is_set() else "")
         if not why:
             return
         for proxy in sorted(experiment.proxies - {REFUSED}):

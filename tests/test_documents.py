@@ -25,6 +25,7 @@ ALL = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
 USERS = {
     "steering.json",
     "seen.json",
+    "levers.json",
     "flask_tools/dice.py",
     "data/dice.json",
     "mine.json",

@@ -1,4 +1,4 @@
-"""`chaoslab steer`: has a run wait, go on or end, or take other chances."""
+"""`chaoslab steer`: has a run wait, go on or end, take other chances, or switch a fault off and on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from chaoslab.base.commandline import RUN_HELP, filled, path, refuse
 
-HELP = "have a run that goes on pause, resume or stop, or set its TOXIC_PROB or ERROR_PROB"
+HELP = "have a run that goes on pause, resume or stop, or switch its faults off and on"
 EXAMPLE = "chaoslab steer latest TOXIC_PROB=0.5"
 
 
@@ -17,14 +17,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="+",
         metavar="WORD",
-        help="pause, resume, stop, TOXIC_PROB=0.3 or ERROR_PROB=0.3 (real time only)",
+        help="pause, resume, stop, a fault of the plan as in 'latency on search'=off or =on (of a gateway =0.3 too); "
+        "of a lab in real time TOXIC_PROB=0.3, ERROR_PROB=0.3, manager=pause and manager=resume",
     )
     parser.add_argument("--logs", type=path, default=Path("logs"), help="where runs are (default: %(default)s)")
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.record.steering import steer
     from chaoslab.reports.folder import find
+    from chaoslab.surfaces.levers import steer
 
     try:
         print(*steer(find(options.run, logs=options.logs).resolve(), options.words), sep="\n")

@@ -235,6 +235,18 @@ class ChanceSet(Event):
 
 
 @fixed(frozen=True, kw_only=True)
+class FaultsOff(Event):
+    """Injections of the plan that somebody had switched off when this trial began: they hit nothing in it."""
+
+    injections: list[str]
+
+    @property
+    def said(self) -> str:
+        """The same in words."""
+        return f"switched off while the run went on: {', '.join(self.injections)}"
+
+
+@fixed(frozen=True, kw_only=True)
 class CallStarted(AttemptEvent):
     """One attempt leaves the seam."""
 

@@ -7,7 +7,7 @@ changes no other, and one retry more changes no later request.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from fnmatch import translate
 from functools import cached_property
@@ -331,6 +331,13 @@ class Plan:
         with guarded(choice.fault, "draw"):
             fault = fault.draw(dice("draw"))
         return ActiveFault(injection.name, choice.fault, fault, stands=injection.stands)
+
+    def without(self, names: Collection[str]) -> Plan:
+        """The plan with these injections switched off: they keep their places, and hit nothing."""
+        if not names:
+            return self
+        found = (replace(each, chance=0.0) if each.name in names else each for each in self.injections)
+        return replace(self, injections=tuple(found))
 
     def check(self, *, turns: int | None = None) -> None:
         """Checks each injection, and that no two wait for each other.

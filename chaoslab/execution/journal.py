@@ -21,6 +21,7 @@ from chaoslab.record import provenance
 from chaoslab.record.history import History
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.runs import Run
+from chaoslab.record.steering import obey
 from chaoslab.search.variation import Tried
 
 
@@ -75,7 +76,11 @@ class Journal:
                 self._note(tried)
 
     def add(self, tried: Tried, trial: Trial) -> str:
-        """Writes a trial, with what was tried in it; returns its key, empty without a folder."""
+        """Writes a trial, with what was tried in it; returns its key, empty without a folder.
+
+        Raises:
+            KeyboardInterrupt: the run is asked to stop (`record.steering`).
+        """
         if self.folder is None:
             return ""
         key = self._key()
@@ -83,6 +88,7 @@ class Journal:
         last = kept[-1].t if kept else 0.0
         kept.append(BufferedEvent.of(kept[0].writer, last, key, VariationTried(tried=tried.to_json())))
         self._book.add(kept, seconds=trial.seconds, ok=trial._result.ok)
+        obey(self.folder)
         return key
 
     def _note(self, tried: Tried) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -19,9 +20,10 @@ from chaoslab.core.events import (
     RunStarted,
     StoryLeftOut,
 )
+from chaoslab.execution.drawn import Around
 from chaoslab.execution.spec import Executor, RunSpec, TrialResult, TrialSpec
 from chaoslab.record.log import BufferedEvent, LogLost
-from chaoslab.record.steering import obey
+from chaoslab.record.steering import Steering, obey
 from chaoslab.reports.tables import Tables
 from chaoslab.worlds.virtual.run_writer import RunWriter
 
@@ -64,6 +66,19 @@ def written(run: Named, trials: int, folder: Path, *, log_as: str = "lines", kee
                 book.end(reason)
 
 
+@dataclass(frozen=True)
+class Steered(Around[RunSpec[R]]):
+    """The run without the faults that somebody has switched off meanwhile. `folder`: that of the run, which each
+    process looks into before a trial."""
+
+    folder: Path
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[TrialSpec], R]]:
+        with self.run.opened() as do:
+            yield lambda spec: do(replace(spec, off=tuple(off)) if (off := Steering.read(self.folder).off) else spec)
+
+
 def results(
     run: RunSpec[R], trials: int | Sequence[int], *, executor: Executor, book: RunWriter | None = None
 ) -> Generator[R, None, None]:
@@ -79,7 +94,8 @@ def results(
         for number in range(trials) if isinstance(trials, int) else trials:
             yield TrialSpec(number, spent_usd if run.sequential else 0.0)
 
-    with closing(executor.map(run, specs())) as done:
+    steered = run if book is None else Steered(run, book.folder.absolute())
+    with closing(executor.map(steered, specs())) as done:
         for result in done:
             spent_usd = result.spent_usd
             if book is not None and book.keep == "all":

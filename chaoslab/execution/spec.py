@@ -34,11 +34,12 @@ R_co = TypeVar("R_co", covariant=True)
 @dataclass(frozen=True)
 class TrialSpec:
     """One trial to run: its number in the run, from 0, and the run's spending before it. `stopped`: the reason why it
-    is not run but told as hung: it was run, and ended from outside."""
+    is not run but told as hung: it was run, and ended from outside. `off`: injections that hit nothing in it."""
 
     number: int
     spent_usd: float = 0.0
     stopped: str = ""
+    off: tuple[str, ...] = ()
 
 
 class TrialResult(Protocol):

@@ -319,7 +319,7 @@ def _trials(
         done = stack.enter_context(closing(results(run, numbers, executor=does, book=book)))
         for number, result in zip(numbers, done, strict=True):
             plan = spec.plan if drawn is None else replace(spec.plan, injections=drawn(number).injections)
-            yield trial_of(result, plan, twin, folder)
+            yield trial_of(result, plan.without(result.off), twin, folder)
 
 
 def trial_of(

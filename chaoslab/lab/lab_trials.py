@@ -81,7 +81,7 @@ def lab_trials(
         does = executor(jobs) if limit_s is None else children(jobs, limit_s, at_once=spec.sequential)
         for result in stack.enter_context(closing(results(run, numbers, executor=does, book=book))):
             own = spec.plan if drawn is None else replace(spec.plan, injections=drawn(result.number).injections)
-            yield _trial(spec, result, own, twin, folder)
+            yield _trial(spec, result, own.without(result.off), twin, folder)
 
 
 def subject(

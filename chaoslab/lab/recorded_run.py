@@ -6,18 +6,21 @@ The log is the only source. A log that lacks something needed is refused with a 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from chaoslab.base.jsonable import line as shortened
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import MODEL
 from chaoslab.core.events import (
     VERSION,
     CallFinished,
     ChanceSet,
+    FaultHeldBack,
+    FaultsOff,
     PromptFinished,
     PromptStarted,
     Replied,
@@ -210,6 +213,7 @@ def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
         raise Unrepeatable(*error.args) from None
     keys = named if wanted else set(there)
     chosen = [key for key in there if key in keys]
+    _check_unchanged(remembered.history, set(chosen))
     ended = {record.trial for record, _ in remembered.history.of(PromptFinished)}
     for key in chosen:
         if key not in ended:
@@ -217,6 +221,21 @@ def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
     _check_whole(remembered, set(chosen))
     _check_replies(remembered, set(chosen))
     return chosen
+
+
+def _check_unchanged(history: History, chosen: Set[str]) -> None:
+    """Checks that nobody has kept a fault of the plan from these trials: the log's plan does not tell that.
+
+    Raises:
+        Unrepeatable: somebody has.
+    """
+    for record, off in history.of(FaultsOff):
+        if record.trial in chosen:
+            raise Unrepeatable(f"{record.trial} was made with faults {off.said}, so the plan does not tell it")
+    for record, held in history.of(FaultHeldBack):
+        if record.trial in chosen and held.limit.startswith("lever "):
+            why = f"'{held.injection}' was held back in {record.trial} by the {held.limit}"
+            raise Unrepeatable(f"{shortened(why, 200)}, so the plan does not tell it")
 
 
 def _others(there: list[str], key: str) -> str:

@@ -34,6 +34,7 @@ from chaoslab.core.events import (
     Effect,
     EndState,
     Event,
+    FaultsOff,
     FaultWitnessed,
     PromptFinished,
     PromptStarted,
@@ -85,6 +86,8 @@ class LabResult:
     spent_usd: float
     kept: list[BufferedEvent]
     wanted: bool = False
+    off: tuple[str, ...] = ()
+    """The injections of the plan that somebody had switched off."""
 
 
 @dataclass(frozen=True)
@@ -210,20 +213,24 @@ class Lab:
         trial = nth(run.name, spec.number, len(self.prompts))
         prompt = self.prompts[trial.prompt - 1]
         twin = None if twins is None else twins.of(trial.prompt)
+        off, plan = tuple(i.name for i in run.plan.injections if i.name in spec.off), run.plan.without(spec.off)
         waits_s = talk.waits_s if (talk := prompt.conversation) is not None else 0.0
         deadline_s, calls_max = run.settings.deadline_s + waits_s, run.calls_max
         world = World(run.settings.seed, trial.key, now=self._now, deadline_s=deadline_s, calls_max=calls_max)
         self._recording.begin(run.recorded.get(trial.key, ()))
         world.network.listens_like(self._served)
         lanes = VirtualLanes(
-            plan=run.plan, network=world.network, log=self._logs["manager"], clock=system, targets=self._places
+            plan=plan, network=world.network, log=self._logs["manager"], clock=system, targets=self._places
         )
+        seam.plan = plan
         seam.renew(lanes, spent_usd=spec.spent_usd)
         succeeded = session.progress.succeeded
 
         async def main() -> None:
             if run.drawn:
                 self._logs["info"].write(ValuesDrawn(values=dict(run.drawn)), trial=trial.key)
+            if off:
+                self._logs["info"].write(FaultsOff(injections=[*off]), trial=trial.key)
             await session.trial(trial, prompt, twin=twin)
             await seam.aclose()
 
@@ -243,7 +250,7 @@ class Lab:
             gc.collect(0 if self._done % SWEPT_WELL else 2)
         witnessed = sum(type(event) is FaultWitnessed for event in told)
         ok, outcome = session.progress.succeeded > succeeded, self._judged(trial, kept, told)
-        return LabResult(spec.number, seconds, ok, outcome, witnessed, seam.cost_usd, kept)
+        return LabResult(spec.number, seconds, ok, outcome, witnessed, seam.cost_usd, kept, off=off)
 
     def _judged(self, trial: TrialId, kept: Sequence[BufferedEvent], told: Sequence[Event]) -> Outcome:
         """The outcome, judged by what the log's lines will hold. `told`: the events of `kept`."""

@@ -1,5 +1,5 @@
-"""The wishes of somebody for a run that goes on: to wait, to stop, or other chances. It stands in a file of the run's
-folder, which whoever runs the trials reads between two of them."""
+"""The wishes of somebody for a run that goes on: to wait, to stop, other chances, or faults off. They stand in a file
+of the run's folder, which whoever runs the trials reads between two of them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
-from chaoslab.base import files
+from chaoslab.base import files, levers
 from chaoslab.base.clock import Clock, system
+from chaoslab.base.registry import did_you_mean
 from chaoslab.base.shapes import Shape, Within
 from chaoslab.core.events import RunStarted
 from chaoslab.record.held import MAIN, is_written
@@ -27,21 +28,29 @@ LOOK_S = 0.1
 """The seconds between two looks while a run waits."""
 BEGINNING = 20
 """The lines of a log among which it says how it began."""
+PAUSED = "manager.paused"
+"""The lever in a run's folder that pauses the proxy manager for this run."""
 _WORDS: Mapping[str, tuple[dict[str, Any], str]] = {
     "pause": ({"hold": True}, "it waits after the trials that are under way"),
     "resume": ({"hold": False}, "it goes on"),
     "stop": ({"stop": True}, "it ends after the trials that are under way, as by Ctrl-C"),
 }
+_OF_MANAGER = {
+    "manager=pause": "the proxy manager makes no fault, and takes back those that it has armed",
+    "manager=resume": "the proxy manager makes faults again",
+}
+KNOWN = f"{', '.join(_WORDS)}, {' or '.join(CHANCES)} with a value, or a fault of its plan with =off or =on"
 
 
 @dataclass(frozen=True)
 class Steering:
     """`hold`: begin no further trial until this is over. `stop`: end the run, as Ctrl-C does. `chances`: by the
-    names of their settings (`CHANCES`), from 0 to 1."""
+    names of their settings (`CHANCES`), from 0 to 1. `off`: the injections of the plan that are to hit nothing."""
 
     hold: bool = False
     stop: bool = False
     chances: dict[str, Annotated[float, Within(0.0, 1.0)]] = field(default_factory=dict)
+    off: list[str] = field(default_factory=list)
 
     @classmethod
     def read(cls, folder: Path) -> Steering:
@@ -60,56 +69,89 @@ _SHAPE = Shape.of(Steering)
 
 
 def steer(folder: Path, words: Sequence[str]) -> list[str]:
-    """Asks for these beside all that was asked for before: pause, resume, stop or NAME=chance, as in TOXIC_PROB=0.3.
-    Returns what will happen, a line each.
+    """Asks for these beside all that was asked for before: pause, resume, stop, NAME=chance as in TOXIC_PROB=0.3,
+    FAULT=off or FAULT=on, manager=pause or manager=resume. Returns what will happen, a line each.
 
     Raises:
         ValueError: a word is none of these, or the run cannot do it; the message says why. OSError: it cannot be
             written.
     """
-    asked, told = Steering.read(folder), []
-    for word in words:
-        name, given, value = word.partition("=")
-        if word in _WORDS:
-            change, said = _WORDS[word]
-        elif given and name in CHANCES:
-            try:
-                chance = float(value)
-            except ValueError:
-                chance = -1.0
-            if not 0 <= chance <= 1:
-                raise ValueError(f"{name} should be from 0 to 1, as in {name}=0.3, and not {value[:40]!r}")
-            change, said = {"chances": {**asked.chances, name: chance}}, f"{name} is {chance:g} from the next trial on"
-        else:
-            raise ValueError(f"{word[:40]!r} should be {', '.join(_WORDS)}, or {' or '.join(CHANCES)} with a value")
-        asked = replace(asked, **change)
-        told.append(said)
     if not is_written(folder):
         raise ValueError(f"nothing runs in {folder} any more")
-    started = _started(folder)
-    if started is not None and any(name.startswith("ROUTE_") for name in started.settings):
-        raise ValueError(f"{folder.name} is of a gateway, which has levers of its own: it printed their address")
-    if asked.chances and (started is None or started.world not in REAL):
-        raise ValueError(
-            f"{folder.name} is made of its seed and plan alone: only a lab of real time takes other chances"
-        )
+    started = started_of(folder)
+    if started is None:
+        raise ValueError(f"{folder.name} has not begun yet: its log does not tell its plan")
+    if of_gateway(started):
+        raise ValueError(f"{folder.name} has no levers: chaoslab gateway has some, and chaoslab exec with --levers")
+    asked, told = Steering.read(folder), []
+    for word in words:
+        change, said = _asked(folder.name, started, asked, word)
+        asked = replace(asked, **change)
+        told.append(said)
+    for word in filter(_OF_MANAGER.__contains__, words):
+        if word == "manager=pause":
+            levers.pull(folder / PAUSED, "somebody paused it")
+        else:
+            levers.release(folder / PAUSED)
     with files.replacing(folder / FILE) as part:
         part.write_text(json.dumps(vars(asked)) + "\n")
     return told
 
 
-def _started(folder: Path) -> RunStarted | None:
+def _asked(run: str, started: RunStarted, asked: Steering, word: str) -> tuple[dict[str, Any], str]:
+    """The change of the wishes that a word asks for, and the words for it."""
+    name, _, value = word.rpartition("=")
+    if word in _WORDS:
+        return _WORDS[word]
+    if word in _OF_MANAGER:
+        if not of_lab(started):
+            raise ValueError(f"{run} has no proxy manager: only a lab of real time has one")
+        return {}, _OF_MANAGER[word]
+    if name in CHANCES:
+        found = _chance(asked, name, value)
+        if not of_lab(started):
+            raise ValueError(f"{run} is made of its seed and plan alone: only a lab of real time takes other chances")
+        return found
+    if name and value in ("off", "on"):
+        if name not in (there := planned(started)):
+            raise ValueError(f"{name[:60]!r} is no fault of the run's plan: {did_you_mean(name, there)}")
+        off = [*(each for each in asked.off if each != name), *([name] if value == "off" else [])]
+        return {"off": off}, f"'{name}' is {value} from the next trial on"
+    raise ValueError(f"{word[:40]!r} should be {KNOWN}")
+
+
+def _chance(asked: Steering, name: str, value: str) -> tuple[dict[str, Any], str]:
+    try:
+        chance = float(value)
+    except ValueError:
+        chance = -1.0
+    if not 0 <= chance <= 1:
+        raise ValueError(f"{name} should be from 0 to 1, as in {name}=0.3, and not {value[:40]!r}")
+    return {"chances": {**asked.chances, name: chance}}, f"{name} is {chance:g} from the next trial on"
+
+
+def planned(started: RunStarted) -> list[str]:
+    """The names of the injections of a run's plan."""
+    return [each["name"] for each in started.plan.get("injections", ())]
+
+
+def of_lab(started: RunStarted) -> bool:
+    """True for a run of the lab in real time."""
+    return started.world in REAL and CHANCES[0] in started.settings
+
+
+def of_gateway(started: RunStarted) -> bool:
+    """True for a run of `chaoslab gateway`, `chaoslab exec` or `chaoslab mcp`."""
+    return any(name.startswith("ROUTE_") or name == "SERVER" for name in started.settings)
+
+
+def started_of(folder: Path) -> RunStarted | None:
     """The event with which a run began; None if it is not at the beginning of its log."""
     with suppress(OSError):
         for text in islice(lines_of(folder / f"{MAIN}.log"), BEGINNING):
             if (record := parse_line(text)) is not None and isinstance(record.event, RunStarted):
                 return record.event
     return None
-
-
-def held_back(folder: Path) -> bool:
-    """True if the run is asked to wait."""
-    return Steering.read(folder).hold
 
 
 def obey(folder: Path, *, clock: Clock = system) -> None:

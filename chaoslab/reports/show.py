@@ -29,6 +29,7 @@ from chaoslab.core.events import (
     FaultHealed,
     FaultInjected,
     FaultScheduled,
+    FaultsOff,
     FaultUnreached,
     FaultWitnessed,
     LabWarning,
@@ -282,6 +283,8 @@ def _said_of_the_prompt(event: Event) -> str:
             return f"budget   {event.limit}: {event.spent:g} of {event.allowed:g} ({event.mode})"
         case CallsOrdered():
             return f"order    {_flat(', '.join(event.calls))}: drawn for calls made together"
+        case FaultsOff():
+            return f"off      {_flat(event.said)}"
         case ChanceSet():
             return f"set      {_flat(event.said)}"
         case LabWarning():

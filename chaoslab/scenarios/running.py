@@ -24,6 +24,7 @@ from chaoslab.base.clock import system
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.base.parsers import closest
 from chaoslab.base.registry import BrokenPlugin
+from chaoslab.core.events import FaultsOff
 from chaoslab.core.fault import BrokenFault
 from chaoslab.execution.asking import ask
 from chaoslab.execution.judging import Judge, judged
@@ -337,7 +338,9 @@ class Book:
         Raises:
             OSError: it cannot be written.
         """
-        folder, again = ruling.trial.folder, "" if ruling.state is State.PASSED else again
+        passed, folder = ruling.state is State.PASSED, ruling.trial.folder
+        if passed or next(ruling.trial.history.of(FaultsOff), None) is not None:
+            again = ""  # nothing to run again, or no command does: faults were switched off meanwhile
         if folder is None:
             return
         if self._file is None:

@@ -6,7 +6,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
@@ -54,6 +54,7 @@ from chaoslab.seams.gateway.controls import PATH, Bounds, Controls
 from chaoslab.seams.gateway.routes import Route, check_reached, is_host, is_near, of_host
 from chaoslab.seams.gateway.shared import LOOK_S, Gateway
 from chaoslab.seams.services.seam import ServiceSeam
+from chaoslab.surfaces import levers
 
 HANG_S = 600.0
 """The longest time for which a client that does not give up waits for an answer that never comes, in seconds."""
@@ -288,6 +289,7 @@ def gateway(
         tempfile.TemporaryDirectory(prefix="chaoslab-") if proxy is not None else nullcontext("") as folder,
         live(plan, logs=logs, settings=settings, prompt=started, secrets=secrets) as book,
         closing(audit) if audit is not None else nullcontext(),
+        ExitStack() as stack,
     ):
         shared.environment, shared.warn = inherited(), partial(_warned, book)
         if audit is not None:
@@ -295,6 +297,9 @@ def gateway(
         seam.begin(book, TrialMemory(plan, book.key, note=book.note))
         shared.controls = Controls(seam, shared.warn, stop, bounds or Bounds())
         told = {}
+        if stop is not None:
+            place = levers.Place(int(address.rpartition(":")[2]), shared.controls.token)
+            stack.enter_context(levers.told(book.run.folder, place))
         if shared.trust is not None:
             bundle = Path(folder, "certificates.pem")
             bundle.write_text(shared.trust.bundle(inherited()), encoding="utf-8")

@@ -326,3 +326,21 @@ def test_what_somebody_asks_of_a_run_holds_from_its_next_trial_on(tmp_path: Path
     assert {record.trial for record, _ in told.history.of(events.FaultWitnessed)} == {"p2.r1"}
     (warned,) = RunReport.of(told.history).warnings.value
     assert "ERROR_PROB was 0 and was set to 1 while the run went on, from p2.r1 on" in str(warned)
+
+
+def test_a_fault_is_switched_off_for_a_trial_and_on_again(tmp_path: Path) -> None:
+    def next_one(number: int) -> None:
+        (folder,) = (path.parent for path in tmp_path.rglob("run.json"))
+        (folder / STEERING).write_text(json.dumps({"off": ["errors"] if number == 0 else []}))
+
+    script = [SUM, says("I could not compute it."), SUM, says("It is 42."), SUM, says("I could not compute it.")]
+    told = session(
+        tmp_path, script, prompts=[ASKED] * 3, tool_limit=0, error_prob=1.0, error_targets=["calculator"],
+        twin_of=next_one,
+    )  # fmt: skip
+    assert [(record.trial, off.injections) for record, off in told.history.of(events.FaultsOff)] == [
+        ("p2.r1", ["errors"])
+    ]
+    assert {record.trial for record, _ in told.history.of(events.FaultWitnessed)} == {"p1.r1", "p3.r1"}
+    (warned,) = RunReport.of(told.history).warnings.value
+    assert "'errors' was switched off while the run went on, in p2.r1" in str(warned)

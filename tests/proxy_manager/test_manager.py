@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from urllib3 import PoolManager
 
+from chaoslab.base import levers
 from chaoslab.base.clock import SystemClock, system
 from chaoslab.base.identity import Request, TrialId
 from chaoslab.core import events
@@ -28,6 +29,7 @@ from chaoslab.proxy_manager.manager import Manager
 from chaoslab.record.history import History
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
+from chaoslab.record.steering import PAUSED
 from chaoslab.wire.client import ToxicInfo, ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
@@ -185,6 +187,40 @@ def test_a_pause_rolls_no_dice_and_a_resume_rolls_the_same_ones(tmp_path: Path) 
         row, armed = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
         assert armed.state == "armed"
         lab.seam.lanes.done(row, seen(0.06))
+
+    with_lab(tmp_path, always("latency", **SLOW), story)
+
+
+def test_its_lever_in_the_runs_folder_takes_back_what_is_armed_and_arms_nothing(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        assert len(lab.lanes_left()) == 1
+        lever = lab.run.folder / PAUSED
+        levers.pull(lever, "Ann paused it")
+        eventually(lambda: lab.lanes_left() == [])
+        lab.seam.lanes.done(row, seen(0.01))
+        _, clear = await lab.seam.lanes.ask(replace(CALL, request=2), deadline_s=2.0)
+        assert clear.state == "clear"
+        (held,) = (event for _, event in lab.history().of(events.FaultHeldBack))
+        assert (held.at.request, held.limit) == (2, f"lever {lever}: Ann paused it")
+        levers.release(lever)
+        said_so = "the proxy manager makes faults again: its lever was released"
+        eventually(lambda: said_so in [event.message for _, event in lab.history().of(events.LabWarning)])
+        row, armed = await lab.seam.lanes.ask(replace(CALL, request=3), deadline_s=2.0)
+        assert armed.state == "armed"
+        lab.seam.lanes.done(row, seen(0.06))
+        told = [event.message for _, event in lab.history().of(events.LabWarning)]
+        assert "the proxy manager makes no fault: Ann paused it" in told
+
+    with_lab(tmp_path, always("latency", **SLOW), story)
+
+
+def test_a_pause_takes_back_what_is_armed(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        lab.manager.paused.set()
+        eventually(lambda: lab.lanes_left() == [])
+        lab.manager.paused.clear()
 
     with_lab(tmp_path, always("latency", **SLOW), story)
 

@@ -13,7 +13,7 @@ from chaoslab.core.events import RunFinished, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.record.steering import FILE, NOTHING, Steering, obey, steer
-from tests.ui.parts import trials
+from tests.ui.parts import read, seen, trials
 
 NOW = "2026-06-01T09:00:00Z"
 
@@ -63,25 +63,38 @@ def test_a_run_that_is_stopped_ends_as_by_ctrl_c(tmp_path: Path, capsys: pytest.
 
 
 def test_what_a_run_cannot_do_is_refused(tmp_path: Path) -> None:
-    settings = {"world": "local", "TOXIC_PROB": 0.1}
-    started = RunStarted(seed=1, settings={}, plan={"injections": []}, prompts=2, now=NOW, model="m", world="local")
+    settings = {"TOXIC_PROB": 0.1, "ERROR_PROB": 0.1}
+    started = RunStarted(
+        seed=1, settings=settings, plan={"injections": []}, prompts=2, now=NOW, model="m", world="local"
+    )
     run = Run.create(tmp_path, now=NOW)
     with run.log("info") as info:
+        with pytest.raises(ValueError, match="has not begun yet"):
+            steer(run.folder, ["pause"])
         info.write(started)
         for word, why in (
-            ("jump", "should be pause, resume, stop, or TOXIC_PROB or ERROR_PROB with a value"),
+            ("jump", "should be pause, resume, stop, TOXIC_PROB or ERROR_PROB with a value, or a fault of its plan"),
             ("TOXIC_PROB=2", "from 0 to 1"),
             ("ERROR_PROB=often", "from 0 to 1"),
             ("SEED=2", "should be pause"),
         ):
             with pytest.raises(ValueError, match=why):
                 steer(run.folder, [word])
-        assert settings
         assert steer(run.folder, ["TOXIC_PROB=0.5", "ERROR_PROB=0"]) == [
             "TOXIC_PROB is 0.5 from the next trial on",
             "ERROR_PROB is 0 from the next trial on",
         ]
         assert json.loads((run.folder / FILE).read_text())["chances"] == {"TOXIC_PROB": 0.5, "ERROR_PROB": 0.0}
+        with seen(run.folder) as watched:
+            assert watched.state()["manager"] is False
+            assert steer(run.folder, ["manager=pause"]) == [
+                "the proxy manager makes no fault, and takes back those that it has armed"
+            ]
+            read(watched)
+            assert watched.state()["manager"] is True
+            assert steer(run.folder, ["manager=resume"]) == ["the proxy manager makes faults again"]
+            read(watched)
+            assert watched.state()["manager"] is False
     going = trials(tmp_path / "virtual", trials=2)
     next(going)
     with pytest.raises(ValueError, match="made of its seed and plan alone"):
@@ -92,5 +105,5 @@ def test_what_a_run_cannot_do_is_refused(tmp_path: Path) -> None:
         info.write(
             RunStarted(seed=1, settings={"ROUTE_A": "x"}, plan={"injections": []}, prompts=1, now=NOW, model="m")
         )
-        with pytest.raises(ValueError, match="a gateway, which has levers of its own"):
+        with pytest.raises(ValueError, match="has no levers: chaoslab gateway has some, and chaoslab exec with"):
             steer(gate.folder, ["stop"])

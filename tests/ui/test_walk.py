@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
+from threading import Event
 
+import httpx
 import pytest
 
+from chaoslab.core.events import FaultWitnessed, RunStarted
 from chaoslab.memory.store import FILE, Memory
-from chaoslab.record.steering import Steering
+from chaoslab.record.runs import Run
+from chaoslab.record.steering import PAUSED, Steering
+from tests.gateway.parts import shop, standing
 from tests.reports import hostile_run
 from tests.ui.parts import LOOK, a_campaign, trials
 from tests.ui.walking import Browser, browser
@@ -102,6 +108,75 @@ def test_a_run_is_seen_while_it_happens_and_is_steered(page: Browser, base: str,
     assert page.do("document.getElementById('levers').children.length") == 0
 
 
+def click_on_switch(page: Browser, fault: str) -> None:
+    page.do(
+        f"[...document.querySelectorAll('#faults label')].find((one) => one.textContent.includes('{fault}')).click()"
+    )
+
+
+def test_a_fault_of_a_run_that_goes_on_is_switched_off_and_on(page: Browser, base: str, place: Path) -> None:
+    going = trials(place / "logs", trials=40, seed=5)
+    folder = next(going).folder
+    assert folder is not None
+    page.open(f"{base}/run/{folder.name}", ready="document.querySelectorAll('#faults input:checked').length === 2")
+    assert re.search(r"\d faults met", page.do("document.getElementById('figures').textContent"))
+    for way, left in (("off", 1), ("on", 2)):
+        click_on_switch(page, "server_error on price")
+        page.until(f"document.getElementById('said').textContent.includes('is {way} from the next trial on')")
+        page.until(f"document.querySelectorAll('#faults input:checked').length === {left}")
+        assert Steering.read(folder).off == (["server_error on price"] if way == "off" else [])
+        met = {
+            event.fault for trial in (next(going) for _ in range(12)) for _, event in trial.history.of(FaultWitnessed)
+        }
+        assert ("server_error" in met) is (way == "on")
+    list(going)
+    page.until("document.getElementById('switches').hidden")
+    page.until("document.getElementById('notes').textContent.includes('switched off while the run went on')")
+
+
+def test_the_proxy_manager_of_a_lab_in_real_time_is_paused_and_goes_on(page: Browser, base: str, place: Path) -> None:
+    run = Run.create(place / "logs", now="2026-06-01T09:00:00Z")
+    started = RunStarted(
+        seed=1, settings={"TOXIC_PROB": 0.1, "ERROR_PROB": 0.2}, plan={"injections": [{"name": "wire"}]}, prompts=2,
+        now="2026-06-01T09:00:00Z", model="m", world="local",
+    )  # fmt: skip
+    with run.log("info") as info:
+        info.write(started)
+        button = "document.querySelector('[data-lever^=\"manager=\"]')"
+        page.open(f"{base}/run/{run.folder.name}", ready=f"{button}?.textContent === 'Pause the proxy manager'")
+        assert page.do("document.querySelectorAll('#levers input[type=range]').length") == 2
+        for word in ("Resume", "Pause"):
+            page.do(f"{button}.focus()")
+            page.press("Enter", text="\r")
+            page.until(f"{button}?.textContent === '{word} the proxy manager' && document.activeElement === {button}")
+            assert (run.folder / PAUSED).exists() is (word == "Resume")
+
+
+def test_a_gateway_is_paused_a_fault_of_it_switched_off_and_it_is_stopped(
+    page: Browser, base: str, place: Path
+) -> None:
+    stopped = Event()
+    fault = {"fault": "tool_error", "target": "crm", "status": 503, "name": "down"}
+    with shop() as server, standing(place / "logs", [f"crm={server.url}"], fault, stop=stopped.set) as running:
+        folder, crm = running.book.run.folder, f"{running.url('crm')}/price/1"
+        assert httpx.get(crm).status_code == 503
+        page.open(f"{base}/run/{folder.name}", ready="document.getElementById('faults').textContent.includes('1 hit')")
+        for lever, word, status in (("pause", "resume", 200), ("resume", "pause", 503)):
+            page.do(f"document.querySelector('[data-lever={lever}]').click()")
+            page.until(f"document.querySelector('[data-lever={word}]') !== null")
+            assert httpx.get(crm).status_code == status
+        click_on_switch(page, "down")
+        page.until("document.getElementById('said').textContent.includes('is off from the next request on')")
+        page.until("document.querySelectorAll('#faults input:checked').length === 0")
+        assert httpx.get(crm).status_code == 200
+        page.open(base)  # and nothing changes
+        assert httpx.get(crm).status_code == 200
+        page.open(f"{base}/run/{folder.name}", ready="document.querySelector('[data-lever=stop]') !== null")
+        page.do("document.querySelector('[data-lever=stop]').click()")
+        assert stopped.wait(20)
+    page.until("document.getElementById('levers').children.length === 0")
+
+
 def test_a_scenario_is_started_with_other_knobs(page: Browser, base: str, place: Path) -> None:
     page.open(base, ready="document.getElementById('count').textContent.includes('runs')")
     page.do("document.querySelector('#start [name=trials]').value = '2'")
@@ -179,6 +254,7 @@ def test_axe_finds_nothing_serious(width: int, dark: bool, page: Browser, base: 
         assert page.run_axe(axe) == [], address
         assert page.do("document.documentElement.scrollWidth") <= width, address
         assert page.do("document.querySelectorAll('img, script:not([src]):not([type])').length") == 0
+        assert not re.search(r"undefined|NaN|\[object", page.do("document.body.innerText")), address
         if folder := os.environ.get("PICTURES"):
             page.picture(Path(folder) / f"{address.rpartition('/')[2] or 'runs'}-{width}.png")
 

@@ -7,17 +7,23 @@ import shutil
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import chaoslab as lab
 from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.core.events import RunStarted
+from chaoslab.core.plan import Plan
 from chaoslab.record import runs
+from chaoslab.reports import runs as listed_runs
 from chaoslab.reports.contents.matrix import matrix
 from chaoslab.surfaces.ui import unparsed
 from chaoslab.surfaces.ui import watched as module
-from chaoslab.surfaces.ui.acts import label
+from chaoslab.surfaces.ui.acts import Children, label
 from chaoslab.surfaces.ui.reader import Reader
-from chaoslab.surfaces.ui.server import _story
+from chaoslab.surfaces.ui.server import Pages, _story
+from chaoslab.worlds.virtual import run_writer
 from tests.reports import hostile_run
 from tests.ui.parts import read, seen, trials
 
@@ -127,6 +133,74 @@ def test_one_trial_is_told_without_the_others(logs: Path) -> None:
     assert contents.rows[0].outcome == whole.verdicts["p1.r7"].outcome
     with pytest.raises(LookupError, match=r"there is no trial p1\.r99"):
         _story(folder, "p1.r99")
+
+
+def test_the_pages_of_a_packed_log_are_those_of_its_lines(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_writer, "PACK", 20_000)
+    list(trials(tmp_path, trials=40, log_as="packs"))
+    plain, packed = ((folder / "latest").resolve() for folder in (logs, tmp_path))
+    assert len([*packed.glob("*.log.zst")]) > 3
+    monkeypatch.setattr(unparsed, "CHUNK", 700)  # more than one look
+    rows = []
+    for folder in (plain, packed):
+        with closing(Reader(folder.parent)) as reader:
+            run = reader.run(folder.name)
+            read(reader)
+            pages = Pages(reader, Children(folder.parent), lambda _: "")
+            rows.append([
+                pages._rows(folder.name, {**asked, "sort": "trial"})
+                for asked in ({}, {"outcome": "!bad"}, {"q": "pay twice"}, {"q": "p1.r39"}, {"met": "lost_reply@pay"})
+            ])  # fmt: skip
+            assert run.state()["done"] == run.state()["judged"] == 40
+    assert rows[0] == rows[1]
+    whole, *some = (found["found"] for found in rows[1])
+    assert whole == 40
+    assert all(0 < found < 40 for found in some)
+    for key in ("p1.r1", "p1.r39"):
+        (row,) = _story(packed, key).rows
+        assert (row.trial, row.outcome) == (key, _story(plain, key).rows[0].outcome)
+    with pytest.raises(LookupError, match=r"there is no trial p1\.r99"):
+        _story(packed, "p1.r99")
+    (one,) = {record.trial for record in unparsed.of_trial(packed, "p1.r39") if record.trial}
+    assert one == "p1.r39"
+
+
+def test_a_run_is_read_without_the_lines_of_the_list(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listed_runs, "of", lambda _: pytest.fail("a page does not wait for the list"))
+    with closing(Reader(logs)) as reader:
+        run = reader.run((logs / "latest").resolve().name)
+        while not run.whole:
+            reader.follow()
+        assert len(run.rows) == 40
+        assert [row.get("said") for row in reader.since(0)] == [None]
+
+
+BUDGET = lab.inject("budget", "*", tokens=20_000, cost_usd=0.5)
+
+
+@pytest.mark.parametrize(
+    ("plan", "limits", "switches"),
+    [
+        (Plan(1, (BUDGET,)).to_json(), (0.5, 20_000), [BUDGET.name]),
+        ({"injections": [{"name": "b"}, {"name": "a", "choices": [{"fault": "budget", "params": 1}]}]},
+         (None, None), ["b", "a"]),
+        ({"injections": [{"name": "a", "choices": [{"fault": "budget", "params": {"cost_usd": "x"}}]}]},
+         (None, None), ["a"]),
+        ({}, (None, None), []),
+    ],
+)  # fmt: skip
+def test_the_limits_and_the_switches_are_those_of_the_plan(
+    plan: dict[str, Any], limits: Any, switches: list[str], tmp_path: Path
+) -> None:
+    run = runs.Run.create(tmp_path, now="2026-06-01T09:00:00Z")
+    with run.log("info") as info:
+        info.write(RunStarted(seed=1, settings={}, plan=plan, prompts=1, now="2026-06-01T09:00:00Z", model="m"))
+        with seen(run.folder) as watched:
+            state = watched.state()
+    assert (state["usd_max"], state["tokens_max"]) == limits
+    assert [each["name"] for each in state["switches"]] == switches
 
 
 def test_the_list_has_all_runs_and_forgets_none(logs: Path, tmp_path: Path) -> None:

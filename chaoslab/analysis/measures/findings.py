@@ -29,6 +29,7 @@ from chaoslab.core.events import (
     CallFinished,
     ChanceSet,
     Event,
+    FaultsOff,
     FaultWitnessed,
     LabWarning,
     PromptStarted,
@@ -36,6 +37,7 @@ from chaoslab.core.events import (
     RunStarted,
     StoryLeftOut,
 )
+from chaoslab.record.held import MAIN
 from chaoslab.record.history import IN_PROCESS, UNSEEN, History, of_functions
 
 SHOWN_MAX = 10_000
@@ -94,6 +96,7 @@ class Findings:
         self._in_process = False
         self._alike: dict[frozenset[tuple[str, str]], frozenset[tuple[str, str]]] = {}
         self._told: dict[Verdict, Verdict] = {}
+        self._off: dict[str, list[str]] = {}
         self.rows = Taking(Trials())
         self.delivery = Taking(Delivery())
         self.coverage = Taking(Reached(self.delivery.measure))
@@ -120,6 +123,9 @@ class Findings:
     def end(self) -> None:
         """To be called after the last batch. Where stories were left out, those that are there are no fair sample, and
         what is told from stories is not known."""
+        for name, trials in self._off.items():
+            where = f"{len(trials)} trials, from {trials[0]} to {trials[-1]}" if trials[1:] else trials[0]
+            self.warnings.append((MAIN, f"'{name}' was switched off while the run went on, in {where}"))
         if self.left_out:
             for measure in (
                 self.delivery, self.coverage, self.not_met, self.disturbances, self.uninjected, self.recovery,
@@ -144,6 +150,9 @@ class Findings:
         self.warnings += [
             (record.writer, f"{event.said}, from {record.trial} on") for record, event in history.of(ChanceSet)
         ]
+        for record, off in history.of(FaultsOff):
+            for name in off.injections:
+                self._off.setdefault(name, []).append(record.trial or "")
         for record, event in history.of(FaultWitnessed):
             if record.trial is not None:
                 self._meet(record.trial, {(event.fault, event.target)})

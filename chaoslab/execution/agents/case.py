@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -52,6 +52,8 @@ class AgentResult:
     """The injection of each fault that was witnessed, in order; None likewise."""
     _kept: list[BufferedEvent] | None = None
     wanted: bool = False
+    off: tuple[str, ...] = ()
+    """The injections of the plan that somebody had switched off."""
     shown: Any = None
     """The content of its events for a search, read where it ran (`exploring.Shown`); None likewise."""
 
@@ -153,6 +155,10 @@ class AgentCase:
             deadline_s=self.deadline_s + prompt.waits_s - self.prompt.waits_s,
             twin=self.twin and replace(self.twin, seconds=None),
         )
+
+    def without(self, off: Collection[str]) -> Self:
+        """The same run with these injections switched off."""
+        return replace(self, plan=self.plan.without(off)) if off else self
 
     def named(self, spec: TrialSpec) -> str:
         """The trial's key, as in the logs."""

@@ -55,9 +55,10 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     with place.entered():
         now = system.utc()
         book = TrialLog(nth(case.name, spec.number, 1), began=now)
-        for event in opening(case):
+        off = tuple(each.name for each in case.plan.injections if each.name in spec.off)
+        for event in (*opening(case), *([events.FaultsOff(injections=[*off])] if off else ())):
             book.note(event)
-    result = AgentResult(book, warnings=(*case.notes, *(UNHELD.format(name) for name in ready.unheld)))
+    result = AgentResult(book, warnings=(*case.notes, *(UNHELD.format(name) for name in ready.unheld)), off=off)
     states = _States(case.options.state, seam, services)
     if (asked := case.options.order) != "asked":
         order = asked if isinstance(asked, Mapping) else Dice(case.plan.seed, book.key, "order")

@@ -79,7 +79,11 @@ class AgentSpec(AgentCase):
 
             def do(spec: TrialSpec) -> AgentResult:
                 self._check_upstreams()
-                return run_trial(self, spec, ready)
+                case = self.without(spec.off)
+                if case.plan is not ready.services.plan:
+                    ready.functions.plan = case.plan
+                    ready.services.change(case.plan)
+                return run_trial(case, spec, ready)
 
             yield (
                 in_child(do, self.named, self.limit_s, memory_mb=self.options.memory_mb) if self.options.isolate else do

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from shlex import quote
 
 from chaoslab.analysis.measures.run_report import RunReport
@@ -11,7 +12,7 @@ from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import line
-from chaoslab.core.events import ValuesDrawn
+from chaoslab.core.events import FaultsOff, ValuesDrawn
 from chaoslab.record.history import History
 from chaoslab.reports.contents.advice import Advice, advice
 from chaoslab.reports.contents.failures import command
@@ -107,5 +108,10 @@ class Contents:
 
     def replay(self, trial: str) -> str:
         """The command that runs the trial again, or shows it where nothing in the run's folder leads to its program."""
-        replayed = not self.history.unknown and not self.history.has(ValuesDrawn)
+        replayed = not self.history.unknown and trial not in self._unlike
         return command(self.report, trial, where=self.where, replayed=replayed)
+
+    @cached_property
+    def _unlike(self) -> frozenset[str | None]:
+        """The trials that are not told by the run's plan alone: values were drawn, or somebody switched faults off."""
+        return frozenset(record.trial for kind in (ValuesDrawn, FaultsOff) for record, _ in self.history.of(kind))

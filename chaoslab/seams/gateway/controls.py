@@ -159,7 +159,7 @@ class Controls:
 
     def asked(self, method: str, path: str) -> Answer:
         """The answer to a request at the control's path: status and JSON."""
-        token, *lever = unquote(path.removeprefix(PATH)).split("/")
+        token, *lever = map(unquote, path.removeprefix(PATH).split("/"))  # a name may have a slash
         if not compare_digest(token.encode("utf-8", "replace"), self.token.encode()):
             return 401, {"error": f"the token is wrong: the path is {PATH}TOKEN/status, as printed at the start"}
         match method, lever:

@@ -76,6 +76,12 @@ class Refusals:
         """Begins a trial."""
         self.book, self.memory, self._pending = book, memory, {}
 
+    def change(self, plan: Plan) -> None:
+        """Puts another plan in force, between two trials."""
+        self.plan = plan
+        self._reach.clear()
+        self._steps.clear()
+
     def end(self) -> None:
         """Ends the trial: no connection is refused any more."""
         self.book = None

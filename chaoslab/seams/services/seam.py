@@ -105,6 +105,12 @@ class ServiceSeam:
         self._warned = False
         self._reach: dict[tuple[str, str], Candidates] = {}
 
+    def change(self, plan: Plan) -> None:
+        """Puts another plan in force, between two trials."""
+        self.plan = plan
+        self._reach.clear()
+        self.refusals.change(plan)
+
     def begin(self, book: TrialLog, memory: TrialMemory, *, spent_usd: float = 0.0) -> None:
         """Begins a trial, whose requests go into this log. `memory`: the one of all the trial's seams. `spent_usd`: the
         run's spending before it."""

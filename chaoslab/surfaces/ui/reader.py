@@ -1,9 +1,10 @@
-"""Reads the runs of a folder in a thread of its own, so that no page waits for a log: runs that somebody looks at or
-that go on first, then the lines of the list."""
+"""Reads the runs of a folder in two threads, so that no page waits for a log: one follows the runs that somebody looks
+at or that go on, in small parts; the other reads the lines of the list, each of which takes whole logs at once."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,12 +51,18 @@ class Reader:
         self.left = 0
         """The runs of the list that are still to be read."""
         self._watched: dict[str, Watched] = {}
-        self._lock = threading.Lock()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="reader", daemon=True)
+        self._lock, self._listing = threading.Lock(), threading.Lock()
+        self._stopped, self._asked = False, threading.Event()
+        """Set when the runs are to be looked at now."""
+        self._threads = [
+            threading.Thread(target=self._work, args=(each,), name=each.__name__, daemon=True)
+            for each in (self.follow, self.read_line)
+        ]
         self._folders: dict[str, Path] = {}
         self._due: dict[str, None] = {}
         """The names of the runs whose lines are to be read, in order."""
+        self._reading = ""
+        """That of the run whose line is being read."""
         self.found = False
         """All runs are in the list, read or not."""
         self.campaigns: list[Path] = []
@@ -75,6 +82,7 @@ class Reader:
                 if folder is None:
                     raise LookupError(f"there is no run {line(name, NAME)} in {self.logs}")
                 self._watched[name] = Watched(folder, name, clock=self._clock)
+                self._asked.set()
             found = self._watched[name]
             found.asked_s = self._clock.monotonic()
             return found
@@ -89,6 +97,11 @@ class Reader:
 
     def look(self) -> bool:
         """One look at all. Returns True if there may be more to read at once."""
+        more = self.follow()
+        return self.read_line() or more
+
+    def follow(self) -> bool:
+        """Looks for new runs, and reads the next part of each that is watched. Returns True if there may be more."""
         now_s = self._clock.monotonic()
         if now_s - self._looked_s >= LIST_S:
             self._looked_s = now_s
@@ -105,7 +118,7 @@ class Reader:
             more |= each.look()
             if each.version != before and each.running:
                 self._put(name, _going(each))
-        return self._read_line() or more
+        return more
 
     def _find(self) -> None:
         """Looks for new runs, changed ones, and those that are gone. A run that goes on is followed."""
@@ -116,7 +129,6 @@ class Reader:
             with suppress(OSError):
                 self._folders = folders_in(self.logs)
         for name in self.listed.keys() - self._folders.keys():
-            self._due.pop(name, None)
             if not self.listed[name].row.get("gone"):
                 self._put(name, {**self.listed[name].row, "gone": True})
         for name, folder in self._folders.items():
@@ -128,46 +140,58 @@ class Reader:
         names = [*self._folders]
         for name in {*names[:NEWEST], *names[self._at : self._at + TURN]}:
             folder = self._folders[name]
-            if name not in self._due and self.listed[name].signature != signature_of(folder):
-                self._due[name] = None
+            if name != self._reading and self.listed[name].signature != signature_of(folder):
+                self._due.setdefault(name)
             if name not in self._watched and is_written(folder):
                 self.run(name)
         self._at = self._at + TURN if self._at + TURN < len(names) else 0
 
-    def _read_line(self) -> bool:
+    def read_line(self) -> bool:
         """Reads the next line of the list that has changed; False if there is none."""
-        going = {name for name, each in [*self._watched.items()] if each.running}
-        name = next((each for each in self._due if each not in going), None)
-        if self.left != (left := len(self._due.keys() - going)):
-            self.left = left
-            self.version += 1
-        if name is None:
+        due = [name for name in [*self._due] if not self._goes_on(name)]
+        if self.left != len(due):
+            self.left = len(due)
+            with self._listing:
+                self.version += 1
+        if not due:
             return False
+        self._reading = name = due[0]
         del self._due[name]
-        folder = self._folders[name]
+        folder = self._folders.get(name, self.logs / name)
         signature = signature_of(folder)
         with suppress(OSError):
-            self._put(name, _row(name, lines.of(folder)))
+            row = _row(name, lines.of(folder))
+            if name in self._folders and not self._goes_on(name):  # still
+                self._put(name, row)
         self.listed[name].signature = signature
+        self._reading = ""
         return True
 
-    def _put(self, name: str, row: dict[str, Any]) -> None:
-        known = self.listed.get(name)
-        self.listed[name] = Listed(row, self.version + 1, known.signature if known and not row.get("going") else ())
-        self.version += 1
+    def _goes_on(self, name: str) -> bool:
+        return (watched := self._watched.get(name)) is not None and watched.running
 
-    def _work(self) -> None:
-        while not self._stop.is_set():
-            if not self.look():
-                self._stop.wait(LOOK_S)
+    def _put(self, name: str, row: dict[str, Any]) -> None:
+        with self._listing:
+            known = self.listed.get(name)
+            self.listed[name] = Listed(row, self.version + 1, known.signature if known and not row.get("going") else ())
+            self.version += 1
+
+    def _work(self, look: Callable[[], bool]) -> None:
+        while not self._stopped:
+            if not look():
+                self._asked.wait(LOOK_S)
+                self._asked.clear()
 
     def __enter__(self) -> Reader:
-        self._thread.start()
+        for each in self._threads:
+            each.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
+        self._stopped = True
+        self._asked.set()
+        for each in self._threads:
+            each.join()
         self.close()
 
     def close(self) -> None:

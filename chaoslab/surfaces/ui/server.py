@@ -30,7 +30,6 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import log_files
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.spoken import SAID, Kept
-from chaoslab.record.steering import steer
 from chaoslab.reports import folder as places
 from chaoslab.reports import formats
 from chaoslab.reports.changes import Changes
@@ -41,6 +40,7 @@ from chaoslab.reports.explored import MAP
 from chaoslab.reports.formats import html
 from chaoslab.reports.formats.html.timelines import embedded, stories
 from chaoslab.reports.text import visible
+from chaoslab.surfaces.levers import of_gateway, steer
 from chaoslab.surfaces.ui.acts import Children, label
 from chaoslab.surfaces.ui.campaign import brief, state
 from chaoslab.surfaces.ui.reader import LIST_S, Reader, campaigns_in
@@ -147,6 +147,7 @@ class Pages:
             Route("/campaign/{name}/stop", self.campaign_stop, methods=["POST"]),
             Route("/memory", self.memory),
             Route("/run/{run}/steer", self.steer, methods=["POST"]),
+            Route("/run/{run}/levers", self.levers),
             Route("/run/{run}/label", self.label, methods=["POST"]),
             Route("/start", self.start, methods=["POST"]),
             Route("/metrics", self.metrics),
@@ -194,7 +195,7 @@ class Pages:
 
     async def run(self, request: Request) -> Response:
         run = self._reader.run(request.path_params["run"])
-        await _a_moment(lambda: run.whole)  # so that a small run is there at once
+        await _a_moment(lambda: run.whole or len(run.rows) >= PAGE)  # so that the first page is there at once
         data = {"state": run.state(), "page": self._rows(run.name, {})}
         name = run.name
         return _page(
@@ -315,8 +316,15 @@ class Pages:
     # Acts.
 
     async def steer(self, request: Request) -> Response:
+        folder, asked = self._reader.folder(request.path_params["run"]), await _body(request)
+        return JSONResponse({"said": "; ".join(await run_in_threadpool(steer, folder, [str(asked.get("do", ""))]))})
+
+    async def levers(self, request: Request) -> Response:
+        """The state of a gateway's levers, which its log does not tell."""
         folder = self._reader.folder(request.path_params["run"])
-        return JSONResponse({"said": "; ".join(steer(folder, [str((await _body(request)).get("do", ""))]))})
+        if (found := await run_in_threadpool(of_gateway, folder)) is None:
+            raise LookupError(f"{folder.name} has no levers: it is over, or was begun without --levers")
+        return JSONResponse(found)
 
     async def label(self, request: Request) -> Response:
         run, asked = self._reader.run(request.path_params["run"]), await _body(request)

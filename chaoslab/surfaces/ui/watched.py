@@ -25,6 +25,7 @@ from chaoslab.core.events import (
     Event,
     FaultArmed,
     FaultHealed,
+    FaultsOff,
     FaultWitnessed,
     LabWarning,
     PromptFinished,
@@ -40,9 +41,10 @@ from chaoslab.record.history import place_in_time
 from chaoslab.record.lines import Record, kind_of, whole
 from chaoslab.record.rulings import FILE, Rulings
 from chaoslab.record.spoken import LABELS, SILENT, Kept
-from chaoslab.record.steering import CHANCES, held_back
+from chaoslab.record.steering import CHANCES, NOTHING, PAUSED, Steering, of_gateway, of_lab, planned
 from chaoslab.reports.contents.outcomes import SEVERITY
 from chaoslab.reports.text import one_line
+from chaoslab.surfaces.levers import FILE as GATEWAY
 from chaoslab.surfaces.ui.unparsed import Ahead, of_trial
 
 PART = 1 << 19
@@ -55,9 +57,11 @@ ROWS_MAX = 50_000
 """The most trials that are kept as rows. Above it, the oldest that ended well are only counted."""
 HARMS, NOTES = 50, 20
 """The latest trials with harm, and the latest notes, that are shown."""
+SWITCHES = 100
+"""The most faults of a plan that are shown to be switched off."""
 RATE_S = 5.0
 """The seconds over which a rate is taken."""
-COUNTED = {PromptFinished, FaultArmed, FaultHealed, Usage, RunStarted, RunFinished, LabWarning, ChanceSet}
+COUNTED = {PromptFinished, FaultArmed, FaultHealed, Usage, RunStarted, RunFinished, LabWarning, ChanceSet, FaultsOff}
 """The kinds of events that change more than a number."""
 RULED_S = 5.0
 """The seconds between two readings of the rulings, while a run goes on."""
@@ -102,6 +106,19 @@ class _Open:
     quiet: int = 0
 
 
+class _Pulled(NamedTuple):
+    """The levers that somebody has pulled in a run's folder. `manager`: the proxy manager is paused. `gateway`: there
+    is a gateway that has levers."""
+
+    asked: Steering = NOTHING
+    manager: bool = False
+    gateway: bool = False
+
+    @classmethod
+    def of(cls, folder: Path) -> _Pulled:
+        return cls(Steering.read(folder), (folder / PAUSED).exists(), (folder / GATEWAY).exists())
+
+
 class Watched:
     """A run's state. `version` counts its changes. `look` is for one thread, and all else for any."""
 
@@ -120,7 +137,8 @@ class Watched:
         self.rows: dict[str, Row] = {}
         self.started: RunStarted | None = None
         self.finished: RunFinished | None = None
-        self.running, self.paused, self.whole = False, False, False
+        self.running, self.whole = False, False
+        self._pulled = _Pulled()
         self.scenario = self.ruling = ""
         self._began: Record | None = None
         self._open: dict[str, _Open] = {}
@@ -134,6 +152,7 @@ class Watched:
         self._recovered_s, self._recovered, self._incidents = 0.0, 0, 0
         self._traits = Traits()
         self._chances: dict[str, float] = {}
+        self._off: list[str] = []
         self._now, self._last_t = "", 0.0
         self._past: deque[tuple[float, int, int, int]] = deque()
         self._standing = Standings(judgeable=False)
@@ -180,8 +199,8 @@ class Watched:
             self.whole, self.version = not self.whole, self.version + 1
         if running != self.running:
             self.running, self.version = running, self.version + 1
-        if self.paused != (paused := running and held_back(self.folder)):
-            self.paused, self.version = paused, self.version + 1
+        if self._pulled != (pulled := _Pulled.of(self.folder) if running else _Pulled()):
+            self._pulled, self.version = pulled, self.version + 1
         self._settle(fresh)
         while self._again:
             self._judge_again(self._again.popleft())
@@ -240,6 +259,10 @@ class Watched:
             self.finished = whole(record).event  # type: ignore[assignment]
         elif kind is LabWarning:
             self.note(event.message)
+        elif kind is FaultsOff:
+            if event.injections != self._off:
+                self._off = [*event.injections]
+                self.note(f"{event.said}, from {record.trial} on")
         elif kind is ChanceSet:
             self._chances[event.setting] = event.chance
             self.note(f"{event.said}, from {record.trial} on")
@@ -398,13 +421,13 @@ class Watched:
             self.version += 1
 
     def _told(self) -> dict[str, Any]:
-        run, end = self.started, self.finished
+        run, end, asked = self.started, self.finished, self._pulled.asked
         calls, faults, done = self._counts()
         of = max(run.prompts if run else 0, done)
         calls_s = faults_s = rate = None
         if len(self._past) > 1 and (since_s := self._past[-1][0] - self._past[0][0]) > 0:
             calls_s, faults_s, rate = ((self._past[-1][n] - self._past[0][n]) / since_s for n in (1, 2, 3))
-        settings: Mapping[str, Any] = run.settings if run else {}
+        limits = _budget(run.plan) if run else {}
         words = self._gone or (end.reason if end else "running" if self.running else "not finished")
         read, there = (0, 0)
         with suppress(OSError):
@@ -416,7 +439,7 @@ class Watched:
             "name": self.scenario or one_line((run.model if run else "") or "", NAME), "ruling": self.ruling,
             "world": run.world if run else "", "seed": run.seed if run else None,
             "done": done, "of": of, "judged": sum(self._outcomes.values()), "kept": len(self.rows),
-            "running": self.running, "paused": self.paused, "ended": "paused" if self.paused else one_line(words, TEXT),
+            "running": self.running, "paused": asked.hold, "ended": "paused" if asked.hold else one_line(words, TEXT),
             "read": None if self.whole or not there else min(1.0, read / there),
             "eta_s": (of - done) / rate if rate and self.running else None,
             "trials_per_s": rate, "calls_per_s": calls_s, "faults_per_s": faults_s,
@@ -433,8 +456,8 @@ class Watched:
             "mttr_s": self._recovered_s / self._recovered if self._recovered else None,
             "recovered": self._recovered, "incidents": self._incidents,
             "usd": self._usd, "tokens": self._tokens,
-            "usd_max": settings.get("COST_LIMIT_USD") or None, "tokens_max": settings.get("TOKEN_LIMIT") or None,
-            "chances": self._knobs(), "notes": [*self.notes, *self._cut()],
+            "usd_max": limits.get("cost_usd") or None, "tokens_max": limits.get("tokens") or None,
+            **self._levers(), "notes": [*self.notes, *self._cut()],
         }  # fmt: skip
 
     def _cut(self) -> Iterator[str]:
@@ -448,12 +471,29 @@ class Watched:
         worst = next((str(each) for each in SEVERITY if cell.outcomes[str(each)] > 0), "")
         return {"trials": cell.trials, "judged": cell.judged, "bad": cell.bad, "worst": worst}
 
-    def _knobs(self) -> dict[str, float]:
-        """The chances that may be set while the run goes on, by setting."""
-        if self.started is None or not self.running or self.started.world not in ("local", "compose"):
-            return {}
-        settings = {name: self.started.settings.get(name) for name in CHANCES} | self._chances
-        return {name: float(value) for name, value in settings.items() if isinstance(value, int | float)}
+    def _levers(self) -> dict[str, Any]:
+        """The levers of a run that goes on. `levers`: its own ("run"), those of its gateway, or none. `manager`: the
+        proxy manager is paused; None if there is none. `chances`: those that may be set, by setting. `switches`: the
+        faults of the plan, on or off."""
+        run, (asked, manager, gateway) = self.started, self._pulled
+        if run is None or not self.running:
+            return {"levers": "", "chances": {}, "switches": [], "manager": None}
+        own = not of_gateway(run)
+        settings = {name: run.settings.get(name) for name in CHANCES} | self._chances if of_lab(run) else {}
+        return {
+            "levers": "run" if own else "gateway" if gateway else "",
+            "chances": {name: float(value) for name, value in settings.items() if isinstance(value, int | float)},
+            "switches": [{"name": each, "on": each not in asked.off} for each in planned(run)[: own * SWITCHES]],
+            "manager": manager if of_lab(run) else None,
+        }
+
+
+def _budget(plan: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The limits of the plan's budget: `cost_usd` is the run's, `tokens` are a trial's; empty if it has none."""
+    choices = (choice for each in plan.get("injections", ()) for choice in each.get("choices", ()))
+    found = next((choice.get("params") for choice in choices if choice["fault"] == "budget"), None)
+    given = found.items() if isinstance(found, dict) else ()  # it may hold anything
+    return {name: most for name, most in given if isinstance(most, int | float)}
 
 
 def _size(path: Path) -> int:

@@ -208,7 +208,7 @@
       one(number(state.faults), "faults met", state.faults_per_s === null ? "" : `${rate(state.faults_per_s)} a second`);
       one(number(state.calls), "calls", state.calls_per_s === null ? "" : `${rate(state.calls_per_s)} a second`);
       if (state.incidents) one(state.mttr_s === null ? "none" : told(state.mttr_s), "to recovery (MTTR so far)", `${state.recovered} of ${state.incidents} incidents`);
-      if (state.tokens) one(number(state.tokens), "tokens", state.tokens_max ? `limit ${number(state.tokens_max)}` : "");
+      if (state.tokens) one(number(state.tokens), "tokens", state.tokens_max ? `limit ${number(state.tokens_max)} a trial` : "");
       if (state.usd) one(`$${state.usd.toFixed(4)}`, "spent", state.usd_max ? `limit $${state.usd_max}` : "");
       put("figures", ...found);
     }
@@ -236,7 +236,7 @@
     }
     function matrix() {
       const { targets, rows } = state.matrix;
-      if (!rows.length) return put("matrix", make("p", { class: "note" }, "No fault was met yet."));
+      if (!rows.length) return put("matrix", make("p", { class: "note" }, state.faults ? "No trial that met one is judged yet." : "No fault was met yet."));
       const head = make("tr", {}, make("th", { scope: "col" }, "fault"), ...targets.map((target) => make("th", { scope: "col" }, target)));
       const lines = rows.map((row) => make("tr", {}, make("th", { scope: "row" }, row.fault), ...row.cells.map((cell, n) => {
         if (!cell) return make("td", { class: "cell blank" }, make("span", { class: "sr" }, "not met"));
@@ -254,6 +254,8 @@
       put("matrix", make("table", { class: "matrix" }, make("thead", {}, head), make("tbody", {}, ...lines)));
       choices(fault, rows.flatMap((row) => row.cells.flatMap((cell, n) => (cell ? [[`${row.fault}@${targets[n]}`, `${row.fault} on ${targets[n]}`]] : []))));
     }
+    let gateway = null; // the state of its levers, as the gateway told last
+    const held = () => (state.levers === "gateway" ? gateway ?? { paused: false, ended: "", faults: [] } : { paused: state.paused, ended: "", faults: state.switches });
     function levers() {
       if (sliding) return;
       const focus = document.activeElement?.dataset.lever;
@@ -269,14 +271,41 @@
         input.addEventListener("change", () => { sliding = false; act(`${here}/steer`, { do: `${name}=${input.value}` }); });
         return make("span", { class: "lever" }, name, input, said);
       };
-      put("levers", ...(state.running ? [state.paused ? lever("Resume", "resume") : lever("Pause", "pause"), lever("Stop", "stop"),
+      const either = (paused, of, said) => (paused ? lever(`Resume${said}`, `${of}resume`) : lever(`Pause${said}`, `${of}pause`));
+      const [said, found] = state.levers === "gateway" ? [" its faults", gateway] : ["", state];
+      put("levers", ...(state.running && state.levers && found ? [either(found.paused, "", said), lever("Stop", "stop"),
+        ...(state.manager === null ? [] : [either(state.manager, "manager=", " the proxy manager")]),
         ...Object.entries(state.chances).map(slider)] : []));
-      if (focus) byId("levers").querySelector(`[data-lever="${focus === "pause" ? "resume" : focus === "resume" ? "pause" : focus}"]`)?.focus();
+      const other = focus?.replace(/(pause|resume)$/, (word) => (word === "pause" ? "resume" : "pause"));
+      if (focus) [...byId("levers").querySelectorAll("[data-lever]")].find((each) => [focus, other].includes(each.dataset.lever))?.focus();
+    }
+    let switched = "", boxes = new Map();
+    function switches() {
+      const faults = state.running ? held().faults : [], names = JSON.stringify(faults.map((fault) => fault.name));
+      byId("switches").hidden = !faults.length;
+      text("switches-said", held().ended ? `No more faults: ${held().ended}`
+        : `Faults of the plan, on or off from the next ${state.levers === "gateway" ? "request" : "trial"} on`);
+      if (names !== switched) {
+        switched = names;
+        boxes = new Map(faults.map((fault) => {
+          const box = make("input", { type: "checkbox" }), said = make("small", {});
+          box.addEventListener("change", async () => {
+            if (!(await act(`${here}/steer`, { do: `${fault.name}=${box.checked ? "on" : "off"}` }))) box.checked = !box.checked;
+          });
+          return [fault.name, [box, said]];
+        }));
+        put("faults", ...faults.map((fault) => make("li", {}, make("label", { class: "line" }, boxes.get(fault.name)[0], make("span", {}, fault.name, " ", boxes.get(fault.name)[1])))));
+      }
+      for (const fault of faults) {
+        const [box, said] = boxes.get(fault.name);
+        box.checked = fault.on;
+        said.textContent = fault.hits === undefined ? "" : `chance ${fault.chance}, ${number(fault.hits)} ${fault.hits === 1 ? "hit" : "hits"}`;
+      }
     }
     let drawnLevers = "";
     const render = lately(() => {
       if (state.name) text("name", state.name);
-      text("ended", [state.ruling, state.ended].filter(Boolean).join(", "));
+      text("ended", [state.ruling, state.ended, state.levers === "gateway" && held().paused && "faults paused"].filter(Boolean).join(", "));
       byId("main").className = `verdict ${state.harmed || state.bad ? "bad" : state.running || !state.well ? "open" : "good"}`;
       text("facts", [`run ${state.run}`, state.world && `world ${state.world}`, state.seed !== null && `seed ${state.seed}`].filter(Boolean).join(" · "));
       byId("done").max = Math.max(1, state.of);
@@ -289,8 +318,9 @@
       if (state.read !== null) parts.push(`${(100 * state.read).toFixed(0)}% of its logs read`);
       text("done-said", parts.join(" · "));
       figures(); bar(); harms(); matrix(); counted();
-      const now = JSON.stringify([state.running, state.paused, state.chances]);
+      const now = JSON.stringify([state.running, held().paused, gateway === null, state.chances, state.manager]);
       if (now !== drawnLevers) { drawnLevers = now; levers(); }
+      switches();
       byId("noted").hidden = !state.notes.length;
       put("notes", ...state.notes.map((note) => make("li", {}, note)));
     });
@@ -340,6 +370,7 @@
     table();
     if (!page.rows.length || state.read !== null) fetchPage();
     listen(`${here}/events?since=${state.version}`, take);
+    watch(() => state.running && state.levers === "gateway" && `${here}/levers`, (found) => { gateway = found; render(); });
   }
 
   // One trial, drawn by the script of reports; here is what can be done with it.

@@ -1,0 +1,127 @@
+"""The levers of any run that goes on: those of a gateway are asked for at its address, all others by a file in the
+run's folder (`record.steering`)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from chaoslab.base import files
+from chaoslab.base.jsonable import line
+from chaoslab.base.shapes import Shape, Within
+from chaoslab.record import steering
+from chaoslab.record.held import is_written
+from chaoslab.seams.gateway.controls import PATH
+
+FILE = "levers.json"
+"""The file in the folder of a gateway's run that tells the port and the token of its levers, to its user alone, while
+it stands."""
+ANSWER_S, ANSWER_MAX, SAID = 5.0, 1 << 20, 300
+"""The longest wait for a gateway's answer, in seconds, and the most bytes of one, and characters of an error."""
+WORDS = ("pause", "resume", "stop")
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place of a gateway's levers on loopback."""
+
+    port: Annotated[int, Within(1, 65535)]
+    token: str = field(repr=False)
+
+    @classmethod
+    def read(cls, folder: Path) -> Place | None:
+        """The place that a run's folder tells; None if it tells none."""
+        with suppress(ValueError, OSError):
+            if isinstance(data := files.json_of(folder / FILE), dict):
+                made: Place = _SHAPE.made(data)
+                return made
+        return None
+
+    def ask(self, method: str, lever: str, *, run: str) -> dict[str, Any]:
+        """The answer of the gateway to a request for a lever.
+
+        Raises:
+            LookupError: it does not answer. ValueError: it cannot do that; the message is its own.
+        """
+        asked = HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_S)
+        try:
+            asked.request(method, f"{PATH}{self.token}/{lever}")
+            answer = asked.getresponse()
+            found = json.loads(answer.read(ANSWER_MAX))
+        except (OSError, HTTPException, ValueError):
+            raise LookupError(f"the gateway of {run} does not answer at 127.0.0.1:{self.port}") from None
+        finally:
+            asked.close()
+        if answer.status != 200 or not isinstance(found, dict):
+            raise ValueError(line(str(found.get("error", "")) if isinstance(found, dict) else str(found), SAID))
+        return found
+
+
+_SHAPE = Shape.of(Place)
+
+
+@contextmanager
+def told(folder: Path, place: Place) -> Iterator[None]:
+    """A context in which the run's folder tells where its levers are.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = folder / FILE
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        json.dump(vars(place), file)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def steer(folder: Path, words: Sequence[str]) -> list[str]:
+    """Has a run do this. Returns what will happen, a line each. `words`: as `record.steering.steer`; of a gateway
+    pause, resume, stop, FAULT=off, FAULT=on and FAULT=chance.
+
+    Raises:
+        ValueError: a word is none of these, or the run cannot do it; the message says why. LookupError: its gateway
+            does not answer. OSError: it cannot be written.
+    """
+    place = Place.read(folder) if is_written(folder) else None
+    if place is None:
+        return steering.steer(folder, words)
+    return [_pull(place, folder.name, *_lever(word)) for word in words]
+
+
+def _lever(word: str) -> tuple[str, str]:
+    """The lever of a gateway that a word stands for, and what will happen."""
+    name, _, value = word.rpartition("=")
+    if word in WORDS:
+        said = {"pause": "it makes no fault", "resume": "it makes faults again", "stop": "it ends"}
+        return word, said[word]
+    if not name:
+        raise ValueError(f"{word[:40]!r} should be {', '.join(WORDS)}, or a fault of its plan with =off, =on or =0.3")
+    way = value if value in ("off", "on") else f"chance/{quote(value, safe='')}"
+    return f"faults/{quote(name, safe='')}/{way}", f"'{name}' is {value} from the next request on"
+
+
+def _pull(place: Place, run: str, lever: str, said: str) -> str:
+    place.ask("POST", lever, run=run)
+    return said
+
+
+def of_gateway(folder: Path) -> dict[str, Any] | None:
+    """The state of a gateway and of each fault of its plan, as it answers; None if the run is of none with levers.
+
+    Raises:
+        LookupError: it does not answer. ValueError: it cannot tell.
+    """
+    place = Place.read(folder) if is_written(folder) else None
+    if place is None:
+        return None
+    run = folder.name
+    return {**place.ask("GET", "status", run=run), "faults": place.ask("GET", "faults", run=run)["faults"]}
