@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from chaoslab.model.offline import offline_model
     from chaoslab.model.recorded import recorded
     from chaoslab.model.script import call, scripted
-    from chaoslab.reports.frames import frame, load
+    from chaoslab.reports.frames import frame
+    from chaoslab.reports.loaded import load
     from chaoslab.reports.report import Report, report
     from chaoslab.scenarios.builder import load_scenario, scenario
     from chaoslab.scenarios.check import check
@@ -64,7 +65,7 @@ _PLACES = {
     "fresh": "execution.agents.functions",
     "inject": "core.inject",
     "level": "core.levels",
-    "load": "reports.frames",
+    "load": "reports.loaded",
     "load_scenario": "scenarios.builder",
     "mcp_tool": "seams.adapters.mcp",
     "memory": "memory",

@@ -27,7 +27,8 @@ from chaoslab.campaigns import spec as campaign
 from chaoslab.config.settings import table
 from chaoslab.core import events, triggers
 from chaoslab.execution.options import RunOptions
-from chaoslab.reports import frames
+from chaoslab.reports import frames, loaded
+from chaoslab.reports.columns import COLUMNS
 from chaoslab.reports.fault_pages import traits, within
 from chaoslab.reports.formats import json as json_format
 from chaoslab.scenarios import keys, spec
@@ -142,8 +143,8 @@ def _python() -> str:
 
 
 def _frames() -> str:
-    texts = ["# Tables\n\n" + " ".join(_doc(frames.load).split()) + "\n"]
-    for name, columns in frames.COLUMNS.items():
+    texts = ["# Tables\n\n" + " ".join(_doc(loaded.load).split()) + "\n"]
+    for name, columns in COLUMNS.items():
         about = _doc(getattr(frames.Frames, name).func)
         rows = [(f"`{column.name}`", f"`{column.dtype}`", column.meaning) for column in columns]
         texts.append(f"## {name}\n\n{about}\n\n{_table(('column', 'dtype', 'meaning'), rows)}")

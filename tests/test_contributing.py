@@ -20,7 +20,6 @@ from chaoslab.core.events import FaultWitnessed
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.advice import slow_success
-from chaoslab.reports.charts import draw
 from chaoslab.reports.folder import read
 from chaoslab.wire import toxics
 
@@ -36,7 +35,7 @@ lab.check(odd, lab.expect.calls_something())
 print(toxics.load("late_start")(wait=5))
 contents = Contents.of(read(str(odd.folder)), where=str(odd.folder))
 print(*formats.files("outcomes", contents).values(), end="")
-print(len(draw(contents.report, only="slowest_call")["slowest_call"].axes[0].patches), "bar")
+print(len(lab.load(odd.folder).chart("slowest_call").axes[0].patches), "bar")
 print(cli.main(["latest"]) == 0, slow_success.slow_success.__name__)
 """
 SAID = r"odd: 1 3\nLateStart\(wait=5\)\np1\.r1 \w+\n1 bar\n[\d-]+\nTrue slow_success\n"

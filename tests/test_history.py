@@ -37,6 +37,7 @@ from chaoslab.record.lines import LINE_MAX, Record, parse_line
 from chaoslab.record.log import encode_event
 from chaoslab.record.runs import Run
 from chaoslab.reports import charts, show, summary
+from chaoslab.reports.frames import Frames
 from tests.event_parts import ENVELOPE, call_at, names, sample
 
 ASKED = (
@@ -112,7 +113,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "show": lambda folder: show.render(History.read(folder)),
     "summary": lambda folder: summary.render(RunReport.of(History.read(folder))),
     "replay": replay,
-    "charts": lambda folder: charts.draw(RunReport.of(History.read(folder))),
+    "charts": lambda folder: charts.draw(Frames(History.read(folder))),
 }
 QUICK = ("show", "summary", "replay")
 
@@ -166,7 +167,7 @@ def test_what_is_left_of_such_lines_can_be_drawn(logs: dict[str, list[bytes]], t
         (tmp_path / f"{kind}.log").write_bytes(
             b"".join(spoilt(line, field, value) for field in held for value in VALUES)
         )
-    charts.save(charts.draw(RunReport.of(History.read(write(tmp_path, logs)))), tmp_path)
+    charts.save(charts.draw(Frames(History.read(write(tmp_path, logs)))), tmp_path)
 
 
 def test_any_line_may_be_lost(logs: dict[str, list[bytes]], tmp_path: Path) -> None:

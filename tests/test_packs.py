@@ -23,7 +23,7 @@ from chaoslab.record.follow import Follower
 from chaoslab.record.history import History
 from chaoslab.record.lines import lines_of
 from chaoslab.record.log import LogLost
-from chaoslab.reports.frames import COLUMNS
+from chaoslab.reports.columns import COLUMNS
 from chaoslab.worlds.virtual import run_writer
 
 TRIALS = 40

@@ -12,7 +12,7 @@ MODULES = {
     "virtual": ("greenlet", "time_machine"),
     "tools": ("flask", "waitress"),
     "agent": ("langchain", "langchain_groq", "pydantic"),
-    "charts": ("matplotlib",),
+    "charts": ("matplotlib", "pandas"),
     "scenarios": ("pydantic", "yaml"),
     "frames": ("pandas",),
     "parquet": ("pandas", "pyarrow"),

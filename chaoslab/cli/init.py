@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from importlib.util import find_spec
 from pathlib import Path
 
 from chaoslab.base.commandline import filled, path
@@ -43,6 +44,8 @@ def run(options: argparse.Namespace) -> int:
         return refuse(OSError(f"{error.filename or folder} cannot be written: {error.strerror or error}"))
     for written in made:
         print(written)
+    if find_spec("pytest") is None and any(each.name.startswith("test_") for each in made):
+        print("note: pytest is not installed here, and runs the tests above: pip install pytest")
     if options.plugin:
         print(f"next: pip install -e {folder}; pytest {folder}")
         return 0

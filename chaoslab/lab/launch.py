@@ -412,7 +412,7 @@ def _leave(
     latest = folder.resolve() == _latest()
     print(f"logs    {folder}/{f'  (also {LOGS}/latest)' if latest else ''}")
     unwritten = _written(history, report, folder, code)
-    if failed := max(unwritten, _drawn(report, folder) if drawn else 0):
+    if failed := max(unwritten, _drawn(history, report, folder) if drawn else 0):
         return code or failed
     if not summarized:
         return code
@@ -425,13 +425,14 @@ def _leave(
     return code
 
 
-def _drawn(report: RunReport, folder: Path) -> int:
+def _drawn(history: History, report: RunReport, folder: Path) -> int:
     """Draws the run's charts into its folder, and into CHARTS for the latest run; returns the exit code."""
     from chaoslab.reports import charts
+    from chaoslab.reports.frames import Frames
     from chaoslab.reports.page import wrapped
 
     try:
-        figures = charts.draw(report)
+        figures = charts.draw(Frames(history, report))
         pictures, empty = charts.rendered(figures), charts.undrawn(figures)
     except ModuleNotFoundError as error:
         print(f"no charts: {charts.missing(error)}", file=sys.stderr)

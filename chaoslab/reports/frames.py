@@ -6,15 +6,16 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from chaoslab.analysis.measures.errors import NOBODY, failures
 from chaoslab.analysis.measures.incidents import incidents
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base import extras
-from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import (
+    CallDisturbed,
     CallFinished,
     CallStarted,
     Effect,
@@ -27,138 +28,13 @@ from chaoslab.core.events import (
     StoryLeftOut,
     Usage,
 )
-from chaoslab.record.history import History
+from chaoslab.record.history import History, Place
 from chaoslab.record.lines import Record
-from chaoslab.record.spoken import LABELS, OPINIONS
-from chaoslab.reports.contents.figures import recovery, reliability
-from chaoslab.reports.folder import LATEST, find, matching, read
+from chaoslab.reports.columns import COLUMNS
+from chaoslab.reports.points import MEASURED
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
-    from matplotlib.figure import Figure
-
-    from chaoslab.reports.report import Report
-
-
-class Column(NamedTuple):
-    """One column: its name, its pandas dtype, and its meaning with the unit."""
-
-    name: str
-    dtype: str
-    meaning: str
-
-
-_RUN = Column("run", "string", "the run's name, by which several runs are told apart")
-_WHERE = (
-    _RUN,
-    Column("trial", "string", "the trial's key, as in p3.r1; missing outside of trials"),
-    Column("turn", "Int64", "the turn of the conversation, from 1"),
-    Column("target", "string", "the service or function"),
-    Column("tool", "string", "the tool, or a request's method and path"),
-    Column("request", "Int64", "the number of the request to the target, from 1"),
-    Column("attempt", "Int64", "the attempt at that request, from 1"),
-)
-COLUMNS: Mapping[str, tuple[Column, ...]] = {
-    "trials": (
-        _RUN,
-        Column("trial", "string", "the trial's key, as in p3.r1"),
-        Column("prompt_index", "Int64", "the prompt's number, from 1"),
-        Column("prompt", "string", "the user's words"),
-        Column("outcome", "string", "correct, degraded, wrong, false_success, harm, failed, hung, unknown, invalid …"),
-        Column("certain", "boolean", "false if the outcome rests on words, or on a model that is not trusted"),
-        Column("world", "string", "as asked, left undone, harm, may have been done, not stated"),
-        Column("said", "string", "right, wrong, admits it, passes over it, unclear, nothing"),
-        Column("basis", "string", "end, ledger, state, facts, values, same answer, says, label, judge, words"),
-        Column("why", "string", "the reason for the outcome, in one line"),
-        Column("harms", "Int64", "things wrong on the ledger or in the end state; missing if the log knows no effects"),
-        Column("answer", "string", "the agent's answer; missing if it gave none, or an empty one"),
-        Column("began_s", "Float64", "its start, in seconds since the run began"),
-        Column("duration_s", "Float64", "its duration in seconds of its world's time; missing if it did not end"),
-        Column("twin_s", "Float64", "the duration of the trial without faults, in seconds; missing without one"),
-        Column("calls", "Int64", "attempts at calls"),
-        Column("faults", "Int64", "faults that were witnessed; missing if the log knows none"),
-        Column("effects", "Int64", "lines on the services' ledgers; missing if the log knows none"),
-        Column("tokens", "Int64", "tokens to the model and from it; missing if the log knows none"),
-        Column("cost_usd", "Float64", "dollars for the model; missing if a price is not known"),
-    ),
-    "calls": (
-        *_WHERE,
-        Column("request_id", "string", "the same for each attempt of a request; missing if the log knows none"),
-        Column("began_s", "Float64", "its start, in seconds since the run began"),
-        Column("duration_s", "Float64", "its duration in seconds; missing if it did not end"),
-        Column("ok", "boolean", "the answer looked right to the caller; missing if it did not end or was given up"),
-        Column("given_up", "boolean", "its agent cancelled it, or the trial's end cut it, and it had met no fault"),
-        Column("status", "Int64", "the HTTP status; missing if there was none"),
-        Column("error", "string", "timed_out, refused, reset, closed … or the service's own words; missing if none"),
-        Column("via", "string", "the way it went; missing if it did not end"),
-        Column("bytes", "Int64", "the size of the answer; missing if it did not end, or the log knows none"),
-        Column("faults", "string", "the faults witnessed at it, with commas; empty if none, missing if not known"),
-        Column("first_token_s", "Float64", "seconds until the first part of a streamed reply; missing if none came"),
-        Column("last_token_s", "Float64", "seconds until its last part; missing if none came"),
-    ),
-    "faults": (
-        *(column for column in _WHERE if column.name != "tool"),
-        Column("fault", "string", "the fault's name"),
-        Column("injection", "string", "the injection that it comes from"),
-        Column("scheduled_s", "Float64", "the moment it was drawn, in seconds since the run began"),
-        Column("injected", "boolean", "it changed the exchange (faults of the wire: see witnessed)"),
-        Column("witnessed", "boolean", "the caller met it"),
-        Column("evidence", "string", "the caller's observation; missing if it was not witnessed"),
-        Column("params", "string", "its parameters as JSON"),
-    ),
-    "effects": (
-        _RUN,
-        Column("trial", "string", "the trial's key; missing outside of trials"),
-        Column("t_s", "Float64", "the moment, in seconds since the run began"),
-        Column("target", "string", "the service or function"),
-        Column("tool", "string", "the tool"),
-        Column("effect", "string", "the effect's name"),
-        Column("request_id", "string", "its request's id, missing if it has none; lines with one id are one effect"),
-        Column("content", "string", "the content as JSON"),
-    ),
-    "usage": (
-        _RUN,
-        Column("trial", "string", "the trial's key; missing outside of trials"),
-        Column("t_s", "Float64", "the moment, in seconds since the run began"),
-        Column("model", "string", "the model's name; missing if its answer has none"),
-        Column("request", "Int64", "the number of the request to the model"),
-        Column("prompt_tokens", "Int64", "tokens to the model"),
-        Column("completion_tokens", "Int64", "tokens from the model"),
-        Column("cost_usd", "Float64", "dollars; missing if the price is not known"),
-    ),
-    "incidents": (
-        _RUN,
-        Column("trial", "string", "the trial's key"),
-        Column("target", "string", "the service or function"),
-        Column("request", "Int64", "the number of the request that met the fault"),
-        Column("fault", "string", "the fault that opened it"),
-        Column("injection", "string", "the injection that the fault comes from"),
-        Column("opened_s", "Float64", "the start of the attempt that met it, in seconds since the run began"),
-        Column("duration_s", "Float64", "seconds until the right result, or until the trial's end"),
-        Column("detect_s", "Float64", "seconds until it was noticed"),
-        Column("repair_s", "Float64", "seconds from there to its end; missing if there was nothing to notice"),
-        Column("ending", "string", "retry, fallback, late, harm, or censored: it never recovered"),
-        Column("recovered", "boolean", "a right result came without harm"),
-    ),
-    "reliability": (
-        _RUN,
-        Column("objective", "Float64", "the share of trials that should end well (SLO)"),
-        Column("judged", "Int64", "the trials that allow a conclusion"),
-        Column("well", "Int64", "those that ended well"),
-        Column("proven", "Float64", "the share that is exceeded with a confidence of 95 %"),
-        Column("nines", "Int64", "the nines of that share"),
-        Column("allowed", "Float64", "the trials that may end badly by the objective: its error budget"),
-        Column("budget_left", "Float64", "the share of the budget that is left, from 0 to 1"),
-        Column("burn_rate", "Float64", "the share of bad trials over the allowed one; above 1 the objective is missed"),
-        Column("mttr_s", "Float64", "the mean time to recovery over the run's incidents; missing if none recovered"),
-        Column("detect_s", "Float64", "its part until the fault was noticed, of recoveries by retry or fallback"),
-        Column("repair_s", "Float64", "its part from there on"),
-        Column("score", "Float64", "the score of reliability, from 0 to 1"),
-    ),
-}  # fmt: skip
-"""Table → its columns."""
 
 
 TABLES = "tables"
@@ -168,115 +44,117 @@ NAMES = ("trials", "calls", "faults", "effects", "usage", "incidents")
 
 @dataclass(frozen=True)
 class Frames:
-    """A run, or several, as tables, each made when it is first asked for. The rows of a run are in the order of its
-    log's time."""
+    """A run as tables, each made when it is first asked for. The rows are in the order of its log's time. `known`: the
+    report on it, if it was made before."""
 
     history: History
-    more: tuple[History, ...] = ()
+    known: RunReport | None = None
 
-    @property
-    def runs(self) -> tuple[History, ...]:
-        """The runs in the order in which they were named."""
-        return (self.history, *self.more)
+    @cached_property
+    def each(self) -> tuple[Frames, ...]:
+        """Each run alone, where these are several."""
+        return (self,)
 
-    def _frame(self, name: str, rows: Callable[[History], Iterable[Mapping[str, Any]]]) -> pd.DataFrame:
-        return _frame(name, ({"run": each.run, **row} for each in self.runs for row in rows(each)))
+    @cached_property
+    def measures(self) -> RunReport:
+        """The measures of the run as values, with what its log says of the run as a whole."""
+        return self.known or RunReport.of(self.history)
+
+    def _table(self, name: str) -> pd.DataFrame:
+        import pandas as pd
+
+        found = [each._own(name) for each in self.each]
+        return found[0] if len(found) == 1 else pd.concat(found, ignore_index=True)
+
+    def _own(self, name: str) -> pd.DataFrame:
+        """The table of this run."""
+        if of := MEASURED.get(name):
+            run, rows = self.measures.name, of(self.measures)
+        else:
+            run, rows = self.history.run, LOGGED[name](self)
+        return _frame(name, ({"run": run, **row} for row in rows))
 
     @cached_property
     def trials(self) -> pd.DataFrame:
         """One row a trial."""
-        return self._frame("trials", lambda history: _trials(history, usage=history.has(Usage)))
+        return self._table("trials")
 
     @cached_property
     def calls(self) -> pd.DataFrame:
         """One row an attempt at a call."""
-        return self._frame("calls", _calls)
+        return self._table("calls")
 
     @cached_property
     def faults(self) -> pd.DataFrame:
         """One row a fault that was drawn for an attempt."""
-        return self._frame("faults", _faults)
+        return self._table("faults")
 
     @cached_property
     def effects(self) -> pd.DataFrame:
         """One row a line of a ledger."""
-        return self._frame("effects", _effects)
+        return self._table("effects")
 
     @cached_property
     def usage(self) -> pd.DataFrame:
         """One row an answer of a model."""
-        return self._frame("usage", _usage)
+        return self._table("usage")
 
     @cached_property
     def incidents(self) -> pd.DataFrame:
         """One row a request that met a fault, with its recovery."""
-        return self._frame("incidents", _incidents)
+        return self._table("incidents")
+
+    @cached_property
+    def spells(self) -> pd.DataFrame:
+        """One row a time over which one fault that lasts hit a target of a trial."""
+        return self._table("spells")
+
+    @cached_property
+    def outcomes(self) -> pd.DataFrame:
+        """One row an outcome, with its share of the trials."""
+        return self._table("outcomes")
+
+    @cached_property
+    def recovery(self) -> pd.DataFrame:
+        """One row a corner of Kaplan–Meier's curve: the share of the incidents that are not over yet. No row below 8
+        incidents, of which it would be misleading."""
+        return self._table("recovery")
+
+    @cached_property
+    def mttr(self) -> pd.DataFrame:
+        """One row a fault: how many of its incidents recovered, and how soon."""
+        return self._table("mttr")
+
+    @cached_property
+    def latency(self) -> pd.DataFrame:
+        """One row a target, and one more of its attempts that met a fault."""
+        return self._table("latency")
+
+    @cached_property
+    def amplification(self) -> pd.DataFrame:
+        """One row a target: the requests that it got for each that was wanted, most amplified first."""
+        return self._table("amplification")
+
+    @cached_property
+    def throughput(self) -> pd.DataFrame:
+        """One row an interval of the run."""
+        return self._table("throughput")
+
+    @cached_property
+    def costs(self) -> pd.DataFrame:
+        """One row a fault that added something to its trials, dearest first."""
+        return self._table("costs")
+
+    @cached_property
+    def matrix(self) -> pd.DataFrame:
+        """One row a fault at a target: the trials that met it, and the bad ones of them."""
+        return self._table("matrix")
 
     @cached_property
     def reliability(self) -> pd.DataFrame:
         """One row an objective of a run: nines, error budget and burn rate, with the run's MTTR; none of a run of which
         nothing could be judged."""
-        return self._frame("reliability", _reliability)
-
-    def chart(self, name: str) -> Figure:
-        """One of the charts that `charts.py` draws, as a matplotlib figure: `lab.load("latest").chart("mttr")`; of
-        several runs, one that lays them over each other, such as "pass_rate_vs_level".
-
-        Raises:
-            LookupError: there is no such chart. Incomplete: matplotlib is not installed.
-        """
-        extras.check("a chart", "charts")
-        from chaoslab.reports.charts import draw, names, overlay
-
-        reports = [RunReport.of(history) for history in self.runs]
-        figures = overlay(reports) if self.more else draw(reports[0], only=name)
-        if name not in figures:
-            known = figures if self.more else names()
-            raise LookupError(f"there is no chart '{name!s:.60}' of this: {did_you_mean(str(name), known)}")
-        return figures[name]
-
-    def report(self) -> Report:
-        """The report on the run, with its figures as values and `save("report.html")`.
-
-        Raises:
-            ValueError: these are several runs.
-        """
-        from chaoslab.reports.report import Report
-
-        if self.more:
-            raise ValueError(f"these are {len(self.runs)} runs: load one of them for a report")
-        return Report(self.history)
-
-
-def load(*runs: str | Path) -> Frames:
-    """Logs as pandas DataFrames: `lab.load("latest").trials`, `.calls`, `.faults`, `.effects`, `.usage`, `.incidents`
-    and `.reliability`. A missing value is `pd.NA`. `runs`: folders, names of runs in logs/, or patterns of either, as
-    in `lab.load("logs/2026*")`; by default the latest. The column `run` tells several apart.
-
-    Raises:
-        LookupError, FileNotFoundError: there is no such run. Incomplete: pandas is not installed.
-    """
-    extras.check("lab.load", "frames")
-    names = [name for run in runs or (LATEST,) for name in matching(str(run))]
-    if len(names) == 1 and "#" not in names[0] and _tables_there(folder := find(names[0])):
-        return WrittenFrames(folder)
-    first, *more = map(read, names)
-    return Frames(first, tuple(more))
-
-
-class WrittenFrames(Frames):
-    """A run whose tables were written while it went on. Its log is read only for what they do not have."""
-
-    def __init__(self, folder: Path) -> None:
-        vars(self).update(_folder=folder, more=())
-
-    @cached_property
-    def history(self) -> History:
-        """The run's history, read when it is first asked for."""
-        return read(str(vars(self)["_folder"]))
-
-    def _frame(self, name: str, rows: Callable[[History], Iterable[Mapping[str, Any]]]) -> pd.DataFrame:
-        return _written(vars(self)["_folder"], name) if name in NAMES else super()._frame(name, rows)
+        return self._table("reliability")
 
 
 class WithHistory(Protocol):
@@ -297,40 +175,24 @@ def frame(trials: Iterable[WithHistory]) -> pd.DataFrame:
     usage = False
     for history in (trial.history for trial in trials):  # they need not be held
         usage = usage or Usage in history.kinds
-        rows += [{"run": history.run, **row} for row in _trials(history, usage=True)]
+        rows += [{"run": history.run, **row} for row in _trials(history, verdicts(history), usage=True)]
     unknown = {} if usage else {"tokens": None, "cost_usd": None}  # as in one log of all trials
     return _frame("trials", [row | unknown for row in rows])
 
 
-def _tables_there(folder: Path) -> bool:
-    """True if the tables of a run are there and hold all its trials: it was not killed between a pack and its tables,
-    and nobody has spoken of the answers since."""
-    tables, packs = [*folder.glob(f"{TABLES}/trials/*.parquet")], [*folder.glob("info.*.log.zst")]
-    later = any((folder / each).exists() for each in (LABELS, OPINIONS))
-    return bool(tables) and len(tables) == len(packs) and not later
-
-
-def _written(folder: Path, name: str) -> pd.DataFrame:
-    """A table, one of `NAMES`, that was written while the run went on.
-
-    Raises:
-        Incomplete: a package that reads it is not installed.
-    """
-    extras.check("reading the tables of a run", "parquet")
-    import pandas as pd
-
-    paths = sorted((folder / TABLES / name).glob("*.parquet"))
-    parts = [pd.read_parquet(path, engine="pyarrow") for path in paths]
-    return pd.concat(parts, ignore_index=True) if parts else _frame(name, [])
+def empty(name: str) -> pd.DataFrame:
+    """The table without a row."""
+    return _frame(name, [])
 
 
 def _frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     import pandas as pd
 
-    made = list(rows)
-    columns = COLUMNS[name]
-    data = {each.name: pd.array([_whole(row.get(each.name)) for row in made], dtype=each.dtype) for each in columns}
-    return pd.DataFrame(data, columns=[each.name for each in columns])
+    columns: dict[str, list[Any]] = {column.name: [] for column in COLUMNS[name]}
+    for row in rows:
+        for column, values in columns.items():
+            values.append(_whole(row.get(column)))
+    return pd.DataFrame({each.name: pd.array(columns[each.name], dtype=each.dtype) for each in COLUMNS[name]})
 
 
 def _whole(value: Any) -> Any:
@@ -338,9 +200,8 @@ def _whole(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode() if type(value) is str and not value.isascii() else value
 
 
-def _trials(history: History, *, usage: bool) -> Iterator[dict[str, Any]]:
+def _trials(history: History, judged: Mapping[str, Verdict], *, usage: bool) -> Iterator[dict[str, Any]]:
     """The rows. `usage`: the log can tell the use of models."""
-    judged: Mapping[str, Verdict] = verdicts(history)
     counted = _Counted(history, usage=usage)
     ends = {record.trial: event for record, event in history.of(PromptFinished)}
     for record, started in history.of(PromptStarted):
@@ -405,27 +266,36 @@ def _key(record: Record, event: Any) -> tuple[Any, ...]:
 
 
 def _calls(history: History) -> Iterator[dict[str, Any]]:
-    ends = {_key(record, event): event for record, event in history.of(CallFinished)}
-    gone = history.given_up
-    met: dict[tuple[Any, ...], list[str]] = {}
+    """The rows. Of a log that was cut there are ends without a beginning."""
+    begun = {at: (record, event) for record, event, at in history.placed(CallStarted)}
+    ends = {at: (record, event) for record, event, at in history.placed(CallFinished)}
+    gone, disturbed = history.given_up, {at for _, _, at in history.placed(CallDisturbed)}
+    causes = {at: (kind, cause) for at, kind, cause in failures(history)}
+    met: dict[Place, list[str]] = {}
     knows_faults, foreign = history.has(FaultWitnessed), bool(history.unknown)
-    for record, fault in history.of(FaultWitnessed):
-        met.setdefault(_key(record, fault), []).append(fault.fault)
-    for record, started in history.of(CallStarted):
-        end, given = ends.get(_key(record, started)), _key(record, started) in gone
+    for _, fault, at in history.placed(FaultWitnessed):
+        met.setdefault(at, []).append(fault.fault)
+    for at in {**begun, **ends}:
+        began, (ended, end) = begun.get(at), ends.get(at, (None, None))
+        record, call = began or ends[at]
+        kind, cause = causes.get(at, (None, None))
         yield {
-            **_place(record, started),
-            "tool": started.tool,
-            "request_id": started.at.request_id or None,
-            "began_s": record.t,
+            **_place(record, call),
+            "tool": call.tool,
+            "request_id": call.at.request_id or None,
+            "began_s": None if began is None else record.t,
+            "ended_s": None if ended is None else ended.t,
             "duration_s": None if end is None else end.duration_s,
-            "ok": None if end is None or given else end.ok,
-            "given_up": None if end is None else given,
+            "ok": None if end is None or at in gone else end.ok,
+            "given_up": None if end is None else at in gone,
+            "disturbed": at in disturbed,
             "status": None if end is None else end.status,
             "error": None if end is None else end.error or None,
+            "failure": kind,
+            "cause": None if cause == NOBODY and not knows_faults else cause,
             "via": None if end is None else end.via,
             "bytes": None if end is None or foreign else end.bytes,
-            "faults": ", ".join(met.get(_key(record, started), [])) if knows_faults else None,
+            "faults": ", ".join(met.get(at, [])) if knows_faults else None,
             "first_token_s": None if end is None else end.first_byte_s,
             "last_token_s": None if end is None else end.last_byte_s,
         }
@@ -470,21 +340,26 @@ def _usage(history: History) -> Iterator[dict[str, Any]]:
 
 
 def _incidents(history: History) -> Iterator[dict[str, Any]]:
-    for one in incidents(history):
+    begun = {*history.trials}  # a cut log has faults of trials that it lacks
+    for one in (each for each in incidents(history) if not begun or each.trial in begun):
         yield {
             "trial": one.trial, "target": one.target, "request": one.request, "fault": one.fault,
             "injection": one.injection or None, "opened_s": one.opened_t, "duration_s": one.duration_s,
             "detect_s": one.noticed_after_s, "repair_s": one.since_notice_s, "ending": str(one.ending),
-            "recovered": one.recovered,
+            "recovered": one.recovered, "cut": one.cut,
         }  # fmt: skip
 
 
-def _reliability(history: History) -> Iterator[dict[str, Any]]:
-    """The figures of the report's JSON under the names that the columns share with them."""
-    report = RunReport.of(history)
-    if (found := reliability(report)) is None:
-        return
-    of_run = found if report.recovery.unknown else {**recovery(report.recovery.value.overall), **found}
-    judged, well = (found["available"][name] for name in ("total", "count"))
-    for budget in found["error_budgets"]:
-        yield {**of_run, **budget, "judged": judged, "well": well, "budget_left": budget["left"]}
+LOGGED: Mapping[str, Callable[[Frames], Iterable[Mapping[str, Any]]]] = {
+    "trials": lambda run: _trials(
+        run.history,
+        verdicts(run.history) if run.known is None else run.known.verdicts,
+        usage=run.history.has(Usage),
+    ),
+    "calls": lambda run: _calls(run.history),
+    "faults": lambda run: _faults(run.history),
+    "effects": lambda run: _effects(run.history),
+    "usage": lambda run: _usage(run.history),
+    "incidents": lambda run: _incidents(run.history),
+}
+"""Table → its rows, of the log's lines."""

@@ -7,7 +7,8 @@ from pathlib import Path
 from chaoslab.base import extras
 from chaoslab.base.files import replacing
 from chaoslab.record.history import History
-from chaoslab.reports.frames import COLUMNS, Frames
+from chaoslab.reports.columns import COLUMNS
+from chaoslab.reports.frames import Frames
 
 
 def write(history: History, folder: Path) -> list[Path]:

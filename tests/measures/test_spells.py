@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
 
-from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.spells import Spell
 from chaoslab.core.events import CallFinished, FaultWitnessed, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.charts.network_latency import network_latency
+from chaoslab.reports.frames import Frames
 from tests.event_parts import call_at, fault_at
 
 
-def run(*met: str, **triggers: Any) -> RunReport:
+def run(*met: str, **triggers: Any) -> Frames:
     """One trial with a call a second, of half a second each, that met these faults; an injection per fault."""
     injections = [
         {"name": fault, "choices": [{"fault": fault}], "targets": ["shop"], "chance": 0.5, "triggers": triggers}
@@ -32,11 +32,13 @@ def run(*met: str, **triggers: Any) -> RunReport:
         if fault:
             seen = FaultWitnessed(**fault_at(fault, fault, "shop", number, 1, ""))
             records.append(Record("", float(number), "r", "p1.r1", "info", len(records) + 1, seen))
-    return RunReport.of(History(records))
+    return Frames(History(records))
 
 
 def test_a_spell_is_as_long_as_the_attempts_on_end_that_met_the_fault() -> None:
-    found = run("", "tool_error", "tool_error", "tool_error", "", "tool_error", "", persistence="for_s 2").spells.value
+    found = run(
+        "", "tool_error", "tool_error", "tool_error", "", "tool_error", "", persistence="for_s 2"
+    ).measures.spells.value
     assert found == [Spell("p1.r1", "shop", "tool_error", 1.5, 4.0)]
 
 
@@ -52,7 +54,7 @@ def test_a_spell_is_as_long_as_the_attempts_on_end_that_met_the_fault() -> None:
     ],
 )
 def test_only_a_fault_that_is_meant_to_last_has_a_spell(fault: str, triggers: dict[str, Any], lasts: bool) -> None:
-    assert bool(run(fault, fault, **triggers).spells.value) is lasts
+    assert bool(run(fault, fault, **triggers).measures.spells.value) is lasts
 
 
 def test_a_spell_is_a_band_in_the_chart_and_its_legend() -> None:

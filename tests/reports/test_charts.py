@@ -54,6 +54,7 @@ from chaoslab.reports.charts.style import POINTS, blank, spread
 from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.charts.tool_latency import tool_latency
 from chaoslab.reports.folder import none_yet
+from chaoslab.reports.frames import Frames
 from chaoslab.reports.svg import latency
 from tests.event_parts import call_at
 from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, stated
@@ -80,7 +81,8 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
     """The charts of a usual run, to look at; its prompts are asked once each, so the costs come from elsewhere."""
     spent = Spending(trials=3, seconds=Fraction(5), calls=Fraction(2))
     costs = Costs({"latency": spent, "timeout": spent}, spent, spent, spent, Spending(), Spending(), spent)
-    return draw(replace(RunReport.of(history(tmp_path_factory.mktemp("rich"))), costs=Section(costs)))
+    run = history(tmp_path_factory.mktemp("rich"))
+    return draw(Frames(run, replace(RunReport.of(run), costs=Section(costs))))
 
 
 def call(target: str, request: int, *, ok: bool = False, duration_s: float = 0.0, **more: Any) -> CallFinished:
@@ -150,7 +152,7 @@ def check_legible(figure: Figure) -> None:
     ids=["calm", "one prompt", "300 prompts", "long names", "a family of names"],
 )
 def test_every_picture_is_legible(tmp_path: Path, prompts: int, chance: float, targets: dict[str, str]) -> None:
-    figures = draw(RunReport.of(history(tmp_path, prompts=prompts, chance=chance, targets=targets)))
+    figures = draw(Frames(history(tmp_path, prompts=prompts, chance=chance, targets=targets)))
     assert list(figures) == NAMES
     for figure in figures.values():
         check_legible(figure)
@@ -158,7 +160,7 @@ def test_every_picture_is_legible(tmp_path: Path, prompts: int, chance: float, t
 
 
 def test_names_of_one_family_are_told_apart(tmp_path: Path) -> None:
-    figures = draw(RunReport.of(history(tmp_path, prompts=99, chance=0.5, targets=FAMILY)))
+    figures = draw(Frames(history(tmp_path, prompts=99, chance=0.5, targets=FAMILY)))
     (axes,) = figures["fault_matrix"].axes
     names = [label.get_text() for label in axes.get_xticklabels()]
     assert len(set(names)) == len(names) == 9
@@ -167,7 +169,7 @@ def test_names_of_one_family_are_told_apart(tmp_path: Path) -> None:
 
 def test_what_lies_beside_the_dotted_line_is_told_at_the_axis() -> None:
     """There the places of points are no durations: they only keep the groups apart."""
-    found = RunReport.of(told(call("search", 1, ok=True), call("search", 2, ok=True, duration_s=2.0)))
+    found = Frames(told(call("search", 1, ok=True), call("search", 2, ok=True, duration_s=2.0)))
     figures = draw(found)
     ((across,), (up,)) = (figures[name].axes for name in ("tool_latency", "network_latency"))
     assert across.get_xlabel() == "duration of the attempt (s; left of the dotted line: 0)"
@@ -197,7 +199,7 @@ def test_witnessed_faults_are_marked_and_counted(rich: dict[str, Figure]) -> Non
 
 def test_a_streamed_reply_is_a_line_from_its_first_byte_to_its_last() -> None:
     early = call("model", 1, ok=True, duration_s=3.0, status=200, first_byte_s=0.5, last_byte_s=2.5)
-    (axes,) = (figure := streams(RunReport.of(told(early, call("model", 2, ok=True, duration_s=1.0))))).axes
+    (axes,) = (figure := streams(Frames(told(early, call("model", 2, ok=True, duration_s=1.0))))).axes
     (line,) = (c for c in axes.collections if isinstance(c, LineCollection))
     (((_, first_s), (_, last_s)),) = line.get_segments()
     assert (first_s, last_s) == (0.5, 2.5)
@@ -205,7 +207,7 @@ def test_a_streamed_reply_is_a_line_from_its_first_byte_to_its_last() -> None:
 
 
 def test_without_a_streamed_reply_the_chart_says_so() -> None:
-    figure = streams(RunReport.of(told(call("model", 1, ok=True, duration_s=1.0))))
+    figure = streams(Frames(told(call("model", 1, ok=True, duration_s=1.0))))
     assert "no reply was streamed in this run (STREAM=on streams)" in said(figure)
 
 
@@ -227,7 +229,7 @@ def test_one_colour_means_one_thing_over_all_pictures(tmp_path: Path) -> None:
     run = history(tmp_path, prompts=200, chance=0.5)
     meanings: dict[str, set[str]] = {}
     for figure in [
-        *draw(RunReport.of(run)).values(),
+        *draw(Frames(run)).values(),
         *overlay([RunReport.of(run) for run in [run, stated(run)]]).values(),
     ]:
         (axes,) = figure.axes
@@ -263,7 +265,7 @@ def test_an_error_is_named_by_target_and_status_and_never_in_a_services_words() 
             fault="budget", injection="limits", at=AttemptRef(target="model", request=10, attempt=1, request_id="")
         ),
     )
-    (axes,) = (figure := errors(RunReport.of(run))).axes
+    (axes,) = (figure := errors(Frames(run))).axes
     assert {label.get_text() for label in axes.get_yticklabels()} == {
         "search 503", "weather timed out", "messaging 200 with an error in it", "price KeyError", "price failed",
         "price failed, no reason given", "price failed, not told how", "model closed", "model 429",
@@ -282,15 +284,15 @@ def test_faults_without_a_colour_of_their_own_can_be_told_apart_and_look_alike_i
         at = AttemptRef(target="search", request=n, attempt=1, request_id="")
         events.append(FaultWitnessed(at=at, fault=name, injection=name))
     events.append(call("search", 9, ok=True))
-    report = RunReport.of(told(*events))
+    run = Frames(told(*events))
     bars = {
         text.get_text(): (to_hex(patch.get_facecolor()), patch.get_hatch())
-        for drawn in (errors(report),)
+        for drawn in (errors(run),)
         for patch, text in zip(drawn.legends[0].get_patches(), drawn.legends[0].get_texts(), strict=True)
     }
     assert len(set(bars.values())) == len(bars) > len(names)
-    some = palette.of_run(report, ["dns_failure", "rate_limit"])
-    assert some == {name: look for name, look in palette.of_run(report, names).items() if name in some}
+    some = palette.of_run(run.measures, ["dns_failure", "rate_limit"])
+    assert some == {name: look for name, look in palette.of_run(run.measures, names).items() if name in some}
     assert some != palette.faults(some)
 
 
@@ -301,7 +303,7 @@ def test_an_attempt_that_met_two_faults_failed_by_the_one_that_fails() -> None:
         )
         for name in ("wrong_value", "timeout")
     )
-    assert "timeout (1)" in (words := said(errors(RunReport.of(told(call("search", 1, error="timed_out"), *met)))))
+    assert "timeout (1)" in (words := said(errors(Frames(told(call("search", 1, error="timed_out"), *met)))))
     assert "wrong_value" not in words
 
 
@@ -317,7 +319,7 @@ def test_what_took_no_time_or_is_not_told_is_drawn_at_the_edge_and_counted(longe
         for n in (4, 5)
     ]
     run = told(*calls, *refused, *met, call("search", 6, error="timed_out", duration_s=UNTOLD_S))
-    for figure, across in ((network_latency(RunReport.of(run)), 1), (tool_latency(RunReport.of(run)), 0)):
+    for figure, across in ((network_latency(Frames(run)), 1), (tool_latency(Frames(run)), 0)):
         check_legible(figure)
         (axes,) = figure.axes
         (marks,) = [c for c in axes.collections if str(c.get_label()) == "refused (2)"]
@@ -339,11 +341,11 @@ def test_a_fault_that_answers_in_place_of_its_target_has_its_line_beside_the_oth
     met = FaultWitnessed(
         fault="timeout", injection="mine", at=AttemptRef(target="crm", request=3, attempt=1, request_id="")
     )
-    report = RunReport.of(told(*calm, hung, met, call("crm", 4, error="budget", via="none")))
-    figure = latency_by_fault(report)
+    run = Frames(told(*calm, hung, met, call("crm", 4, error="budget", via="none")))
+    figure = latency_by_fault(run)
     assert "crm (2, 1)" in said(figure), "what no fault refused has no duration of the target's"
     assert "met a fault" in said(figure)
-    picture = latency.draw(report)
+    picture = latency.draw(run.measures)
     assert picture is not None
     assert "crm (2 without, 1 with)" in str(picture)
 
@@ -360,9 +362,8 @@ def test_prompts_that_took_no_time_are_drawn_too() -> None:
         for event in (PromptStarted(prompt_index=1, prompt="?"), end)
     ]
     run = History(Record("", 0.0, "", trial, "info", n, event) for n, (trial, event) in enumerate(events))
-    (axes,) = response_time(
-        replace(RunReport.of(run), verdicts=dict.fromkeys(trials, Verdict(Outcome.CORRECT, "")))
-    ).axes
+    known = replace(RunReport.of(run), verdicts=dict.fromkeys(trials, Verdict(Outcome.CORRECT, "")))
+    (axes,) = response_time(Frames(run, known)).axes
     (points,) = axes.collections
     low, high = axes.get_ylim()
     assert [low < float(y) < high for _, y in np.asarray(points.get_offsets())] == [True] * 4
@@ -371,12 +372,12 @@ def test_prompts_that_took_no_time_are_drawn_too() -> None:
 def test_a_box_has_the_quartiles_and_its_whiskers_end_at_points() -> None:
     durations = [0.010, 0.011, 0.012, 0.013, 0.014, 0.015, 0.016, 0.017, 0.1]
     run = told(*(call("search", n, ok=True, duration_s=took) for n, took in enumerate(durations, 1)))
-    boxes, medians = tool_latency(RunReport.of(run)).axes[0].lines
+    boxes, medians = tool_latency(Frames(run)).axes[0].lines
     xs = [x for x in np.asarray(boxes.get_xdata()).tolist() if x == x]
     first, median, third = np.percentile(durations, [25, 50, 75])
     assert sorted(set(xs)) == pytest.approx([0.010, first, third, 0.017]), "the slowest is farther than 1.5 boxes"
     assert np.asarray(medians.get_xdata())[:2].tolist() == pytest.approx([median] * 2)
-    few = tool_latency(RunReport.of(told(*(call("search", n, ok=True, duration_s=0.1) for n in range(1, 8)))))
+    few = tool_latency(Frames(told(*(call("search", n, ok=True, duration_s=0.1) for n in range(1, 8)))))
     assert not any(np.isfinite(np.asarray(line.get_xdata(), dtype=float)).any() for line in few.axes[0].lines)
 
 
@@ -384,17 +385,18 @@ def test_the_labs_start_is_no_part_of_a_time_axis(tmp_path: Path) -> None:
     late = History.read(FakeRun(tmp_path / "late", prompts=9, clock=ScriptedClock(now_s=500.0)).write())
     soon = History.read(FakeRun(tmp_path / "soon", prompts=9).write())
     for name in ("throughput", "network_latency"):
-        figure, other_figure = (draw(RunReport.of(run), only=name)[name] for run in (late, soon))
+        figure, other_figure = (draw(Frames(run), only=name)[name] for run in (late, soon))
         (axes,), (other,) = figure.axes, other_figure.axes
         assert "500" not in said(figure)
         assert axes.get_xlabel() == "time since the first trial began (s)"
         assert axes.get_xlim() == pytest.approx(other.get_xlim())
 
 
-def ended(*outcomes: str, judgeable: bool = True) -> RunReport:
+def ended(*outcomes: str, judgeable: bool = True) -> Frames:
     """A run whose prompts ended so."""
     found = Section(success(outcomes, judgeable=judgeable))
-    return replace(RunReport.of(History([])), success=found, judgeable=judgeable)
+    run = History([])
+    return Frames(run, replace(RunReport.of(run), success=found, judgeable=judgeable))
 
 
 def test_each_outcome_that_occurred_has_a_bar_and_no_other_has_one() -> None:
@@ -434,7 +436,7 @@ def test_a_recovery_that_did_harm_is_drawn_as_harm() -> None:
         CallFinished(**call_at(*place, 2, ""), ok=True, duration_s=0.1),
         PromptFinished(prompt_index=1, prompt="?", status="ok", answer="!", attempts=1, duration_s=3.0),
     )
-    (axes,) = (figure := mttr(RunReport.of(run))).axes
+    (axes,) = (figure := mttr(Frames(run))).axes
     assert "recovered with harm (1)" in said(figure)
     assert "0 recovered, 1 with harm, 0 never" in said(figure)
     drawn = [c for c in axes.collections if len(np.asarray(c.get_offsets())) == 1]
@@ -443,7 +445,7 @@ def test_a_recovery_that_did_harm_is_drawn_as_harm() -> None:
 
 def test_of_a_huge_run_not_every_point_is_drawn_and_that_is_said() -> None:
     run = told(*(call("search", n, ok=True, duration_s=0.01 + n / 1e6) for n in range(9 * POINTS)))
-    for figure in (network_latency(RunReport.of(run)), tool_latency(RunReport.of(run))):
+    for figure in (network_latency(Frames(run)), tool_latency(Frames(run))):
         (points,) = figure.axes[0].collections
         assert len(np.asarray(points.get_offsets())) == POINTS
         assert "no fault (18,000, every 9th drawn)" in said(figure)
@@ -451,14 +453,14 @@ def test_of_a_huge_run_not_every_point_is_drawn_and_that_is_said() -> None:
 
 
 def test_a_run_without_faults_says_so(tmp_path: Path) -> None:
-    figures = draw(RunReport.of(history(tmp_path, chance=0.0)))
+    figures = draw(Frames(history(tmp_path, chance=0.0)))
     assert "no faults were witnessed in this run" in said(figures["network_latency"])
     assert "no data: no faults were witnessed in this run" in said(figures["mttr"])
     assert "no attempt failed in this run" in said(figures["errors"])
 
 
 def test_a_run_without_anything_says_so_on_every_picture() -> None:
-    for figure in draw(RunReport.of(History([]))).values():
+    for figure in draw(Frames(History([]))).values():
         check_legible(figure)
         assert "no " in said(figure) or "nothing" in said(figure)
 
@@ -474,7 +476,7 @@ def test_the_same_run_gives_the_same_bytes_and_each_picture_is_drawn_once(
         real(figure, renderer)
 
     monkeypatch.setattr(Figure, "draw", counted)
-    figures = [draw(RunReport.of(run)) for _ in range(2)]
+    figures = [draw(Frames(run)) for _ in range(2)]
     first, again = (save(each, tmp_path / name) for each, name in zip(figures, ("first", "again"), strict=True))
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
     assert drawn == [figure for each in figures for figure in each.values() if not blank(figure)]
@@ -484,12 +486,12 @@ def test_a_further_chart_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     text = """
 from chaoslab.reports.charts.style import canvas
 
-def further(report):
+def further(run):
     return canvas("Further")[0]
 """
     (tmp_path / "further.py").write_text(text)
     monkeypatch.setattr(charts, "__path__", [*charts.__path__, str(tmp_path)])
-    figures = draw(RunReport.of(History([])))
+    figures = draw(Frames(History([])))
     del sys.modules[f"{charts.__name__}.further"]
     del vars(charts)["further"]
     assert sorted(figures) == sorted([*NAMES, "further"])
@@ -644,14 +646,14 @@ def test_without_logs_the_script_says_what_to_do(tmp_path: Path) -> None:
 
 def test_a_star_is_as_large_as_other_marks_and_one_point_stands_in_the_middle_of_its_row() -> None:
     """A star fills less of its square than a disc does: a trial that hung was a speck."""
-    found = RunReport.of(
+    found = Frames(
         told(
             PromptStarted(prompt_index=1, prompt="Which?", facts=[], effects=[], stated=False),
             PromptFinished(prompt_index=1, prompt="Which?", status="failed", answer="", attempts=1, duration_s=60.0,
                            error_type="hung"),
         )
     )  # fmt: skip
-    assert set(found.outcomes.values()) == {"hung"}
+    assert set(found.trials.outcome) == {"hung"}
     (axes,) = response_time(found).axes
     (group,) = axes.collections
     assert isinstance(group, PathCollection)

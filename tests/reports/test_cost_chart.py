@@ -14,6 +14,7 @@ from chaoslab.record.history import History
 from chaoslab.reports.charts.cost_of_chaos import cost_of_chaos
 from chaoslab.reports.contents.parts import _amounts
 from chaoslab.reports.contents.spent import SEVERAL, added, amount, apart
+from chaoslab.reports.frames import Frames
 from tests.reports.test_charts import check_legible, said
 
 NONE = Spending()
@@ -41,7 +42,7 @@ def test_each_fault_has_a_bar_as_long_as_its_sum_dearest_first_and_several_at_on
         timeout=spending(2, seconds=4, calls=2),
         cut=spending(1, seconds=-0.5, calls=-1),
     )
-    (axes,) = (figure := cost_of_chaos(run)).axes
+    (axes,) = (figure := cost_of_chaos(Frames(History([]), run))).axes
     assert [bar.get_width() for bar in axes.patches if isinstance(bar, Rectangle)] == [4, 1.5, -0.5, 99]
     assert [label.get_text() for label in axes.get_yticklabels()] == [
         "timeout (2)", "latency (3)", "cut (1)", f"{SEVERAL} (1)",
@@ -62,7 +63,7 @@ def test_an_amount_that_nothing_can_be_compared_by_has_no_figure() -> None:
     assert apart(run) == ""
     other = of(calm, latency=spending(3, calls=1, tokens=None), cut=spending(1, calls=None), jitter=spending(1))
     assert [(row.fault, row.amounts) for row in added(other)] == [("latency", {"calls": 1.0}), ("jitter", {"calls": 0})]
-    (axes,) = cost_of_chaos(run).axes
+    (axes,) = cost_of_chaos(Frames(History([]), run)).axes
     assert axes.get_xlabel().startswith("added calls (sum")
 
 
@@ -77,7 +78,7 @@ def test_without_a_comparison_the_chart_says_so() -> None:
     }
     for reason, run in runs.items():
         assert added(run) == ()
-        assert reason in said(cost_of_chaos(run))
+        assert reason in said(cost_of_chaos(Frames(History([]), run)))
 
 
 def test_an_amount_next_to_nothing_is_not_negative() -> None:

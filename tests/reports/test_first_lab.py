@@ -42,6 +42,7 @@ from chaoslab.record.legacy_logs.scan import scan
 from chaoslab.reports import folder
 from chaoslab.reports.charts import draw, overlay
 from chaoslab.reports.charts import main as charts
+from chaoslab.reports.frames import Frames
 from chaoslab.reports.show import render as show
 from chaoslab.reports.summary import render
 from tests.reports.fake_run import FakeRun
@@ -138,7 +139,7 @@ def test_a_run_that_was_killed_in_a_record_ends_there_and_the_next_begins_whole(
 
 
 def test_every_picture_is_drawn_and_none_takes_silence_for_a_zero() -> None:
-    figures = draw(RunReport.of(folder.read(str(LOGS))))
+    figures = draw(Frames(folder.read(str(LOGS))))
     for figure in figures.values():
         check_legible(figure)
         assert "nobody injected" not in said(figure)
@@ -222,7 +223,7 @@ def test_failures_of_which_only_the_count_tells_are_counted_and_open_no_incident
     ]  # fmt: skip
     assert len(list(history.of(Retry))) == 2
     assert incidents(history) == []
-    assert "the log does not tell when a failure was noticed" in said(draw(RunReport.of(history))["mttr"])
+    assert "the log does not tell when a failure was noticed" in said(draw(Frames(history))["mttr"])
 
 
 @pytest.mark.parametrize(
@@ -281,14 +282,14 @@ def test_without_agent_log_how_a_prompt_ended_is_unknown_whatever_was_counted(tm
     history = read(tmp_path, info=called(1) + processed(2, 1, 1) + processed(3, 2, 2, success_count=1))
     assert [str(verdict.outcome) for verdict in verdicts(history).values()] == ["unknown", "unknown"]
     assert all(math.isnan(e.duration_s) for _, e in history.of(PromptFinished))
-    assert "no data: the log tells no trial's duration" in said(draw(RunReport.of(history))["response_time"])
+    assert "no data: the log tells no trial's duration" in said(draw(Frames(history))["response_time"])
     assert "after untold time, untold attempts: untold in such a log" in show(history)
     assert "that lab itself counted 1 of 2 prompts as successes" in history.notes
 
 
 def test_without_info_log_calls_are_no_data(tmp_path: Path) -> None:
     history = read(tmp_path, agent=attempt("Who?", status=200, response="I.", duration=1.5))
-    figures = draw(RunReport.of(history))
+    figures = draw(Frames(history))
     assert "no data: the log tells no call's duration" in said(figures["network_latency"])
     assert "no data: the log tells of no failed attempt" in said(figures["errors"])
     assert "median 1.50 s" in said(figures["response_time"])

@@ -13,7 +13,9 @@ import chaoslab as lab
 from chaoslab.base.extras import install_line
 from chaoslab.execution.trials import Trials
 from chaoslab.record.history import History
-from chaoslab.reports.frames import COLUMNS, Frames
+from chaoslab.reports.columns import COLUMNS
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.loaded import Loaded
 from tests.reports.fake_run import FakeRun
 
 FIRST_LAB = Path(__file__).parent / "first_lab"
@@ -42,7 +44,7 @@ def trials(**more: Any) -> list[lab.Trial]:
 
 
 @pytest.fixture(scope="module")
-def frames(tmp_path_factory: pytest.TempPathFactory) -> Frames:
+def frames(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
     logs = tmp_path_factory.mktemp("logs")
     trials(logs=logs)
     return lab.load(str(logs / "latest"))
@@ -186,7 +188,7 @@ def test_without_pandas_a_line_says_what_to_install(ask: Callable[[], Any], monk
         ask()
 
 
-def test_incidents_and_error_budgets_are_tables(frames: Frames) -> None:
+def test_incidents_and_error_budgets_are_tables(frames: Loaded) -> None:
     met = frames.incidents
     assert len(met) == met["recovered"].sum() + (~met["recovered"]).sum() > 0
     noticed = met[met["repair_s"].notna()]
@@ -211,7 +213,32 @@ def test_several_runs_are_one_table_told_apart_by_their_names(tmp_path: Path) ->
         lab.load(f"{tmp_path}/three*")
 
 
-def test_a_chart_of_the_lab_s_is_a_figure_and_an_unknown_one_is_refused(frames: Frames) -> None:
+def test_a_chart_of_the_lab_s_is_a_figure_and_an_unknown_one_is_refused(frames: Loaded) -> None:
     assert frames.chart("success_rate").axes[0].patches
     with pytest.raises(LookupError, match="there is no chart 'recovery_curv' of this: did you mean 'recovery_curve'"):
         frames.chart("recovery_curv")
+
+
+def test_the_tables_of_the_measures_agree_with_those_of_the_lines(tmp_path: Path) -> None:
+    """They are made of one log by other code, so they could differ."""
+    held = lab.load(FakeRun(tmp_path / "run", prompts=60, chance=0.4).write())
+    calls, met, trials = held.calls, held.incidents, held.trials
+    assert dict(zip(held.outcomes.outcome, held.outcomes.trials, strict=True)) == dict(trials.outcome.value_counts())
+    assert held.outcomes.share.sum() == pytest.approx(1)
+    by_fault = held.mttr.set_index("fault")
+    assert dict(by_fault.incidents) == dict(met.fault.value_counts())
+    assert dict(by_fault.mttr_s.dropna()) == pytest.approx(dict(met[met.recovered].groupby("fault").duration_s.mean()))
+    sent = held.amplification.set_index("target")
+    assert dict(sent.attempts) == dict(calls.target.value_counts())
+    assert dict(sent.requests) == dict(calls.drop_duplicates(["trial", "target", "request"]).target.value_counts())
+    ended = calls.groupby(["target", calls.faults != ""]).duration_s
+    latency = held.latency.set_index(["target", "met"])
+    for name, share in (("p10_s", 0.1), ("p50_s", 0.5), ("p90_s", 0.9)):
+        assert dict(latency[name]) == pytest.approx(dict(ended.quantile(share)))
+    assert (held.throughput.trials.sum(), held.throughput.calls.sum()) == (len(trials), len(calls))
+    assert (calls.failure.notna() == ~calls.ok).all()
+    assert set(calls[calls.faults != ""].cause.dropna()) <= set(held.faults.fault)
+    assert set(held.matrix[held.matrix.state == "witnessed"].fault) == set(held.faults[held.faults.witnessed].fault)
+    corners = held.recovery[~held.recovery.open]
+    assert (corners.share.iloc[0], corners.seconds.iloc[0]) == (1, 0)
+    assert corners.share.iloc[-1] == pytest.approx(1 - met.recovered.mean())

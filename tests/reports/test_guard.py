@@ -14,7 +14,6 @@ from chaoslab.analysis.measures import faults, run_report
 from chaoslab.analysis.measures.budgets import Limits
 from chaoslab.analysis.measures.calls import CallCount
 from chaoslab.analysis.measures.mttr import Outages
-from chaoslab.analysis.measures.response import Ended
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.throughput import Ends
 from chaoslab.analysis.measures.usage import Bill
@@ -25,9 +24,10 @@ from chaoslab.analysis.verdict.seen import Seen
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import PromptStarted
 from chaoslab.record.history import History
-from chaoslab.reports import charts, show, summary
+from chaoslab.reports import charts, points, show, summary
 from chaoslab.reports.charts import errors as errors_chart
 from chaoslab.reports.charts import mttr as mttr_chart
+from chaoslab.reports.frames import Frames
 from chaoslab.reports.gate import Gate, rule
 from tests.reports.fake_run import FakeRun
 
@@ -46,7 +46,7 @@ def text(history: History) -> str:
 @pytest.fixture(scope="module")
 def pictures(history: History) -> Mapping[str, bytes]:
     """The pictures, without a measure that fails."""
-    return charts.rendered(charts.draw(RunReport.of(history)))
+    return charts.rendered(charts.draw(Frames(history)))
 
 
 def raises(*_: object, **__: object) -> object:
@@ -99,11 +99,11 @@ def test_pictures_of_it_say_unknown_and_the_others_are_drawn(
     """Two pictures that cannot be drawn, and two whose measures cannot be taken."""
     broken = {
         "errors": (errors_chart, "errors"), "mttr": (mttr_chart, "mttr"), "throughput": (Ends, "result"),
-        "response_time": (Ended, "take"),
+        "recovery_curve": (points, "curve"),
     }  # fmt: skip
     for module, name in broken.values():
         monkeypatch.setattr(module, name, raises)
-    figures = charts.draw(RunReport.of(history))
+    figures = charts.draw(Frames(history))
     for picture in broken:
         words = " ".join(text.get_text() for text in figures[picture].findobj(Text)).replace("\n", " ")
         assert "unknown (ValueError: no such thing xxx" in words
@@ -115,7 +115,7 @@ def test_pictures_of_it_say_unknown_and_the_others_are_drawn(
 def test_a_picture_that_fails_only_when_it_is_written_says_unknown_too(
     history: History, pictures: Mapping[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    figures = charts.draw(RunReport.of(history))
+    figures = charts.draw(Frames(history))
     monkeypatch.setattr(figures["mttr"], "draw", raises)
     drawn = charts.rendered(figures)
     assert {file for file in drawn if drawn[file] != pictures[file]} == {"mttr.png"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,7 @@ from chaoslab.reports.changes import Changes
 from chaoslab.reports.changes.formats import FORMATS
 from chaoslab.reports.charts import overlay
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.frames import Frames
 from chaoslab.reports.levels import level_of, pooled
-from tests.reports.fake_run import FakeRun
 
 
 def at(value: float, *outcomes: str, own: tuple[Any, ...] = (), **settings: Any) -> RunReport:
@@ -91,23 +88,3 @@ def test_two_runs_at_two_levels_are_compared_with_a_picture_of_them() -> None:
     assert "Pass rate over the level" not in FORMATS["html"][1](Changes.of(hard, hard))
     other = contents(at(1, "correct", "wrong", HALLUCINATION_PROB="0.2"))
     assert Changes.of(calm, other).levels is None, "more differs than the level"
-
-
-def test_the_charts_show_what_the_frames_hold(tmp_path: Path) -> None:
-    """Both are made from one log by other code, so they could differ."""
-    pytest.importorskip("pandas")
-    from chaoslab.reports.charts.response_time import response_time
-    from chaoslab.reports.charts.success_rate import success_rate
-    from chaoslab.reports.charts.tool_latency import tool_latency
-
-    history = History.read(FakeRun(tmp_path, prompts=30).write())
-    report, frames = RunReport.of(history), Frames(history)
-    shown = tool_latency(report).axes[0]
-    drawn = sorted(float(x) for points in shown.collections for x, _ in np.asarray(points.get_offsets()))
-    assert drawn == pytest.approx(sorted(frames.calls.duration_s))
-    shown = response_time(report).axes[0]
-    drawn = sorted(float(y) for points in shown.collections for _, y in np.asarray(points.get_offsets()))
-    assert drawn == pytest.approx(sorted(frames.trials.duration_s))
-    said = [text.get_text() for text in success_rate(report).axes[0].texts]
-    counts = frames.trials.outcome.value_counts()
-    assert sorted(int(text.split()[0]) for text in said if " of " in text) == sorted(counts)

@@ -42,4 +42,4 @@ def test_the_way_from_a_log_to_a_picture_leads_there(
     )
     exec(compile(program, "read-a-run.md", "exec"), {"__name__": "page"})  # noqa: S102 - our own document
     assert capsys.readouterr().out == printed
-    assert {path.name for path in tmp_path.glob("*.png")} == {"durations.png", "recovery.png"}
+    assert {path.name for path in tmp_path.glob("*.png")} == {"mttr.png", "mttr-of-the-lab.png"}

@@ -10,7 +10,7 @@ import pytest
 import chaoslab as lab
 from chaoslab import cli
 from chaoslab.base.extras import install_line
-from chaoslab.reports.frames import COLUMNS
+from chaoslab.reports.columns import COLUMNS
 
 
 def price(*, item: str) -> int:

@@ -83,6 +83,17 @@ def answer(prompt):
 """
 
 
+def test_a_project_whose_tests_nothing_here_can_run_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+) -> None:
+    note = "note: pytest is not installed here, and runs the tests above: pip install pytest\n"
+    assert main(["init", str(tmp_path / "one")]) == 0
+    assert note not in capsys.readouterr().out
+    monkeypatch.setitem(sys.modules, "pytest", None)
+    assert main(["init", str(tmp_path / "other")]) == 0
+    assert note in capsys.readouterr().out
+
+
 def test_a_scenario_for_ones_own_agent_runs_and_finds_what_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
 ) -> None:

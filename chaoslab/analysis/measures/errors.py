@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -38,27 +39,40 @@ class Failed:
     met: int = 0
 
     def __post_init__(self) -> None:
-        self._may_succeed, self._may_fail = cache(traits.may_succeed), cache(traits.may_fail)
+        self._of = Abilities()
 
     def take(self, history: History) -> None:
-        met: dict[Place, list[str]] = {}
-        for _, fault, at in history.placed(FaultWitnessed):
-            met.setdefault(at, []).append(fault.fault)
-        lab = {at for _, _, at in history.placed(CallDisturbed)}
+        met = {at for _, _, at in history.placed(FaultWitnessed)}
         self.met += len(met)
-        gone = history.given_up
         if met:
             self.passed += sum([at in met for _, call, at in history.placed(CallFinished) if call.ok])
-        for _, call, at in history.failed:
-            if not call.ok and at not in gone:
-                # If two faults met an attempt and one of them lets it succeed, the other one caused the failure.
-                names = met.get(at, ())
-                able = [name for name in names if self._may_fail(name, call.error)]
-                of = min(able, key=self._may_succeed) if able else LAB if at in lab else NOBODY
-                self.by_kind.setdefault(f"{call.target} {kind(call)}", Counter())[of] += 1
+        for at, said, cause in failures(history, self._of):
+            self.by_kind.setdefault(f"{at[1]} {said}", Counter())[cause] += 1
 
     def result(self) -> Errors:
         return Errors(self.by_kind, self.passed, self.met)
+
+
+class Abilities:
+    """The traits of faults by which one is the cause of a failure."""
+
+    def __init__(self) -> None:
+        self.may_succeed, self.may_fail = cache(traits.may_succeed), cache(traits.may_fail)
+
+
+def failures(history: History, of: Abilities | None = None) -> Iterator[tuple[Place, str, str]]:
+    """Each failed attempt that was not given up, with its kind and its cause. `of`: kept for several histories of one
+    run."""
+    of = of or Abilities()
+    met: dict[Place, list[str]] = {}
+    for _, fault, at in history.placed(FaultWitnessed):
+        met.setdefault(at, []).append(fault.fault)
+    lab, gone = {at for _, _, at in history.placed(CallDisturbed)}, history.given_up
+    for _, call, at in history.failed:
+        if not call.ok and at not in gone:
+            # If two faults met an attempt and one of them lets it succeed, the other one caused the failure.
+            able = [name for name in met.get(at, ()) if of.may_fail(name, call.error)]
+            yield at, kind(call), min(able, key=of.may_succeed) if able else LAB if at in lab else NOBODY
 
 
 def errors(history: History) -> Errors:

@@ -1,7 +1,7 @@
 """The duration of attempts, from leaving the seam to their end.
 
-Numbers and percentiles are of all attempts. Pictures draw each of them up to 100,000, and of more a part: each attempt
-has the same chance to be in it, and the dice are the same in every report of a run.
+Numbers and percentiles are of all attempts. The report's pictures draw each of them up to 100,000, and of more a part:
+each attempt has the same chance to be in it, and the dice are the same in every report of a run.
 """
 
 from __future__ import annotations
@@ -171,12 +171,11 @@ _event, _first_byte_s = itemgetter(1), attrgetter("first_byte_s")
 
 @dataclass
 class Attempts:
-    """The attempts of batches. `kinds`: the number of each kind; `streams`: of those that were streamed. `by_target`:
-    the durations. `first_byte`, `last_byte`: of streamed replies. `drawn`: the attempts for pictures, in the order in
-    which they ended: one in `one_in`, by the dice. `ended_t`: the end of the last one. All to be read from `result`."""
+    """The attempts of batches. `kinds`: the number of each kind. `by_target`: the durations. `first_byte`, `last_byte`:
+    of streamed replies. `drawn`: the attempts for the report's pictures, in the order in which they ended: one in
+    `one_in`, by the dice. `ended_t`: the end of the last one. All to be read from `result`."""
 
     kinds: Counter[Kind] = field(default_factory=Counter)
-    streams: Counter[Kind] = field(default_factory=Counter)
     by_target: dict[str, Durations] = field(default_factory=lambda: defaultdict(Durations))
     first_byte: Quantiles = field(default_factory=Quantiles)
     last_byte: Quantiles = field(default_factory=Quantiles)
@@ -204,16 +203,13 @@ class Attempts:
             self._count()
         self.ended_t = ends[-1][0].t
         if [*map(_first_byte_s, map(_event, ends))].count(None) < len(ends):
-            self._count_streams(_attempts([end for end in ends if end[1].first_byte_s is not None], faults))
+            self._count_streams([end[1] for end in ends if end[1].first_byte_s is not None])
         self._draw(ends, faults)
 
     def result(self) -> Attempts:
         """The same, with all that were taken, and sorted."""
         self._count()
-        self.kinds, self.streams = (
-            Counter(dict(sorted(self.kinds.items()))),
-            Counter(dict(sorted(self.streams.items()))),
-        )
+        self.kinds = Counter(dict(sorted(self.kinds.items())))
         self.by_target = dict(sorted(self.by_target.items()))
         return self
 
@@ -227,9 +223,9 @@ class Attempts:
         """The durations of the attempts at all targets that are the targets' own, with a fault or without one."""
         return Quantiles.of(*(each for of in self.by_target.values() for each in (of.calm, of.met)))
 
-    def number(self, of: Callable[[Kind], bool] = lambda _: True, *, streamed: bool = False) -> int:
-        """The number of attempts of some kinds. `streamed`: of the streamed ones alone."""
-        return sum(count for kind, count in (self.streams if streamed else self.kinds).items() if of(kind))
+    def number(self, of: Callable[[Kind], bool] = lambda _: True) -> int:
+        """The number of attempts of some kinds."""
+        return sum(count for kind, count in self.kinds.items() if of(kind))
 
     def numbers(self, of: Callable[[Kind], bool] = lambda _: True) -> Counter[str]:
         """The number of attempts of some kinds by target."""
@@ -258,11 +254,9 @@ class Attempts:
         self._alike.clear()
         self._number = 0
 
-    def _count_streams(self, found: list[Attempt]) -> None:
-        for a in found:
-            self.streams[Kind(a.target, a.faults, a.ok, a.left, not math.isnan(a.duration_s))] += 1
-        self.first_byte.add([a.first_byte_s for a in found if a.first_byte_s is not None])
-        self.last_byte.add([a.last_byte_s for a in found if a.last_byte_s is not None])
+    def _count_streams(self, found: list[CallFinished]) -> None:
+        self.first_byte.add([end.first_byte_s for end in found if end.first_byte_s is not None])
+        self.last_byte.add([end.last_byte_s for end in found if end.last_byte_s is not None])
 
     def _draw(self, ends: Sequence[_End], faults: Mapping[Place, tuple[str, ...]]) -> None:
         """Adds those of the attempts that the dice keep, and keeps half of all while they are too many. Each attempt's

@@ -1,4 +1,4 @@
-"""A run as charts: one file per chart, each a function from a run's report to a figure. Nothing here keeps global
+"""A run as charts: one file per chart, each a function from a run's tables to a figure. Nothing here keeps global
 state.
 
 `main` runs `chaoslab charts` and `python charts.py`.
@@ -32,6 +32,8 @@ from chaoslab.reports.levels import level_of, pooled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from chaoslab.reports.frames import Frames
+
 OUT = Path("charts")
 DPI = 120
 COMPRESSION = 3
@@ -43,16 +45,16 @@ def names() -> list[str]:
     return [name for name, _ in _charts()]
 
 
-def draw(report: RunReport, *, only: str = "") -> dict[str, Figure]:
+def draw(run: Frames, *, only: str = "") -> dict[str, Figure]:
     """The charts of one run by file name (without `.png`), also those that have nothing to show. `only`: this one."""
     _load()
-    figures = _guarded({name: partial(chart, report) for name, chart in _charts() if only in ("", name)})
+    figures = _guarded({name: partial(chart, run) for name, chart in _charts() if only in ("", name)})
     for figure in figures.values():
-        sign(figure, report)
+        sign(figure, run.measures)
     return figures
 
 
-def _charts() -> Iterator[tuple[str, Callable[[RunReport], Figure]]]:
+def _charts() -> Iterator[tuple[str, Callable[[Frames], Figure]]]:
     """Each file here with a function of the file's name: that function draws a chart of a run."""
     for file in pkgutil.iter_modules(__path__, f"{__name__}."):
         name = file.name.rpartition(".")[2]
@@ -204,15 +206,19 @@ def put(
 def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOGS) -> int:
     """Draws the named runs, by default the latest; several are drawn over each other. Returns 0, or with one line
     on the error 2, or 3 if the disk is full."""
+    from chaoslab.reports.frames import Frames
+
     names = names or [LATEST]
     try:
-        runs = [(name, RunReport.of(read(name, logs=logs))) for name in names]
+        history = read(names[0], logs=logs)
+        run = Frames(history, RunReport.of(history))
+        runs = [(names[0], run.measures), *((name, RunReport.of(read(name, logs=logs))) for name in names[1:])]
         reports = [report for _, report in runs]
         for name, report in runs:
             if len(runs) > 1 and not states(report, AXIS) and not axis_of(reports) and not _of_levels(reports):
                 raise LookupError(f"the logs of '{name}' do not state its {AXIS}: it cannot be laid over others")
         with heard_outside_imports():
-            figures = draw(runs[0][1]) if len(runs) == 1 else overlay(reports)
+            figures = draw(run) if len(runs) == 1 else overlay(reports)
             pictures, empty = rendered(figures), undrawn(figures)
     except LookupError as error:
         print(error.args[0], file=sys.stderr)

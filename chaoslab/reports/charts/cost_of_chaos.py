@@ -4,42 +4,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.reports.charts.palette import SLATE, of_run
 from chaoslab.reports.charts.style import canvas, nothing, short, unmet
-from chaoslab.reports.contents.spent import SEVERAL, added, amount, apart, nothing_added
+from chaoslab.reports.contents.spent import AMOUNTS, SEVERAL, amount, apart, nothing_added
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from chaoslab.reports.frames import Frames
 
 ROWS = 16
 """The most faults in the picture, the dearest."""
 
 
-def cost_of_chaos(report: RunReport) -> Figure:
+def cost_of_chaos(run: Frames) -> Figure:
     """A bar per fault: the seconds that it added to its trials; beside it the calls, tokens, dollars and effects."""
     title = "Cost of chaos by fault"
-    rows = added(report)
-    if not rows:
+    report, rows = run.measures, run.costs
+    if rows.empty:
         figure, axes = canvas(title)
         nothing(axes, nothing_added(report) if report.met else f"no data: {unmet(report)}")
         return figure
-    shown, main = rows[:ROWS], next(iter(rows[0].amounts))
+    main, *others = (name for name in AMOUNTS if rows[name].notna().any())
+    shown = rows[:ROWS]
     note = [
         "sum over the trials that met this fault alone, beside the same trials without faults",
         apart(report),
         f"{len(rows) - ROWS} more rows in the report" if len(rows) > ROWS else "",
     ]
     figure, axes = canvas(title, "; ".join(filter(None, note)), height_in=1.7 + 0.42 * max(3, len(shown)))
-    looks = of_run(report, (row.fault for row in shown if row.fault != SEVERAL))
-    places, widths = range(len(shown)), [row.amounts[main] for row in shown]
-    colors = [looks[row.fault].color if row.fault in looks else SLATE for row in shown]
-    axes.barh(places, widths, height=0.6, color=colors)
+    looks = of_run(report, (fault for fault in shown["fault"] if fault != SEVERAL))
+    widths = shown[main].tolist()
+    colors = [looks[fault].color if fault in looks else SLATE for fault in shown["fault"]]
+    axes.barh(shown.index, widths, height=0.6, color=colors)
     axes.axvline(0, color=SLATE, linewidth=0.8)
-    for place, row in zip(places, shown, strict=True):
-        said = ", ".join(amount(name, value) for name, value in row.amounts.items() if name != main)
+    for place, row in shown[others].iterrows():
+        said = ", ".join(amount(name, value) for name, value in row.dropna().items())
         axes.text(1.01, place, said, transform=axes.get_yaxis_transform(), va="center", fontsize=8)
-    axes.set_yticks(places, [f"{short(row.fault)} ({row.trials:,})" for row in shown])
+    labels = [f"{short(fault)} ({trials:,})" for fault, trials in zip(shown["fault"], shown["trials"], strict=True)]
+    axes.set_yticks(shown.index, labels)
     axes.set_ylim(len(shown) - 0.4, -0.6)
     low, high = min(0.0, *widths), max(0.0, *widths)
     margin = 0.05 * (high - low) or 1.0

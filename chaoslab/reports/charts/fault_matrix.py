@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.reports.charts.style import canvas, keys, nothing, shorts, unmet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from chaoslab.reports.frames import Frames
 
 ROWS, COLUMNS = 24, 9
 """The most faults and targets in the picture; the report's HTML has all of them."""
@@ -19,53 +21,51 @@ UPRIGHT = 88
 IDLE, EMPTY, EDGE = "#E4E8EC", "#FFFFFF", "#D5DBE2"
 
 
-def fault_matrix(report: RunReport) -> Figure:
+def fault_matrix(run: Frames) -> Figure:
     """A cell per fault and target: the trials that did not end well, of the judged ones that met it alone, with the
     95 % Wilson interval; of those that met others too, with a *, if there are no others. The colour is their worst
     outcome's; grey: not run; hatched: scheduled and not witnessed."""
     from matplotlib.patches import Patch, Rectangle
 
-    from chaoslab.reports.contents.matrix import State, matrix
+    from chaoslab.reports.contents.matrix import State
     from chaoslab.reports.contents.outcomes import SEVERITY, color, ink_on, word
-    from chaoslab.reports.page import percents
 
-    found, title = matrix(report), "Outcomes by fault and target"
-    if not found.rows:
+    report, found, title = run.measures, run.matrix, "Outcomes by fault and target"
+    if found.empty:
         figure, axes = canvas(title)
         nothing(axes, unmet(report) if not report.knows_faults else "no fault was planned in this run")
         return figure
-    ranked = sorted(found.rows.items(), key=lambda row: -sum(cell.attempts for cell in row[1]))
-    rows, targets = ranked[:ROWS], found.targets[:COLUMNS]
+    met = found.groupby("fault")["attempts"].sum().sort_values(ascending=False, kind="stable").index
+    rows, targets = [*met[:ROWS]], [*found["target"].unique()[:COLUMNS]]
     note = "0/3: of 3 judged trials that met this fault alone 0 did not end well, with the 95 % Wilson interval; "
     note += "*: each met others too; colour: the worst outcome; most met first"
-    hidden = {"faults": len(found.rows) - len(rows), "targets": len(found.targets) - len(targets)}
+    hidden = {"faults": len(met) - len(rows), "targets": found["target"].nunique() - len(targets)}
     left = [f"{more} more {what}" for what, more in hidden.items() if more]
     note += f"; {' and '.join(left)} in the report" if left else ""
     figure, axes = canvas(title, note, height_in=2.1 + 0.46 * len(rows))
     seen: dict[str, Patch] = {}
-    for y, (_, cells) in enumerate(rows):
-        for x, cell in enumerate(cells[:COLUMNS]):
-            ground, hatch, label = EMPTY, None, ""
-            if cell.worst is not None:
-                ground, label = color(cell.worst), word(cell.worst)
-            elif cell.state is State.UNMET:
-                hatch, label = "////", "scheduled, not witnessed"
-            elif cell.state is State.NOT_RUN:
-                ground, label = IDLE, "not run"
-            box = Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=ground, edgecolor=EDGE, hatch=hatch)
-            axes.add_patch(box)
-            if label:
-                seen.setdefault(label, Patch(facecolor=ground, edgecolor=EDGE, hatch=hatch, label=label))
-            if cell.state is State.MET:
-                said = (
-                    f"{cell.bad.count}/{cell.bad.total}{'*' if cell.mixed else ''}\n{percents(cell.bad.interval)}"
-                    if cell.bad
-                    else "0 judged"
-                )
-                axes.text(x, y, said, ha="center", va="center", fontsize=7.5, color=ink_on(ground))
+    shown = found[found["fault"].isin(rows) & found["target"].isin(targets)].fillna({"worst": "", "judged": 0})
+    for cell in shown.itertuples():
+        x, y = targets.index(cell.target), rows.index(cell.fault)
+        ground, hatch, label = EMPTY, None, ""
+        if cell.worst:
+            ground, label = color(Outcome(cell.worst)), word(Outcome(cell.worst))
+        elif cell.state == State.UNMET:
+            hatch, label = "////", "scheduled, not witnessed"
+        elif cell.state == State.NOT_RUN:
+            ground, label = IDLE, "not run"
+        box = Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=ground, edgecolor=EDGE, hatch=hatch)
+        axes.add_patch(box)
+        if label:
+            seen.setdefault(label, Patch(facecolor=ground, edgecolor=EDGE, hatch=hatch, label=label))
+        if cell.state == State.MET:
+            said = "0 judged"
+            if cell.judged:
+                said = f"{cell.bad}/{cell.judged}{'*' if cell.mixed else ''}\n{cell.low:.0%}–{cell.high:.0%}"
+            axes.text(x, y, said, ha="center", va="center", fontsize=7.5, color=ink_on(ground))
     upright = sum(map(len, targets)) > UPRIGHT
     axes.set_xticks(range(len(targets)), shorts(targets, 22), rotation=90 if upright else 0)
-    axes.set_yticks(range(len(rows)), shorts([name for name, _ in rows]))
+    axes.set_yticks(range(len(rows)), shorts(rows))
     axes.tick_params(length=0, labelsize=8.5)
     axes.set_xlim(-0.5, max(len(targets), LEAST) - 0.5)
     axes.set_ylim(len(rows) - 0.5, -0.5)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from chaoslab.analysis.measures.latency import Attempt, Attempts, Kind, latency
+from chaoslab.analysis.measures.latency import Attempts, latency
 from chaoslab.base.durations import duration
 from chaoslab.reports.charts.palette import CLEAN, FAILED, INK, LONE, Look, of_run
 from chaoslab.reports.charts.style import counted, crowded, short, thin
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from chaoslab.analysis.measures.run_report import RunReport
+    from chaoslab.reports.frames import Frames
 
 
 SIZES = {"*": 90, "X": 44, "P": 44, "x": 36, "+": 52, "1": 60, "2": 60, "3": 60}
 """The sizes of shapes that would otherwise look smaller than the others."""
+SECONDS = ("ended_s", "duration_s", "first_token_s", "last_token_s")
 FEW = 30
 """Up to so many attempts without a fault are drawn as large as the others."""
 MARK = 0.012
@@ -28,27 +30,34 @@ UNFILLED = ("x", "+", "1", "2", "3")
 """The shapes that are lines, and have no edge of another colour."""
 
 
+def attempts(run: Frames) -> pd.DataFrame:
+    """The calls that ended, in that order, without those whose duration is not their target's: the lab disturbed them,
+    or their agent gave them up. `met`: the faults witnessed on each, as a tuple. `left`: it reached its target."""
+    calls = run.calls
+    found = calls[calls["ended_s"].notna() & ~calls["disturbed"] & ~calls["given_up"].fillna(value=False)]
+    found = found.sort_values("ended_s", kind="stable").astype(dict.fromkeys(SECONDS, float) | {"ok": bool})
+    met = [tuple(dict.fromkeys(names.split(", "))) if names else () for names in found["faults"].fillna("")]
+    return found.assign(met=met, left=found["via"] != "none")
+
+
 @dataclass(frozen=True)
 class Group:
-    """Attempts of one kind. `n`: their number, of which `attempts` may be drawn."""
+    """Attempts of one kind."""
 
     name: str
     look: Look
     size: float
-    n: int
-    attempts: Sequence[Attempt]
+    attempts: pd.DataFrame
     share: float
     """Its place among the groups that have attempts without a positive duration, 0 to 1."""
     rank: int
     """The number of more frequent groups: those are drawn below."""
 
-    def scatter(self, axes: Axes, place: Callable[[Attempt, float, float], tuple[float, float]]) -> None:
+    def scatter(self, axes: Axes, place: Callable[[Any, float, float], tuple[float, float]]) -> None:
         """Draws the attempts at the positions that `place` returns for each, its share of the edge and the number of
         marks that it stands aside: an attempt with several faults has a mark for each, and none hides another."""
         shown, thinned = thin(self.attempts)
-        if len(self.attempts) < self.n:
-            thinned = f", {len(shown):,} drawn"
-        places = [place(attempt, self.share, self._aside(attempt)) for attempt in shown]
+        places = [place(attempt, self.share, self._aside(attempt)) for attempt in shown.itertuples()]
         crossed = self.look.marker in UNFILLED
         size, edge = crowded(self.size, len(shown))
         axes.scatter(
@@ -61,45 +70,32 @@ class Group:
             linewidths=1.5 if crossed else edge,
             zorder=2 + self.rank / 100,
             clip_on=False,
-            label=f"{short(self.name)} ({self.n:,}{thinned})",
+            label=f"{short(self.name)} ({len(self.attempts):,}{thinned})",
         )
 
-    def _aside(self, attempt: Attempt) -> float:
-        several = len(attempt.faults) > 1
-        return attempt.faults.index(self.name) - (len(attempt.faults) - 1) / 2 if several else 0.0
+    def _aside(self, attempt: Any) -> float:
+        several = len(attempt.met) > 1
+        return attempt.met.index(self.name) - (len(attempt.met) - 1) / 2 if several else 0.0
 
 
-def groups(found: Sequence[Attempt], report: RunReport, *, streamed: bool = False) -> list[Group]:
-    """The attempts by the faults they met; one that met two is in both groups. `report`: that of their run. `streamed`:
-    they are the streamed ones alone."""
-    told, every = report.knows_faults, report.attempts.value
-
-    def group(name: str, look: Look, of: Callable[[Kind | Attempt], bool]) -> tuple[str, Look, list[Attempt], int]:
-        return name, look, [a for a in found if of(a)], every.number(of, streamed=streamed)
-
-    looks = of_run(report, (fault for kind in every.kinds for fault in kind.faults))
-    made = [
-        group("no fault" if told else "answered", Look(CLEAN, "o"), lambda a: a.ok and not a.faults),
-        *(group(name, look, partial(_met, name)) for name, look in looks.items()),
-        group("failed, nobody injected" if told else "failed", LONE if told else FAILED, _failed_alone),
+def groups(found: pd.DataFrame, report: RunReport) -> list[Group]:
+    """The attempts by the faults they met; one that met two is in both groups. `report`: that of their run."""
+    told, calm = report.knows_faults, ~found["met"].astype(bool)
+    looks = of_run(report, found["met"].explode().dropna())
+    every = [
+        ("no fault" if told else "answered", Look(CLEAN, "o"), found[found["ok"] & calm]),
+        *((name, look, found[[name in met for met in found["met"]]]) for name, look in looks.items()),
+        ("failed, nobody injected" if told else "failed", LONE if told else FAILED, found[~found["ok"] & calm]),
     ]
-    made = [group for group in made if group[3]]
-    counts = sorted((n for *_, n in made), reverse=True)
-    at_edge = [name for name, _, mine, _ in made if any(not a.duration_s > 0 for a in mine)]
+    made = [each for each in every if len(each[2])]
+    counts = sorted((len(mine) for *_, mine in made), reverse=True)
+    at_edge = [name for name, _, mine in made if not (mine["duration_s"] > 0).all()]
     found_groups = []
-    for name, look, mine, n in made:
-        size = 12 if look.color == CLEAN and n > FEW else SIZES.get(look.marker, 34)
+    for name, look, mine in made:
+        size = 12 if look.color == CLEAN and len(mine) > FEW else SIZES.get(look.marker, 34)
         share = (at_edge.index(name) + 0.5) / len(at_edge) if name in at_edge else 0.5
-        found_groups.append(Group(name, look, size, n, mine, share, counts.index(n)))
+        found_groups.append(Group(name, look, size, mine, share, counts.index(len(mine))))
     return found_groups
-
-
-def _met(fault: str, of: Kind | Attempt) -> bool:
-    return fault in of.faults
-
-
-def _failed_alone(of: Kind | Attempt) -> bool:
-    return not of.ok and not of.faults
 
 
 def deadlines(axes: Axes, report: RunReport, *, axis: str) -> None:
@@ -132,6 +128,4 @@ def said(found: Attempts) -> str:
     untold = found.number(lambda kind: kind.left and not kind.known)
     if untold:
         parts.append(f"of {untold:,} the log tells no duration")
-    if found.sample:
-        parts.append(found.sample)
     return "; ".join(parts)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.reports.charts.marks import MARK, deadlines, groups, said
+from chaoslab.reports.charts.marks import MARK, attempts, deadlines, groups, said
 from chaoslab.reports.charts.palette import LAB, of_run
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, short, unmet
 
@@ -14,38 +13,38 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from chaoslab.reports.frames import Frames
+
 TITLE = "Network latency of each attempt"
 
 
-def network_latency(report: RunReport) -> Figure:
+def network_latency(run: Frames) -> Figure:
     """A point per attempt, with a colour and a shape for each witnessed fault, and a band where a fault lasted.
     Attempts that never reached their target, or without a known duration, are at the lower edge."""
-    every, told = report.attempts.value, report.knows_faults
-    found = every.drawn
-    if not every.number(lambda kind: kind.known or not kind.left):
+    found, report = attempts(run), run.measures
+    if not (found["duration_s"].notna() | ~found["left"]).any():
         figure, axes = canvas(TITLE)
-        nothing(
-            axes, "no data: the log tells no call's duration" if found or not told else "no call was made in this run"
-        )
+        none = found.empty and report.knows_faults
+        nothing(axes, "no call was made in this run" if none else "no data: the log tells no call's duration")
         return figure
-    met = every.number(lambda kind: bool(kind.faults))
-    note = f"{said(every)}; {f'{met:,} met a fault' if met else unmet(report)}"
+    met = found["met"].astype(bool).sum()
+    note = f"{said(report.attempts.value)}; {f'{met:,} met a fault' if met else unmet(report)}"
     disturbed = None if report.disturbance.unknown else report.disturbance.value
     if disturbed is not None:
         note += f"; {disturbed.said or 'the lab was disturbed'}: {counted(disturbed.attempts, 'attempt')} left out"
     figure, axes = canvas(TITLE, note, height_in=4.8)
-    scaled = scale(axes, [a.duration_s for a in found], axis="y")
-    first, last = min(a.t for a in found) - report.began_t, max(a.t for a in found) - report.began_t
+    scaled = scale(axes, found["duration_s"].tolist(), axis="y")
+    first, last = found["ended_s"].min() - report.began_t, found["ended_s"].max() - report.began_t
     low, high = min(0.0, first), max(0.0, last) * 1.03 or 1.0
     for group in groups(found, report):
         group.scatter(
             axes,
             lambda a, share, aside: (
-                a.t - report.began_t + aside * MARK * (high - low), scaled.place(a.duration_s, share)
+                a.ended_s - report.began_t + aside * MARK * (high - low), scaled.place(a.duration_s, share)
             ),
         )  # fmt: skip
     deadlines(axes, report, axis="y")
-    _bands(axes, report)
+    _bands(axes, run)
     if disturbed is not None:
         spans = [(span.begin_s - report.began_t, span.lasted_s) for span in disturbed.spans]
         said_so = f"the lab was disturbed ({disturbed.times:,})"
@@ -57,12 +56,12 @@ def network_latency(report: RunReport) -> Figure:
     return figure
 
 
-def _bands(axes: Axes, report: RunReport) -> None:
+def _bands(axes: Axes, run: Frames) -> None:
     """A band from the first to the last attempt that met a lasting fault, in the fault's colour."""
-    found = report.spells.value
-    looks = of_run(report, (fault for kind in report.attempts.value.kinds for fault in kind.faults))
-    for fault in sorted({spell.fault for spell in found}):
-        mine = [(s.began_t - report.began_t, s.ended_t - s.began_t) for s in found if s.fault == fault]
+    began_t = run.measures.began_t
+    looks = of_run(run.measures, run.spells["fault"])
+    for fault, found in run.spells.groupby("fault"):
+        mine = [(spell.began_s - began_t, spell.ended_s - spell.began_s) for spell in found.itertuples()]
         _band(axes, mine, f"{short(fault)} lasted ({len(mine):,})", color=looks[fault].color, alpha=0.16)
 
 

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.latency import Attempt
-from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.durations import duration
-from chaoslab.reports.charts.marks import MARK, groups
+from chaoslab.reports.charts.marks import MARK, attempts, groups
 from chaoslab.reports.charts.palette import CLEAN, SLATE
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, thin
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
-def _end(of: Attempt) -> float:
-    """The time at which a reply was whole; of one that failed, when its caller gave it up: a stall lasts till then."""
-    whole_s = of.last_byte_s or 0.0
-    return whole_s if of.ok or math.isnan(of.duration_s) else max(whole_s, of.duration_s)
-
-
+    from chaoslab.reports.frames import Frames
 TITLE = "First and last byte of each streamed reply"
 
 
-def streams(report: RunReport) -> Figure:
-    """A line per streamed reply, from its first byte to its last, with a colour and a shape for each witnessed
-    fault."""
-    every = report.attempts.value
-    found = [a for a in every.drawn if a.first_byte_s is not None]
+def streams(run: Frames) -> Figure:
+    """A line per streamed reply, from its first byte to its last, with a colour and a shape for each witnessed fault.
+    The line of one that failed ends when its caller gave it up: a stall lasts till then."""
+    report, found = run.measures, attempts(run).dropna(subset="first_token_s")
     times = report.streamed.value
     if times is None:
         figure, axes = canvas(TITLE)
@@ -39,20 +29,23 @@ def streams(report: RunReport) -> Figure:
     note = f"{counted(first.n, 'stream')}: "
     note += f"first byte after {duration(first.p50_s)} in the median, last byte after {duration(last.p50_s)}"
     note += "; a line leads from the one to the other, or to the end of a reply that never had its last"
-    note += f"; {every.sample}" if every.sample else ""
     figure, axes = canvas(TITLE, note, height_in=4.8)
-    scaled = scale(axes, [s for a in found for s in (a.first_byte_s or 0.0, _end(a))], axis="y")
+    whole_s = found["last_token_s"].fillna(0.0)
+    found["whole_s"] = whole_s.where(found["ok"], found[["duration_s"]].assign(whole_s=whole_s).max(axis=1))
+    scaled = scale(axes, [*found["first_token_s"], *found["whole_s"]], axis="y")
     shown, _ = thin(found)
-    xs = [a.t - report.began_t for a in shown]
-    firsts = [scaled.place(a.first_byte_s or 0.0) for a in shown]
+    xs = (shown["ended_s"] - report.began_t).tolist()
+    firsts = scaled.places(shown["first_token_s"])
     low, high = min(0.0, *xs, 0.0), max(0.0, *xs, 0.0) * 1.03 or 1.0
-    axes.vlines(xs, firsts, [scaled.place(_end(a)) for a in shown], color=CLEAN, linewidth=0.8, zorder=1)
+    axes.vlines(xs, firsts, scaled.places(shown["whole_s"]), color=CLEAN, linewidth=0.8, zorder=1)
     axes.scatter(xs, firsts, s=16, color=SLATE, marker="_", linewidths=1.2, zorder=1.5, clip_on=False)
-    for group in groups(found, report, streamed=True):
+    for group in groups(found, report):
         group.scatter(
             axes,
-            lambda a, share, aside: (a.t - report.began_t + aside * MARK * (high - low), scaled.place(_end(a), share)),
-        )
+            lambda a, share, aside: (
+                a.ended_s - report.began_t + aside * MARK * (high - low), scaled.place(a.whole_s, share)
+            ),
+        )  # fmt: skip
     axes.set_xlim(low, high)
     axes.set_xlabel("time since the first trial began (s)")
     axes.set_ylabel(f"since the attempt began (s{scaled.suffix})")

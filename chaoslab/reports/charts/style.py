@@ -6,7 +6,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.config.settings import Settings, as_text, as_tuple
@@ -14,11 +14,10 @@ from chaoslab.reports.charts.layout import PAD_IN, TITLE, engine
 from chaoslab.reports.text import apart
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-T_ = TypeVar("T_")
 
 NOTE_WIDTH = 80
 """The most characters in a line under the title: more do not fit beside long labels on the left."""
@@ -201,8 +200,8 @@ def _between(axes: Axes, axis: str, low: float, high: float) -> None:
         axes.plot([0.0] * len(at), at, marker=TICKRIGHT, transform=axes.get_yaxis_transform(), **strokes)
 
 
-def thin(found: Sequence[T_]) -> tuple[Sequence[T_], str]:
-    """At most POINTS of the values, evenly spaced in their order, and a text on the selection."""
+def thin(found: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """At most POINTS of the rows, evenly spaced in their order, and a text on the selection."""
     step = math.ceil(len(found) / POINTS)
     return (found, "") if step <= 1 else (found[::step], f", every {ordinal(step)} drawn")
 

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.reports.charts.palette import INK, OUTCOMES
 from chaoslab.reports.charts.style import canvas, nothing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from chaoslab.reports.frames import Frames
+
 FEW = 8
 FOUND = ("failed", "hung", "unknown", "unfinished")
 """Outcomes that can occur even if nothing was stated about right answers."""
 
 
-def success_rate(report: RunReport) -> Figure:
+def success_rate(run: Frames) -> Figure:
     """A bar per outcome: its share of all trials, with a 95 % Wilson interval."""
-    found, judgeable = report.success.value, report.judgeable
-    if not found.total:
+    found, judgeable, rates = run.measures.success.value, run.measures.judgeable, run.outcomes
+    if rates.empty:
         figure, axes = canvas("Success rate by outcome")
         nothing(axes, "no trial was started in this run")
         return figure
@@ -37,20 +38,14 @@ def success_rate(report: RunReport) -> Figure:
     figure, axes = canvas("Success rate by outcome", note)
     names = list(OUTCOMES)
     for row, name in enumerate(names):
-        rate = found.by_outcome.get(name)
-        if rate:
-            axes.barh(row, rate.value, color=OUTCOMES[name].color, height=0.6)
-            ends = [rate.interval.low, rate.interval.high]
+        said = _none(name, judgeable=judgeable)
+        for rate in rates[rates["outcome"] == name].itertuples():
+            said = f"{rate.trials:,} of {found.total:,} ({_percent(rate.share)})"
+            axes.barh(row, rate.share, color=OUTCOMES[name].color, height=0.6)
+            ends = [rate.low, rate.high]
             axes.plot(ends, [row, row], color="white", linewidth=4, solid_capstyle="butt")
             axes.plot(ends, [row, row], color=INK, marker="|", linewidth=1.3, clip_on=False)
-        axes.text(
-            1.02,
-            row,
-            f"{rate.count:,} of {found.total:,} ({_percent(rate.value)})" if rate else _none(name, judgeable=judgeable),
-            transform=axes.get_yaxis_transform(),
-            va="center",
-            fontsize=9,
-        )
+        axes.text(1.02, row, said, transform=axes.get_yaxis_transform(), va="center", fontsize=9)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlim(0, 1)

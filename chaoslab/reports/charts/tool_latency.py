@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.latency import Attempt
 from chaoslab.analysis.measures.quantiles import percentile
-from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.reports.charts.marks import deadlines, groups
+from chaoslab.reports.charts.marks import attempts, deadlines, groups
 from chaoslab.reports.charts.palette import INK
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, shorts, spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from chaoslab.reports.frames import Frames
 
 BOX = 8
 """The fewest points for a box: with fewer it would hide more than it shows."""
@@ -25,40 +25,34 @@ WHISKER = 1.5
 """The longest whisker, in lengths of its box (Tukey)."""
 
 
-def tool_latency(report: RunReport) -> Figure:
+def tool_latency(run: Frames) -> Figure:
     """A row per service, with a point per attempt, and a box if eight or more reached the service."""
-    every, told = report.attempts.value, report.knows_faults
-    found = every.drawn
-    if not every.number(lambda kind: kind.known or not kind.left):
+    found, report = attempts(run), run.measures
+    known, left = found["duration_s"].notna(), found["left"]
+    if not (known | ~left).any():
         figure, axes = canvas("Latency by service")
-        nothing(
-            axes, "no data: the log tells no call's duration" if found or not told else "no call was made in this run"
-        )
+        none = found.empty and report.knows_faults
+        nothing(axes, "no call was made in this run" if none else "no data: the log tells no call's duration")
         return figure
-    totals = every.numbers()
-    names = sorted(totals)
-    rows: dict[str, list[Attempt]] = {name: [] for name in names}
-    for attempt in found:
-        rows[attempt.target].append(attempt)
-    here, untold = (every.number(of) for of in (lambda kind: not kind.left, lambda kind: kind.left and not kind.known))
+    rows = {name: found[found["target"] == name] for name in sorted(found["target"].unique())}
+    names, here, untold = [*rows], (~left).sum(), (left & ~known).sum()
     note = "point: one attempt; box: quartiles and median of those that reached the service (8 or more)"
     note += f"; {counted(here, 'attempt')} never reached it" if here else ""
     note += f"; of {untold:,} the log tells no duration" if untold else ""
-    note += f"; {every.sample}" if every.sample else ""
     figure, axes = canvas("Latency by service", note, height_in=1.9 + 0.42 * len(rows))
-    scaled = scale(axes, [a.duration_s for a in found], axis="x")
+    scaled = scale(axes, found["duration_s"].tolist(), axis="x")
     offsets = {
-        id(attempt): row + offset
-        for row, name in enumerate(names)
-        for attempt, offset in zip(rows[name], spread(len(rows[name])), strict=True)
+        at: row + offset
+        for row, mine in enumerate(rows.values())
+        for at, offset in zip(mine.index, spread(len(mine)), strict=True)
     }
     for group in groups(found, report):
-        group.scatter(axes, lambda a, share, aside: (scaled.place(a.duration_s, share), offsets[id(a)] + 0.1 * aside))
+        group.scatter(axes, lambda a, share, aside: (scaled.place(a.duration_s, share), offsets[a.Index] + 0.1 * aside))
     deadlines(axes, report, axis="x")
-    left = [(row, [a.duration_s for a in rows[name] if a.timed]) for row, name in enumerate(names)]
-    boxed = [(row, durations) for row, durations in left if len(durations) >= BOX]
+    timed = found.loc[known & left].groupby("target")["duration_s"]
+    boxed = [(names.index(name), durations.tolist()) for name, durations in timed if len(durations) >= BOX]
     _boxes(axes, [(row, scaled.places(durations)) for row, durations in boxed])
-    labels = [f"{said} ({totals[name]:,})" for said, name in zip(shorts(names), names, strict=True)]
+    labels = [f"{said} ({len(mine):,})" for said, mine in zip(shorts(names), rows.values(), strict=True)]
     axes.set_yticks(range(len(names)), labels)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlabel(f"duration of the attempt (s{scaled.suffix})")

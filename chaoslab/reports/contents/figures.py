@@ -19,13 +19,7 @@ def figures(report: RunReport) -> dict[str, Any]:
             **recovery(report.recovery.value.overall),
             "by_fault": {fault: recovery(of) for fault, of in report.recovery.value.by_fault.items()},
         },
-        "amplification": None if report.amplification.unknown else [
-            {
-                "target": one.target, "requests": one.requests, "attempts": one.attempts, "factor": one.factor,
-                "met_factor": one.met_factor, "most": one.most, "where": one.where,
-            }
-            for one in report.amplification.value
-        ],
+        "amplification": None if report.amplification.unknown else amplification(report),
         "usage": _usage(report),
         "cost_of_chaos": _costs(report),
     }  # fmt: skip
@@ -49,6 +43,17 @@ def reliability(report: RunReport) -> dict[str, Any] | None:
             for one in found.budgets
         ],
     }  # fmt: skip
+
+
+def amplification(report: RunReport) -> list[dict[str, Any]]:
+    """The requests to each target, and the attempts at them."""
+    return [
+        {
+            "target": one.target, "requests": one.requests, "attempts": one.attempts, "factor": one.factor,
+            "met_factor": one.met_factor, "most": one.most, "where": one.where,
+        }
+        for one in report.amplification.value
+    ]  # fmt: skip
 
 
 def recovery(of: Recovery) -> dict[str, Any]:

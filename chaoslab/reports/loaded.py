@@ -1,0 +1,121 @@
+"""Runs that are looked at from Python: their tables, charts and report."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.base import extras
+from chaoslab.base.registry import did_you_mean
+from chaoslab.record.history import History
+from chaoslab.record.spoken import LABELS, OPINIONS
+from chaoslab.reports.folder import LATEST, find, matching, read
+from chaoslab.reports.frames import NAMES, TABLES, Frames, empty
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from chaoslab.reports.report import Report
+
+
+class Loaded(Frames):
+    """A run from its log."""
+
+    def chart(self, name: str) -> Figure:
+        """One of the charts that `charts.py` draws, as a matplotlib figure: `lab.load("latest").chart("mttr")`; of
+        several runs, one that lays them over each other, such as "pass_rate_vs_level".
+
+        Raises:
+            LookupError: there is no such chart. Incomplete: matplotlib is not installed.
+        """
+        extras.check("a chart", "charts")
+        from chaoslab.reports.charts import draw, names, overlay
+
+        several = len(self.each) > 1
+        figures = overlay([each.measures for each in self.each]) if several else draw(self, only=name)
+        if name not in figures:
+            known = figures if several else names()
+            raise LookupError(f"there is no chart '{name!s:.60}' of this: {did_you_mean(str(name), known)}")
+        return figures[name]
+
+    def report(self) -> Report:
+        """The report on the run, with its figures as values and `save("report.html")`.
+
+        Raises:
+            ValueError: these are several runs.
+        """
+        from chaoslab.reports.report import Report
+
+        return Report(self.history)
+
+
+class Several(Loaded):
+    """Several runs in one table each."""
+
+    def __init__(self, *runs: Frames) -> None:
+        vars(self).update(each=runs)
+
+    def report(self) -> Report:
+        raise ValueError(f"these are {len(self.each)} runs: load one of them for a report")
+
+
+class Written(Loaded):
+    """A run whose tables were written while it went on. Its log is read only for what they do not have."""
+
+    def __init__(self, folder: Path) -> None:
+        vars(self).update(_folder=folder)
+
+    @cached_property
+    def history(self) -> History:
+        """The run's history, read when it is first asked for."""
+        return read(str(vars(self)["_folder"]))
+
+    @cached_property
+    def measures(self) -> RunReport:
+        """The measures of the run, for which its log is not held as a whole."""
+        return RunReport.read(vars(self)["_folder"])
+
+    def _own(self, name: str) -> pd.DataFrame:
+        return _written(vars(self)["_folder"], name) if name in NAMES else super()._own(name)
+
+
+def load(*runs: str | Path) -> Loaded:
+    """Logs as pandas DataFrames, as in `lab.load("latest").trials`, and as charts. A missing value is `pd.NA`. `runs`:
+    folders, names of runs in logs/, or patterns of either, as in `lab.load("logs/2026*")`; by default the latest. The
+    column `run` tells several apart.
+
+    Raises:
+        LookupError, FileNotFoundError: there is no such run. Incomplete: pandas is not installed.
+    """
+    extras.check("lab.load", "frames")
+    found = [_loaded(name) for run in runs or (LATEST,) for name in matching(str(run))]
+    return found[0] if len(found) == 1 else Several(*found)
+
+
+def _loaded(name: str) -> Loaded:
+    return Written(folder) if "#" not in name and _tables_there(folder := find(name)) else Loaded(read(name))
+
+
+def _tables_there(folder: Path) -> bool:
+    """True if the tables of a run are there and hold all its trials: it was not killed between a pack and its tables,
+    and nobody has spoken of the answers since."""
+    tables, packs = [*folder.glob(f"{TABLES}/trials/*.parquet")], [*folder.glob("info.*.log.zst")]
+    later = any((folder / each).exists() for each in (LABELS, OPINIONS))
+    return bool(tables) and len(tables) == len(packs) and not later
+
+
+def _written(folder: Path, name: str) -> pd.DataFrame:
+    """A table, one of `NAMES`, that was written while the run went on.
+
+    Raises:
+        Incomplete: a package that reads it is not installed.
+    """
+    extras.check("reading the tables of a run", "parquet")
+    import pandas as pd
+
+    paths = sorted((folder / TABLES / name).glob("*.parquet"))
+    parts = [pd.read_parquet(path, engine="pyarrow") for path in paths]
+    return pd.concat(parts, ignore_index=True) if parts else empty(name)
