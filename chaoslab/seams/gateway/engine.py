@@ -33,7 +33,7 @@ from chaoslab.seams.services.seam import ServiceAttempt
 from chaoslab.seams.services.seam import Take as Taking
 from chaoslab.seams.services.web_socket import UPGRADED
 from chaoslab.wire.body import BODY_MAX
-from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, PART_MAX
+from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, READ_MAX
 
 LEFT_S = 0.25
 """The time from the end of a client's own direction until it has left, in seconds: some end theirs with the request,
@@ -64,7 +64,7 @@ class Connection(RequestHandler):
 
     def __init__(self, server: Server) -> None:
         super().__init__(
-            server, loop=asyncio.get_running_loop(), auto_decompress=False, read_bufsize=PART_MAX,
+            server, loop=asyncio.get_running_loop(), auto_decompress=False, read_bufsize=READ_MAX,
             max_line_size=HEAD_MAX, max_field_size=HEAD_MAX, max_headers=FIELDS_MAX,
             access_log=None,  # type: ignore[arg-type]  # which means none
         )  # fmt: skip
@@ -290,9 +290,8 @@ class Exchange:
         else:
             answer = await self.application(attempt.request)
             started, status = [(str(answer.status), answer.fields)], answer.status
-            measured = any(name.lower() == "content-length" for name, _ in answer.fields)
             parts = taken = _Taken(answer, attempt.taking(started))
-            ready = await taken.begin(wait=measured or attempt.message is not None)
+            ready = await taken.begin(wait=answer.measured or attempt.message is not None)
         own = self._answer
         reason = own.reason if own is not None and own.status == status else phrase(status, "")
         if status == UPGRADED:
@@ -365,7 +364,7 @@ class Exchange:
             proxy = proxy_for(route, shared.environment)
             upstream = line.upstreams[route] = Upstream(route, shared.timeout_s, shared.hasty, proxy)
         self._upstream = upstream
-        fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers]
+        fields = request.fields
         if upstream.may_lead_back and len(shared.under_way) >= MANY:
             hops = request.header(HOP.lower().encode())
             fields = [*(field for field in fields if field[0].lower() != HOP.lower()), shared.hop(hops)]
