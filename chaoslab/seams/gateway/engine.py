@@ -41,6 +41,10 @@ and still take the answer."""
 MANY = 16
 """The exchanges under way at once from which on requests to this machine, or a proxy, bear the gateway's mark: one that
 has passed through many gateways, or one many times, may never end."""
+HELD_MAX = 4 * BODY_MAX
+"""The size in bytes of a piece of memory that is taken and given back at the start. From then on glibc keeps up to
+twice as much that is free; it gave the memory of large bodies back to the system after each, and had it cleared again.
+"""
 Beside = Callable[[], Coroutine[None, None, None]]
 _CLOSES = 0x8
 """The first half byte of the frame that ends a WebSocket."""
@@ -457,6 +461,7 @@ def running(gateway: Gateway, listeners: Mapping[str, socket.socket], beside: Be
     `beside` runs in its loop."""
     ready, over = Event(), Event()
     loop = asyncio.new_event_loop()
+    bytes(HELD_MAX)
 
     async def serve() -> None:
         async with _serving(gateway, listeners, beside):
