@@ -17,16 +17,16 @@ import statistics
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from aiohttp import ClientSession, DummyCookieJar, web
 from toxiproxy import cpu_s, free_port, memory_kb, process, side  # type: ignore[attr-defined]
 
 from chaoslab.base.clock import system
 
-REQUESTS = 2000
-ROUNDS = 5
-LARGE, LARGE_TIMES = 2 * 1024 * 1024, 30
+REQUESTS = 6000
+ROUNDS = 15
+LARGE, LARGE_TIMES = 2 * 1024 * 1024, 300
 SOCKETS = 1000
 GOALS = {
     "CPU of a plain request, µs": 200.0,
@@ -129,23 +129,33 @@ class Client:
         return system.monotonic() - began
 
 
-def cpu_us(sides: Sequence[tuple[int, Client]], count: int) -> list[float]:
-    """The CPU of a request at each side, a process and a connection to it; the sides take turns."""
+Sides = Sequence[tuple[int, Client]]
+"""Processes, each with a connection to it."""
+
+
+def small(client: Client) -> None:
+    client.ask("/x", until=b"}")
+
+
+def large(client: Client) -> None:
+    client.ask("/large", b"y" * LARGE, size=LARGE)
+
+
+def cpu_s_of(ask: Callable[[Client], None], sides: Sides, count: int) -> list[list[float]]:
+    """The CPU of a request at each side, in seconds, round by round; the sides take turns."""
     found: list[list[float]] = [[] for _ in sides]
     for _ in range(ROUNDS + 1):
-        for times, (pid, client) in zip(found, sides, strict=True):
+        for each, (pid, client) in zip(found, sides, strict=True):
             before = cpu_s(pid)
             for _ in range(count // ROUNDS):
-                client.ask("/x", until=b"}")
-            times.append((cpu_s(pid) - before) / (count // ROUNDS) * 1e6)
-    return [statistics.median(times[1:]) for times in found]
+                ask(client)
+            each.append((cpu_s(pid) - before) / (count // ROUNDS))
+    return [each[1:] for each in found]
 
 
-def large_ms(pid: int, client: Client) -> float:
-    before = cpu_s(pid)
-    for _ in range(LARGE_TIMES):
-        client.ask("/large", b"y" * LARGE, size=LARGE)
-    return (cpu_s(pid) - before) / LARGE_TIMES * 1e3
+def times(figures: Sequence[float], others: Sequence[float]) -> float:
+    """The multiple of the others, the median of all rounds."""
+    return statistics.median(one / other for one, other in zip(figures, others, strict=True))
 
 
 def later_ms(direct: Client, through: Client, path: str, until: bytes) -> float:
@@ -163,18 +173,20 @@ def main(arguments: list[str]) -> int:
         web = Client(port, "/web")
         with process((sys.executable, __file__, "bare", str(other := free_port()), str(upstream)), other) as its:
             sides = [(pid, web), (pid, Client(port, "/hit")), (its, Client(other))]
-            plain, faulted, least = cpu_us(sides, count)
+            rounds = cpu_s_of(small, sides, count)
+        plain, faulted, least = (statistics.median(each) * 1e6 for each in rounds)
         found |= {"CPU of a plain request, µs": plain, "CPU of a faulted request, µs": faulted}
-        said = f"plain {plain / least:.2f} ×, faulted {faulted / least:.2f} ×"
+        said = f"plain {times(rounds[0], rounds[2]):.2f} ×, faulted {times(rounds[1], rounds[2]):.2f} ×"
         print(f"CPU of a request through a bare proxy of aiohttp's: {least:.0f} µs ({said})")
         found["added at the median, ms"] = later_ms(Client(upstream), web, "/x", b"}")
         found["first event later by, ms"] = later_ms(Client(upstream), web, "/events", b"0\r\n\r\n")
-        large = large_ms(pid, web)
         if shutil.which("toxiproxy-server"):
             with side("real", ("toxiproxy-server",), f"127.0.0.1:{upstream}") as real:
-                theirs = large_ms(real.pid, Client(int(real.listen.rpartition(":")[2])))
-            found["CPU of 2 MB bodies, × Toxiproxy's"] = large / theirs
-            print(f"CPU of 2 MB up and down: gateway {large:.1f} ms, Toxiproxy {theirs:.1f} ms")
+                sides = [(pid, web), (real.pid, Client(int(real.listen.rpartition(":")[2])))]
+                rounds = cpu_s_of(large, sides, LARGE_TIMES)
+            found["CPU of 2 MB bodies, × Toxiproxy's"] = times(*rounds)
+            own_s, its_s = map(statistics.median, rounds)
+            print(f"CPU of 2 MB up and down: gateway {own_s * 1e3:.1f} ms, Toxiproxy {its_s * 1e3:.1f} ms")
         before, held = memory_kb(pid), [Client(port, "/web") for _ in range(SOCKETS)]
         for each in held:
             each.ask("/chat", until=b"\r\n\r\n")

@@ -20,6 +20,7 @@ import httpx
 import pytest
 
 import chaoslab as lab
+from chaoslab.base import secrets
 from chaoslab.base.secrets import Masker, is_secret, of_headers, set_names
 from chaoslab.base.terminal import clean
 from chaoslab.core.events import Event
@@ -303,8 +304,10 @@ def test_no_field_of_an_event_has_the_name_of_a_secret() -> None:
 
 
 def test_names_are_added_and_spared() -> None:
+    assert secrets.plain([{"x-shop-badge": "abc"}])
     try:
-        set_names(["x-shop-pass2go", "-token"])
+        set_names(["x-shop-pass2go", "x-shop-badge", "-token"])
+        assert not secrets.plain([{"x-shop-badge": "abc"}])
         assert (
             Masker().mask('{"X-Shop-Pass2Go": "abc", "token": "seen"}') == '{"X-Shop-Pass2Go": "***", "token": "seen"}'
         )

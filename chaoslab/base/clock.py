@@ -76,4 +76,14 @@ def iso(moment: datetime) -> str:
     """UTC as ISO 8601 with microseconds, e.g. `2026-06-01T09:00:00.000000Z`."""
     if moment.tzinfo is not UTC:
         moment = moment.astimezone(UTC)
-    return moment.isoformat(timespec="microseconds")[: -len("+00:00")] + "Z"
+    second, spelt = _last[0]
+    since = moment - second
+    if since.days or since.seconds:
+        second = moment.replace(microsecond=0)
+        spelt = second.isoformat()[: -len("+00:00")]
+        _last[0] = second, spelt
+    return f"{spelt}.{moment.microsecond:06}Z"
+
+
+_last = [(datetime(1970, 1, 1, tzinfo=UTC), "1970-01-01T00:00:00")]
+"""The second of the last moment, and its text: many lines of a log come within one."""

@@ -30,11 +30,12 @@ def _found(one: Any, other: Any, path: str, depth: int, budget: Iterator[int]) -
         return
     if depth < DEPTH_MAX and type(one) is dict and type(other) is dict:
         for key in (*one, *(key for key in other if key not in one)):
-            if _equal(one.get(key, _Nothing), other.get(key, _Nothing)):
+            was, now = one.get(key, _Nothing), other.get(key, _Nothing)
+            if _equal(was, now):
                 continue
             name = line(key, KEY_MAX) if isinstance(key, str) else brief(key, KEY_MAX)
             here = f"{path}.{name}" if path else name
-            yield from _found(one.get(key, _Nothing), other.get(key, _Nothing), here, depth + 1, budget)
+            yield from _found(was, now, here, depth + 1, budget)
     elif depth < DEPTH_MAX and type(one) is list and type(other) is list and len(one) == len(other):
         for n, pair in enumerate(zip(one, other, strict=True)):
             if not _equal(*pair):

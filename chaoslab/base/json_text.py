@@ -39,6 +39,10 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
+quoted = json.encoder.encode_basestring
+"""A text as JSON."""
+
+
 def _brackets(text: str | bytes) -> int:
     return text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import math
 from collections.abc import Iterable, Mapping
 from datetime import date, time, timedelta
@@ -16,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from chaoslab.base.boundary import let_through
-from chaoslab.base.json_text import speller
+from chaoslab.base.json_text import quoted, speller
 
 ATOMS = frozenset({str, bool, type(None)})
 """Types whose values are JSON as they are and never change."""
@@ -80,8 +79,11 @@ def kept(value: Any) -> Any:
     if isinstance(value, str) and len(value) > TEXT_MAX:
         head = value[:TEXT_MAX]
         whole = head[-_WORD_MAX:].rstrip(_WORD)  # half a token could not be told for a secret
-        digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
-        return f"{head[:-_WORD_MAX] + whole if whole else head}… ({len(value)} characters, SHA-256 {digest})"
+        digest = hashlib.sha256()
+        for at in range(0, len(value), TEXT_MAX):  # a second copy of a large text costs as much as its digest
+            digest.update(value[at : at + TEXT_MAX].encode("utf-8", "surrogatepass"))
+        size = f"{len(value)} characters, SHA-256 {digest.hexdigest()}"
+        return f"{head[:-_WORD_MAX] + whole if whole else head}… ({size})"
     if isinstance(value, dict):
         return {name: kept(each) for name, each in value.items()}
     return [kept(each) for each in value] if isinstance(value, list) else value
@@ -147,11 +149,11 @@ def _put(value: Any, pieces: list[str], most: int, left: int, depth: int) -> int
     """Adds the value's pieces. Returns the characters left, below 0 if the pieces need more room than there was."""
     kind = type(value)
     if kind is str:
-        piece = _spelt(value if len(value) <= most else value[:most])
+        piece = quoted(value if len(value) <= most else value[:most])
     elif kind is float:
-        piece = float.__repr__(value) if math.isfinite(value) else _spelt(float.__repr__(value))
+        piece = float.__repr__(value) if math.isfinite(value) else quoted(float.__repr__(value))
     elif issubclass(kind, str):
-        piece = _spelt(str.__getitem__(value, slice(most)))
+        piece = quoted(str.__getitem__(value, slice(most)))
     elif value is None or kind is bool:
         piece = _quoted(value)
     elif kind is int:
@@ -191,9 +193,9 @@ def _put_entries(entries: Iterable[tuple[Any, Any]], pieces: list[str], most: in
     between = "{"
     for key, held in entries:
         if type(key) is str and len(key) <= most:
-            name = _spelt(key)
+            name = quoted(key)
         else:
-            name = _spelt(str.__getitem__(key, slice(most)) if isinstance(key, str) else brief(key, most))
+            name = quoted(str.__getitem__(key, slice(most)) if isinstance(key, str) else brief(key, most))
         pieces += (between, name, ": ")
         left = _put(held, pieces, most, left - len(between) - len(name) - 2, depth + 1)
         if left < 0:
@@ -235,4 +237,3 @@ def _put_other(value: Any, kind: type, pieces: list[str], most: int, left: int, 
 
 
 _quoted = speller()
-_spelt = json.encoder.encode_basestring

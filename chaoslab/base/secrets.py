@@ -88,6 +88,7 @@ def set_names(names: Iterable[str]) -> None:
     _names["spared"] = frozenset(_bare(name) for name in given if name.startswith("-"))
     is_secret.cache_clear()
     _plain_texts.clear()
+    _plain_names.clear()
     _long[0] = ""
 
 
@@ -142,29 +143,47 @@ def of_body(kind: str, body: bytes) -> set[str]:
 
 _plain_texts: set[str] = set()
 """Texts without any sign of a secret: most texts of a log recur."""
+_plain_names: set[Any] = set()
+"""The same of names of fields, which are no names of secrets either."""
 _TEXTS_MAX, _TEXT_MAX = 8192, 2048
+_SPEAKING = frozenset({str, dict, list, tuple})
+"""The types of JSON values that hold texts."""
 _long = [""]
 """The last longer one: an effect repeats the text of its request."""
 
 
 def plain(values: Iterable[Any]) -> bool:
     """True if there is no sign of a secret in JSON values: `Masker.mask` would change nothing in their texts."""
-    for value in values:
+    for value in filter(None, values):
         kind = type(value)
+        if kind not in _SPEAKING:
+            continue
         if kind is str:
             if value not in _plain_texts and value is not _long[0] and not _looked_at(value):
                 return False
         elif kind is dict:
-            if not plain(value) or not plain(value.values()) or any(is_secret(str(n), body=True) for n in value):
+            if not _plain_names.issuperset(value) and not _named_plainly(value):
                 return False
-        elif (kind is list or kind is tuple) and not plain(value):
+            if not plain(value.values()):
+                return False
+        elif not plain(value):
             return False
+    return True
+
+
+def _named_plainly(names: Iterable[Any]) -> bool:
+    """True if there is no sign of a secret in the names of fields of a body."""
+    if not plain(names) or any(is_secret(str(name), body=True) for name in names):
+        return False
+    if len(_plain_names) >= _TEXTS_MAX:
+        _plain_names.clear()
+    _plain_names.update(name for name in names if len(str(name)) <= _TEXT_MAX)
     return True
 
 
 def _looked_at(text: str) -> bool:
     low = text.lower()
-    if any(hint in low for hint in _names["hints"]) or any(head in text for head in _TOKEN):
+    if any(map(low.__contains__, _names["hints"])) or any(map(text.__contains__, _TOKEN)):
         return False
     if len(text) <= _TEXT_MAX:
         if len(_plain_texts) >= _TEXTS_MAX:
@@ -198,7 +217,7 @@ class Masker:
     def mask(self, text: str) -> str:
         """The text, which may be JSON, without its secrets."""
         low = text.lower()
-        if any(hint in low for hint in _names["hints"]):
+        if any(map(low.__contains__, _names["hints"])):
             text = self._by_place(text)
         for head, form in _TOKEN.items():
             if head in text:

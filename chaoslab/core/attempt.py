@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -104,10 +103,10 @@ class AttemptFaults:
         them has left nothing in it to use; else an empty text."""
         left = ""
         for active in self.active:
-            changed = active.call or active.reply or active.told
             its = seen
-            if changed:
-                its = replace(seen, changed_call=active.call, changed_reply=active.reply, told=active.told)
+            if active.call or active.reply or active.told:
+                own = {"changed_call": active.call, "changed_reply": active.reply, "told": active.told}
+                its = Observation(**vars(seen) | own)  # as `replace`, which takes six times as long
             evidence = active.injected and active.evidence(its)
             if evidence:
                 active.met = True

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar, NotRequired, TypedDict
 
 from chaoslab.base.clock import iso, later
-from chaoslab.base.json_text import speller
+from chaoslab.base.json_text import quoted
 from chaoslab.base.shapes import Like, Within, allowed, is_moment
 from chaoslab.base.values import fixed, once
 
@@ -24,7 +24,6 @@ VERSION = 4
 again."""
 REPLY_MAX = 300
 """Characters of a reply, or of a change, that a log keeps."""
-_spelt = speller()
 UNTOLD, UNTOLD_S = "untold", math.nan
 """A word and a duration that another lab's log does not record. This lab's own log records all."""
 
@@ -119,14 +118,8 @@ class AttemptRef:
     @once
     def spelt(self) -> str:
         """The fields as they stand in each line about the attempt: JSON without its braces, and without the trial."""
-        fields = {
-            "target": self.target,
-            "turn": self.turn,
-            "request": self.request,
-            "attempt": self.attempt,
-            "request_id": self.request_id,
-        }
-        return _spelt(fields)[1:-1]
+        numbers = f'"turn": {self.turn}, "request": {self.request}, "attempt": {self.attempt}'
+        return f'"target": {quoted(self.target)}, {numbers}, "request_id": {quoted(self.request_id)}'
 
 
 @fixed(frozen=True, kw_only=True)

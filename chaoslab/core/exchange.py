@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from chaoslab.base.json_text import encoded, value_of
+from chaoslab.base.json_text import encoded, speller, value_of
 from chaoslab.base.phrases import phrase
 from chaoslab.base.values import fixed, once
 from chaoslab.core.dialog import CHAT, Dialog
@@ -24,6 +24,7 @@ from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import EVENT_STREAM, Parts, Streamed, Watched
 
 forever = math.inf
+_spelt = speller()
 IN_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
 """The types of bodies of which each line is JSON."""
 OF_LENGTH = ("content-length", "content-encoding", "transfer-encoding")
@@ -131,8 +132,8 @@ class Reply:
     def spelt(self, value: Any) -> str:
         """A value as this reply's body has it."""
         if isinstance(value, list) and self.in_lines:
-            return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in value)
-        return json.dumps(value, ensure_ascii=False)
+            return "".join(f"{_spelt(each)}\n" for each in value)
+        return _spelt(value)
 
     @property
     def sent_bytes(self) -> int:

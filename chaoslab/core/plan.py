@@ -58,8 +58,9 @@ class Choice:
         Raises:
             LookupError: it is not installed here, or cannot be used. TypeError, ValueError: it takes no such value.
         """
-        renamed = trait(load(self.fault), "renamed")
-        return load(self.fault)(**{renamed.get(key, key): value for key, value in self.params.items()})
+        fault = load(self.fault)
+        renamed = trait(fault, "renamed")
+        return fault(**{renamed.get(key, key): value for key, value in self.params.items()})
 
 
 @dataclass(frozen=True)
@@ -96,16 +97,16 @@ class Injection:
         """The fields alone: what is made of them is made again in another process."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
-    @property
+    @cached_property
     def layer(self) -> str:
         return load(self.choices[0].fault).layer
 
-    @property
+    @cached_property
     def conditional(self) -> bool:
         """True if one of its faults decides itself if it acts."""
         return any(trait(load(choice.fault), "conditional") for choice in self.choices)
 
-    @property
+    @cached_property
     def of_process(self) -> bool:
         """True if one of its faults stops the process of a service."""
         return any(trait(load(choice.fault), "of_process") for choice in self.choices)

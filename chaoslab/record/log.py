@@ -10,7 +10,6 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -62,6 +61,7 @@ class Log:
         self.hide(secrets)
         self._seq = _mend(self.path)
         self._file = self.path.open("ab", buffering=0)
+        self._number = self._file.fileno()
         if writer == MAIN:
             hold(self._file)
         self._lock = threading.Lock()
@@ -126,20 +126,18 @@ class Log:
         return lines, seqs[self._writer]
 
     def _write(self, lines: bytes) -> None:
-        with self._in_words(self.path):
-            self._append(lines)
-
-    @contextmanager
-    def _in_words(self, path: Path) -> Iterator[None]:
-        """A context in which an OSError is raised as LogLost. `path`: the file that is written."""
         try:
-            yield
+            self._append(lines)
         except OSError as error:
-            self.lost = lost(path, error)
-            raise self.lost from error
+            raise self._lost(self.path, error) from error
+
+    def _lost(self, path: Path, error: OSError) -> LogLost:
+        """The error about a file of the log that cannot be written, which is kept."""
+        self.lost = lost(path, error)
+        return self.lost
 
     def _append(self, line: bytes) -> None:
-        file = self._file.fileno()
+        file = self._number
         held = os.fstat(file)
         if self._torn:
             raise OSError(errno.EIO, "its last line is cut")

@@ -61,8 +61,11 @@ class PackedLog(Log):
         pack = Pack(next(self._names), self._run, self._first, self._seq, dict(sorted(self._trials.items())))
         self._held, self.held, self._first, self._trials = [], 0, 0, {}
         path = self.path.with_name(pack.pack)
-        with self._in_words(path), replacing(path) as part:
-            part.write_bytes(zstandard.ZstdCompressor(LEVEL, write_checksum=True).compress(lines))
+        try:
+            with replacing(path) as part:
+                part.write_bytes(zstandard.ZstdCompressor(LEVEL, write_checksum=True).compress(lines))
+        except OSError as error:
+            raise self._lost(path, error) from error
         with self._lock:
             self._write(json.dumps(vars(pack)).encode() + b"\n")
         return lines

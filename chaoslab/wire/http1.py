@@ -6,6 +6,8 @@ HEAD_MAX = 64 * 1024
 """The largest head, in bytes."""
 PART_MAX = 64 * 1024
 """The largest part of a body that is read at once, in bytes."""
+READ_MAX = 256 * 1024
+"""The size in bytes from which on, twice, no more of a body is read ahead: asyncio reads so much at once."""
 CHUNKED = -1
 """The framing of a body whose length is not stated."""
 BODILESS = (204, 304)

@@ -105,6 +105,19 @@ def _whole(data: bytes) -> int:
     return len(head) + 4 + int(length)
 
 
+def test_one_connection_has_answers_to_head_between_others(tmp_path: Path) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
+    with scripted(tmp_path, head, OK, head, head, OK) as (service, line):
+        for method, end in (b"HEAD", b"\r\n\r\n"), (b"GET", b"ok"), (b"HEAD", b"\r\n\r\n"), (b"HEAD", b"\r\n\r\n"):
+            line.sendall(GET.replace(b"GET", method))
+            answer = b""
+            while not answer.endswith(end):
+                answer += line.recv(1000)
+            assert answer.startswith(b"HTTP/1.1 200 OK")
+        assert asked(line, POST).endswith(b"ok")
+        assert service.connections == 1
+
+
 def ends(logs: Path) -> list[tuple[Any, ...]]:
     return [(end.ok, end.status, end.error, end.via, end.reply) for _, end in history(logs).of(CallFinished)]
 

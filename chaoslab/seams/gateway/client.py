@@ -49,9 +49,13 @@ class Client:
         method, upgraded = self._attempt.request.method, status == UPGRADED
         if ready is None:
             ready = await parts.take() or b""
-        fields = [(name, value) for name, value in given if upgraded or name.lower() not in HOP_BY_HOP]
-        closes = self._closes or any(name.lower() == "connection" and value == "close" for name, value in given)
-        measured = any(name.lower() == "content-length" for name, _ in fields) or status in BODILESS
+        fields, closes, measured = list[tuple[str, str]](), self._closes, False
+        for field in given:
+            name = field[0].lower()
+            closes = closes or (name == "connection" and field[1] == "close")
+            measured = measured or name == "content-length"
+            if upgraded or name not in HOP_BY_HOP:
+                fields.append(field)
         bodiless = method == "HEAD" or status in BODILESS
         chunked = not measured and not bodiless and not self._old and not upgraded
         if chunked:

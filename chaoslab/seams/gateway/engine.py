@@ -33,7 +33,7 @@ from chaoslab.seams.services.seam import ServiceAttempt
 from chaoslab.seams.services.seam import Take as Taking
 from chaoslab.seams.services.web_socket import UPGRADED
 from chaoslab.wire.body import BODY_MAX
-from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, PART_MAX
+from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, READ_MAX
 
 LEFT_S = 0.25
 """The time from the end of a client's own direction until it has left, in seconds: some end theirs with the request,
@@ -41,6 +41,10 @@ and still take the answer."""
 MANY = 16
 """The exchanges under way at once from which on requests to this machine, or a proxy, bear the gateway's mark: one that
 has passed through many gateways, or one many times, may never end."""
+HELD_MAX = 4 * BODY_MAX
+"""The size in bytes of a piece of memory that is taken and given back at the start. From then on glibc keeps up to
+twice as much that is free; it gave the memory of large bodies back to the system after each, and had it cleared again.
+"""
 Beside = Callable[[], Coroutine[None, None, None]]
 _CLOSES = 0x8
 """The first half byte of the frame that ends a WebSocket."""
@@ -64,7 +68,7 @@ class Connection(RequestHandler):
 
     def __init__(self, server: Server) -> None:
         super().__init__(
-            server, loop=asyncio.get_running_loop(), auto_decompress=False, read_bufsize=PART_MAX,
+            server, loop=asyncio.get_running_loop(), auto_decompress=False, read_bufsize=READ_MAX,
             max_line_size=HEAD_MAX, max_field_size=HEAD_MAX, max_headers=FIELDS_MAX,
             access_log=None,  # type: ignore[arg-type]  # which means none
         )  # fmt: skip
@@ -290,9 +294,8 @@ class Exchange:
         else:
             answer = await self.application(attempt.request)
             started, status = [(str(answer.status), answer.fields)], answer.status
-            measured = any(name.lower() == "content-length" for name, _ in answer.fields)
             parts = taken = _Taken(answer, attempt.taking(started))
-            ready = await taken.begin(wait=measured or attempt.message is not None)
+            ready = await taken.begin(wait=answer.measured or attempt.message is not None)
         own = self._answer
         reason = own.reason if own is not None and own.status == status else phrase(status, "")
         if status == UPGRADED:
@@ -365,7 +368,7 @@ class Exchange:
             proxy = proxy_for(route, shared.environment)
             upstream = line.upstreams[route] = Upstream(route, shared.timeout_s, shared.hasty, proxy)
         self._upstream = upstream
-        fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers]
+        fields = request.fields
         if upstream.may_lead_back and len(shared.under_way) >= MANY:
             hops = request.header(HOP.lower().encode())
             fields = [*(field for field in fields if field[0].lower() != HOP.lower()), shared.hop(hops)]
@@ -458,6 +461,7 @@ def running(gateway: Gateway, listeners: Mapping[str, socket.socket], beside: Be
     `beside` runs in its loop."""
     ready, over = Event(), Event()
     loop = asyncio.new_event_loop()
+    bytes(HELD_MAX)
 
     async def serve() -> None:
         async with _serving(gateway, listeners, beside):

@@ -23,9 +23,11 @@ class Rewriting:
 
     def answered(self, fields: Fields) -> Fields:
         """The fields of an answer as the client gets them."""
-        if self._own == self._route.url or not any(name.lower() in _REWRITTEN for name, _ in fields):
+        if self._own == self._route.url:
             return fields
-        return [(name, self._field(name.lower(), value)) for name, value in fields]
+        return [
+            (name, self._field(low, value) if (low := name.lower()) in _REWRITTEN else value) for name, value in fields
+        ]
 
     def _field(self, name: str, value: str) -> str:
         if name in _ADDRESSES:

@@ -6,6 +6,7 @@ import re
 import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # documented all the same
 
@@ -29,18 +30,18 @@ class Route:
     port: int
     base: str = ""
 
-    @property
+    @cached_property
     def near(self) -> bool:
         """True if the service is on this machine, and asked by loopback."""
         return is_near(self.host)
 
-    @property
+    @cached_property
     def authority(self) -> str:
         """The service's name in a Host field."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
-    @property
+    @cached_property
     def url(self) -> str:
         return f"{self.scheme}://{self.authority}{self.base}"
 

@@ -34,7 +34,7 @@ from chaoslab.core.stream import Parts
 from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route
 from chaoslab.seams.services.effects import SAFE
 from chaoslab.seams.services.web_socket import UPGRADED
-from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, HOP_BY_HOP, PART_MAX, Fields, chunk, spelt
+from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, HOP_BY_HOP, PART_MAX, READ_MAX, Fields, chunk, spelt
 
 HASTY_S = 1.0
 """The time within which a service that keeps its connections does not close one, in seconds."""
@@ -66,6 +66,9 @@ class _Protocol(ResponseHandler):
     """
 
     lost: BaseException | None = None
+    of_head: bool | None = None
+    """True if what it reads next are answers to HEAD; None before the first."""
+    _coming: select.poll | None = None
     _due_s = inf
     _watch: asyncio.TimerHandle | None = None
 
@@ -85,9 +88,22 @@ class _Protocol(ResponseHandler):
         elif self._due_s < inf:
             self._watch = self._loop.call_at(self._due_s, self._looked)
 
+    def over(self) -> bool:
+        """True if the service has closed its kept connection, or says something that nobody asked for. The loop may
+        not have noticed yet."""
+        if self.transport is None or not self.is_connected():
+            return True
+        if self._coming is None:
+            if self.transport.get_extra_info("ssl_object"):
+                return False
+            self._coming = select.poll()
+            self._coming.register(self.transport.get_extra_info("socket"), select.POLLIN)
+        return bool(self._coming.poll(0))
+
     def connection_lost(self, exc: BaseException | None) -> None:
         """A service may have answered before it broke off what was being sent to it, so that is read first."""
         self.lost = exc
+        self._coming = None
         if self._watch is not None:
             self._watch.cancel()
         if exc is not None and self.transport is not None and not self.transport.get_extra_info("ssl_object"):
@@ -161,7 +177,7 @@ class Upstream:
     async def _connected(self) -> bool:
         """Makes a connection unless there is one, which is True."""
         loop, route = asyncio.get_running_loop(), self.route
-        if self._protocol is not None and (self._protocol.should_close or _over(self._protocol)):
+        if self._protocol is not None and (self._protocol.should_close or self._protocol.over()):
             self._closed_by_service()
             self.close()
         if self._protocol is not None:
@@ -206,16 +222,20 @@ class Upstream:
     async def _asked(self, method: str, head: bytes, body: bytes, rest: Take | None, *, chunked: bool) -> Answered:
         protocol = self._protocol
         assert protocol is not None
-        protocol.set_response_params(
-            skip_payload=method == "HEAD", read_until_eof=True, auto_decompress=False, read_timeout=self._timeout_s,
-            read_bufsize=PART_MAX, max_line_size=HEAD_MAX, max_field_size=HEAD_MAX, max_headers=FIELDS_MAX,
-        )  # fmt: skip
+        if protocol.of_head is not (of_head := method == "HEAD"):
+            protocol.of_head = of_head
+            protocol.set_response_params(
+                skip_payload=of_head, read_until_eof=True, auto_decompress=False, read_timeout=self._timeout_s,
+                read_bufsize=READ_MAX, max_line_size=HEAD_MAX, max_field_size=HEAD_MAX, max_headers=FIELDS_MAX,
+            )  # fmt: skip
         last = b"0\r\n\r\n" if chunked and rest is None else b""
         sent = chunk(body) if chunked and body else body
-        if len(sent) > PART_MAX:  # which costs less than one copy more of it
+        if len(sent) > PART_MAX:  # which costs less than the copies of it
             _write(protocol, head)
-            head = b""
-        _write(protocol, head + sent + last)
+            _write(protocol, memoryview(sent))
+            head = sent = b""
+        if head or last:
+            _write(protocol, head + sent + last)
         if rest is None:
             protocol.start_timeout()
         else:
@@ -305,19 +325,7 @@ def why(error: BaseException) -> str:
     return "it closed the connection"
 
 
-def _over(protocol: ResponseHandler) -> bool:
-    """True if the service has closed its kept connection, or says something that nobody asked for. The loop may not
-    have noticed yet."""
-    if protocol.transport is None or not protocol.is_connected():
-        return True
-    if protocol.transport.get_extra_info("ssl_object"):
-        return False
-    coming = select.poll()
-    coming.register(protocol.transport.get_extra_info("socket"), select.POLLIN)
-    return bool(coming.poll(0))
-
-
-def _write(protocol: ResponseHandler, data: bytes) -> None:
+def _write(protocol: ResponseHandler, data: bytes | memoryview) -> None:
     if protocol.transport is None:
         raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
     protocol.transport.write(data)
@@ -359,9 +367,12 @@ class Answered(Parts):
         self.status = message.code
         self.reason = message.reason.encode("utf-8", "surrogateescape").decode("latin-1")
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message.raw_headers]
-        self.fields: Fields = [field for field in fields if field[0].lower() not in HOP_BY_HOP]
+        names = [name.lower() for name, _ in fields]
+        self.fields: Fields = [field for field, name in zip(fields, names, strict=True) if name not in HOP_BY_HOP]
+        self.measured = "content-length" in names
+        """True if it says how long its body is."""
         self._chunked = message.chunked and payload is not EMPTY_PAYLOAD
-        self._endless = not message.chunked and not any(name.lower() == "content-length" for name, _ in fields)
+        self._endless = not message.chunked and not self.measured
         self.clean = False
         """True when the whole body was taken."""
         if message.code == UPGRADED:
@@ -416,7 +427,7 @@ class Answered(Parts):
 class Said(Parts):
     """An answer of the gateway's own, in place of a service's."""
 
-    clean = True
+    clean = measured = True
 
     def __init__(self, status: int, words: str | dict[str, Any]) -> None:
         self._left = self._body = json.dumps({"error": words} if isinstance(words, str) else words).encode()

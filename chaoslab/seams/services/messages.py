@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -11,7 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 from chaoslab.base.identity import canonical
 from chaoslab.base.json_text import encoded, value_of
 from chaoslab.base.secrets import MASK, is_secret, of_body, of_headers, of_query
-from chaoslab.base.values import fixed
+from chaoslab.base.values import fixed, once
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.frames import FRAMES, Frames
 from chaoslab.core.stream import EVENT_STREAM, Cutter, Events
@@ -37,6 +38,11 @@ class HttpRequest:
     target: str
     headers: Sequence[tuple[bytes, bytes]]
     body: bytes
+
+    @once
+    def fields(self) -> list[tuple[str, str]]:
+        """The headers as text."""
+        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.headers]
 
     @property
     def path(self) -> str:
@@ -71,7 +77,7 @@ class HttpRequest:
 
     def secrets(self, *, body: bool) -> set[str]:
         """The credentials in its headers and its query, and in its `body` if that is cut in a log."""
-        found = of_headers((key.decode("latin-1"), value.decode("latin-1")) for key, value in self.headers)
+        found = of_headers(self.fields)
         if self.query:
             found |= of_query(self.query)
         return found | of_body(self.header(b"content-type"), self.body) if body else found
@@ -138,11 +144,12 @@ class Served(Reply):
     raw: bytes
 
     def __init__(self, status: int, fields: Fields, raw: bytes) -> None:
-        codings = next((value for name, value in fields if name.lower() == "content-encoding"), "")
-        try:
-            body = unpacked(raw, codings)
-        except Failure:  # it is too large or in another coding, and passes as it is
-            body = raw
+        body = raw
+        for name, codings in fields:
+            if name.lower() == "content-encoding":
+                with suppress(Failure):  # it is too large or in another coding, and passes as it is
+                    body = unpacked(raw, codings)
+                break
         self.__dict__.update(
             status=status, headers=dict(fields), body=body, stream=None, pipes=(), fields=tuple(fields), raw=raw
         )  # at once, which takes half as long
@@ -171,7 +178,7 @@ def measured(fields: Fields, body: bytes) -> list[tuple[str, str]]:
 
 def is_stream(fields: Iterable[tuple[str, str]]) -> bool:
     """True if the headers say that the body is a stream of events."""
-    return any(name.lower() == "content-type" and value.startswith((EVENT_STREAM, FRAMES)) for name, value in fields)
+    return any(value.startswith((EVENT_STREAM, FRAMES)) and name.lower() == "content-type" for name, value in fields)
 
 
 def cutter(status: int, fields: Iterable[tuple[str, str]]) -> Cutter:

@@ -412,8 +412,10 @@ class ServiceAttempt(Attempt):
 
     def _changes(self, reach: Candidates, decisions: Decisions) -> bool:
         """True if a fault that hits may change the value of a streamed answer, which is then read whole."""
+        if self.message is None:
+            return False
         hits = {i.layer for i, each in zip(reach, decisions, strict=False) if each in HITS}
-        return self.message is not None and bool(hits & {"meaning", "tool"}) and "stream" not in hits
+        return bool(hits & {"meaning", "tool"}) and "stream" not in hits
 
     def _keeping(self, started: Started) -> Take:
         """A function that takes the parts, and None at their end. A list of tools is read before its client has it; a
