@@ -26,7 +26,7 @@ TWIN = (
 SHORT, LONG = READ_MAX // 8, READ_MAX // 2
 GROWTH_MAX = 9.0
 NOISE_S = 0.002
-"""What is quicker than this is taken for this long: below it, the clock and the allocator decide."""
+"""The least time that counts: below it, the clock and the allocator decide."""
 TURNS = 12
 
 
@@ -52,7 +52,7 @@ UNITS: tuple[tuple[Callable[[str], None], tuple[str, ...]], ...] = (
 
 
 def growth(part: Callable[[str], None], unit: str) -> float:
-    """How many times as long a text of four times the length takes, by the processor's time."""
+    """The time of a text of four times the length, as a multiple: processor time, the quickest of each."""
     spares = itertools.count()  # what was read before is kept, so no text is given twice
     quickest = {SHORT: math.inf, LONG: math.inf}
     for _ in range(TURNS):

@@ -207,7 +207,7 @@ def test_markdown_says_the_verdict_first_and_how_to_see_each_failure_again(run: 
     assert (
         text.index("### Harm") < text.index("### Faults and targets") < text.index("### Trials that did not end well")
     )
-    assert f"`chaoslab show logs/run --trial {run.rows[0].trial}`" in text
+    assert f"`chaoslab replay logs/run --trial {run.rows[0].trial}`" in text
 
 
 def test_markdown_tells_the_outcomes_best_first_and_tells_the_unjudged_from_the_bad(run: Contents) -> None:
@@ -246,8 +246,8 @@ def test_trials_that_failed_alike_are_told_once_in_markdown(run: Contents) -> No
 def test_a_command_takes_a_folder_with_a_space(run: Contents) -> None:
     named = replace(run, where="my logs/run")
     trial = run.rows[0].trial
-    assert f"`chaoslab show 'my logs/run' --trial {trial}`" in written("markdown", named)
-    assert json.loads(written("json", named))["trials"][0]["replay"].startswith("chaoslab show 'my logs/run' ")
+    assert f"`chaoslab replay 'my logs/run' --trial {trial}`" in written("markdown", named)
+    assert json.loads(written("json", named))["trials"][0]["replay"].startswith("chaoslab replay 'my logs/run' ")
     assert "chaoslab report &#39;my logs/run&#39; --format json" in written("html", named)
 
 
