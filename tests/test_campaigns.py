@@ -23,13 +23,14 @@ from chaoslab.campaigns.gauge import Gauge
 from chaoslab.campaigns.journal import Journal, read
 from chaoslab.campaigns.load import Campaign, Unit, load
 from chaoslab.campaigns.report import text, trend
-from chaoslab.campaigns.running import Runner, Running, stop
+from chaoslab.campaigns.running import Runner, Running, act
 from chaoslab.campaigns.schedule import following
 from chaoslab.cli import _parser, main
-from chaoslab.core.events import AttemptRef, CallFinished, Event, Usage
+from chaoslab.core.events import AttemptRef, CallFinished, Event, RunStarted, Usage
 from chaoslab.core.limits import Guard, Limits
 from chaoslab.record.rulings import RulingsFile, State, TrialRuling
 from chaoslab.record.runs import Run
+from chaoslab.record.steering import Steering
 from chaoslab.scenarios.load import ScenarioErrors
 from tests.seams.lab_parts import eventually
 
@@ -280,6 +281,48 @@ def test_a_campaign_that_holds_is_taken_back_and_steady_after(tmp_path: Path) ->
     assert story.notes == ["the steady state holds after the rollback"]
 
 
+def test_a_paused_campaign_begins_no_step_and_its_runs_no_trial(tmp_path: Path) -> None:
+    folder, seen = tmp_path / "campaigns" / "shop", list[tuple[str, bool]]()
+
+    class Waited(Time):
+        """Somebody resumes the campaign once it has waited for ten looks."""
+
+        left = 10
+
+        def sleep(self, delay_s: float) -> None:
+            super().sleep(delay_s)
+            self.left -= (folder / "paused").exists()
+            if not self.left:
+                self.left = -1
+                assert act(folder, "resume", "") == "it goes on"
+
+    run = Run.create(folder, now=iso(NOW), name="n")
+
+    def asks(word: str) -> Callable[[], object]:
+        return lambda: act(folder, word, "lunch")
+
+    def looks(when: str) -> Callable[[], object]:
+        return lambda: seen.append((when, Steering.read(run.folder).hold))
+
+    with run.log("info") as log:  # it is being written
+        log.write(RunStarted(seed=1, settings={}, plan={"injections": []}, prompts=1, now=iso(NOW), model="m"))
+        clock = Waited()
+        made_, said = runner(
+            tmp_path, [Step(looks("before"), asks("pause"), looks("paused"), asks("resume"), looks("resumed"),
+                            asks("pause")), Step(looks("second"))],
+            clock=clock, steps=[{"command": ["a"]}, {"command": ["b"]}],
+        )  # fmt: skip
+        story = made_.run()
+    assert seen == [("before", False), ("paused", True), ("resumed", False), ("second", False)]
+    assert clock.left == -1
+    assert story.ended == "held"
+    assert [said for said in story.notes if said != "the steady state holds after the rollback"] == [
+        "somebody paused it", "it goes on", "somebody paused it", "it goes on",
+    ]  # fmt: skip
+    assert said.count("it goes on") == 2
+    assert act(folder, "pause", "late") == "it has ended already: held"
+
+
 def test_nothing_starts_if_a_probe_cannot_be_reached(tmp_path: Path) -> None:
     made_, _ = runner(tmp_path, [], steady=[{"name": "shop", "http": "http://127.0.0.1:1/health"}])
     story = made_.run()
@@ -431,7 +474,7 @@ def test_two_processes_do_not_run_one_campaign(tmp_path: Path) -> None:
     again, _ = runner(tmp_path, [], clock=clock)
     with pytest.raises(Running, match=f"it is running \\(process {os.getppid()}\\): chaoslab campaign stop"):
         again.run()
-    assert "its faults end now" in stop(again.folder, "enough")
+    assert "its faults end now" in act(again.folder, "stop", "enough")
     assert levers.pulled(again.folder / "stop") == "enough"
 
 

@@ -14,6 +14,8 @@ from chaoslab.base import files
 from chaoslab.base.clock import Clock, iso, system
 
 FILE = "journal.jsonl"
+PAUSED = "paused"
+"""The lever that pauses a campaign, in its folder."""
 
 
 @dataclass

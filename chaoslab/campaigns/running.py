@@ -18,11 +18,13 @@ from chaoslab.base.jsonable import line
 from chaoslab.campaigns import probes
 from chaoslab.campaigns.child import Child, Process, words_of
 from chaoslab.campaigns.gauge import Gauge
-from chaoslab.campaigns.journal import Journal, Story, read
+from chaoslab.campaigns.journal import PAUSED, Journal, Story, read
 from chaoslab.campaigns.load import Campaign, Unit, moment
 from chaoslab.campaigns.schedule import following
 from chaoslab.config.limits import variables
 from chaoslab.core.limits import Guard
+from chaoslab.record.held import is_written
+from chaoslab.record.steering import Steering, steer
 
 POLL_S, TOLD_S, UNDO_S = 0.1, 5.0, 60.0
 """The time between two looks at a step, between two lines of progress, and the longest time of a command that undoes,
@@ -87,6 +89,7 @@ class Runner:
         )
         self._journal = Journal(self.folder, clock=clock)
         self._probed_s = self._told_s = float("-inf")
+        self._paused = False
         self._before = {"trials": 0.0, "cost": 0.0}
         """The trials and dollars of the starts that this one goes on with."""
 
@@ -148,7 +151,8 @@ class Runner:
         """Makes the campaign's files anew."""
         for each in self.folder.glob(f"{LEASE}.*"):
             each.unlink()
-        levers.release(self.folder / LEVER)
+        for lever in (LEVER, PAUSED):
+            levers.release(self.folder / lever)
         levers.renew(self._lease, clock=self._clock)
         if not goes_on:
             (self.folder / TALLY).unlink(missing_ok=True)
@@ -205,6 +209,9 @@ class Runner:
             Breach, Over: the campaign ends.
         """
         self._watch(at_rest=True)
+        while self._hold():
+            self._clock.sleep(POLL_S)
+            self._watch(at_rest=True)
         trials = self._allowed(unit)
         self._journal.note("step", round=number, step=unit.step, name=unit.name, level=unit.level)
         before, state, why = self._figures(), "broken", ""
@@ -261,6 +268,7 @@ class Runner:
             while (code := child.poll()) is None:
                 interrupts.check()
                 self._watch()
+                self._hold()
                 if unit.spec.lasts is not None and self._clock.monotonic() - began_s >= unit.spec.lasts:
                     code = child.end()
                     return ("failed", "exit code 1") if code == 1 else ("held", "")
@@ -273,6 +281,21 @@ class Runner:
             raise
         state = STATES.get(code, "broken")
         return state, "" if state in ("held", "failed") else f"exit code {code}{self._last_words()}"
+
+    def _hold(self) -> bool:
+        """True while somebody pauses the campaign: no step begins, and its runs begin no further trial."""
+        paused = (self.folder / PAUSED).exists()
+        if paused or self._paused:
+            for run in self.folder.iterdir():
+                if is_written(run) and Steering.read(run).hold is not paused:
+                    with suppress(ValueError, OSError):  # a gateway goes on: it has no trials
+                        steer(run, ["pause" if paused else "resume"])
+        if paused is not self._paused:
+            self._paused = paused
+            said = "somebody paused it" if paused else "it goes on"
+            self._journal.note("note", text=said)
+            self._tell(said)
+        return paused
 
     def _process(self, unit: Unit, trials: int | None) -> Child:
         words = words_of(unit, logs=self.folder, trials=trials)
@@ -448,17 +471,22 @@ class Runner:
             self._journal.note("note", text=f"nobody was told of '{what}': {line(str(error), 160)}")
 
 
-def stop(folder: Path, why: str) -> str:
-    """Pulls the lever of the campaign in a folder. Returns its state in words.
+def act(folder: Path, do: str, why: str) -> str:
+    """Stops, pauses or resumes the campaign in a folder, by its levers. Returns the result in words.
 
     Raises:
-        LookupError: it was never run. OSError: the lever cannot be pulled.
+        LookupError: it was never run. OSError: a lever cannot be pulled.
     """
     story = read(folder)
     if not story.instance:
         raise LookupError(f"{folder.name} was never run in {folder.parent}")
     if story.ended:
         return f"it has ended already: {story.ended}"
+    if do == "resume":
+        return "it goes on" if levers.release(folder / PAUSED) else "it was not paused"
+    if do == "pause":
+        levers.pull(folder / PAUSED, why)
+        return "its runs wait after the trials that are under way, and no step begins"
     levers.pull(folder / LEVER, why)
     if not is_alive(story.pid):
         return "its process is gone: its faults have ended, and chaoslab campaign run takes it back"

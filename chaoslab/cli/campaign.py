@@ -22,14 +22,14 @@ CODES = {"held": 0, "unproven": 4, "not begun": 4, "broken": 3}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("do", choices=("run", "check", "status", "stop"), help="check runs nothing")
+    parser.add_argument("do", choices=("run", "check", "status", "pause", "resume", "stop"), help="check runs nothing")
     parser.add_argument("file", type=path, metavar="FILE", help="the campaign, in YAML, JSON or TOML")
     parser.add_argument(
         "--logs", type=path, default=Path("campaigns"),
         help="the folder of campaigns, each with its runs, its journal and its page (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--fresh", action="store_true", help="with run: begin anew one that was broken off")
-    parser.add_argument("--why", type=filled, default="campaign stop", metavar="TEXT", help="with stop: the reason")
+    parser.add_argument("--why", type=filled, metavar="TEXT", help="with stop and pause: the reason")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     as_json(parser)
 
@@ -53,12 +53,12 @@ def _run(options: argparse.Namespace) -> int:
     if options.do == "run":
         return _go(campaign, options)
     from chaoslab.campaigns.journal import read
-    from chaoslab.campaigns.running import stop
+    from chaoslab.campaigns.running import act
 
     folder = options.logs / campaign.slug
-    if options.do == "stop":
+    if options.do != "status":
         try:
-            print(f"{campaign.spec.campaign}: {stop(folder, options.why)}")
+            print(f"{campaign.spec.campaign}: {act(folder, options.do, options.why or f'campaign {options.do}')}")
         except LookupError as error:
             return refuse(error)
         return 0

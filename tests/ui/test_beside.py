@@ -71,10 +71,20 @@ def test_the_list_has_campaigns_and_their_runs_and_takes_no_campaign_for_a_run(l
         assert len(reader.since(0)) == 1
 
 
+def test_a_campaign_is_paused_and_resumed_as_by_its_command(client: TestClient, logs: Path) -> None:
+    assert "no step begins" in client.post("/campaign/checkout/pause", json={}).json()["said"]
+    assert [state(logs / "checkout")[name] for name in ("state", "goes_on")] == ["paused", True]
+    assert client.post("/campaign/checkout/resume", json={}).json()["said"] == "checkout: it goes on"
+    assert state(logs / "checkout")["state"] == "under way"
+    assert client.post("/campaign/checkout/resume", json={}).json()["said"] == "checkout: it was not paused"
+    said = client.post("/campaign/checkout/leave", json={}).text.strip()
+    assert said == "a campaign knows no leave: stop, pause and resume"
+
+
 def test_a_campaign_is_stopped_as_by_its_command(client: TestClient, logs: Path) -> None:
     said = client.post("/campaign/checkout/stop", json={}).json()["said"]
     assert said.startswith("checkout: its faults end")
-    assert levers.pulled(logs / "checkout" / LEVER) == "somebody stopped it in the pages"
+    assert levers.pulled(logs / "checkout" / LEVER) == "somebody asked for stop in the pages"
     Journal(logs / "checkout").note("ended", state="stopped", why="lever")
     assert state(logs / "checkout")["goes_on"] is False
     assert "it has ended already: stopped" in client.post("/campaign/checkout/stop", json={}).text

@@ -10,7 +10,7 @@ from typing import Any
 
 from chaoslab.base import files, levers
 from chaoslab.base.jsonable import line
-from chaoslab.campaigns.journal import FILE, Story, read
+from chaoslab.campaigns.journal import FILE, PAUSED, Story, read
 
 TEXT, SHOWN = 300, 200
 """The most characters of a text, and the latest steps that are shown."""
@@ -29,7 +29,7 @@ def state(folder: Path) -> dict[str, Any]:
     story, seen = _story(folder), _seen(folder)
     said = _state(story, folder, seen)
     plain: dict[str, Any] = {
-        "name": folder.name, "state": said, "why": story.why, "goes_on": said == "under way",
+        "name": folder.name, "state": said, "why": story.why, "goes_on": said in ("under way", "paused"),
         "probed": seen.get("at", ""), "probes": seen.get("probes", []), "now": seen.get("now", {}),
         "spent": [*_spent(seen)], "not_undone": story.not_undone, "notes": story.notes,
         "open": sorted({each.name for each in story.open}) if not story.ended else [],
@@ -65,7 +65,7 @@ def _state(story: Story, folder: Path, seen: dict[str, Any]) -> str:
         return "not begun"
     lease_s = seen.get("lease_s")
     lapsed = levers.lapsed(folder / f"lease.{story.starts}", lease_s if isinstance(lease_s, int | float) else LEASE_S)
-    return story.ended or ("broken off" if lapsed else "under way")
+    return story.ended or ("broken off" if lapsed else "paused" if (folder / PAUSED).exists() else "under way")
 
 
 def _spent(seen: dict[str, Any]) -> Iterator[dict[str, Any]]:

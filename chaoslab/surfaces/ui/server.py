@@ -144,7 +144,7 @@ class Pages:
             Route("/compare", self.compare),
             Route("/campaign/{name}", self.campaign),
             Route("/campaign/{name}/state", self.campaign_state),
-            Route("/campaign/{name}/stop", self.campaign_stop, methods=["POST"]),
+            Route("/campaign/{name}/{do:str}", self.campaign_act, methods=["POST"]),
             Route("/memory", self.memory),
             Route("/run/{run}/steer", self.steer, methods=["POST"]),
             Route("/run/{run}/levers", self.levers),
@@ -296,11 +296,13 @@ class Pages:
         rows.sort(key=lambda row: (bool(row.get("going")), row["run"]), reverse=True)
         return JSONResponse({**await run_in_threadpool(state, folder), "runs": rows[:LATEST]})
 
-    async def campaign_stop(self, request: Request) -> Response:
-        from chaoslab.campaigns.running import stop
+    async def campaign_act(self, request: Request) -> Response:
+        from chaoslab.campaigns.running import act
 
-        folder = self._campaign(request)
-        return JSONResponse({"said": f"{folder.name}: {stop(folder, 'somebody stopped it in the pages')}"})
+        folder, do = self._campaign(request), request.path_params["do"]
+        if do not in ("stop", "pause", "resume"):
+            raise LookupError(f"a campaign knows no {line(do, 40)}: stop, pause and resume")
+        return JSONResponse({"said": f"{folder.name}: {act(folder, do, f'somebody asked for {do} in the pages')}"})
 
     def _campaign(self, request: Request) -> Path:
         name = request.path_params["name"]

@@ -429,9 +429,15 @@
       const counted = ["trials", "failed", "harm", "calls", "faults"].filter((name) => found.now[name]);
       put("figures", ...counted.filter((name) => name !== "trials").map((name) => one(plain(found.now[name]), name)),
         ...found.spent.map((each) => one(each.name === "dollars" ? `$${plain(each.value)}` : plain(each.value), each.name === "dollars" ? "spent" : each.name === "trials" ? "trials" : "seconds", each.most)));
-      const button = make("button", { type: "button", "data-lever": "stop" }, "Stop the campaign");
-      button.addEventListener("click", () => act(`${here}/stop`, {}));
-      if (found.goes_on !== Boolean(byId("levers").children.length)) put("levers", ...(found.goes_on ? [button] : []));
+      const levers = { [found.state === "paused" ? "resume" : "pause"]: found.state === "paused" ? "Resume" : "Pause", stop: "Stop the campaign" };
+      const shown = found.goes_on ? Object.keys(levers) : [];
+      if (shown.join() !== [...byId("levers").children].map((each) => each.dataset.lever).join()) {  // else the focus would be lost
+        put("levers", ...shown.map((name) => {
+          const button = make("button", { type: "button", "data-lever": name }, levers[name]);
+          button.addEventListener("click", () => act(`${here}/${name}`, {}));
+          return button;
+        }));
+      }
       put("probes", found.probes.length ? table(["probe", "value", "should be", ""], found.probes.map((each) =>
         [each.name, each.value, each.should, mark(!each.why, each.why || "holds")])) : make("p", { class: "note" }, "No probe was looked at."),
       ...(found.probed ? [make("p", { class: "note" }, `Looked at ${found.probed}.`)] : []));
