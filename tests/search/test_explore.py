@@ -267,6 +267,11 @@ def test_what_cannot_be_shrunk_is_told_in_one_line() -> None:
         lab.shrink(calm)
 
 
+def test_each_attempt_knows_how_many_effects_there_were_when_it_began() -> None:
+    both = next(each for each in explored().trials if len(each.made) == 4)
+    assert [(made.site.tool, made.effects) for made in both.made] == [("a", 0), ("b", 0), ("pay", 0), ("pay", 1)]
+
+
 def test_what_came_of_a_trial_is_read_from_its_log(tmp_path: Path) -> None:
     found = explored(by=["singles"], logs=tmp_path)
     assert found.folder is not None
