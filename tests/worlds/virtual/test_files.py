@@ -1,4 +1,4 @@
-"""Locks of files are granted, refused and waited for in a world as by a kernel, and outside of a world by the kernel."""
+"""Locks of files are granted, refused and waited for in a world as by a kernel."""
 
 from __future__ import annotations
 
