@@ -678,7 +678,10 @@ def test_a_generator_is_an_agent_that_streams_its_answer() -> None:
         yield "It is "
         yield "done."
 
-    assert lab.run(parts, "go", facts=["done"]).answer == "It is done."
+    trial = lab.run(parts, "go", facts=["done"])
+    assert trial.answer == "It is done."
+    assert [event.error for _, event in trial.history.of(PromptAttempt)] == [""]
+    assert lab.run(lambda _: (part for part in ["It is ", 7]), "go").answer == ["It is ", 7]
 
 
 def test_a_trial_that_kills_its_process_is_named_and_those_before_it_are_had() -> None:

@@ -263,6 +263,7 @@ def test_a_plan_of_an_older_log_has_no_triggers() -> None:
         ({"when": "amount >> 100"},
          "when of latency on shop is 'amount >> 100': column 9 has '>', where a value should stand"),
         ({"when": 5}, "when of latency on shop is 5: it should be a condition on the arguments, as in 'amount > 100'"),
+        ({"calls": [1, 1.5]}, "calls of latency on shop is [1, 1.5]: it should be requests' numbers, as in [1, 3]"),
         ({"chance": 0, "calls": [1]},
          "'it' can never hit: chance is 0, so calls can never hit: leave chance out, or raise it"),
         ({"chance": 2}, "chance of latency on shop is 2: it should be a number from 0 to 1"),
