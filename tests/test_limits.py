@@ -133,7 +133,7 @@ def test_faults_at_a_time_are_counted_until_their_attempts_are_over() -> None:
 
 
 def test_a_refused_connection_is_over_when_it_is_refused() -> None:
-    def agent(_: str) -> None:
+    def agent(prompt: str) -> None:  # noqa: ARG001
         for _ in range(3):
             with suppress(httpx.ConnectError):
                 httpx.get("https://crm/x")

@@ -21,7 +21,8 @@ import requests
 import trustme
 
 from chaoslab.core.events import CallFinished, FaultWitnessed, LabWarning
-from chaoslab.seams.gateway.forward import HEAD_MAX, _head, _turned_down
+from chaoslab.seams.gateway.forward import _head, _turned_down
+from chaoslab.wire.http1 import HEAD_MAX
 from tests.gateway.parts import history, shop, standing
 from tests.seams.lab_parts import eventually
 
