@@ -81,7 +81,7 @@ TEN: list[Step] = [("shop", n // 2 + 1, n % 2 + 1, n * 1.0, {"amount": n * 10}) 
         ({"persistence": "for_good", "after_calls": 1, "when": "amount > 60"}, [7, 8, 9]),
         ({"when": "amount >= 20 and amount < 40"}, [2, 3]),
         ({"when": "amount > 20", "max_times": 2}, [3, 4]),
-        ({"tool": "sh*", "when": "amount > 20", "max_times": 2}, [3, 4]),
+        ({"tool": "sh*", "when": "amount > 70", "after_calls": 3}, [8, 9]),
         ({"persistence": "for_good", "when": "amount <= 20"}, [0, 1, 2]),
         ({"tool": "sh*"}, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
         ({"tool": "get_*"}, []),
