@@ -1,4 +1,4 @@
-"""What happened beside what was asked for, under the user's statements about effects."""
+"""A trial's effects are compared with those that were asked for, under the user's statements about effects."""
 
 from __future__ import annotations
 
