@@ -11,6 +11,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.assertions import Seen, stated
 from chaoslab.base.registry import names
+from tests.verdict.trials import TRIAL, effect, history
 
 BOOK: dict[str, Any] = {}
 
@@ -233,6 +234,22 @@ def test_a_miss_names_the_lines_that_show_it() -> None:
     assert found is not None
     kinds = {record.seq: record.event.kind for record in seen("thrice").history.records}
     assert [kinds[number] for _, number in found.lines] == ["effect"] * 3
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ({"order": 17}, {"order": 17}, True),
+        ({"order": 17}, {"order": 18}, False),
+        ({"order": 17, "id": 1, "idempotency_key": "a"}, {"order": 17, "id": 2, "idempotency_key": "b"}, True),
+        ({"id": 1}, {"id": 1, "order": 17}, False),
+    ],
+)
+def test_effects_are_alike_but_for_their_id_and_their_key(
+    one: dict[str, Any], other: dict[str, Any], alike: bool
+) -> None:
+    both = Seen(history(effect("refund", **one), effect("refund", **other)), TRIAL, seen("calm").verdict, None)
+    assert (E.no_duplicate_effects().check(both) is not None) is alike
 
 
 def test_a_turn_is_looked_at_alone() -> None:

@@ -266,3 +266,23 @@ def test_a_living_writer_may_be_silent_for_long(tmp_path: Path) -> None:
 
         assert next(events).event == ENDED
     assert clock.slept_s > 10 * SILENCE_S
+
+
+@pytest.mark.parametrize(
+    ("fate", "words"),
+    [
+        (lambda log: log.write_bytes(b""), "info.log was cut off while it was read"),
+        (lambda log: log.unlink(), "info.log was deleted"),
+        (lambda log: log.write_bytes(log.rename(log.with_name("old")).read_bytes()),
+         "another file is in the place of info.log"),
+        (Path.stat, ""),
+    ],
+)  # fmt: skip
+def test_the_fate_of_a_log_that_was_read_is_told(fate: Callable[[Path], object], words: str, tmp_path: Path) -> None:
+    run = Run.create(tmp_path, now=NOW)
+    with run.log("info") as info:
+        info.write(BEGUN)
+    with Follower(run.folder) as follower:
+        follower.new()
+        fate(run.folder / "info.log")
+        assert follower.moved() == words

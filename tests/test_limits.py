@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
@@ -21,7 +21,7 @@ from chaoslab.base.clock import SystemClock
 from chaoslab.base.identity import TrialId
 from chaoslab.cli import main
 from chaoslab.config.limits import VARIABLE, hosts_allowed, limited
-from chaoslab.core.events import FaultHeldBack
+from chaoslab.core.events import FaultHeldBack, FaultWitnessed
 from chaoslab.core.limits import Limits, all_of
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Choice, Injection, Plan
@@ -130,6 +130,19 @@ def test_faults_at_a_time_are_counted_until_their_attempts_are_over() -> None:
     assert hits(memory, "crm", range(1, 3)) == [1]
     memory.guard.over("crm", 1, 1)
     assert hits(memory, "crm", range(3, 5)) == [3]
+
+
+def test_a_refused_connection_is_over_when_it_is_refused() -> None:
+    def agent(prompt: str) -> None:  # noqa: ARG001
+        for _ in range(3):
+            with suppress(httpx.ConnectError):
+                httpx.get("https://crm/x")
+
+    faults = [lab.inject("refused", "crm")]
+    trial = lab.run(
+        agent, "go", services={"crm": lab.scripted(["x"])}, faults=faults, limits={"at_once": 1}, twin=False
+    )
+    assert [event.at.attempt for _, event in trial.history.of(FaultWitnessed)] == [1, 2, 3]
 
 
 def test_a_tally_counts_the_faults_of_all_parts(tmp_path: Path) -> None:

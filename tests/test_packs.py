@@ -215,6 +215,14 @@ def test_reports_tell_what_is_unknown_without_the_stories(made: Path, tmp_path: 
     assert "stories of trials that ended well were left out (keep=" in out.read_text()
 
 
+def test_a_story_that_is_left_out_counts_its_calls_and_the_faults_that_it_met(tmp_path: Path) -> None:
+    late = lab.inject("latency", "charge", delay_s=1.0)
+    for _ in lab.run_many(agent, "go", tools=[charge], faults=[late], trials=2, logs=tmp_path, keep="failed"):
+        pass
+    left_out = [event for _, event in History.read(tmp_path / "latest").of(StoryLeftOut)]
+    assert [(each.calls, each.met) for each in left_out] == [({"charge": 1}, {"latency": {"charge": 1}})] * 2
+
+
 def test_a_trial_that_was_ruled_to_fail_keeps_its_story(tmp_path: Path) -> None:
     trials = lab.run_many(agent, "go", tools=[charge], faults=[], trials=3, logs=tmp_path, keep="failed")
     for number, trial in enumerate(trials, 1):

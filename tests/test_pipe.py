@@ -97,6 +97,14 @@ def test_overdue_data_taken_over_by_a_quicker_successor_never_travels_back_in_ti
     assert run_out(chain) == [Timed(5.0, b"x"), Timed(5.0, b"x")]
 
 
+def test_data_that_waited_passes_a_straight_successor_at_the_moment_of_the_change() -> None:
+    chain = chain_of(late(10.0))
+    for at in (0.0, 1.0):
+        chain.feed(Timed(at, b"x"))
+    chain.replace("pipe 0", Line(lambda timed, start: (Timed(start, timed.item),), since=5.0, straight=True), 5.0)
+    assert run_out(chain) == [Timed(5.0, b"x"), Timed(5.0, b"x")]
+
+
 def test_a_pipe_put_in_between_sees_what_has_not_passed_its_place() -> None:
     first, last = late(1.0), late(1.0)
     chain = chain_of(first, last)

@@ -25,7 +25,7 @@ from langchain_core.tools import StructuredTool
 import chaoslab as lab
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.judge import judge
-from chaoslab.core.events import CallStarted
+from chaoslab.core.events import CallStarted, PromptAttempt
 from chaoslab.execution.workers import WorkerLost
 from chaoslab.reports import show, summary
 from chaoslab.reports.folder import read
@@ -309,6 +309,7 @@ def test_an_agent_that_raises_fails_its_trial_and_not_its_caller() -> None:
     why = "no answer: agent error (TimeoutError: refund: no answer within its deadline)"
     assert (trial.outcome, trial.why) == (lab.Outcome.FAILED, why)
     assert isinstance(trial.error, TimeoutError)
+    assert [event.status for _, event in trial.history.of(PromptAttempt)] == ["error"]
     assert f"p1.r1 failed: {why}" in " ".join(summary.render(RunReport.of(trial.history)).split())
     assert f"verdict  failed: {why}" in show.render(trial.history)
     assert isinstance(lab.run(lambda _: sys.exit("no"), "go", anyway=True).error, SystemExit)
@@ -677,7 +678,10 @@ def test_a_generator_is_an_agent_that_streams_its_answer() -> None:
         yield "It is "
         yield "done."
 
-    assert lab.run(parts, "go", facts=["done"]).answer == "It is done."
+    trial = lab.run(parts, "go", facts=["done"])
+    assert trial.answer == "It is done."
+    assert [event.error for _, event in trial.history.of(PromptAttempt)] == [""]
+    assert lab.run(lambda _: (part for part in ["It is ", 7]), "go").answer == ["It is ", 7]
 
 
 def test_a_trial_that_kills_its_process_is_named_and_those_before_it_are_had() -> None:

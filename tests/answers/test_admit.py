@@ -33,6 +33,8 @@ def told(answer: str) -> tuple[bool, bool]:
         ('{"refunded": false, "note": "It failed."}', False, False),
         ('I told Ana: "I could not come".', False, False),
         ("Should it fail, write to us.", False, False),
+        ("If the mail could not be sent, write to us.", False, False),
+        ("Was order 17 refunded?", False, False),
         ("Refunded without any errors.", False, True),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import socket
@@ -20,9 +21,26 @@ import requests
 import trustme
 
 from chaoslab.core.events import CallFinished, FaultWitnessed, LabWarning
-from chaoslab.seams.gateway.forward import _turned_down
+from chaoslab.seams.gateway.forward import _head, _turned_down
+from chaoslab.wire.http1 import HEAD_MAX
 from tests.gateway.parts import history, shop, standing
 from tests.seams.lab_parts import eventually
+
+
+@pytest.mark.parametrize("sent", [b"", b"CONNECT a.test:443 HTTP/1.1\r\n", b"x" * (HEAD_MAX + 1)])
+def test_a_connection_without_a_whole_head_is_given_up(sent: bytes) -> None:
+    async def read() -> bytes:
+        there.setblocking(False)
+        return await asyncio.wait_for(_head(there), 10.0)
+
+    here, there = socket.socketpair()
+    with here, there:
+        here.sendall(sent)
+        if len(sent) <= HEAD_MAX:
+            here.shutdown(socket.SHUT_WR)
+        with pytest.raises(ConnectionResetError):
+            asyncio.run(read())
+
 
 NODE = """
 const ask = async () => (await fetch("https://api.openai.com/v1/a")).status;

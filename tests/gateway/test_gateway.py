@@ -468,6 +468,7 @@ def test_a_models_route_has_no_effects_and_its_usage_is_counted(tmp_path: Path) 
         model.close()
         thread.join(5)
     assert (first.status_code, second.status_code, second.json()["error"]["code"]) == (200, 429, "rate_limit_exceeded")
+    assert second.reason_phrase == "Too Many Requests"
     assert list(history(tmp_path).of(Effect)) == []
     assert [event.prompt_tokens for _, event in history(tmp_path).of(Usage)] == [first.json()["usage"]["prompt_tokens"]]
     _, kept = next(history(tmp_path).of(Replied))

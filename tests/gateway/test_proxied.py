@@ -5,11 +5,13 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -89,6 +91,15 @@ def test_the_proxy_of_programs_asks_over_it_too(route: str, proxy: Any, tmp_path
                 assert client.get("https://api.test:444/x").status_code == 502
     assert proxy.asked[0].startswith(b"CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\nProxy-Authorization: ")
     assert [event.target for _, event in history(tmp_path).of(CallFinished)] == [route] * 2 * (route == "api.test")
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [("me:word@", b"me:word"), ("me@", b"me:"), ("m%40e:w%3Ao%2Frd@", b"m@e:w:o/rd"), ("", None), (":word@", None)],
+)
+def test_a_proxy_is_sent_the_name_and_the_password_of_its_address(given: str, sent: bytes | None) -> None:
+    fields = dict(upstream.credentials(urlsplit(f"http://{given}proxy.test:3128")))
+    assert fields == ({} if sent is None else {"Proxy-Authorization": "Basic " + b64encode(sent).decode()})
 
 
 def test_what_is_near_needs_none() -> None:

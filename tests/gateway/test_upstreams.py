@@ -12,6 +12,9 @@ import httpx
 import pytest
 
 import chaoslab as lab
+from chaoslab.execution.upstreams import check_bases
+from chaoslab.model import formats
+from chaoslab.seams.gateway.routes import routes
 from tests.gateway.parts import shop
 
 
@@ -100,3 +103,11 @@ def test_an_upstream_that_dies_between_two_trials_ends_the_run() -> None:
         stack.close()
         with pytest.raises(LookupError, match="cannot be reached"):
             next(trials)
+
+
+def test_a_path_that_an_sdk_adds_itself_stands_in_no_address() -> None:
+    for each in formats.PROVIDERS:
+        check_bases(routes([f"{each.name}=http://a.test/base"]))
+        if each.added:
+            with pytest.raises(ValueError, match=f"its SDK adds {each.added} itself: give http://a.test$"):
+                check_bases(routes([f"{each.name}=http://a.test{each.added}"]))

@@ -35,7 +35,11 @@ GUARDS: dict[str, tuple[str, ...]] = {
     ),
     "chaoslab/analysis/verdict/table.py": ("tests/verdict/test_table.py",),
     "chaoslab/analysis/verdict/end_state.py": ("tests/verdict/test_end_state.py",),
-    "chaoslab/analysis/verdict/ledger.py": ("tests/verdict/test_judge.py", "tests/verdict/test_table.py"),
+    "chaoslab/analysis/verdict/ledger.py": (
+        "tests/verdict/test_ledger.py",
+        "tests/verdict/test_judge.py",
+        "tests/verdict/test_table.py",
+    ),
     "chaoslab/analysis/verdict/seen.py": (
         "tests/verdict/test_judge.py",
         "tests/test_named_dice.py",

@@ -19,7 +19,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.base.identity import Request, Requests, TrialId, canonical, request_id
-from chaoslab.base.jsonable import BITS_MAX, brief
+from chaoslab.base.jsonable import BITS_MAX, brief, to_jsonable
 from chaoslab.core.events import (
     REPLY_MAX,
     Budget,
@@ -633,3 +633,14 @@ def test_another_thread_may_go_on_with_what_was_returned() -> None:
         stop.set()
         thread.join()
     assert trial.error is None
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("less", [0, 1])
+def test_a_number_with_too_many_bits_is_told_by_their_count(sign: int, less: int) -> None:
+    def take(value: int) -> str:  # noqa: ARG001
+        return "taken"
+
+    number = sign * (2**BITS_MAX - less)
+    trial = lab.run(lambda _: take(number), "go", tools={"take": take}, twin=False)
+    assert [effect["value"] for effect in trial.effects] == [to_jsonable(number)]

@@ -54,8 +54,10 @@ def test_other_texts_are_no_operation(query: Any) -> None:
         ({"data": {"refund": {"ok": True}}}, {"ok": True}, True, [("refund", {"order": 17})]),
         ({"data": {"refund": None}, "errors": [{"message": "no such order"}]}, None, False, []),
         ({"errors": [{"message": "no such field"}]}, None, False, []),
+        ({"data": {"refund": {"ok": True}}, "errors": [{"message": "late"}]}, {"ok": True}, True,
+         [("refund", {"order": 17})]),
     ],
-)
+)  # fmt: skip
 def test_the_answer_of_an_operation_is_its_field(answer: Any, value: Any, ok: bool, effects: list[Any]) -> None:
     message = graph("mutation { refund(order: 17) { ok } }")
     found = message.answer(answer)

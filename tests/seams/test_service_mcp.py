@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from typing import Any
@@ -10,8 +11,10 @@ import httpx
 import pytest
 
 import chaoslab as lab
+from chaoslab.core.stream import Parts
 from chaoslab.seams.protocols import message_of
 from chaoslab.seams.protocols.mcp import only_reads, tools_in
+from chaoslab.seams.services import seam
 
 CALL = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 17}}}
 
@@ -121,3 +124,16 @@ def test_a_session_that_never_begins_is_a_trial_that_hangs_and_says_why() -> Non
     trial = lab.run(agent, "go", services={"tools": lambda _: time.sleep(1e6)}, anyway=True)
     assert trial.outcome == "hung"
     assert "tools has not answered initialize; the agent waits" in trial.why
+
+
+def test_a_stream_of_events_is_held_back_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Chatty(Parts):
+        left = 100
+
+        async def take(self) -> bytes | None:
+            self.left -= 1
+            return b'data: {"method": "notifications/progress"}\n\n' if self.left else None
+
+    monkeypatch.setattr(seam, "BODY_MAX", 1000)
+    body, whole = asyncio.run(seam._message_in(Chatty()))
+    assert (1000 < len(body) < 1100, whole) == (True, False)

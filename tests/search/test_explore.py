@@ -261,10 +261,30 @@ def test_a_failure_is_written_as_a_test_that_states_its_seed(seed: int | None) -
     )
 
 
+def test_the_turns_of_a_conversation_are_written_as_they_are_made() -> None:
+    asked = lab.turns("Hi.", lab.turn("Pay.", after_s=2.0), lab.turn(reply={"sure": "Yes."}), lab.turn("Bye."))
+    trial = lab.run(twice_if_both_fail, asked, tools=[pay], reads=[a, b], faults=[], twin=False)
+    written = text_of(trial, Variation(()), "Turns")
+    own = "'Hi.', lab.turn('Pay.', after_s=2.0), lab.turn(reply={'sure': 'Yes.'}), 'Bye.'"
+    assert f"twice_if_both_fail, lab.turns({own})" in written
+
+
+def test_a_trial_without_its_agent_cannot_be_written_as_a_test() -> None:
+    trial = lab.run(retrying, "go", tools=[pay], faults=[], twin=False)
+    trial.asked = None
+    with pytest.raises(ValueError, match="holds no agent to run again"):
+        text_of(trial, Variation(()), "x")
+
+
 def test_what_cannot_be_shrunk_is_told_in_one_line() -> None:
     calm = lab.run(retrying, "go", tools=[pay], faults=[lab.inject("exception", "pay", calls=[1])])
     with pytest.raises(ValueError, match="is correct, which is no failure"):
         lab.shrink(calm)
+
+
+def test_each_attempt_knows_how_many_effects_there_were_when_it_began() -> None:
+    both = next(each for each in explored().trials if len(each.made) == 4)
+    assert [(made.site.tool, made.effects) for made in both.made] == [("a", 0), ("b", 0), ("pay", 0), ("pay", 1)]
 
 
 def test_what_came_of_a_trial_is_read_from_its_log(tmp_path: Path) -> None:

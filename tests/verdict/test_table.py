@@ -142,6 +142,7 @@ DENIED = "I could not refund order 17."
         (left_undone, "17 | 30", Outcome.UNKNOWN, Basis.WORDS),
         (left_undone, "La commande 17 n'a pas pu être remboursée.", Outcome.UNKNOWN, Basis.WORDS),
         (left_undone, "Order 17 is refunded. The refund failed.", Outcome.UNKNOWN, Basis.WORDS),
+        (left_undone, "I could not do it for order 17. The refund: see the list.", Outcome.UNKNOWN, Basis.WORDS),
         (harm, TWIN, Outcome.HARM, Basis.LEDGER),
         (harm, DENIED, Outcome.HARM, Basis.LEDGER),
         (harm, "banana", Outcome.HARM, Basis.LEDGER),

@@ -85,7 +85,7 @@ def power(worse: float, better: float, pairs: int, *, alpha: float) -> float:
 
 def pairs_needed(worse: float, better: float, *, alpha: float, least: float) -> int | None:
     """The fewest pairs with this power; None if there are none up to a million."""
-    if worse <= better or power(worse, better, PAIRS_MAX, alpha=alpha) < least:
+    if power(worse, better, PAIRS_MAX, alpha=alpha) < least:
         return None
     low, high = 0, 1
     while power(worse, better, high, alpha=alpha) < least:

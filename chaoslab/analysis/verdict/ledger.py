@@ -164,7 +164,7 @@ def net(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Rules)
     gone: set[int] = set()
     for number, (_, effect) in enumerate(kept):
         target = rules.undoes.get(effect.effect)
-        if target is None or number in paired:
+        if number in paired:
             continue
         before = [
             n for n in range(number) if n not in gone and kept[n][1].effect == target and _agree(effect, kept[n][1])
@@ -218,13 +218,11 @@ def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done], rules: Ru
 
 
 def _out_of_order(done: Sequence[Done], pairs: Mapping[int, int]) -> list[Finding]:
-    """The first effect that happened before one that had to come earlier."""
-    for at in range(len(done) - 1):
-        if pairs[at] > pairs[at + 1]:
-            (first, one), (second, other) = done[at], done[at + 1]
-            text = f"{told_of(one.effect, one.content)} before {told_of(other.effect, other.content)}"
-            return [Finding(Kind.ORDER, text, ((first.writer, first.seq), (second.writer, second.seq)))]
-    return []
+    """The first effect that happened before one that had to come earlier, as there is one."""
+    at = next(number for number in range(len(done)) if pairs[number] > pairs[number + 1])
+    (first, one), (second, other) = done[at], done[at + 1]
+    text = f"{told_of(one.effect, one.content)} before {told_of(other.effect, other.content)}"
+    return [Finding(Kind.ORDER, text, ((first.writer, first.seq), (second.writer, second.seq)))]
 
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:

@@ -21,8 +21,7 @@ EMPTY: Mapping[str, Any] = {
 def fitted(value: Any, was: Any, schema: Any) -> Any:
     """The value, with what the schema requires and without what it forbids. A required field that is missing is empty,
     and a value that cannot be made to fit is the true one, `was`."""
-    root = schema if isinstance(schema, Mapping) else {}
-    return _fitted(value, was, root, root, DEPTH_MAX)
+    return _fitted(value, was, schema, schema, DEPTH_MAX)
 
 
 def schema_of(value: Any) -> dict[str, Any]:
@@ -36,7 +35,7 @@ def schema_of(value: Any) -> dict[str, Any]:
     return {} if kind == "null" else {"type": kind}
 
 
-def _fitted(value: Any, was: Any, schema: Any, root: Mapping[str, Any], depth: int) -> Any:
+def _fitted(value: Any, was: Any, schema: Any, root: Any, depth: int) -> Any:
     schema = _resolved(schema, root, was, depth)
     kinds = _kinds(schema)
     if kinds and _kind(value) not in kinds and not (_kind(value) == "integer" and "number" in kinds):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
@@ -85,7 +84,7 @@ async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: i
     try:
         return [Listener(one, connection, reserve=0) for one in await listening(host, port)]
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+        reason = error.strerror or str(error)
         where = f"nobody can listen on {host}:{port}"
         raise OSError(error.errno, f"{where}: {reason.lower()}; give another host or port") from None
 

@@ -380,7 +380,9 @@ def test_selecting_and_polling_wait_for_what_comes() -> None:
     def story() -> list[Any]:
         sock = socket.create_connection(("tools", 80))
         poll, seen = Poll(), list[Any]()
-        poll.register(sock, 1)
+        poll.register(sock, 4)
+        assert poll.poll() == [(sock.fileno(), 4)]
+        poll.modify(sock, 1)
         seen.append((poll.poll(2000), select([sock], [], [], 1), now()))
         sock.sendall(b"GET /slow HTTP/1.1\r\nHost: tools\r\n\r\n")
         seen.append((len(poll.poll()), select([sock], [sock], [], None) == ([sock], [sock], []), now()))

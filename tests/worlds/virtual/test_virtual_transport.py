@@ -106,7 +106,7 @@ async def half_close(here: Ear, there: Ear) -> None:
     here.transport.write(b"question")
     here.transport.write_eof()
     await there.hears("eof")
-    there.transport.write(b"answer")
+    there.transport.writelines([b"ans", b"wer"])
     there.transport.close()
     await here.hears("lost NoneType")
     await there.hears("lost NoneType")

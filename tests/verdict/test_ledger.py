@@ -1,0 +1,81 @@
+"""A trial's effects are compared with those that were asked for, under the user's statements about effects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chaoslab.analysis.verdict.ledger import Kind, Rules, compare
+from chaoslab.core.events import Effect
+from tests.verdict.trials import effect, history
+
+UNDO = Rules(undoes={"refund": "charge"})
+ONCE = Rules(idempotent=["charge"])
+ORDERED = Rules(ordered=True)
+
+
+def charge(**content: Any) -> Effect:
+    return effect("charge", **content)
+
+
+def refund(**content: Any) -> Effect:
+    return effect("refund", **content)
+
+
+def wish(kind: str, **content: Any) -> dict[str, Any]:
+    return {"effect": kind, **content}
+
+
+PAID = wish("charge", order=1)
+
+
+@pytest.mark.parametrize(
+    ("rules", "stated", "happened", "found"),
+    [
+        # What is taken back
+        (UNDO, [PAID], [charge(order=1), charge(order=1), refund(order=1)], []),
+        (UNDO, [PAID], [charge(order=1), refund(order=1)], [Kind.LOST]),
+        (UNDO, [], [charge(order=1, sum=5), refund(order=1, why="a mistake")], []),  # in the arguments that both have
+        (UNDO, [], [charge(order=1, idempotency_key="a"), refund(order=1, idempotency_key="b")], []),
+        (UNDO, [], [charge(order=1), refund(order=2)], [Kind.PHANTOM] * 2),
+        (UNDO, [], [charge(order=1, sum=5), refund(order=1, sum=7)], [Kind.PHANTOM] * 2),
+        (UNDO, [], [refund(order=1), charge(order=1)], [Kind.PHANTOM] * 2),  # it comes first, and takes nothing back
+        (UNDO, [], [effect("mail", order=1), refund(order=1)], [Kind.PHANTOM] * 2),
+        (UNDO, [], [charge(order=1), refund(order=1), refund(order=1)], [Kind.PHANTOM]),  # one takes back one
+        (UNDO, [wish("refund", order=1), PAID], [charge(order=1), refund(order=1)], []),  # it was asked for
+        (UNDO, [wish("charge", order=1, sum=5)], [charge(order=1, sum=7), charge(order=1, sum=5), refund(order=1)], []),
+        (UNDO, [wish("charge", order=1, sum=5)], [charge(order=1, sum=5), charge(order=1, sum=7), refund(order=1)], []),
+        # What counts once
+        (ONCE, [PAID], [charge(order=1)] * 3, []),
+        (ONCE, [PAID], [charge(order=1, idempotency_key=key) for key in "ab"], []),
+        (ONCE, [PAID], [charge(order=1), charge(order=2)], [Kind.PHANTOM]),
+        (ONCE, [PAID], [charge(order=1), charge(order=1, sum=5)], [Kind.DUPLICATE]),  # other arguments
+        (ONCE, [wish("mail", order=1)], [effect("mail", order=1)] * 2, [Kind.DUPLICATE]),
+        (ONCE, [PAID, wish("mail", order=1)], [effect("mail", order=1), charge(order=1)], []),  # of one effect
+        # What comes first
+        (ORDERED, [wish("backup"), PAID], [effect("backup"), charge(order=1)], []),
+        (ORDERED, [wish("backup"), PAID], [charge(order=1), effect("backup")], [Kind.ORDER]),
+        (ORDERED, [wish("backup"), PAID], [charge(order=1)], [Kind.LOST]),
+        (Rules(), [wish("backup"), PAID], [charge(order=1), effect("backup")], []),
+    ],
+)
+def test_effects_are_compared_under_the_rules_of_their_trial(
+    rules: Rules, stated: list[dict[str, Any]], happened: list[Effect], found: list[Kind]
+) -> None:
+    done = [(record, each) for record, each in zip(history(*happened), happened, strict=True)]
+    assert [each.kind for each in compare(stated, done, rules)] == found
+
+
+def test_of_two_that_were_asked_for_the_later_one_is_taken_back() -> None:
+    happened = [charge(id=1, order=7), charge(id=2, order=7), refund(order=7)]
+    stated = [wish("charge", id=number) for number in (1, 2)]
+    (found,) = compare(stated, list(zip(history(*happened), happened, strict=True)), UNDO)
+    assert found.text == "missing: charge '2'"
+
+
+def test_the_first_two_effects_in_the_wrong_order_are_told() -> None:
+    happened = [charge(id=1), charge(id=3), charge(id=2)]
+    stated = [wish("charge", id=number) for number in (1, 2, 3)]
+    (found,) = compare(stated, list(zip(history(*happened), happened, strict=True)), ORDERED)
+    assert (found.text, found.where) == ("charge '3' before charge '2'", "info.log 1, 2")
