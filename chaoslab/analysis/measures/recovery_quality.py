@@ -61,7 +61,7 @@ class Recovered:
         """The quality. `trials`: those of the run."""
         if not self.own:
             return None
-        beside = {trial.trial: found for trial, found in trials.beside_calm}
+        beside = dict(trials.beside_calm)
         found = [_parts(own, beside.get(trial)) for trial, own in self.own.items()]
         each = [weighted(parts) for parts in found]
         known = {name: [parts[name] for parts in found if name in parts] for name in WEIGHTS}

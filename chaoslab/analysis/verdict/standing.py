@@ -9,7 +9,7 @@ A scenario states which outcomes it accepts, and may assert more, so its ruling 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -47,10 +47,14 @@ class Standings:
 
     def each(self, outcomes: Mapping[str, str | None]) -> dict[str, Standing]:
         """The standing of each of many trials. `outcomes`: as in `of`, by trial."""
+        return dict(zip(outcomes, self.of_all(outcomes, [*outcomes.values()]), strict=True))
+
+    def of_all(self, trials: Iterable[str], outcomes: Collection[str | None]) -> list[Standing]:
+        """The standings of trials in their order. `outcomes`: one for each."""
         if self.rulings:
-            return {trial: self.of(trial, outcome) for trial, outcome in outcomes.items()}
-        found = {outcome: _of_outcome(outcome, self.judgeable) for outcome in set(outcomes.values())}
-        return {trial: found[outcome] for trial, outcome in outcomes.items()}
+            return [self.of(trial, outcome) for trial, outcome in zip(trials, outcomes, strict=True)]
+        found = {outcome: _of_outcome(outcome, self.judgeable) for outcome in set(outcomes)}
+        return [found[outcome] for outcome in outcomes]
 
 
 @cache
