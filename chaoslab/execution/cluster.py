@@ -29,7 +29,7 @@ from chaoslab.base.clock import system
 from chaoslab.base.jsonable import describe_error
 from chaoslab.execution.forked import InChild
 from chaoslab.execution.spec import Work
-from chaoslab.execution.workers import Came, Heard, WorkerLost, from_here, packed, spread, unpacked
+from chaoslab.execution.workers import Came, Heard, WorkerLost, block_of, from_here, packed, spread, unpacked
 from chaoslab.record import provenance
 
 S = TypeVar("S")
@@ -82,12 +82,14 @@ class OnPool:
         sent, coming, size = _Sent(packed(work), tuple(self.paths())), iter(specs), 1
         batch: Sequence[S]
         out: deque[tuple[Sequence[S], Future[tuple[Came[R], float]], int]] = deque()
-        more = True
+        more, given = True, 0
         try:
             while more or out:
                 while more and len(out) < self.width * AHEAD:
-                    batch = list(islice(coming, size))
-                    more = len(batch) == size
+                    over = (given + size) % block_of(work)
+                    wanted = size if over >= size else size - over
+                    batch = list(islice(coming, wanted))
+                    more, given = len(batch) == wanted, given + wanted
                     if batch:
                         out.append((batch, self._given(sent, batch), 0))
                 if not out:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -23,7 +23,7 @@ from chaoslab.execution.spec import Executor, RunSpec, TrialResult, TrialSpec
 from chaoslab.record.log import BufferedEvent, LogLost
 from chaoslab.record.steering import obey
 from chaoslab.reports.tables import Tables
-from chaoslab.worlds.virtual.run_writer import RunWriter
+from chaoslab.worlds.virtual.run_writer import BLOCK, RunWriter
 
 R = TypeVar("R", bound=TrialResult)
 
@@ -65,9 +65,11 @@ def written(run: Named, trials: int, folder: Path, *, log_as: str = "lines", kee
 
 
 def results(
-    run: RunSpec[R], trials: int | Sequence[int], *, executor: Executor, book: RunWriter | None = None
-) -> Generator[R, None, None]:
+    run: RunSpec[R], trials: int | Sequence[int], *, executor: Executor, book: RunWriter | None = None,
+    sums: Callable[[Sequence[R]], bytes | None] = lambda _: None,
+) -> Generator[R, None, None]:  # fmt: skip
     """Yields the result of each trial, in order, after writing it down. `trials`: how many, or their numbers from 0.
+    `sums`: makes those of trials (`measures/sums.py`), for a book that takes them.
 
     Raises:
         LogLost: it cannot be written. KeyboardInterrupt: the run is asked to stop (`record.steering`).
@@ -79,11 +81,12 @@ def results(
         for number in range(trials) if isinstance(trials, int) else trials:
             yield TrialSpec(number, spent_usd if run.sequential else 0.0)
 
-    with closing(executor.map(run, specs())) as done:
+    with closing(executor.map(run, specs())) as done, _summing(book, sums) as sum_up:
         for result in done:
             spent_usd = result.spent_usd
             if book is not None and book.keep == "all":
                 book.add(result.kept, seconds=result.seconds, ok=result.ok)
+                sum_up(result)
                 obey(book.folder)
             try:
                 yield result
@@ -96,6 +99,32 @@ def results(
                     book.add(kept, seconds=seconds, ok=result.ok)
             if book is not None and book.keep != "all":
                 obey(book.folder)
+
+
+@contextmanager
+def _summing(
+    book: RunWriter | None, sums: Callable[[Sequence[R]], bytes | None]
+) -> Iterator[Callable[[R], object]]:  # fmt: skip
+    """A context with a function that takes the results which were written down, and gives their sums to the book."""
+    block: list[R] = []
+
+    def end() -> None:
+        if book is not None and block:
+            book.sum_up(sums(block))
+            block.clear()
+
+    def take(result: R) -> None:
+        if book is not None and book.sums:
+            block.append(result)
+            if len(block) == BLOCK:
+                end()
+
+    try:
+        yield take
+        end()
+    except GeneratorExit:
+        end()
+        raise
 
 
 def without_story(kept: Sequence[BufferedEvent]) -> list[BufferedEvent]:

@@ -28,6 +28,7 @@ from chaoslab.analysis.measures.response import Response
 from chaoslab.analysis.measures.section import Section
 from chaoslab.analysis.measures.spells import Spell
 from chaoslab.analysis.measures.success import Success, success
+from chaoslab.analysis.measures.sums import add
 from chaoslab.analysis.measures.surface import Point, point
 from chaoslab.analysis.measures.throughput import Throughput
 from chaoslab.analysis.measures.usage import Spent
@@ -37,6 +38,7 @@ from chaoslab.base.garbage import no_garbage
 from chaoslab.core.events import Effect, FaultWitnessed, RunFinished, RunStarted, Usage
 from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History
+from chaoslab.record.pack_sums import NoSums, SummedPacks
 from chaoslab.record.rulings import Rulings
 
 
@@ -147,6 +149,9 @@ class RunReport:
         Raises:
             FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read.
         """
+        summed = _summed(folder)
+        if summed is not None:
+            return cls._of(*summed)
         batches, found = Batches(folder), Findings()
         try:
             for history in batches:
@@ -215,3 +220,20 @@ class RunReport:
             coverage=found.coverage.section(lambda taken: taken.result()),
             surface=Section.of(lambda: point(found.started, alike.value, found.coverage.measure.called)),
         )
+
+
+def _summed(folder: Path) -> tuple[Findings, Sequence[str], Rulings | None] | None:
+    """The findings about a run whose packs all have sums, and what `RunReport._of` takes beside them. None if the log
+    has to be read."""
+    packs = SummedPacks()
+    batches, found = Batches(folder, packs=lambda: packs), Findings()
+    try:
+        for history in batches:
+            found.take(history)
+        if not packs.there or found.trials or not batches.whole:
+            return None
+        for block in packs.blocks():
+            add(found, block.sums, after_s=block.after_s, lines=block.lines)
+    except (NoSums, Unordered, ValueError):
+        return None
+    return found, batches.notes, batches.rulings
