@@ -1,5 +1,5 @@
 """Measures what many trials cost, in processes of this machine and on a local cluster, each figure beside its goal:
-`python benchmarks/scale.py [PART …] [--trials N]`. Parts: share, cluster, kills, many.
+`python benchmarks/scale.py [PART …] [--trials N]`. Parts: share, cluster, kills, many, report.
 
 Seconds are by the clock, unless they are said to be of the CPU. Exits 1 if a goal is missed.
 """
@@ -14,6 +14,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from subprocess import run
@@ -22,10 +23,14 @@ from time import perf_counter, sleep
 from typing import Any
 
 import chaoslab as lab
+from chaoslab.analysis.measures.sums import made
+from chaoslab.core.events import RunStarted
+from chaoslab.record.history import History
+from chaoslab.worlds.virtual.run_writer import RunWriter
 
 Row = tuple[str, str, str, bool]
-PARTS = ("share", "cluster", "kills", "many")
-KILLS = 100
+PARTS = ("share", "cluster", "kills", "many", "report")
+KILLS, MILLION = 100, 1_000_000
 
 
 def reserve(order: int) -> str:
@@ -158,6 +163,31 @@ def of_many(count: int) -> Iterator[Row]:
            f"{report_s:.1f} s, {report_cpu_s:.1f} s of CPU, {peak:.0f} MB at most: "
            f"10⁶ in {report_s * scale:.0f} s, {report_cpu_s * scale:.0f} s of CPU",
            report_s * scale <= 60 and peak <= 500)  # fmt: skip
+
+
+def of_report(count: int) -> Iterator[Row]:
+    """All figures of 10⁶ trials: `count` that were run, again and again under further keys."""
+    with TemporaryDirectory() as folder:
+        done = list(trials(count, 1, logs=folder))
+        started = History.read(Path(folder) / "latest").first(RunStarted)
+    stories, kept = [trial.history.records for trial in done], [trial._result.kept for trial in done]
+    with TemporaryDirectory() as folder:
+        with RunWriter(Path(folder), done[0].history.run, started.now, packed=lambda _: None) as book:
+            book.begin(replace(started, prompts=MILLION))
+            for first in range(0, MILLION, RunWriter.block):
+                block = []
+                for number in range(first, first + RunWriter.block):
+                    key, of = f"p1.r{number + 1}", number % count
+                    block.append([replace(record, trial=key) for record in stories[of]])
+                    again = [event._replace(trial=key) for event in kept[of]]
+                    book.add(again, seconds=done[of].seconds, ok=done[of].ok)
+                book.sum_up(made(block))
+            book.end("done")
+        found = run([sys.executable, "-c", REPORT, folder], capture_output=True, text=True, check=True)
+        took_s, cpu_s, peak = map(float, found.stdout.split())
+        size_mb = sum(path.stat().st_size for path in Path(folder).glob("*.sums.zst")) / 1e6
+    yield (f"all figures of {MILLION:,} trials", "≤ 60 s, ≤ 500 MB", f"{took_s:.0f} s, {cpu_s:.0f} s of CPU, "
+           f"{peak:.0f} MB at most; sums of {size_mb:.0f} MB", took_s <= 60 and peak <= 500)  # fmt: skip
 
 
 REPORT = """

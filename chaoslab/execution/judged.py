@@ -10,7 +10,7 @@ from chaoslab.analysis.measures import sums
 from chaoslab.execution.agents.case import AgentResult
 from chaoslab.execution.drawn import Around
 from chaoslab.execution.spec import RunSpec, TrialSpec
-from chaoslab.worlds.virtual.run_writer import BLOCK
+from chaoslab.worlds.virtual.run_writer import RunWriter
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class JudgedRun(Around[RunSpec[AgentResult]]):
     @property
     def block(self) -> int:
         """See `block_of`."""
-        return BLOCK if self.summed else 1
+        return RunWriter.block if self.summed else 1
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[TrialSpec], AgentResult]]:
@@ -34,11 +34,11 @@ class JudgedRun(Around[RunSpec[AgentResult]]):
             def judged(spec: TrialSpec) -> AgentResult:
                 result = do(spec).judged(lines=self.lines)
                 if self.summed:
-                    if spec.number % BLOCK == 0:
+                    if spec.number % RunWriter.block == 0:
                         block.clear()
                     block.append(result)
-                    if spec.number + 1 == self.summed or (spec.number + 1) % BLOCK == 0:
-                        if len(block) == spec.number % BLOCK + 1:
+                    if spec.number + 1 == self.summed or (spec.number + 1) % RunWriter.block == 0:
+                        if len(block) == spec.number % RunWriter.block + 1:
                             result.sums = made(block)
                         block.clear()
                 return result

@@ -23,7 +23,7 @@ from chaoslab.execution.spec import Executor, RunSpec, TrialResult, TrialSpec
 from chaoslab.record.log import BufferedEvent, LogLost
 from chaoslab.record.steering import obey
 from chaoslab.reports.tables import Tables
-from chaoslab.worlds.virtual.run_writer import BLOCK, RunWriter
+from chaoslab.worlds.virtual.run_writer import RunWriter
 
 R = TypeVar("R", bound=TrialResult)
 
@@ -116,7 +116,7 @@ def _summing(
     def take(result: R) -> None:
         if book is not None and book.sums:
             block.append(result)
-            if len(block) == BLOCK:
+            if len(block) == book.block:
                 end()
 
     try:

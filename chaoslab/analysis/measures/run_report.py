@@ -32,7 +32,7 @@ from chaoslab.analysis.measures.sums import add
 from chaoslab.analysis.measures.surface import Point, point
 from chaoslab.analysis.measures.throughput import Throughput
 from chaoslab.analysis.measures.usage import Spent
-from chaoslab.analysis.verdict.standing import Standing, Standings
+from chaoslab.analysis.verdict.standing import Standing, StandingOfEach, Standings
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.garbage import no_garbage
 from chaoslab.core.events import Effect, FaultWitnessed, RunFinished, RunStarted, Usage
@@ -107,7 +107,7 @@ class RunReport:
     """The writer and the text of each warning."""
     throughput: Section[Throughput | None]
     errors: Section[Errors]
-    responses: Section[list[Response]]
+    responses: Section[Sequence[Response]]
     amplification: Section[list[Amplification]]
     consistency: Section[Consistency | None]
     reliability: Section[Reliability | None]
@@ -163,7 +163,6 @@ class RunReport:
     @classmethod
     def _of(cls, found: Findings, notes: Sequence[str], rulings: Rulings | None) -> RunReport:
         found.end()
-        outcomes = {trial: verdict.outcome.value for trial, verdict in found.verdicts.items()}
         rows, stated = found.rows, found.stated
         standings = Standings(stated, rulings.by_trial if rulings is not None else {})
         recovery = found.recovery.section(lambda taken: taken.result(found.verdicts))
@@ -184,11 +183,13 @@ class RunReport:
             knows_usage=found.has(Usage),
             verdicts=found.verdicts,
             rulings=rulings,
-            standings=standings.each(outcomes),
+            standings=StandingOfEach(standings, found.verdicts),
             # a cut log has witnesses of trials that it lacks
             met={trial: len(there) for trial, there in found.met.items() if trial in found.verdicts},
             grounds=Section.of(lambda: grounds(found.verdicts.values())),
-            success=Section.of(lambda: success([*outcomes.values()], judgeable=stated)),
+            success=Section.of(
+                lambda: success([verdict.outcome.value for verdict in found.verdicts.values()], judgeable=stated)
+            ),
             delivered=found.delivery.section(lambda taken: Delivered(taken.by_injection(), taken.by_fault)),
             not_met=found.not_met.section(lambda taken: NotMet(taken.result(), found.delivery.measure.scheduled)),
             disturbance=found.disturbances.section(lambda taken: taken.result()),

@@ -24,7 +24,6 @@ from chaoslab.analysis.measures.faults import Delivery, NotWitnessed, Uninjected
 from chaoslab.analysis.measures.findings import Findings, Taking
 from chaoslab.analysis.measures.incidents import Ending, Incident
 from chaoslab.analysis.measures.latency import Attempt, every_attempt
-from chaoslab.analysis.measures.response import Response
 from chaoslab.analysis.measures.trials import Trial
 from chaoslab.analysis.measures.usage import Bill
 from chaoslab.analysis.verdict.guard import guarded
@@ -217,7 +216,8 @@ def add(found: Findings, data: bytes, *, after_s: Sequence[float], lines: Sequen
     responses, ends = found.responses.measure, found.throughput.measure
     if ends.began_t is None:
         ends.began_t = found.began_t
-    responses.found += [Response(trials[n], responses.began + 1 + n, lasted_s) for n, lasted_s in sums.responses]
+    for n, lasted_s in sums.responses:
+        responses.found.add(trials[n], responses.began + 1 + n, lasted_s)
     responses.began += len(trials)
     found.trials += trials
     thin: dict[int, Verdict] = {}
@@ -233,7 +233,8 @@ def add(found: Findings, data: bytes, *, after_s: Sequence[float], lines: Sequen
             found.meet(trial, {place for place, _ in met})
     _join(found.rows.measure.passed, sums.passed)
     found.coverage.measure.called.update(sums.called)
-    found.quality.measure.own.update((trials[n], (right, whole, state)) for n, right, whole, state in sums.quality)
+    for n, *own in sums.quality:
+        found.quality.measure.add(trials[n], (own[0], own[1], own[2]))
     found.recovery.measure.found += [
         Incident(trials[n], intern(at), number, intern(fault), intern(name), round(after_s[n] + opened_s, 6), *rest)
         for n, at, number, fault, name, opened_s, *rest in sums.incidents

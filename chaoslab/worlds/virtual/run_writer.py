@@ -15,12 +15,12 @@ from chaoslab.record.pack_sums import Block
 from chaoslab.record.packed_log import BYTES as PACK
 from chaoslab.record.packed_log import PackedLog
 
-BLOCK = 100
-"""The trials that are summed up together. A pack ends with one of them."""
-
 
 class RunWriter:
     """A run's folder. Raises LogLost if it cannot be written."""
+
+    block = 100
+    """The trials that are summed up together. A pack ends with them."""
 
     def __init__(
         self, folder: Path, run: str, now: str, *, keep: str = "all", packed: Callable[[bytes], object] | None = None
@@ -55,12 +55,12 @@ class RunWriter:
         self.seconds += ended
         self._trials += 1
         self._succeeded += ok
-        if self._trials % BLOCK == 0 and not self.sums:
+        if self._trials % self.block == 0 and not self.sums:
             self._end_block()
 
     @property
     def sums(self) -> bool:
-        """True if it takes the sums of trials, of every BLOCK of them and of the last ones (`sum_up`)."""
+        """True if it takes the sums of trials, of every `block` of them and of the last ones (`sum_up`)."""
         return self._packed is not None and self.keep == "all"
 
     def sum_up(self, sums: bytes | None) -> None:
