@@ -50,7 +50,7 @@ def made(results: Sequence[AgentResult]) -> bytes | None:
     """The sums of trials that were run one after the other, by the last one's if they were made where it ran."""
     if results[-1].sums is not None:
         return results[-1].sums
-    if any(result.book.secrets or not all(event.plain for event in result.kept) for result in results):
+    if not all(result.book.plain for result in results):
         return None  # a log shows no secrets, and its readers are told what it shows
     judged = {result.book.key: result.verdict for result in results if result.verdict is not None}
     stories = [result.history.records for result in results]

@@ -61,6 +61,11 @@ def path_of(pack: Path) -> Path:
     return pack.with_name(pack.name.replace(".log.", ".sums."))
 
 
+def has_sums(folder: Path) -> bool:
+    """True if some pack of a run in this folder has sums."""
+    return next(folder.glob("*.sums.zst"), None) is not None
+
+
 def write(pack: Path, data: bytes, blocks: Sequence[Block]) -> None:
     """Writes the sums of a pack. `data`: its bytes.
 

@@ -38,7 +38,7 @@ from chaoslab.base.garbage import no_garbage
 from chaoslab.core.events import Effect, FaultWitnessed, RunFinished, RunStarted, Usage
 from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History
-from chaoslab.record.pack_sums import NoSums, SummedPacks
+from chaoslab.record.pack_sums import NoSums, SummedPacks, has_sums
 from chaoslab.record.rulings import Rulings
 
 
@@ -226,12 +226,16 @@ class RunReport:
 def _summed(folder: Path) -> tuple[Findings, Sequence[str], Rulings | None] | None:
     """The findings about a run whose packs all have sums, and what `RunReport._of` takes beside them. None if the log
     has to be read."""
+    if not has_sums(folder):
+        return None
     packs = SummedPacks()
     batches, found = Batches(folder, packs=lambda: packs), Findings()
     try:
         for history in batches:
+            if history.trials:
+                return None  # they are in no pack
             found.take(history)
-        if not packs.there or found.trials or not batches.whole:
+        if not packs.there or not batches.whole:
             return None
         for block in packs.blocks():
             add(found, block.sums, after_s=block.after_s, lines=block.lines)

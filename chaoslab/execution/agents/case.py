@@ -63,7 +63,9 @@ class AgentResult:
         those of the run's log too."""
         self.verdict = judge(self.history, self.book.key)
         self.met = tuple(event.injection for _, event in self.history.of(events.FaultWitnessed))
-        self._kept = self.kept if lines else None
+        if lines:
+            self._kept = self.kept
+            self.book.spelt = self._kept if self.book.plain else None
         return self
 
     @property
