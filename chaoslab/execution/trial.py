@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 from weakref import WeakSet
 
@@ -86,6 +87,12 @@ class Trial:
     def want(self) -> None:
         """Has the logs keep the story, also with `keep="failed"`; to be called before the next trial is taken."""
         self._result.wanted = True
+
+    def forget(self) -> None:
+        """Lets go of the trial's events, for whoever holds many trials. The verdict and what it met stay; there is no
+        story any more."""
+        self._result = SimpleNamespace(verdict=self.verdict, met=self.met, warnings=self._result.warnings)
+        vars(self).pop("history", None)
 
     @property
     def seed(self) -> int:
