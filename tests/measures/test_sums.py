@@ -49,7 +49,13 @@ def agent(_prompt: str) -> str:
 
 
 def run(folder: Path, agent: Any = agent, **more: Any) -> Path:
-    given = {"tools": [charge], "reads": [look_up], "faults": FAULTS, "trials": 60, "log_as": "packs"} | more
+    given: dict[str, Any] = {
+        "tools": [charge],
+        "reads": [look_up],
+        "faults": FAULTS,
+        "trials": 60,
+        "log_as": "packs",
+    } | more
     for _ in lab.run_many(agent, "go", logs=folder, **given):
         pass
     return (folder / "latest").resolve()

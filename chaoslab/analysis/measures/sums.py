@@ -235,10 +235,13 @@ def add(found: Findings, data: bytes, *, after_s: Sequence[float], lines: Sequen
     found.coverage.measure.called.update(sums.called)
     for n, *own in sums.quality:
         found.quality.measure.add(trials[n], (own[0], own[1], own[2]))
-    found.recovery.measure.found += [
-        Incident(trials[n], intern(at), number, intern(fault), intern(name), round(after_s[n] + opened_s, 6), *rest)
-        for n, at, number, fault, name, opened_s, *rest in sums.incidents
-    ]
+    for n, at, number, fault, name, opened_s, lasted_s, ending, noticed_s, cut in sums.incidents:
+        found.recovery.measure.found.append(
+            Incident(
+                trials[n], intern(at), number, intern(fault), intern(name), round(after_s[n] + opened_s, 6), lasted_s,
+                ending, noticed_s, cut,
+            )
+        )  # fmt: skip
     ways = [(intern(target), tuple(map(intern, faults)), ok, intern(via)) for target, faults, ok, via in sums.ways]
     attempts = []
     for n, way, t, lasted_s, first_s, last_s in sums.attempts:
