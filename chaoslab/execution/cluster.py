@@ -287,7 +287,7 @@ def _client(on: str, workers: int) -> Iterator[Any]:
             host="127.0.0.1",
             silence_logs=SILENT,
         )
-        with own, Client(own) as client:  # type: ignore[no-untyped-call]
+        with own, Client(own, direct_to_workers=True) as client:  # type: ignore[no-untyped-call]
             yield client
         return
     try:
