@@ -133,7 +133,7 @@ class Processes:
         todo: Sequence[S] = list(specs)
         jobs, method = max(1, min(self.jobs, len(todo))), self.method or _default_method()
         most = len(todo) // (jobs * 4)
-        size = max(1, min(self.chunk_max, most) if most < block_of(work) else max(self.chunk_max, block_of(work)))
+        size = block_of(work) if 1 < block_of(work) <= most else max(1, min(self.chunk_max, most))
         left = deque(todo[begin : begin + size] for begin in range(0, len(todo), size))
         out: deque[tuple[Sequence[S], Future[Came[R]] | None]] = deque()  # without a future: to be run one at a time
         with _Workers(work, jobs, method) as workers, _Workers(work, 1, method) as lone:
