@@ -55,6 +55,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("forms")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_writer, "PACK", 20_000)  # several packs of few trials
+        patch.setattr(run_writer.RunWriter, "block", 5)
         run(folder / "lines")
         run(folder / "tables", log_as="tables")
         run(folder / "failed", log_as="packs", keep="failed")
@@ -167,6 +168,7 @@ def test_a_disk_that_fills_ends_the_run_in_one_line_and_leaves_what_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_writer, "PACK", 20_000)
+    monkeypatch.setattr(run_writer.RunWriter, "block", 5)
     write = Path.write_bytes
 
     def full(path: Path, data: bytes) -> int:
@@ -181,7 +183,8 @@ def test_a_disk_that_fills_ends_the_run_in_one_line_and_leaves_what_is_whole(
     there = tmp_path / "latest"
     history = History.read(there)
     assert sorted(path.name for path in there.iterdir()) == [
-        "info.000001.log.zst", "info.000002.log.zst", "info.log", "run.json",
+        "info.000001.log.zst", "info.000001.sums.zst", "info.000002.log.zst", "info.000002.sums.zst", "info.log",
+        "run.json",
     ]  # fmt: skip
     assert not history.notes
     assert 0 < len(history.trials) < TRIALS

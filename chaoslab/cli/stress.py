@@ -11,7 +11,7 @@ from chaoslab.base.parsers import chaos_level
 from chaoslab.cli import otlp
 from chaoslab.cli.clusters import add_cluster, clustered
 from chaoslab.cli.ended import check_place, code_of
-from chaoslab.cli.runs_written import add_logs, say_report, start_logs
+from chaoslab.cli.runs_written import add_form, add_logs, form_of, say_report, start_logs
 
 HELP = "run a scenario at rising levels of chaos and tell where it breaks"
 EXAMPLE = "chaoslab stress refund.chaos.yml --iterations 200"
@@ -29,6 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--chart", type=path, metavar="FILE", help="draw it too: a .png, .svg or .html")
     otlp.add_live(parser)
     add_logs(parser, "where a run for each level is written, with a report.html")
+    add_form(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     as_json(parser)
 
@@ -80,6 +81,7 @@ def _run(options: argparse.Namespace) -> int:
                 seed=options.seed,
                 jobs=options.jobs,
                 logs=options.logs,
+                **form_of(options),
             ):
                 found.append(step)
                 if not options.quiet:

@@ -137,6 +137,8 @@ def _try(result: Result, options: argparse.Namespace) -> None:
             result.add(ruling)
             trial = ruling.trial
             progress.count(trial.seconds, outcome=trial.verdict.outcome, faults=len(trial.met))
+            if ruling.state is State.PASSED and len(result.rulings) > 1:
+                trial.forget()  # nothing tells more of it, and there may be many
             if options.fail_fast and ruling.state is State.FAILED:
                 break
     if not options.json:

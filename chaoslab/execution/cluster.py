@@ -27,9 +27,10 @@ from typing import Any, TypeVar
 from chaoslab.base import extras, files
 from chaoslab.base.clock import system
 from chaoslab.base.jsonable import describe_error
+from chaoslab.execution.forked import AHEAD as IN_HAND
 from chaoslab.execution.forked import InChild
 from chaoslab.execution.spec import Work
-from chaoslab.execution.workers import Came, Heard, WorkerLost, from_here, packed, spread, unpacked
+from chaoslab.execution.workers import Came, Heard, WorkerLost, block_of, from_here, packed, spread, unpacked
 from chaoslab.record import provenance
 
 S = TypeVar("S")
@@ -81,13 +82,15 @@ class OnPool:
         """
         sent, coming, size = _Sent(packed(work), tuple(self.paths())), iter(specs), 1
         batch: Sequence[S]
-        out: deque[tuple[Sequence[S], Future[tuple[Came[R], float]], int]] = deque()
-        more = True
+        out: deque[tuple[Sequence[S], Future[tuple[list[Came[R]], float]], int]] = deque()
+        more, given = True, 0
         try:
             while more or out:
                 while more and len(out) < self.width * AHEAD:
-                    batch = list(islice(coming, size))
-                    more = len(batch) == size
+                    over = (given + size) % block_of(work)
+                    wanted = size if over >= size else size - over
+                    batch = list(islice(coming, wanted))
+                    more, given = len(batch) == wanted, given + wanted
                     if batch:
                         out.append((batch, self._given(sent, batch), 0))
                 if not out:
@@ -106,7 +109,8 @@ class OnPool:
                         raise WorkerLost(f"{why}: {describe_error(error)}") from error
                     out.appendleft((batch, self._given(sent, batch), lost + 1))
                     continue
-                yield from came.of_it()
+                for each in came:
+                    yield from each.of_it()
                 each_s = took_s / len(batch)
                 size = max(1, min(BATCH_MAX, size * 4, int(BATCH_S / each_s) if each_s > 0 else BATCH_MAX))
         finally:
@@ -114,8 +118,8 @@ class OnPool:
                 future.cancel()
 
     def _result(
-        self, future: Future[tuple[Came[R], float]], work: Work[S, R], batch: Sequence[S]
-    ) -> tuple[Came[R], float]:
+        self, future: Future[tuple[list[Came[R]], float]], work: Work[S, R], batch: Sequence[S]
+    ) -> tuple[list[Came[R]], float]:
         """The result of a batch, unless no worker is left to do it."""
         seen_s = system.monotonic()
         while self.left is not None and not wait([future], LOOK_S).done:
@@ -125,7 +129,7 @@ class OnPool:
                 raise WorkerLost(f"all workers are gone since {GONE_S:g} s, with {_named(work, batch)} in hand")
         return future.result()
 
-    def _given(self, sent: _Sent, batch: Sequence[S]) -> Future[tuple[Came[R], float]]:
+    def _given(self, sent: _Sent, batch: Sequence[S]) -> Future[tuple[list[Came[R]], float]]:
         return self.pool.submit(_done, sent, batch, self.limit_s)
 
 
@@ -174,15 +178,20 @@ class _Standing:
     todo: deque[Any] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
-        self._done = InChild(self.limit_s).map(self.sent, self._coming())
+        self._done = InChild(self.limit_s, IN_HAND).each(self.sent, self._coming())
 
     def _coming(self) -> Iterator[Any]:
         while True:
-            yield self.todo.popleft()
+            yield self.todo.popleft() if self.todo else None
 
-    def do(self, spec: Any) -> Any:
-        self.todo.append(spec)
-        return next(self._done)
+    def do(self, batch: Sequence[Any]) -> Iterator[Came[Any]]:
+        """The results up to an error, as they come from the child: they are unpickled where they are taken."""
+        self.todo.extend(batch)
+        for _ in batch:
+            came: Came[Any] = next(self._done)
+            yield came
+            if came.error is not None:
+                return
 
     def end(self) -> None:
         self._done.close()
@@ -200,21 +209,23 @@ def _there(path: str) -> str:
     return os.path.join(get_worker().local_directory, path)
 
 
-def _done(sent: _Sent, batch: Sequence[Any], limit_s: float | None) -> tuple[Came[Any], float]:
+def _done(sent: _Sent, batch: Sequence[Any], limit_s: float | None) -> tuple[list[Came[Any]], float]:
     """The results of a batch, and the seconds that they took."""
-    began_s, done = system.monotonic(), list[Any]()
+    began_s, done = system.monotonic(), list[Came[Any]]()
     standing: _Standing | None = getattr(_own, "standing", None)
     try:
         if standing is None or standing.sent != sent:
             if standing is not None:
                 standing.end()
             standing = _own.standing = _Standing(sent, limit_s)
-        for spec in batch:
-            done.append(standing.do(spec))
+        done.extend(standing.do(batch))
     except BaseException as error:  # noqa: BLE001 - it is raised again where the results are taken
         _own.standing = None
-        return Came.of(done, from_here(error)), system.monotonic() - began_s
-    return Came.of(done), system.monotonic() - began_s
+        return [*done, Came.of([], from_here(error))], system.monotonic() - began_s
+    if done[-1].error is not None:
+        standing.end()
+        _own.standing = None
+    return done, system.monotonic() - began_s
 
 
 # Dask.
@@ -276,7 +287,7 @@ def _client(on: str, workers: int) -> Iterator[Any]:
             host="127.0.0.1",
             silence_logs=SILENT,
         )
-        with own, Client(own) as client:  # type: ignore[no-untyped-call]
+        with own, Client(own, direct_to_workers=True) as client:  # type: ignore[no-untyped-call]
             yield client
         return
     try:

@@ -14,7 +14,7 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -215,6 +215,17 @@ class InChild:
         """See `Executor.map`.
 
         Raises:
+            WorkerLost, NotPicklable: as `each`.
+        """
+        with closing(self.each(work, specs)) as done:
+            for came in done:
+                yield from came.of_it()
+
+    def each(self, work: Work[S, R], specs: Iterable[S | None]) -> Generator[Came[R], None, None]:
+        """The results of `map` as the bytes that came, for whoever passes them on. A None in `specs` says that no more
+        are there for the moment.
+
+        Raises:
             WorkerLost: the child ended before the trial that the message names.
             NotPicklable: a result cannot be sent from one process to another.
         """
@@ -223,7 +234,7 @@ class InChild:
         killed = 0
         try:
             while True:
-                more = list(islice(coming, self.ahead - len(given)))
+                more = [*_there(islice(coming, self.ahead - len(given)))]
                 given += more
                 if not given:
                     return
@@ -249,10 +260,18 @@ class InChild:
                     raise WorkerLost(f"{work.named(given[0])} kills the process that does it{times} ({died})") from None
                 given.popleft()
                 killed = 0
-                yield from came.of_it()
+                yield came
         finally:
             if child is not None:
                 child.end()
+
+
+def _there(specs: Iterable[S | None]) -> Iterator[S]:
+    """The specs up to a None."""
+    for spec in specs:
+        if spec is None:
+            return
+        yield spec
 
 
 def children(

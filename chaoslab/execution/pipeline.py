@@ -80,9 +80,11 @@ class Steered(Around[RunSpec[R]]):
 
 
 def results(
-    run: RunSpec[R], trials: int | Sequence[int], *, executor: Executor, book: RunWriter | None = None
-) -> Generator[R, None, None]:
+    run: RunSpec[R], trials: int | Sequence[int], *, executor: Executor, book: RunWriter | None = None,
+    sums: Callable[[Sequence[R]], bytes | None] = lambda _: None,
+) -> Generator[R, None, None]:  # fmt: skip
     """Yields the result of each trial, in order, after writing it down. `trials`: how many, or their numbers from 0.
+    `sums`: makes those of trials (`measures/sums.py`), for a book that takes them.
 
     Raises:
         LogLost: it cannot be written. KeyboardInterrupt: the run is asked to stop (`record.steering`).
@@ -95,11 +97,12 @@ def results(
             yield TrialSpec(number, spent_usd if run.sequential else 0.0)
 
     steered = run if book is None else Steered(run, book.folder.absolute())
-    with closing(executor.map(steered, specs())) as done:
+    with closing(executor.map(steered, specs())) as done, _summing(book, sums) as sum_up:
         for result in done:
             spent_usd = result.spent_usd
             if book is not None and book.keep == "all":
                 book.add(result.kept, seconds=result.seconds, ok=result.ok)
+                sum_up(result)
                 obey(book.folder)
             try:
                 yield result
@@ -112,6 +115,32 @@ def results(
                     book.add(kept, seconds=seconds, ok=result.ok)
             if book is not None and book.keep != "all":
                 obey(book.folder)
+
+
+@contextmanager
+def _summing(
+    book: RunWriter | None, sums: Callable[[Sequence[R]], bytes | None]
+) -> Iterator[Callable[[R], object]]:  # fmt: skip
+    """A context with a function that takes the results which were written down, and gives their sums to the book."""
+    block: list[R] = []
+
+    def end() -> None:
+        if book is not None and block:
+            book.sum_up(sums(block))
+            block.clear()
+
+    def take(result: R) -> None:
+        if book is not None and book.sums:
+            block.append(result)
+            if len(block) == book.block:
+                end()
+
+    try:
+        yield take
+        end()
+    except GeneratorExit:
+        end()
+        raise
 
 
 def without_story(kept: Sequence[BufferedEvent]) -> list[BufferedEvent]:

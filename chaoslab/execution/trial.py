@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 from weakref import WeakSet
 
@@ -45,7 +46,7 @@ from chaoslab.execution.agents.trial_record import STOPPED
 from chaoslab.execution.checked import checked
 from chaoslab.execution.drawn import Drawn, DrawnRun
 from chaoslab.execution.forked import children
-from chaoslab.execution.judged import JudgedRun
+from chaoslab.execution.judged import JudgedRun, made
 from chaoslab.execution.judging import Judge, judged
 from chaoslab.execution.options import Asked, AskedMany, check_number, taking
 from chaoslab.execution.pipeline import results, written
@@ -86,6 +87,12 @@ class Trial:
     def want(self) -> None:
         """Has the logs keep the story, also with `keep="failed"`; to be called before the next trial is taken."""
         self._result.wanted = True
+
+    def forget(self) -> None:
+        """Lets go of the trial's events, for whoever holds many trials. The verdict and what it met stay; there is no
+        story any more."""
+        self._result = SimpleNamespace(verdict=self.verdict, met=self.met, warnings=self._result.warnings)
+        vars(self).pop("history", None)
 
     @property
     def seed(self) -> int:
@@ -314,9 +321,10 @@ def _trials(
             )
         run: RunSpec[AgentResult] = spec if drawn is None else DrawnRun(spec, drawn)
         if jobs > 1:
-            run = JudgedRun(run, lines=book is not None)
+            summed = len(numbers) if book is not None and book.sums and numbers == range(len(numbers)) else 0
+            run = JudgedRun(run, lines=book is not None, summed=summed)
         does = alone if jobs == 1 else children(jobs, limit_s, at_once=at_once) if apart else executor(jobs)
-        done = stack.enter_context(closing(results(run, numbers, executor=does, book=book)))
+        done = stack.enter_context(closing(results(run, numbers, executor=does, book=book, sums=made)))
         for number, result in zip(numbers, done, strict=True):
             plan = spec.plan if drawn is None else replace(spec.plan, injections=drawn(number).injections)
             yield trial_of(result, plan.without(result.off), twin, folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import weakref
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -42,14 +42,18 @@ T = TypeVar("T", bound=Taken)
 class _Row:
     """The rest of a trial that was taken. The trial itself is not kept, so its verdict is unknown if nobody asked."""
 
+    __slots__ = ("_trial", "_verdict", "key", "seconds")
+
     def __init__(self, trial: Taken) -> None:
-        self._trial, self._verdict = weakref.ref(trial), None
+        self._trial = weakref.ref(trial)
+        self._verdict: Verdict | None = None
         self.key, self.seconds = trial.key, trial.seconds
 
     def keep(self) -> None:
         """Keeps the verdict if the trial was judged."""
         trial = self._trial()
-        self._verdict = vars(trial).get("verdict") if trial is not None else None
+        if trial is not None:
+            self._verdict = vars(trial).get("verdict")
 
     @property
     def verdict(self) -> Verdict | None:
@@ -57,10 +61,19 @@ class _Row:
         return self._verdict if trial is None else trial.verdict
 
     @property
+    def settled(self) -> bool:
+        """True if its verdict is what it will be: it was kept, or nobody can ask any more."""
+        return self._verdict is not None or self._trial() is None
+
+    @property
+    def name(self) -> str:
+        verdict = self.verdict
+        return "not judged" if verdict is None else verdict.name
+
+    @property
     def cells(self) -> tuple[str, ...]:
         verdict = self.verdict
-        told = ("not judged", "") if verdict is None else (verdict.name, one_line(verdict.why, WHY))
-        return (self.key, told[0], duration(self.seconds), told[1])
+        return (self.key, self.name, duration(self.seconds), "" if verdict is None else one_line(verdict.why, WHY))
 
 
 class Trials(Iterator[T]):
@@ -72,12 +85,17 @@ class Trials(Iterator[T]):
 
     def __init__(self, trials: Generator[T, None, None], asked: int) -> None:
         self._trials, self._asked, self._rows = trials, asked, list[_Row]()
+        self._later, self._counted = deque[_Row](), Counter[str]()
+        """Those behind the rows of the table: the open ones, and the outcomes of the others."""
 
     def __next__(self) -> T:
-        if self._rows:
-            self._rows[-1].keep()
+        last = self._later or self._rows
+        if last:
+            last[-1].keep()
         trial = next(self._trials)
-        self._rows.append(_Row(trial))
+        while self._later and self._later[0].settled:
+            self._counted[self._later.popleft().name] += 1
+        (self._rows if len(self._rows) < ROWS else self._later).append(_Row(trial))
         return trial
 
     def __len__(self) -> int:
@@ -113,14 +131,14 @@ class Trials(Iterator[T]):
         return report(self)
 
     def __repr__(self) -> str:
-        rows = [HEADER, *(row.cells for row in self._rows[:ROWS])]
+        rows = [HEADER, *(row.cells for row in self._rows)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows[: len(rows) if self._rows else 0])
         return "\n".join([self._head, *lines, *self._rest])
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row.cells)}</tr>" for row in self._rows[:ROWS]
+            f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row.cells)}</tr>" for row in self._rows
         )
         header = "".join(f"<th>{name}</th>" for name in HEADER)
         table = f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
@@ -131,11 +149,13 @@ class Trials(Iterator[T]):
         """The number of those that were run, and their outcomes."""
         if not self._rows:
             return f"{self._asked} trials, none of them run yet: each is run when it is taken, as by list(…)"
-        found = Counter(verdict.name if (verdict := row.verdict) else "not judged" for row in self._rows)
+        found = Counter(row.name for row in self._rows)
+        found.update(self._counted)
+        found.update(row.name for row in self._later)
         counts = ", ".join(f"{count} {name}" for name, count in found.most_common())
-        return f"{len(self._rows)} of {self._asked} trials run: {counts}"
+        return f"{found.total()} of {self._asked} trials run: {counts}"
 
     @property
     def _rest(self) -> list[str]:
-        left = len(self._rows) - ROWS
+        left = self._counted.total() + len(self._later)
         return [f"… and {left} more"] if left > 0 else []

@@ -159,7 +159,8 @@ class Processes:
         """
         todo: Sequence[S] = list(specs)
         jobs, method = max(1, min(self.jobs, len(todo))), self.method or _default_method()
-        size = max(1, min(self.chunk_max, len(todo) // (jobs * 4)))
+        most = len(todo) // (jobs * 4)
+        size = block_of(work) if 1 < block_of(work) <= most else max(1, min(self.chunk_max, most))
         left = deque(todo[begin : begin + size] for begin in range(0, len(todo), size))
         out: deque[tuple[Sequence[S], Future[Came[R]] | None]] = deque()  # without a future: to be run one at a time
         with _Workers(work, jobs, method) as workers, _Workers(work, 1, method) as lone:
@@ -315,6 +316,11 @@ class _Beats:
     def late(self, limit_s: float) -> list[int]:
         now = system.monotonic()
         return [pid for pid, began in zip(self._pids, self._began, strict=True) if began and now - began > limit_s]
+
+
+def block_of(work: Work[Any, Any]) -> int:
+    """The number of units that the work takes together where one process does them all; 1 if it makes no difference."""
+    return getattr(work, "block", 1)
 
 
 UNSENT = (

@@ -74,7 +74,7 @@ SWEPT, SWEPT_WELL = 5, 100
 cost more. The frequent collection looks only at new objects, not at all that the lab keeps."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class LabResult:
     """The result of a trial of the lab's agent; see `TrialResult`."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from heapq import merge
 from itertools import chain
@@ -103,14 +103,15 @@ class Batches:
     the user on how the log was read.
     """
 
-    def __init__(self, folder: Path, *, least: int = BATCH) -> None:
-        self._folder, self._least = folder, least
+    def __init__(self, folder: Path, *, least: int = BATCH, packs: Callable[[], Packs] = Packs) -> None:
+        """`packs`: makes what opens the packs."""
+        self._folder, self._least, self._opened = folder, least, packs
         self._cut: dict[str, list[int]] = {}
         self._run = ""
         self._kept, self._spoken = Kept(), SILENT
         self._trials: set[str] = set()
         self._gaps: list[Gap] = []
-        self._packs = Packs()
+        self._packs = packs()
         self.running = False
         """As in `History`."""
 
@@ -124,9 +125,21 @@ class Batches:
         return Rulings.read(self._folder)
 
     @property
+    def whole(self) -> bool:
+        """True if nothing is lost, but for packs that were left out, and nobody said anything of its answers."""
+        kept = self._kept
+        said = kept.labels or kept.replies or kept.trust or kept.cut or kept.notes
+        return not (said or self._cut or self._lost or self._packs.damaged)
+
+    @property
+    def _lost(self) -> list[Gap]:
+        """The gaps that are not those of packs which were left out."""
+        return [gap for gap in self._gaps if not self._packs.spared(gap.first, gap.last)]
+
+    @property
     def notes(self) -> tuple[str, ...]:
         found = {**self._cut, **cut_of(self.rulings), **self._kept.cut}
-        return (*self._packs.damaged, *notes_of(found, self._gaps), *self._kept.told(self._run, self._trials))
+        return (*self._packs.damaged, *notes_of(found, self._lost), *self._kept.told(self._run, self._trials))
 
     def __iter__(self) -> Iterator[Batch]:
         """The batches.
@@ -139,7 +152,7 @@ class Batches:
         if not paths:
             raise FileNotFoundError(f"no logs in {self._folder}")
         self._cut.clear()
-        self._packs = Packs()
+        self._packs = self._opened()
         self.running, ends = is_written(self._folder), ends_of(self._folder)
         self._run, self._kept = "", Kept.read(self._folder)
         self._gaps = missing(ends, [path.name for path in paths])

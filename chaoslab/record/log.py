@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -283,11 +284,14 @@ def lines_of(
 ) -> Iterator[bytes]:
     """The lines of buffered events, moved by `after_s` seconds, in a run that began at `began`. `seqs`: the number of
     lines of each writer, which is counted on."""
+    at, ts = math.nan, ""
     for entry in kept:
         t = round(after_s + entry.t, 6)
         text = entry.text if isinstance(entry.text, str) else encode_event(entry.text.moved(after_s))
         seqs[entry.writer] = seq = seqs.get(entry.writer, 0) + 1
-        yield spell(iso(later(began, t)), t, run, entry.trial, entry.writer, seq, text)
+        if t != at:  # many events have one moment in virtual time
+            at, ts = t, iso(later(began, t))
+        yield spell(ts, t, run, entry.trial, entry.writer, seq, text)
 
 
 REMEDIES = {

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from chaoslab.base import extras
 from chaoslab.base.files import replacing
+from chaoslab.record import pack_sums
 from chaoslab.record.log import BufferedEvent, Log
 from chaoslab.record.packs import Pack, names, place_of
 
@@ -33,6 +34,8 @@ class PackedLog(Log):
         self._held: list[bytes] = []
         self._trials: dict[str, list[int]] = {}
         self._first = 0
+        self.sums: list[pack_sums.Block] = []
+        """Those of the trials that wait, if there are any of all (`pack_sums.py`)."""
 
     def keep(self, kept: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
         """Has the events wait for a pack, in the place of writing them."""
@@ -59,11 +62,17 @@ class PackedLog(Log):
             return b""
         lines = b"".join(self._held)
         pack = Pack(next(self._names), self._run, self._first, self._seq, dict(sorted(self._trials.items())))
-        self._held, self.held, self._first, self._trials = [], 0, 0, {}
-        path = self.path.with_name(pack.pack)
+        sums = self.sums if sum(len(block.lines) for block in self.sums) == len(self._held) else []
+        self._held, self.held, self._first, self._trials, self.sums = [], 0, 0, {}, []
+        path, data = (
+            self.path.with_name(pack.pack),
+            zstandard.ZstdCompressor(LEVEL, write_checksum=True).compress(lines),
+        )
         try:
             with replacing(path) as part:
-                part.write_bytes(zstandard.ZstdCompressor(LEVEL, write_checksum=True).compress(lines))
+                part.write_bytes(data)
+            if sums:
+                pack_sums.write(path, data, sums)
         except OSError as error:
             raise self._lost(path, error) from error
         with self._lock:

@@ -79,9 +79,19 @@ class Packs:
         except (ValueError, RecursionError):
             self.damaged.append(f"a pack of {in_one_line(folder.name, _NAMED)} is not named by its line")
             return io.BytesIO()
-        if self.wanted is not None and not any(map(pack.has, self.wanted)):
+        lines = self.take(folder, pack)
+        if lines is None:
             self.left_out.append((pack.first, pack.last))
-            return io.BytesIO()
+        return lines or io.BytesIO()
+
+    def take(self, folder: Path, pack: Pack) -> BinaryIO | None:
+        """The lines of a pack, as far as they can be read; None if they are to be left out.
+
+        Raises:
+            Incomplete, OSError: as `open`.
+        """
+        if self.wanted is not None and not any(map(pack.has, self.wanted)):
+            return None
         found, why = _lines_of(folder / pack.pack, pack)
         if why:
             self.damaged.append(f"{pack.pack} {why}")

@@ -24,7 +24,7 @@ def code() -> dict[str, str]:
     """By name: the log's version, Python's, a digest of each of the lab's packages, and the versions of other
     packages."""
     found = {"log": str(VERSION), "python": ".".join(platform.python_version_tuple()[:2])}
-    found |= {name: _digest(name) for name in OWN}
+    found |= {name: digest_of(name) for name in OWN}
     return found | {name: _version(name) for name in OTHERS}
 
 
@@ -65,7 +65,7 @@ def changed(recorded: dict[str, str], now: dict[str, str]) -> list[str]:
     return words
 
 
-def _digest(name: str) -> str:
+def digest_of(name: str) -> str:
     """A digest of all code and data in a folder of the package. The digest of the package itself leaves out `PARTS`."""
     # A part lies in the package where that is installed, and beside it in a checkout (setup.py).
     spec = find_spec(name if name == PACKAGE else f"{PACKAGE}.{name}")

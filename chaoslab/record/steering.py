@@ -4,6 +4,7 @@ of the run's folder, which whoever runs the trials reads between two of them."""
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -55,7 +56,7 @@ class Steering:
     @classmethod
     def read(cls, folder: Path) -> Steering:
         """The wishes for the run in this folder; nothing if the file is not there or cannot be read."""
-        if (folder / FILE).exists():
+        if os.path.exists(f"{folder}/{FILE}"):  # asked between any two trials: a Path takes twice as long
             with suppress(ValueError, OSError):
                 data = files.json_of(folder / FILE)
                 if isinstance(data, dict):

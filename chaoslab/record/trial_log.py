@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
@@ -15,6 +15,7 @@ from chaoslab.record.lines import Record
 from chaoslab.record.log import BufferedEvent, masked
 
 WRITER = "info"
+_new = object.__new__
 E = TypeVar("E", bound=Event)
 
 
@@ -46,6 +47,11 @@ class TrialLog:
         self._timed: list[tuple[float, Event]] | None = None
         """The events with their times, where another process has read the lines."""
         self._sent = b""  # both, pickled by another process, until they are read
+        self.plain = False
+        """True once `kept` was read, if no event holds a secret, so that a log has all of them as they are."""
+        self.spelt: Sequence[BufferedEvent] | None = None
+        """Its events as a log takes them, to be sent to another process in their place; None if that would lack
+        something."""
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Takes credentials of a request or a reply."""
@@ -101,6 +107,9 @@ class TrialLog:
         if self._sent:
             self._lines, self._timed = pickle.loads(self._sent)
             self._sent = b""
+        if self._history is None and self.spelt is not None:
+            lines = (event.record(n, run=self.trial.run, began=self.began) for n, event in enumerate(self.spelt, 1))
+            self._history = History(filter(None, lines), ordered=True)
         if self._history is None:
             self._history = History(self._records())
             self._lines.clear()
@@ -111,9 +120,15 @@ class TrialLog:
         return (event for _, event in self._events())
 
     def _records(self) -> Iterable[Record]:
-        run, trial = self.trial.run, self.key
+        run, trial, at, ts = self.trial.run, self.key, -1.0, ""
         for number, (t, event) in enumerate(self._events(), 1):
-            yield Record(iso(self.began + timedelta(seconds=t)), t, run, trial, WRITER, number, event)
+            if t != at:  # many events have one moment in virtual time
+                at, ts = t, iso(self.began + timedelta(seconds=t))
+            record: Record = _new(Record)  # a frozen dataclass's own takes three times as long
+            record.__dict__.update(
+                ts=ts, t=t, run=run, trial=trial, writer=WRITER, seq=number, event=event
+            )  # fmt: skip
+            yield record
 
     def _events(self) -> Iterator[tuple[float, Event]]:
         """Each event with its time; may be called once."""
@@ -130,13 +145,17 @@ class TrialLog:
     @property
     def kept(self) -> list[BufferedEvent]:
         """The events of `history`, as a run's folder takes them, without secrets."""
-        return masked([BufferedEvent.of(r.writer, r.t, r.trial, r.event) for r in self.history.records], self.secrets)
+        found = [BufferedEvent.of(r.writer, r.t, r.trial, r.event) for r in self.history.records]
+        self.plain = not self.secrets and all(event.plain for event in found)
+        return masked(found, self.secrets)
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for another process, which cannot note more. Most logs are never read there, so they stay
         pickled."""
-        timed = None if self._history is None else [(record.t, record.event) for record in self._history.records]
-        sent = self._sent or pickle.dumps((self._lines, timed))
+        sent = self._sent
+        if not sent and self.spelt is None:
+            timed = None if self._history is None else [(record.t, record.event) for record in self._history.records]
+            sent = pickle.dumps((self._lines, timed))
         return {
             "trial": self.trial,
             "key": self.key,
@@ -145,6 +164,8 @@ class TrialLog:
             "secrets": self.secrets,
             "origin": self.origin,
             "_sent": sent,
+            "plain": self.plain,
+            "spelt": self.spelt,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -36,8 +36,9 @@ class LabAgent(Protocol):
         """Tells the faults that its services cannot meet in a conversation of so many turns."""
 
     def trials(
-        self, scenario: Scenario, numbers: Sequence[int], *, seed: int, jobs: int, logs: Path | None, apart: bool
-    ) -> Generator[Trial, None, None]:
+        self, scenario: Scenario, numbers: Sequence[int], *, seed: int, jobs: int, logs: Path | None, apart: bool,
+        log_as: str = "lines", keep: str = "all",
+    ) -> Generator[Trial, None, None]:  # fmt: skip
         """The trials with these numbers, from 0."""
 
     def session(

@@ -216,10 +216,9 @@ def run(
         with ExitStack() as stack:
             stack.enter_context(in_one_line(scenario))
             if spec.agent == LAB:
-                if (log_as, keep) != ("lines", "all"):
-                    raise ScenarioError(f"{scenario.name}: the logs of the lab's own agent have lines, and all stories")
                 stack.enter_context(modules_of(scenario.folder, [*filter(None, [spec.judge_named])]))
-                of_lab = lab_agent().trials(scenario, numbers, seed=seed, jobs=jobs, logs=logs, apart=apart)
+                form = {"log_as": log_as, "keep": keep}
+                of_lab = lab_agent().trials(scenario, numbers, seed=seed, jobs=jobs, logs=logs, apart=apart, **form)
                 done = judged(of_lab, _judge(scenario))
             else:
                 stack.enter_context(modules_of(scenario.folder, spec.dotted))

@@ -56,10 +56,10 @@ class Step:
 
 def stress(
     path: Path, levels: Sequence[float], trials: int, *, seed: int | None = None, jobs: int = 1,
-    logs: Path | None = None,
+    logs: Path | None = None, log_as: str = "lines", keep: str = "all",
 ) -> Iterator[Step]:  # fmt: skip
     """The scenarios of a file at each level, which comes to their own faults. The same trial has the same dice at each
-    level. `logs`: a folder that gets a run for each step.
+    level. `logs`: a folder that gets a run for each step. `log_as`, `keep`: see `RunOptions`.
 
     Raises:
         ScenarioError: the file is wrong, or something of the user's cannot be imported.
@@ -70,7 +70,10 @@ def stress(
             own = [] if seed is None else ["--seed", str(seed)]
             given = [*own, "--set", f"chaos_level={level:g}"]
             command = partial(again, scenario, given=given)
-            for ruling in run(scenario, trials=trials, seed=seed, jobs=jobs, logs=logs, again=command, apart=True):
+            for ruling in run(
+                scenario, trials=trials, seed=seed, jobs=jobs, logs=logs, again=command, apart=True, log_as=log_as,
+                keep=keep,
+            ):  # fmt: skip
                 result.add(ruling)
             passed, failed = result.count(State.PASSED), result.count(State.FAILED)
             folder = result.rulings[0].trial.folder if result.rulings else None

@@ -64,7 +64,7 @@ def _sides(run: Contents) -> Iterator[tuple[str, Side]]:
         spells[one.trial].append((one.duration_s, one.recovered, one.cut))
     started = {record.trial: event for record, event in history.of(PromptStarted)}
     trials = Trials.of(history, {trial: str(verdict.outcome) for trial, verdict in verdicts.items()})
-    beside = {trial.trial: found for trial, found in trials.beside_calm}
+    beside = dict(trials.beside_calm)
 
     def quality(row: Row) -> float | None:
         if not row.met or row.standing is Standing.OPEN or row.trial not in started:

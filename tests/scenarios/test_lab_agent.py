@@ -9,7 +9,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.cli import main
-from chaoslab.core.events import TurnFinished, ValuesDrawn
+from chaoslab.core.events import StoryLeftOut, TurnFinished, ValuesDrawn
 from chaoslab.record.history import History
 from chaoslab.scenarios.builder import ScenarioBuilder
 from chaoslab.scenarios.load import ScenarioErrors, load
@@ -52,6 +52,29 @@ def test_a_trial_alone_and_in_other_processes_is_as_among_all_others(shipped: tu
     (scenario,) = load(FILE)
     assert told(list(run(scenario, only=3))) == told(rulings)[2:3]
     assert told(list(run(scenario, trials=2, jobs=2))) == told(rulings)[:2]
+
+
+def test_its_logs_may_be_packs_and_leave_stories_out(shipped: tuple[list[Ruling], Path], tmp_path: Path) -> None:
+    (scenario,) = load(FILE)
+    rulings = list(run(scenario, trials=2, logs=tmp_path / "packs", log_as="packs"))
+    assert told(rulings) == told(shipped[0])[:2]
+    there = tmp_path / "packs" / "latest"
+    assert {path.name for path in there.glob("*.zst")} > {"info.000001.log.zst", "messaging.000001.log.zst"}
+    whole, packed = History.read(shipped[1] / "latest"), History.read(there)
+    own = [record for record in packed if record.trial is not None]
+    assert own == [record for record in whole if record.trial in packed.trials]
+    assert not packed.notes
+    list(run(scenario, trials=2, logs=tmp_path / "failed", log_as="packs", keep="failed"))
+    assert len([*History.read(tmp_path / "failed" / "latest").of(StoryLeftOut)]) == 2
+
+
+def test_a_story_of_the_lab_is_kept_where_the_ruling_is_against_it(tmp_path: Path) -> None:
+    """Its outcome is correct, and an assertion does not hold."""
+    made = own(trials=1).expect({"called": "current_weather"}).fault("latency", "messaging", delay_s=0.1)
+    (scenario,) = load(made.to_file(tmp_path / "own.chaos.yaml"))
+    (ruling,) = run(scenario, logs=tmp_path / "logs", keep="failed")
+    assert (str(ruling.trial.outcome), str(ruling.state)) == ("correct", "failed")
+    assert not [*History.read(tmp_path / "logs" / "latest").of(StoryLeftOut)]
 
 
 def test_a_log_with_drawn_parameters_is_not_replayed(

@@ -15,9 +15,12 @@ import pytest
 
 from chaoslab.base import registry
 from chaoslab.cli import main
+from chaoslab.core.events import StoryLeftOut
+from chaoslab.record.history import History
 from chaoslab.scenarios.agent_tools import tools_of
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.new_project import repository, workflow
+from chaoslab.scenarios.running import Result
 from tests.cli_parts import chaoslab
 
 Said = pytest.CaptureFixture[str]
@@ -240,6 +243,24 @@ def test_stress_tells_the_share_at_each_level_and_where_it_breaks(project: Path,
     first, second = json.loads(capsys.readouterr().out)["steps"]
     assert (first["passed"], first["breaks"], second["breaks"]) == (40, False, True)
     assert second["interval"][0] < second["passed"] / 40 < second["interval"][1]
+
+
+def test_the_stories_of_trials_that_passed_are_not_held(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[Result] = []
+    monkeypatch.setattr("chaoslab.cli.test._told", lambda result, _: str(held.append(result)))  # type: ignore[func-returns-value]
+    assert main(["test", str(project), "--set", "chaos_level=0", "-n", "5", "--no-logs"]) == 0
+    (first, *others) = held[0].rulings
+    assert first.trial.story()
+    assert not any(hasattr(each.trial._result, "book") for each in others)
+    assert {str(each.trial.outcome) for each in others} == {"correct"}
+
+
+def test_stress_writes_its_runs_in_the_form_that_is_asked_for(project: Path, tmp_path: Path) -> None:
+    logs = tmp_path / "own logs"
+    assert main(["stress", str(project), "--iterations", "2", "--levels", "0", "--quiet", "--logs", str(logs),
+                 "--log-as", "packs", "--keep", "failed"]) == 0  # fmt: skip
+    assert [*(logs / "latest").glob("info.*.log.zst")]
+    assert len([*History.read(logs / "latest").of(StoryLeftOut)]) == 2
 
 
 @pytest.mark.parametrize(

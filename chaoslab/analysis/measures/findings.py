@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from sys import intern
 from typing import Any, Generic, Protocol, TypeVar
@@ -92,8 +92,8 @@ class Findings:
     """The trials whose stories were not kept."""
 
     def __post_init__(self) -> None:
-        self._kinds: set[type[Event]] = set()
-        self._in_process = False
+        self.kinds: set[type[Event]] = set()
+        self.in_process = False
         self._alike: dict[frozenset[tuple[str, str]], frozenset[tuple[str, str]]] = {}
         self._told: dict[Verdict, Verdict] = {}
         self._off: dict[str, list[str]] = {}
@@ -133,15 +133,15 @@ class Findings:
             ):  # fmt: skip
                 measure.unknown = f"{self.left_out} stories of trials that ended well were left out (keep='failed')"
 
-    def take(self, history: History) -> None:
-        """Adds a batch, or a whole run."""
+    def take(self, history: History, judged: Mapping[str, Verdict] | None = None) -> None:
+        """Adds a batch, or a whole run. `judged`: the verdicts on its trials, if they are known."""
         if not self.name:
             self.name = history.run
         self.started = self.started or history.first(RunStarted)
         self.finished = self.finished or history.first(RunFinished)
         self.running = history.running and self.finished is None
-        self._kinds |= history.kinds
-        self._in_process = self._in_process or any(e.via in IN_PROCESS for _, e in history.of(CallFinished))
+        self.kinds |= history.kinds
+        self.in_process = self.in_process or any(e.via in IN_PROCESS for _, e in history.of(CallFinished))
         if self.began_t is None:
             self.began_t = next((record.t for record, _ in history.of(PromptStarted)), None)
         self.stated = self.stated or any(event.stated for _, event in history.of(PromptStarted))
@@ -155,28 +155,33 @@ class Findings:
                 self._off.setdefault(name, []).append(record.trial or "")
         for record, event in history.of(FaultWitnessed):
             if record.trial is not None:
-                self._meet(record.trial, {(event.fault, event.target)})
+                self.meet(record.trial, {(event.fault, event.target)})
         for record, left_out in history.of(StoryLeftOut):
             self.left_out += 1
             if record.trial is not None and left_out.met:
-                self._meet(record.trial, {(fault, at) for fault, by in left_out.met.items() for at in by})
-        judged = verdicts(history)
-        self.verdicts |= {trial: self._thin(verdict) for trial, verdict in judged.items()}
+                self.meet(record.trial, {(fault, at) for fault, by in left_out.met.items() for at in by})
+        judged = verdicts(history) if judged is None else judged
+        self.verdicts |= {trial: self.thin(verdict) for trial, verdict in judged.items()}
         self.rows.take(history, {trial: verdict.outcome.value for trial, verdict in judged.items()})
         self.quality.take(history, judged)
         for measure in self._alone:
             measure.take(history)
 
-    def _meet(self, trial: str, faults: Set[tuple[str, str]]) -> None:
+    def meet(self, trial: str, faults: Set[tuple[str, str]]) -> None:
         """Adds faults to those that a trial met. Most trials that met any met the same, which are kept once."""
         found = self.met.get(trial, frozenset()) | faults
         self.met[intern(trial)] = self._alike.setdefault(found, found)
 
-    def _thin(self, verdict: Verdict) -> Verdict:
+    def thin(self, verdict: Verdict) -> Verdict:
         """The verdict, without the lines that show it where there are too many: equal ones are kept once then."""
-        if verdict.evidence and len(self._told) >= SHOWN_MAX:
+        if verdict.evidence and self.told_all:
             verdict = replace(verdict, evidence=tuple(replace(each, lines=()) for each in verdict.evidence))
         return self._told.setdefault(verdict, verdict)
+
+    @property
+    def told_all(self) -> bool:
+        """True if the lines that show a further verdict are not kept."""
+        return len(self._told) >= SHOWN_MAX
 
     @property
     def damaged(self) -> set[str]:
@@ -186,8 +191,8 @@ class Findings:
     @property
     def of_functions(self) -> bool:
         """As `History.of_functions`."""
-        return self._in_process if self.started is None else of_functions(self.started)
+        return self.in_process if self.started is None else of_functions(self.started)
 
     def has(self, kind: type[Event]) -> bool:
         """As `History.has`."""
-        return kind not in self.unknown and (kind not in UNSEEN or not self.of_functions or kind in self._kinds)
+        return kind not in self.unknown and (kind not in UNSEEN or not self.of_functions or kind in self.kinds)

@@ -16,13 +16,15 @@ left out, since their duration is not meaningful.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from statistics import fmean
 
 from chaoslab.analysis.measures.intervals import Rate, rate
-from chaoslab.analysis.measures.trials import Trial, Trials
+from chaoslab.analysis.measures.trials import Trials
 from chaoslab.analysis.verdict.standing import Standing, Standings
 from chaoslab.record.history import History
 
@@ -83,58 +85,62 @@ class _Told:
     """The facts about the trials that the impacts need."""
 
     def __init__(self, trials: Trials, standings: Standings, damaged: Collection[str]) -> None:
-        self.standing = standings.each({trial.trial: trial.outcome for trial in trials.rows})
-        self.damaged = frozenset(damaged)
-        self.met: dict[tuple[str, str], dict[str, tuple[Trial, int]]] = defaultdict(dict)
-        for trial in trials.rows:
-            for place, count in trial.met:
-                self.met[place][trial.trial] = trial, count
-        self.lost: dict[str, Lost] = {
-            trial.trial: (_more(beside.took_s, beside.calm_s), _more(beside.calls, beside.calm_calls), beside.twin)
-            for trial, beside in trials.beside_calm
-            if beside is not None
+        self.rows = trials.rows
+        self.standing = standings.of_all(trials.keys, [trial.outcome for trial in trials.rows])
+        self.damaged = {n for n, key in enumerate(trials.keys) if key in damaged} if damaged else set()
+        self.met: dict[tuple[str, str], array[int]] = defaultdict(lambda: array("l"))
+        """The places in `rows` of the trials that met each fault."""
+        for n, trial in enumerate(trials.rows):
+            for place, _ in trial.met:
+                self.met[place].append(n)
+        beside = (found for _, found in trials.beside_calm)
+        self.lost: dict[int, Lost] = {
+            n: (_more(found.took_s, found.calm_s), _more(found.calls, found.calm_calls), found.twin)
+            for n, trial in enumerate(trials.rows)
+            if trial.met and (found := next(beside)) is not None
         }
-        alike = Counter([(trial.called, trial.met, self.standing[trial.trial]) for trial in trials.rows])
+        alike = Counter(
+            (trial.called, trial.met, standing)
+            for trial, standing in zip(trials.rows, self.standing, strict=True)
+        )  # fmt: skip
         places = {met: frozenset(place for place, _ in met) for _, met, _ in alike}
         self.alike = [(called, places[met], standing, count) for (called, met, standing), count in alike.items()]
 
     def impact(self, places: Collection[tuple[str, str]]) -> Impact:
         """The impact of a fault at these places, each a fault and a target."""
-        met: dict[str, Trial] = {}
-        attempts = 0
-        for place in places:
-            for key, (trial, count) in self.met[place].items():
-                met[key] = trial
-                attempts += count
-        there, here = {target for _, target in places}, set(places)
+        there, here, rows = {target for _, target in places}, set(places), self.rows
+        met = [*dict.fromkeys(chain.from_iterable(self.met[place] for place in places))]
         others = Counter[Standing]()
         for called, faults, standing, count in self.alike:
             if not called.isdisjoint(there) and faults.isdisjoint(here):
                 others[standing] += count
-        lost = [self.lost[key] for key in met if key in self.lost]
+        lost = [self.lost[n] for n in met if n in self.lost]
         seconds = [s for s, _, _ in lost if s is not None]
         calls = [c for _, c, _ in lost if c is not None]
         beside_twin = sum([twin for _, _, twin in lost])
-        lone = {key for key, trial in met.items() if here.issuperset(place for place, _ in trial.met)} - self.damaged
-        alone = _bad(Counter(map(self.standing.__getitem__, lone)))
+        blamed = [n for n in met if n not in self.damaged]
+        lone = [n for n in blamed if here.issuperset(place for place, _ in rows[n].met)]
+        alone = self._bad(lone)
         return Impact(
             trials=len(met),
-            attempts=attempts,
-            outcomes=_outcomes(met.values()),
-            bad=_bad(Counter(map(self.standing.__getitem__, met))),
+            attempts=sum([count for n in met for place, count in rows[n].met if place in here]),
+            outcomes=self._outcomes(met),
+            bad=self._bad(met),
             without=_bad(others),
             lost_s=fmean(seconds) if seconds else None,
             lost_calls=fmean(calls) if calls else None,
             beside_twin=beside_twin,
             beside_median=len(lost) - beside_twin,
-            blamed=_bad(Counter(map(self.standing.__getitem__, met.keys() - self.damaged))),
+            blamed=self._bad(blamed),
             alone=alone,
-            worst_of=_outcomes([met[key] for key in lone] if alone is not None else met.values()),
+            worst_of=self._outcomes(lone if alone is not None else met),
         )
 
+    def _outcomes(self, trials: Iterable[int]) -> Counter[str]:
+        return Counter([outcome for n in trials if (outcome := self.rows[n].outcome) is not None])
 
-def _outcomes(trials: Iterable[Trial]) -> Counter[str]:
-    return Counter([trial.outcome for trial in trials if trial.outcome is not None])
+    def _bad(self, trials: Iterable[int]) -> Rate | None:
+        return _bad(Counter([self.standing[n] for n in trials]))
 
 
 def _bad(found: Mapping[Standing, int]) -> Rate | None:

@@ -16,7 +16,7 @@ from itertools import compress
 from operator import attrgetter, itemgetter
 from statistics import median
 from sys import intern
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from chaoslab.analysis.measures.quantiles import WITHIN, Quantiles
 from chaoslab.base.dice import Dice
@@ -24,6 +24,8 @@ from chaoslab.base.durations import duration
 from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.record.history import History, Place
 from chaoslab.record.lines import Record
+
+T_ = TypeVar("T_")
 
 
 class Attempt(NamedTuple):
@@ -198,13 +200,27 @@ class Attempts:
         alike = self._alike
         for _, e, at in ends:
             alike[e.target, faults.get(at, ()), e.ok, e.via].append(e.duration_s)
-        self._number += len(ends)
-        if self._number >= LUMP:
-            self._count()
-        self.ended_t = ends[-1][0].t
         if [*map(_first_byte_s, map(_event, ends))].count(None) < len(ends):
             self._count_streams([end[1] for end in ends if end[1].first_byte_s is not None])
-        self._draw(ends, faults)
+        self._taken(len(ends), ends[-1][0].t)
+        self._draw(ends, lambda some: _attempts(some, faults))
+
+    def add(self, found: list[Attempt]) -> None:
+        """Adds attempts, in the order in which they ended: `every_attempt` of a batch."""
+        if not found:
+            return
+        alike = self._alike
+        for _, target, _, duration_s, ok, via, faults, _, _ in found:
+            alike[target, faults, ok, via].append(duration_s)
+        if streamed := [one for one in found if one.first_byte_s is not None]:
+            self._count_streams(streamed)
+        self._taken(len(found), found[-1].t)
+        self._draw(found, list)
+
+    def _taken(self, number: int, ended_t: float) -> None:
+        self._number, self.ended_t = self._number + number, ended_t
+        if self._number >= LUMP:
+            self._count()
 
     def result(self) -> Attempts:
         """The same, with all that were taken, and sorted."""
@@ -254,22 +270,23 @@ class Attempts:
         self._alike.clear()
         self._number = 0
 
-    def _count_streams(self, found: list[CallFinished]) -> None:
+    def _count_streams(self, found: Sequence[CallFinished | Attempt]) -> None:
         self.first_byte.add([end.first_byte_s for end in found if end.first_byte_s is not None])
         self.last_byte.add([end.last_byte_s for end in found if end.last_byte_s is not None])
 
-    def _draw(self, ends: Sequence[_End], faults: Mapping[Place, tuple[str, ...]]) -> None:
+    def _draw(self, ends: Sequence[T_], attempts: Callable[[Iterable[T_]], list[Attempt]]) -> None:
         """Adds those of the attempts that the dice keep, and keeps half of all while they are too many. Each attempt's
-        chance is drawn once, so that what stays is the same however the batches are cut."""
+        chance is drawn once, so that what stays is the same however the batches are cut. `attempts`: makes them of
+        their ends."""
         if self.one_in == 1:
-            self.drawn += _attempts(ends, faults)
+            self.drawn += attempts(ends)
             if len(self.drawn) <= KEPT:
                 return
             self._chances.extend([self._dice() for _ in self.drawn])
         else:
             chances = [self._dice() for _ in ends]
             stays = [chance * self.one_in < 1 for chance in chances]
-            self.drawn += _attempts(compress(ends, stays), faults)
+            self.drawn += attempts(compress(ends, stays))
             self._chances.extend(compress(chances, stays))
         while len(self.drawn) > KEPT:
             self.one_in *= 2

@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from statistics import fmean
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from chaoslab.analysis.measures.incidents import Ending as Ending
 from chaoslab.analysis.measures.incidents import Incident as Incident
@@ -90,17 +90,16 @@ class Outages:
         in later ones, and nobody of how they went on; those are left out. Empty: the run's trials are not known."""
         known = frozenset(begun)
         found = sorted((one for one in self.found if not known or one.trial in known), key=in_order)
-        faults: dict[str, list[_Times]] = defaultdict(list)
-        places: dict[tuple[str, str], list[_Times]] = defaultdict(list)
-        every = [*map(_times, found)]
-        for incident, one in zip(found, every, strict=True):
-            faults[incident.fault].append(one)
-            places[incident.target, incident.fault].append(one)
+        faults: dict[str, list[Incident]] = defaultdict(list)
+        places: dict[tuple[str, str], list[Incident]] = defaultdict(list)
+        for incident in found:
+            faults[incident.fault].append(incident)
+            places[incident.target, incident.fault].append(incident)
         return Mttr(
             tuple(found),
-            _recovery(every),
-            {fault: _recovery(faults[fault]) for fault in sorted(faults)},
-            {place: _recovery(places[place]) for place in sorted(places)},
+            recovery(found),
+            {fault: recovery(faults[fault]) for fault in sorted(faults)},
+            {place: recovery(places[place]) for place in sorted(places)},
         )
 
 
@@ -109,25 +108,6 @@ def mttr(history: History) -> Mttr:
     found = Outages()
     found.take(history)
     return found.result(history.trials)
-
-
-class _Times(NamedTuple):
-    """The figures of an incident, which are asked for in three groups. `cut`: as of incidents. `noticed`: of a recovery
-    with a notice, the times from the beginning to it and from it on."""
-
-    trial: str
-    ending: Ending
-    recovered: bool
-    duration_s: float
-    cut: bool
-    noticed: tuple[float, float] | None
-
-
-def _times(incident: Incident) -> _Times:
-    recovered = incident.recovered
-    after_s = incident.since_notice_s if recovered else None
-    noticed = None if after_s is None else (incident.noticed_after_s, after_s)
-    return _Times(incident.trial, incident.ending, recovered, incident.duration_s, incident.cut, noticed)
 
 
 class _Lasted(Protocol):
@@ -151,16 +131,16 @@ def spells(found: Sequence[_Lasted]) -> list[Spell]:
 
 def recovery(found: Sequence[Incident]) -> Recovery:
     """The figures of some incidents."""
-    return _recovery([*map(_times, found)])
-
-
-def _recovery(found: Sequence[_Times]) -> Recovery:
     counts = Counter([i.ending for i in found])
     ended = [i.recovered for i in found]
     durations = [i.duration_s for i in compress(found, ended)]
     within = [i.trial for i in found]
     trials = [*compress(within, ended)]
-    noticed = [i.noticed for i in found if i.noticed is not None]
+    noticed = [
+        (i.noticed_after_s, after_s)
+        for i in compress(found, ended)
+        if (after_s := i.since_notice_s) is not None
+    ]  # fmt: skip
     curve = kaplan_meier(spells(found), within) if len(found) >= ENOUGH else None
     return Recovery(
         n=len(found),

@@ -50,18 +50,25 @@ class Recovered:
     own: dict[str, tuple[float, float, float]] = field(default_factory=dict)
     """Correctness, completeness and state, by trial."""
 
+    def __post_init__(self) -> None:
+        self._known: dict[tuple[float, float, float], tuple[float, float, float]] = {}
+
     def take(self, history: History, verdicts: Mapping[str, Verdict]) -> None:
         met = {record.trial for record, _ in history.of(FaultWitnessed)}
         started = {record.trial: event for record, event in history.of(PromptStarted)}
         for trial, verdict in verdicts.items():
             if trial in met and trial in started and str(verdict.outcome) not in UNJUDGED:
-                self.own[trial] = _own(verdict, started[trial])
+                self.add(trial, _own(verdict, started[trial]))
+
+    def add(self, trial: str, own: tuple[float, float, float]) -> None:
+        """Adds a trial. Most trials are alike, and their parts are kept once."""
+        self.own[trial] = self._known.setdefault(own, own)
 
     def result(self, trials: Trials) -> RecoveryQuality | None:
         """The quality. `trials`: those of the run."""
         if not self.own:
             return None
-        beside = {trial.trial: found for trial, found in trials.beside_calm}
+        beside = dict(trials.beside_calm)
         found = [_parts(own, beside.get(trial)) for trial, own in self.own.items()]
         each = [weighted(parts) for parts in found]
         known = {name: [parts[name] for parts in found if name in parts] for name in WEIGHTS}

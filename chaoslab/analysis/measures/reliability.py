@@ -82,11 +82,11 @@ def reliability_of(
     trials: Trials, standings: Standings, recovered: Recovery | None, alike: Consistency | None
 ) -> Reliability | None:
     """The reliability over these trials. `recovered`: None if it is not known."""
-    found = standings.each({trial.trial: trial.outcome for trial in trials.rows})
+    found = standings.of_all(trials.keys, [trial.outcome for trial in trials.rows])
     judged = [
         (trial, standing is Standing.WELL)
-        for trial in trials.rows
-        if (standing := found[trial.trial]) is not Standing.OPEN
+        for trial, standing in zip(trials.rows, found, strict=True)
+        if standing is not Standing.OPEN
     ]
     handled = [well for trial, well in judged if trial.met]
     available = rate(sum(well for _, well in judged), len(judged))

@@ -28,15 +28,17 @@ from chaoslab.analysis.measures.response import Response
 from chaoslab.analysis.measures.section import Section
 from chaoslab.analysis.measures.spells import Spell
 from chaoslab.analysis.measures.success import Success, success
+from chaoslab.analysis.measures.sums import add
 from chaoslab.analysis.measures.surface import Point, point
 from chaoslab.analysis.measures.throughput import Throughput
 from chaoslab.analysis.measures.usage import Spent
-from chaoslab.analysis.verdict.standing import Standing, Standings
+from chaoslab.analysis.verdict.standing import Standing, StandingOfEach, Standings
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.garbage import no_garbage
 from chaoslab.core.events import Effect, FaultWitnessed, RunFinished, RunStarted, Usage
 from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History
+from chaoslab.record.pack_sums import NoSums, SummedPacks, has_sums
 from chaoslab.record.rulings import Rulings
 
 
@@ -105,7 +107,7 @@ class RunReport:
     """The writer and the text of each warning."""
     throughput: Section[Throughput | None]
     errors: Section[Errors]
-    responses: Section[list[Response]]
+    responses: Section[Sequence[Response]]
     amplification: Section[list[Amplification]]
     consistency: Section[Consistency | None]
     reliability: Section[Reliability | None]
@@ -147,6 +149,9 @@ class RunReport:
         Raises:
             FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read.
         """
+        summed = _summed(folder)
+        if summed is not None:
+            return cls._of(*summed)
         batches, found = Batches(folder), Findings()
         try:
             for history in batches:
@@ -158,7 +163,6 @@ class RunReport:
     @classmethod
     def _of(cls, found: Findings, notes: Sequence[str], rulings: Rulings | None) -> RunReport:
         found.end()
-        outcomes = {trial: verdict.outcome.value for trial, verdict in found.verdicts.items()}
         rows, stated = found.rows, found.stated
         standings = Standings(stated, rulings.by_trial if rulings is not None else {})
         recovery = found.recovery.section(lambda taken: taken.result(found.verdicts))
@@ -179,11 +183,13 @@ class RunReport:
             knows_usage=found.has(Usage),
             verdicts=found.verdicts,
             rulings=rulings,
-            standings=standings.each(outcomes),
+            standings=StandingOfEach(standings, found.verdicts),
             # a cut log has witnesses of trials that it lacks
             met={trial: len(there) for trial, there in found.met.items() if trial in found.verdicts},
             grounds=Section.of(lambda: grounds(found.verdicts.values())),
-            success=Section.of(lambda: success([*outcomes.values()], judgeable=stated)),
+            success=Section.of(
+                lambda: success([verdict.outcome.value for verdict in found.verdicts.values()], judgeable=stated)
+            ),
             delivered=found.delivery.section(lambda taken: Delivered(taken.by_injection(), taken.by_fault)),
             not_met=found.not_met.section(lambda taken: NotMet(taken.result(), found.delivery.measure.scheduled)),
             disturbance=found.disturbances.section(lambda taken: taken.result()),
@@ -215,3 +221,24 @@ class RunReport:
             coverage=found.coverage.section(lambda taken: taken.result()),
             surface=Section.of(lambda: point(found.started, alike.value, found.coverage.measure.called)),
         )
+
+
+def _summed(folder: Path) -> tuple[Findings, Sequence[str], Rulings | None] | None:
+    """The findings about a run whose packs all have sums, and what `RunReport._of` takes beside them. None if the log
+    has to be read."""
+    if not has_sums(folder):
+        return None
+    packs = SummedPacks()
+    batches, found = Batches(folder, packs=lambda: packs), Findings()
+    try:
+        for history in batches:
+            if history.trials:
+                return None  # they are in no pack
+            found.take(history)
+        if not packs.there or not batches.whole:
+            return None
+        for block in packs.blocks():
+            add(found, block.sums, after_s=block.after_s, lines=block.lines)
+    except (NoSums, Unordered, ValueError):
+        return None
+    return found, batches.notes, batches.rulings

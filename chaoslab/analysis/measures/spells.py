@@ -45,15 +45,22 @@ class Spells:
         if (started := history.first(RunStarted)) is not None:
             self._lasting = frozenset(_lasting(started.plan))
         names = {event.fault for _, event in history.of(FaultWitnessed)}
-        lasting = {name for name in names if name in self._lasting or self._of_process(name)}
-        if not lasting:
-            return
+        if any(map(self._lasts, names)):
+            self.add(every_attempt(history))
+
+    def add(self, attempts: Sequence[Attempt]) -> None:
+        """Adds the attempts of whole trials, in the order in which they ended."""
         places: dict[tuple[str, str], list[Attempt]] = {}
-        for attempt in every_attempt(history):
-            places.setdefault((attempt.trial, attempt.target), []).append(attempt)
-        for (trial, target), attempts in places.items():
-            for fault in lasting.intersection(chain.from_iterable(attempt.faults for attempt in attempts)):
-                self.found += [Spell(trial, target, fault, *ends) for ends in _on_end(attempts, fault)]
+        for attempt in attempts:
+            if attempt.faults or (attempt.trial, attempt.target) in places:
+                places.setdefault((attempt.trial, attempt.target), []).append(attempt)
+        for (trial, target), there in places.items():
+            for fault in {*chain.from_iterable(attempt.faults for attempt in there)}:
+                if self._lasts(fault):
+                    self.found += [Spell(trial, target, fault, *ends) for ends in _on_end(there, fault)]
+
+    def _lasts(self, fault: str) -> bool:
+        return fault in self._lasting or self._of_process(fault)
 
     def result(self) -> Sequence[Spell]:
         """The spells in the order in which they began."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from statistics import median
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -21,20 +21,21 @@ from chaoslab.record.history import History
 
 NO_TIME = ("hung", "invalid", "unfinished")
 """Outcomes whose duration is not meaningful."""
+ALIKE_MAX = 10_000
+"""The most kinds of trials for which it is looked up whether another is alike."""
 Prompt = tuple[int, str]
 H_ = TypeVar("H_", bound=Hashable)
 
 
 @dataclass(slots=True)
 class Trial:
-    """One trial, or what is outside of trials under an empty key.
+    """The figures of a trial, or of what is outside of trials. Those of trials that are alike are one object.
 
     `outcome`: None if there is no verdict. `met`: the faults witnessed, by name and target, with their number.
     `called`: its targets. `attempts`: at calls, by name. `took_s`: the duration that its end states; None if it is
     not known. `calls`, `effects`, `tokens`, `usd`, `spent_s`: its spending. `twin_…`: of its twin, if the log has it.
     """
 
-    trial: str
     prompt: Prompt | None = None
     outcome: str | None = None
     met: tuple[tuple[tuple[str, str], int], ...] = ()
@@ -72,10 +73,14 @@ class Beside(NamedTuple):
 class Trials:
     """The trials of a run."""
 
+    keys: list[str] = field(default_factory=list)
+    """The key of each trial; empty for what is outside of trials."""
     rows: list[Trial] = field(default_factory=list)
+    """The figures of each, in the same order."""
     passed: dict[str, list[bool]] = field(default_factory=dict)
     """The judged trials of each prompt: True where the outcome is correct."""
     _known: dict[Hashable, Hashable] = field(default_factory=dict)
+    _alike: dict[Hashable, Trial] = field(default_factory=dict)
 
     @classmethod
     def of(cls, history: History, outcomes: Mapping[str, str]) -> Trials:
@@ -86,12 +91,12 @@ class Trials:
 
     def take(self, history: History, outcomes: Mapping[str, str]) -> None:
         """Adds the trials of a batch. `outcomes`: those of its trials."""
-        rows = {trial: Trial(trial, outcome=outcomes.get(trial)) for trial in history.trials}
+        rows = {trial: Trial(outcome=outcomes.get(trial)) for trial in history.trials}
 
         def row(trial: str | None) -> Trial:
             key = trial or ""
             if key not in rows:
-                rows[key] = Trial(key, outcome=outcomes.get(key))
+                rows[key] = Trial(outcome=outcomes.get(key))
             return rows[key]
 
         self._begun(history, outcomes, rows)
@@ -117,9 +122,16 @@ class Trials:
                 tuple(((fault, target), n) for fault, by in left_out.met.items() for target, n in by.items())
             )
         self._spent(history, row)
-        for each in rows.values():
+        for key, each in rows.items():
             each.called = self._same(each.called)
-        self.rows += rows.values()
+            self.add(key, each)
+
+    def add(self, key: str, trial: Trial) -> None:
+        """Adds the figures of a trial."""
+        self.keys.append(key)
+        if len(self._alike) < ALIKE_MAX:
+            trial = self._alike.setdefault(_figures(trial), trial)
+        self.rows.append(trial)
 
     def _begun(self, history: History, outcomes: Mapping[str, str], rows: Mapping[str, Trial]) -> None:
         for record, event in history.of(PromptStarted):
@@ -162,11 +174,15 @@ class Trials:
         return self._known.setdefault(value, value)  # type: ignore[return-value]
 
     @cached_property
-    def beside_calm(self) -> Sequence[tuple[Trial, Beside | None]]:
-        """Each trial that met a fault, beside one without; None if there is none, or its duration is not meaningful. To
-        be read after the last batch."""
+    def beside_calm(self) -> Sequence[tuple[str, Beside | None]]:
+        """The key of each trial that met a fault, with it beside one without; None if there is none, or its duration is
+        not meaningful. To be read after the last batch."""
         calm = self._calm()
-        return [(trial, _beside(trial, calm) if trial.comparable else None) for trial in self.rows if trial.met]
+        found: dict[int, Beside | None] = {}
+        for trial in self.rows:
+            if trial.met and id(trial) not in found:
+                found[id(trial)] = _beside(trial, calm) if trial.comparable else None
+        return [(key, found[id(trial)]) for key, trial in zip(self.keys, self.rows, strict=True) if trial.met]
 
     def _calm(self) -> dict[Prompt, tuple[float | None, float | None]]:
         """The median seconds and attempts of the trials without a fault, by prompt."""
@@ -178,6 +194,9 @@ class Trials:
             prompt: (_median([t.took_s for t in trials if t.took_s is not None]), _median([t.attempts for t in trials]))
             for prompt, trials in calm.items()
         }
+
+
+_figures = attrgetter(*(each.name for each in fields(Trial)))
 
 
 class _Row(Protocol):

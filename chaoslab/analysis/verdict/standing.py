@@ -9,12 +9,12 @@ A scenario states which outcomes it accepts, and may assert more, so its ruling 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 
-from chaoslab.analysis.verdict.table import UNJUDGED
+from chaoslab.analysis.verdict.table import UNJUDGED, Verdict
 from chaoslab.record.rulings import State, TrialRuling
 
 ENDED_WELL = ("correct", "degraded")
@@ -47,10 +47,33 @@ class Standings:
 
     def each(self, outcomes: Mapping[str, str | None]) -> dict[str, Standing]:
         """The standing of each of many trials. `outcomes`: as in `of`, by trial."""
+        return dict(zip(outcomes, self.of_all(outcomes, [*outcomes.values()]), strict=True))
+
+    def of_all(self, trials: Iterable[str], outcomes: Collection[str | None]) -> list[Standing]:
+        """The standings of trials in their order. `outcomes`: one for each."""
         if self.rulings:
-            return {trial: self.of(trial, outcome) for trial, outcome in outcomes.items()}
-        found = {outcome: _of_outcome(outcome, self.judgeable) for outcome in set(outcomes.values())}
-        return {trial: found[outcome] for trial, outcome in outcomes.items()}
+            return [self.of(trial, outcome) for trial, outcome in zip(trials, outcomes, strict=True)]
+        found = {outcome: _of_outcome(outcome, self.judgeable) for outcome in set(outcomes)}
+        return [found[outcome] for outcome in outcomes]
+
+
+class StandingOfEach(Mapping[str, Standing]):
+    """The standing of each trial, by its verdict."""
+
+    def __init__(self, standings: Standings, verdicts: Mapping[str, Verdict]) -> None:
+        self._standings, self._verdicts = standings, verdicts
+
+    def __getitem__(self, trial: str) -> Standing:
+        return self._standings.of(trial, self._verdicts[trial].outcome)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._verdicts)
+
+    def __len__(self) -> int:
+        return len(self._verdicts)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 @cache

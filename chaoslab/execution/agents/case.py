@@ -57,12 +57,17 @@ class AgentResult:
     shown: Any = None
     """The content of its events for a search, read where it ran (`exploring.Shown`); None likewise."""
 
+    sums: bytes | None = None
+    """The sums of this trial and those before it, where they were run in one place (`judged.py`)."""
+
     def judged(self, *, lines: bool) -> AgentResult:
         """The result with all that is asked of every trial, so that another process need not read its events. `lines`:
         those of the run's log too."""
         self.verdict = judge(self.history, self.book.key)
         self.met = tuple(event.injection for _, event in self.history.of(events.FaultWitnessed))
-        self._kept = self.kept if lines else None
+        if lines:
+            self._kept = self.kept
+            self.book.spelt = self._kept if self.book.plain else None
         return self
 
     @property

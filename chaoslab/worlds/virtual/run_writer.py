@@ -11,12 +11,16 @@ from pathlib import Path
 from chaoslab.core.events import Event, RunFinished, RunStarted
 from chaoslab.record.held import MAIN
 from chaoslab.record.log import BufferedEvent, Log, masked
+from chaoslab.record.pack_sums import Block
 from chaoslab.record.packed_log import BYTES as PACK
 from chaoslab.record.packed_log import PackedLog
 
 
 class RunWriter:
     """A run's folder. Raises LogLost if it cannot be written."""
+
+    block = 100
+    """The trials that are summed up together. A pack ends with them."""
 
     def __init__(
         self, folder: Path, run: str, now: str, *, keep: str = "all", packed: Callable[[bytes], object] | None = None
@@ -30,6 +34,8 @@ class RunWriter:
         self.seconds = 0.0
         """The duration of all trials so far, in their worlds' time."""
         self._trials = self._succeeded = self._asked = 0
+        self._places: list[tuple[float, int]] = []
+        """The beginning of each trial of the block that is under way, and the number of lines before it."""
 
     def begin(self, started: RunStarted) -> None:
         self._asked = started.prompts
@@ -39,17 +45,36 @@ class RunWriter:
         """Writes a trial; each log gets all of its events or none, and the main log only after the others."""
         by_writer: dict[str, list[BufferedEvent]] = {}
         ended = seconds
+        self._places.append((self.seconds, self._log(MAIN).lines))
         for entry in kept:
             ended = max(ended, entry.t)
             by_writer.setdefault(entry.writer, []).append(entry)
         # The main log last: a trial that it has begun has the lines of all others, wherever the lab was killed.
         for writer, entries in sorted(by_writer.items(), key=_main_last):
             self._log(writer).keep(entries, began=self._began, after_s=self.seconds)
-        if sum(log.held for log in self._logs.values()) >= PACK:
-            self._pack()
         self.seconds += ended
         self._trials += 1
         self._succeeded += ok
+        if self._trials % self.block == 0 and not self.sums:
+            self._end_block()
+
+    @property
+    def sums(self) -> bool:
+        """True if it takes the sums of trials, of every `block` of them and of the last ones (`sum_up`)."""
+        return self._packed is not None and self.keep == "all"
+
+    def sum_up(self, sums: bytes | None) -> None:
+        """Takes the sums of the trials since the last ones; None if there are none."""
+        log = self._log(MAIN)
+        if sums is not None and isinstance(log, PackedLog):
+            after_s, lines = map(list, zip(*self._places, strict=True))
+            log.sums.append(Block(after_s, lines, sums))
+        self._end_block()
+
+    def _end_block(self) -> None:
+        self._places.clear()
+        if sum(log.held for log in self._logs.values()) >= PACK:
+            self._pack()
 
     def end(self, reason: str) -> None:
         self.note(

@@ -1,0 +1,164 @@
+"""Sums of trials that were made where they ran: a report that adds them up is the one that reads the stories."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.analysis.measures import findings, latency, run_report
+from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.record import pack_sums, packs
+from chaoslab.reports import summary
+from chaoslab.worlds.virtual import run_writer
+
+FAULTS = (
+    lab.inject("lost_reply", "charge", chance=0.3),
+    lab.inject("tool_error", "look_up", chance=0.2, persistence="for_s 40"),
+    lab.inject("latency", "charge", chance=0.2),
+    lab.inject("wrong_value", "look_up", chance=0.1),
+)
+
+
+def charge(order: int) -> str:
+    return f"charged {order}"
+
+
+def look_up(order: int) -> dict[str, int]:
+    return {"order": order, "price": 49}
+
+
+def agent(_prompt: str) -> str:
+    for _ in range(4):
+        try:
+            price = look_up(17)["price"]
+            break
+        except Exception:  # noqa: BLE001
+            continue
+    else:
+        return "There is no price."
+    for _ in range(2):
+        try:
+            return f"{charge(17)} for {price} euros"
+        except TimeoutError:
+            continue
+    return "It is not charged."
+
+
+def run(folder: Path, agent: Any = agent, **more: Any) -> Path:
+    given: dict[str, Any] = {
+        "tools": [charge],
+        "reads": [look_up],
+        "faults": FAULTS,
+        "trials": 60,
+        "log_as": "packs",
+    } | more
+    for _ in lab.run_many(agent, "go", logs=folder, **given):
+        pass
+    return (folder / "latest").resolve()
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_writer, "PACK", 20_000)
+    monkeypatch.setattr(run_writer.RunWriter, "block", 7)
+
+
+def both(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[RunReport, RunReport]:
+    """The report by sums, and the one by stories."""
+    with monkeypatch.context() as patch:
+        patch.setattr(packs, "_lines_of", lambda *_: pytest.fail("a pack was opened"))
+        summed = RunReport.read(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(run_report, "_summed", lambda _: None)
+        return summed, RunReport.read(folder)
+
+
+def check_same(one: RunReport, other: RunReport) -> None:
+    for each in fields(RunReport):
+        assert repr(getattr(one, each.name)) == repr(getattr(other, each.name)), each.name
+    assert one == other
+    assert summary.render(one, where="r", full=True) == summary.render(other, where="r", full=True)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(("shown", "kept"), [(10_000, 100_000), (5, 20)])
+def test_the_report_is_the_one_that_reads_the_stories(
+    jobs: int, shown: int, kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(findings, "SHOWN_MAX", shown)
+    monkeypatch.setattr(latency, "KEPT", kept)
+    summed, read = both(run(tmp_path, jobs=jobs), monkeypatch)
+    assert len(summed.trials) == 60
+    assert summed.recovery.value.incidents
+    assert summed.spells.value
+    assert {verdict.name for verdict in summed.verdicts.values()} > {"correct", "harm"}
+    check_same(summed, read)
+
+
+def test_sums_of_an_interrupted_run_are_those_of_its_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trials = lab.run_many(
+        agent, "go", tools=[charge], reads=[look_up], faults=FAULTS, trials=60, log_as="packs", logs=tmp_path
+    )
+    for _, _trial in zip(range(17), trials, strict=False):
+        pass
+    trials.close()
+    summed, read = both((tmp_path / "latest").resolve(), monkeypatch)
+    assert len(summed.trials) >= 17
+    check_same(summed, read)
+
+
+@pytest.mark.parametrize("broken", ["gone", "of other code", "of another pack", "cut", "of other trials"])
+def test_stories_are_read_where_sums_do_not_stand_for_them(
+    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = run(tmp_path)
+    _, read = both(folder, monkeypatch)
+    path = folder / "info.000002.sums.zst"
+    head, body = path.read_bytes().split(b"\n", 1)
+    if broken == "gone":
+        path.unlink()
+    elif broken == "of other code":
+        monkeypatch.setattr(pack_sums, "_code", lambda: "another")
+    elif broken == "of another pack":
+        path.write_bytes((folder / "info.000001.sums.zst").read_bytes())
+    elif broken == "cut":
+        path.write_bytes(head + b"\n" + body[:-9])
+    else:
+        import msgspec
+        import zstandard
+
+        blocks = pack_sums._BLOCKS.decode(zstandard.ZstdDecompressor().decompress(body))
+        blocks[0].lines.pop()
+        path.write_bytes(head + b"\n" + zstandard.ZstdCompressor().compress(msgspec.msgpack.encode(blocks)))
+    assert run_report._summed(folder) is None
+    assert RunReport.read(folder) == read
+
+
+def test_a_label_is_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = run(tmp_path)
+    before, _ = both(folder, monkeypatch)
+    (folder / "labels.jsonl").write_text('{"trial": "p1.r1", "label": "wrong", "by": "ann"}\n')
+    assert run_report._summed(folder) is None
+    assert RunReport.read(folder).verdicts.keys() == before.verdicts.keys()
+
+
+def unspeakable(order: int) -> str:
+    raise ValueError(f"no {order} \ud800")
+
+
+def unlucky(_prompt: str) -> str:
+    return unspeakable(17)
+
+
+def test_trials_that_cannot_be_summed_up_are_read(tmp_path: Path) -> None:
+    folder = run(tmp_path, unlucky, tools=[unspeakable], reads=[], faults=[], trials=20, anyway=True)
+    assert not [*folder.glob("*.sums.zst")]
+    assert len(RunReport.read(folder).trials) == 20
+
+
+def test_stories_that_are_left_out_have_no_sums(tmp_path: Path) -> None:
+    assert not [*run(tmp_path, keep="failed").glob("*.sums.zst")]
