@@ -139,6 +139,7 @@ def test_the_pages_of_a_packed_log_are_those_of_its_lines(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_writer, "PACK", 20_000)
+    monkeypatch.setattr(run_writer.RunWriter, "block", 5)
     list(trials(tmp_path, trials=40, log_as="packs"))
     plain, packed = ((folder / "latest").resolve() for folder in (logs, tmp_path))
     assert len([*packed.glob("*.log.zst")]) > 3
