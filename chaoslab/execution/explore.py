@@ -25,13 +25,15 @@ from chaoslab.execution.options import Asked, check_number, taking
 from chaoslab.execution.trial import NoBaseline, Trial
 from chaoslab.search import attribution, causes, shrinking, strategies
 from chaoslab.search.attribution import Share
-from chaoslab.search.map import Map, alike
+from chaoslab.search.map import GOES_ON, Map, alike
 from chaoslab.search.variation import FOR_GOOD, GOOD, Known, Tried, Variation, lasting
 
 T = TypeVar("T")
 TRIALS = 2000
 """The most trials of an exploration, if nothing else is said."""
 SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+MAP_S = 5.0
+"""The seconds of real time between two maps of an exploration that goes on, for whoever looks on."""
 RERUNS = 500
 """The most trials in which one failure is shrunk."""
 
@@ -220,6 +222,7 @@ class _Explorer:
         probes, self.others = trials.probes([asked.tries] if isinstance(asked.tries, str) else asked.tries)
         self.known = Known(calm, probes, seed=asked.seed)
         self.possible = 1
+        self._drawn_s = self._began_s
         self._kinds: set[str] = set()
         """The ways to fail so far."""
 
@@ -238,6 +241,7 @@ class _Explorer:
                 for tried in self._run(list(new.values()), name):
                     self.known.add(tried)
                     self._kinds.update([tried.kind] if tried.failed else [])
+                    self.draw()
                     self._tell(name)
 
     def _run(self, variations: list[Variation], by: str) -> Iterator[Tried]:
@@ -265,6 +269,24 @@ class _Explorer:
         if most_s is not None and system.monotonic() - self._began_s >= most_s:
             raise _Ended(f"the budget of {most_s:g} s was spent")
 
+    def found(self, failures: Sequence[Failure], ended: str) -> Found:
+        """The findings so far."""
+        map_ = Map(self.known, self.others, "" if ended == GOES_ON else ended)
+        folder = self._journal.folder if self._journal is not None else None
+        took_s = system.monotonic() - self._began_s
+        return Found([*failures], map_, list(self.known.tried.values()), ended, took_s, folder, self._asked)
+
+    def draw(self, found: Found | None = None) -> None:
+        """Leaves the map beside the log: that of the findings, or now and then that so far."""
+        folder = self._journal.folder if self._journal is not None else None
+        if folder is None or (found is None and system.monotonic() - self._drawn_s < MAP_S):
+            return
+        from chaoslab.reports.explored import MAP
+
+        self._drawn_s = system.monotonic()
+        with suppress(ModuleNotFoundError, OSError):  # Jinja, which only pages need; a page that fails ends nothing
+            (found or self.found([], GOES_ON)).save(folder / MAP)
+
     def _tell(self, name: str) -> None:
         if self._asked.tell is None:
             return
@@ -282,7 +304,6 @@ def searched(trials: Session, asked: AskedExplore) -> Found:
         ValueError, LookupError, TypeError, NoBaseline: as `explore`.
     """
     _check(asked)
-    began_s = system.monotonic()
     with ExitStack() as stack:
         journal = None
         if asked.logs is not None or asked.resume is not None:
@@ -299,11 +320,9 @@ def searched(trials: Session, asked: AskedExplore) -> Found:
         with trials.one_by_one():
             shrunk = distinct(_shrunk(trials, known, group) for group in alike(list(known.tried.values())))
         again = trials.run([each.tried.variation for each in shrunk])  # their stories, which were not kept
-        found = [each.failure(trial) for each, (_, trial) in zip(shrunk, again, strict=True)]
-        return Found(
-            found, Map(known, explorer.others, ended), list(known.tried.values()), ended,
-            system.monotonic() - began_s, journal.folder if journal is not None else None, asked,
-        )  # fmt: skip
+        found = explorer.found([each.failure(trial) for each, (_, trial) in zip(shrunk, again, strict=True)], ended)
+        explorer.draw(found)
+        return found
 
 
 class Shrunk(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 
 from chaoslab.reports.labelling import GREEN, PLAIN, RED
 from chaoslab.reports.text import one_line
-from chaoslab.search.map import RANK, Map, Row
+from chaoslab.search.map import GOES_ON, RANK, Map, Row
 
 WIDTH = 100
 MAP = "map.html"
@@ -127,5 +127,6 @@ def _page(found: Any, commands: Mapping[str, str]) -> str:
     return page(
         "explored.html", said=map_.told(), calls=[str(row) for row in map_.rows], rows=rows, legend=outcomes,
         glyphs={str(each): glyph(each) for each in Outcome}, failures=failures, ended=found.ended,
+        goes_on=found.ended == GOES_ON,
         untried=[vars(each) for each in map_.untried],
     )  # fmt: skip

@@ -14,6 +14,9 @@ from chaoslab.search.strategies import ORDER
 from chaoslab.search.strategies.singles import of_timeout
 from chaoslab.search.variation import LOST, Known, Probe, Site, Tried, Variation, lasting, site_of
 
+GOES_ON = "it goes on"
+"""In place of the reason that it ended, of an exploration that is under way."""
+
 
 @dataclass(frozen=True)
 class Row:

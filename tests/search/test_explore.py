@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.core.events import VariationTried
+from chaoslab.execution import explore
 from chaoslab.execution.explore import Found
 from chaoslab.execution.found_test import text_of
 from chaoslab.execution.options import RunOptions
@@ -127,6 +129,25 @@ def test_an_exploration_goes_on_where_it_was_and_runs_nothing_twice(tmp_path: Pa
     again = explored(trials=1, resume=rest.folder)  # all is known: no trial is left to run
     assert not again.ended
     assert data(again) == data(rest)
+
+
+def test_the_map_lies_beside_the_log_while_it_fills_and_when_it_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explore, "MAP_S", 0.0)
+    seen = list[str]()
+
+    def looks(_: object) -> None:
+        (page,) = tmp_path.glob("[!l]*/map.html")
+        seen.append(page.read_text())
+
+    found = explored(logs=tmp_path, tell=looks)
+    assert all("It goes on: load this page again" in page for page in seen)
+    assert "What fails is shrunk when all is tried." in seen[-1]
+    assert seen[0].count('role="img"') < seen[-1].count('role="img"')
+    whole = (found.folder / "map.html").read_text()
+    assert "It goes on" not in whole
+    assert found.failures[0].cause in unescape(whole)
 
 
 def test_a_log_of_another_agent_seed_question_or_none_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -198,9 +198,7 @@ class Pages:
         await _a_moment(lambda: run.whole or len(run.rows) >= PAGE)  # so that the first page is there at once
         data = {"state": run.state(), "page": self._rows(run.name, {})}
         name = run.name
-        return _page(
-            "ui_run.html", data=data, run=name, here=_at(name), outcomes=_outcomes(), map=(run.folder / MAP).is_file()
-        )
+        return _page("ui_run.html", data=data, run=name, here=_at(name), outcomes=_outcomes(), map=data["state"]["map"])
 
     async def run_events(self, request: Request) -> Response:
         name = request.path_params["run"]

@@ -43,6 +43,7 @@ from chaoslab.record.rulings import FILE, Rulings
 from chaoslab.record.spoken import LABELS, SILENT, Kept
 from chaoslab.record.steering import CHANCES, NOTHING, PAUSED, Steering, of_gateway, of_lab, planned
 from chaoslab.reports.contents.outcomes import SEVERITY
+from chaoslab.reports.explored import MAP
 from chaoslab.reports.text import one_line
 from chaoslab.surfaces.levers import FILE as GATEWAY
 from chaoslab.surfaces.ui.unparsed import Ahead, of_trial
@@ -457,7 +458,7 @@ class Watched:
             "recovered": self._recovered, "incidents": self._incidents,
             "usd": self._usd, "tokens": self._tokens,
             "usd_max": limits.get("cost_usd") or None, "tokens_max": limits.get("tokens") or None,
-            **self._levers(), "notes": [*self.notes, *self._cut()],
+            "map": (self.folder / MAP).is_file(), **self._levers(), "notes": [*self.notes, *self._cut()],
         }  # fmt: skip
 
     def _cut(self) -> Iterator[str]:

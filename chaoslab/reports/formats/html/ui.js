@@ -308,6 +308,7 @@
       text("ended", [state.ruling, state.ended, state.levers === "gateway" && held().paused && "faults paused"].filter(Boolean).join(", "));
       byId("main").className = `verdict ${state.harmed || state.bad ? "bad" : state.running || !state.well ? "open" : "good"}`;
       text("facts", [`run ${state.run}`, state.world && `world ${state.world}`, state.seed !== null && `seed ${state.seed}`].filter(Boolean).join(" · "));
+      byId("map").hidden = !state.map;
       byId("done").max = Math.max(1, state.of);
       byId("done").value = state.done;
       const parts = [`${number(state.done)} of ${number(state.of)} trials`];
