@@ -7,6 +7,7 @@ import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from chaoslab.base.web_pages import refused
 from chaoslab.proxy_manager.manager import Manager
 from chaoslab.wire.server.metrics import CONTENT_TYPE
 
@@ -20,6 +21,8 @@ def server(manager: Manager, *, host: str, port: int) -> ThreadingHTTPServer:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            if self._refused():
+                return
             if self.path == "/health":
                 health = manager.health()
                 status = "trouble" if health.trouble else "recovering" if health.recovering else "ok"
@@ -32,13 +35,20 @@ def server(manager: Manager, *, host: str, port: int) -> ThreadingHTTPServer:
                 self._lost()
 
         def do_POST(self) -> None:
-            if self.path == "/pause":
-                manager.paused.set()
-            elif self.path == "/resume":
-                manager.paused.clear()
-            else:
-                return self._lost()
-            return self._say(200, {"paused": manager.paused.is_set()})
+            if self._refused():
+                return
+            if self.path not in ("/pause", "/resume"):
+                self._lost()
+                return
+            (manager.paused.set if self.path == "/pause" else manager.paused.clear)()
+            self._say(200, {"paused": manager.paused.is_set()})
+
+        def _refused(self) -> bool:
+            """True if another site's page asks, which is told so."""
+            why = refused(self.headers["Host"], self.headers["Origin"])
+            if why:
+                self._say(403, {"error": why})
+            return bool(why)
 
         def _lost(self) -> None:
             known = {"GET": ("/health", "/status", "/metrics"), "POST": ("/pause", "/resume")}

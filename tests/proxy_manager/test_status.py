@@ -58,6 +58,20 @@ def test_health_status_pause_and_resume(tmp_path: Path) -> None:
         asyncio.run(run(url, weather.address))
 
 
+@pytest.mark.parametrize("header", [{"Origin": "http://elsewhere.example"}, {"Host": "elsewhere.example"}], ids=str)
+def test_another_sites_page_pauses_nothing(tmp_path: Path, header: dict[str, str]) -> None:
+    async def run(url: str, address: str) -> None:
+        async with bench(tmp_path, url, Plan(1), {"weather": address}) as lab:
+            with asked(lab.manager) as client:
+                refused = [client.post("/pause", headers=header), client.get("/status", headers=header)]
+                assert [reply.status_code for reply in refused] == [403, 403]
+                assert refused[0].json()["error"].endswith("not allowed")
+                assert not lab.manager.paused.is_set()
+
+    with embedded() as url, site(lambda _: said({})) as weather:
+        asyncio.run(run(url, weather.address))
+
+
 def test_health_is_503_when_toxiproxy_is_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clean_proxies, "RECOVER_S", 0.5)
 
