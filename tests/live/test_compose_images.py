@@ -29,7 +29,7 @@ def inside(stack: Stack, service: str, code: str) -> str:
     [
         ("weather", ["flask", "waitress"], ["langchain", "pandas", "matplotlib", "numpy", "docker", "pytest"]),
         ("proxy_manager", ["toxiproxy"], ["flask", "langchain", "pandas", "matplotlib", "pytest"]),
-        ("agent", ["langchain", "langchain_groq", "flask", "matplotlib"], ["pandas", "pytest"]),
+        ("agent", ["langchain", "langchain_groq", "flask", "matplotlib", "pandas"], ["pytest"]),
     ],
 )
 def test_an_image_holds_what_its_part_needs_and_no_more(
