@@ -73,7 +73,7 @@ class Browser:
 
     def open(self, address: str, *, ready: str = "document.readyState === 'complete'") -> None:
         self.ask("Page.navigate", url=address)
-        self.until(f"location.href !== 'about:blank' && {ready}")
+        self.until(f"location.href !== 'about:blank' && document.readyState === 'complete' && {ready}")
 
     def press(self, key: str, code: str = "", text: str = "") -> None:
         for kind in ("keyDown", "keyUp"):
