@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from chaoslab.agent.assembly import started
+from chaoslab.base import interrupts
 from chaoslab.base.interrupts import SIGNALS, Flag, Interrupts, heard_outside_imports
 from chaoslab.cli import main
 from chaoslab.config.settings import Settings
@@ -44,6 +45,23 @@ def test_within_what_may_be_left_it_is_heard_at_once_and_only_once() -> None:
         signal.raise_signal(signal.SIGTERM)
         with interrupts.heard():
             pass  # what winds up is not interrupted again
+
+
+def test_one_that_comes_again_a_moment_later_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sent to a command's group, it reaches the child of a command directly and from its parent."""
+    again = list[float]()
+
+    def moment(*waits: Any) -> None:
+        again.append(waits[-1])
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(interrupts.select, "select", moment)
+    with pytest.raises(KeyboardInterrupt), Interrupts() as heard, heard.heard():
+        signal.raise_signal(signal.SIGINT)
+    assert again == [interrupts.LATE_S]
+    with Interrupts() as calm, calm.heard():
+        pass
+    assert again == [interrupts.LATE_S], "nothing is waited for where none came"
 
 
 def test_the_handler_of_a_signal_may_set_a_flag_at_any_moment_of_a_wait_for_it() -> None:

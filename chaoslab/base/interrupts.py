@@ -62,8 +62,9 @@ class Flag:
 
 class Interrupts:
     """A context, for the main thread. The first signal takes effect once, within `heard` or `cancelling`. Further
-    signals have no effect: the winding up that follows is bounded and must not be cut short. Entering the context
-    unblocks signals that were held back."""
+    signals have no effect: the winding up that follows is bounded and must not be cut short. Nor has the same signal
+    that reaches this process twice, a moment apart: one that is sent to a command's group is passed on by its first
+    process too. Entering the context unblocks signals that were held back."""
 
     def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
@@ -146,6 +147,8 @@ class Interrupts:
 
     def __exit__(self, *_: object) -> None:
         self._set_timer(signal.ITIMER_REAL, 0)
+        if not self._first:
+            select.select([], [], [], LATE_S)
         sys.unraisablehook = self._before_lost
         for number, handler in self._before.items():
             signal.signal(number, handler)
