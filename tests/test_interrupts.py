@@ -55,7 +55,7 @@ def test_one_that_comes_again_a_moment_later_is_the_same(monkeypatch: pytest.Mon
         again.append(waits[-1])
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(interrupts.select, "select", moment)
+    monkeypatch.setattr("chaoslab.base.interrupts.select.select", moment)
     with pytest.raises(KeyboardInterrupt), Interrupts() as heard, heard.heard():
         signal.raise_signal(signal.SIGINT)
     assert again == [interrupts.LATE_S]

@@ -145,6 +145,7 @@ def test_the_map_lies_beside_the_log_while_it_fills_and_when_it_is_full(
     assert all("It goes on: load this page again" in page for page in seen)
     assert "What fails is shrunk when all is tried." in seen[-1]
     assert seen[0].count('role="img"') < seen[-1].count('role="img"')
+    assert found.folder is not None
     whole = (found.folder / "map.html").read_text()
     assert "It goes on" not in whole
     assert found.failures[0].cause in unescape(whole)
