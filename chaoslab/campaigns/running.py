@@ -284,7 +284,8 @@ class Runner:
 
     def _hold(self) -> bool:
         """True while somebody pauses the campaign: no step begins, and its runs begin no further trial."""
-        paused = (self.folder / PAUSED).exists()
+        why = levers.pulled(self.folder / PAUSED)
+        paused = bool(why)
         if paused or self._paused:
             for run in self.folder.iterdir():
                 if is_written(run) and Steering.read(run).hold is not paused:
@@ -292,7 +293,7 @@ class Runner:
                         steer(run, ["pause" if paused else "resume"])
         if paused is not self._paused:
             self._paused = paused
-            said = "somebody paused it" if paused else "it goes on"
+            said = f"somebody paused it: {why}" if paused else "it goes on"
             self._journal.note("note", text=said)
             self._tell(said)
         return paused
