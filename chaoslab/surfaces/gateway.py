@@ -208,7 +208,11 @@ def plan_of(
         names = [target for injection in injections for target in injection.targets]
         return limited(Plan(1 if seed is None else seed, check(injections, names), limits))
     for injection in injections:
-        for target in filter(is_host, set(injection.targets).difference(routes)):
+        for target in set(injection.targets).difference(routes):
+            if not is_host(target):
+                if hosts:
+                    raise LookupError(f"'{injection.name}' names neither a route nor a host, as in api.openai.com")
+                continue
             if not hosts:
                 how = "exec --proxy, gateway --proxy-port"
                 raise LookupError(f"'{injection.name}' is for a host, and only a proxy knows those: {how}")

@@ -188,10 +188,9 @@ class Proxy:
         params, got = message.get("params"), list[Line]()
         given = params if isinstance(params, dict) else {}
         answer: Message = {"jsonrpc": "2.0", "id": message["id"]}
-        arguments = given.get("arguments")
         try:
             tool = self._list() if message["method"] == mcp.LIST else self._tool(str(given.get("name")))
-            result = tool(**{**(arguments if isinstance(arguments, dict) else {}), HIDDEN: (asked, got)})
+            result = tool(**{**_arguments(given), HIDDEN: (asked, got)})
             own = next((line for line in got if line.message.get("result") is result), None)
             answer["result"] = result
         except (Silence, GivenUp):
@@ -222,12 +221,12 @@ class Proxy:
         tool = WrappedFunction(name, self._asked, effect, frozenset({HIDDEN}), refused, form)
         return self._seam.stand_in(tool)
 
-    def _asked(self, **arguments: Any) -> Any:
-        """The server's result for a call with these arguments."""
+    def _asked(self, /, **arguments: Any) -> Any:
+        """The server's result for a call with these arguments, which may have any name."""
         asked, got = arguments.pop(HIDDEN)
         message = asked.line.message
         params = message.get("params") or {}
-        given = params.get("arguments") or {}
+        given = _arguments(params)
         same = message["method"] == mcp.LIST or arguments == {key: given[key] for key in given if key != HIDDEN}
         self._waiting[_key(message["id"])] = asked
         self._ask(asked.line.text if same else _spelt({**message, "params": {**params, "arguments": arguments}}))
@@ -241,10 +240,11 @@ class Proxy:
             raise GivenUp
         if isinstance(answer, End):
             raise RpcError({"code": CLOSED, "message": "Connection closed"})
-        if "error" in answer.message:
-            raise RpcError(answer.message["error"], answer)
+        result = answer.message.get("result")
+        if not isinstance(result, dict):
+            raise RpcError(answer.message.get("error", "the result is no object"), answer)
         got.append(answer)
-        return answer.message.get("result", {})
+        return result
 
 
 class ToolList(Returned):
@@ -266,6 +266,11 @@ class ToolList(Returned):
 
 def _spelt(message: Message) -> bytes:
     return json.dumps(message).encode() + b"\n"
+
+
+def _arguments(params: Message) -> Message:
+    given = params.get("arguments")
+    return given if isinstance(given, dict) else {}
 
 
 def _key(identity: Any) -> str:

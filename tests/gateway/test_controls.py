@@ -57,6 +57,8 @@ def test_faults_are_paused_and_one_is_switched_off(tmp_path: Path) -> None:
         assert statuses(client, 1) == [503]
         assert client.post("/.chaoslab/0/pause").status_code == 401
         assert "is no lever: status, faults" in client.post(f"{levers}/destroy").json()["error"]
+        said = client.post(f"{levers}/faults/tool_eror on crm/off").json()["error"]
+        assert said == "no fault is called 'tool_eror on crm': did you mean 'tool_error on crm'?"
         client.post(f"{levers}/stop")
         assert process.wait(20) == 0
     told = history(tmp_path)

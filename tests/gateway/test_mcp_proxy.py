@@ -163,7 +163,7 @@ for line in sys.stdin:
     name, number = (message.get("params") or {}).get("name"), json.dumps(message.get("id"))
     if name == "dies":
         sys.stdout.write('{"jsonrpc":"2.0","id":'), sys.stdout.flush(), os._exit(3)
-    results = {"emoji": '{"content":[{"type":"text","text":"\\\\ud83d"}]}', "huge": '{"structuredContent":{"v":1e400}}'}
+    results = {"list": '[1e400]', "emoji": '{"content":[{"type":"text","text":"\\\\ud83d"}]}', "huge": '{"structuredContent":{"v":1e400}}'}
     result = '{"tools":null}' if message["method"] == "tools/list" else results.get(name, '{"content":[]}')
     print('{"jsonrpc":"2.0", "id":%s,"result":%s}' % (number, result), flush=True)
 """
@@ -193,6 +193,7 @@ def asked(name: str, number: int = 1, arguments: str | None = "{}") -> bytes:
     [
         asked("emoji"), asked("huge"), asked("x", arguments=None), asked("x", arguments='{"t": "cut \\ud83d"}'),
         asked("x", arguments='{"lab_message": 1, "lab_inbox": 2, "\\u0000lab": 3}'),
+        asked("x", arguments='{"self": 1, "args": 2, "kwargs": 3}'), asked("x", arguments="[1]"), asked("list"),
         b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n',
     ],
 )  # fmt: skip

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from chaoslab.base import parsers
+from chaoslab.base.registry import did_you_mean
 from chaoslab.core.plan import Candidates, Injection
 from chaoslab.seams.services.line import Seen
 from chaoslab.seams.services.seam import ServiceSeam
@@ -176,7 +177,10 @@ class Controls:
             case "POST", ["renew"]:
                 if not self._ended():
                     self.renewed_s = self.now()
-            case "POST", ["faults", name, *change] if (found := self._named(name)) is not None:
+            case "POST", ["faults", name, *change]:
+                if (found := self._named(name)) is None:
+                    names = [each.name for each in self.seam.plan.injections]
+                    return 404, {"error": f"no fault is called '{name[:60]}': {did_you_mean(name, names)}"}
                 if (refused := self._changed(found, change)) is not None:
                     return refused
                 return 200, self._fault(found)

@@ -299,10 +299,10 @@ class Exchange:
         own = self._answer
         reason = own.reason if own is not None and own.status == status else phrase(status, "")
         if status == UPGRADED:
-            return await self._switched(started[0][1], reason, parts, client)
+            return await self._switched(started[0][1], reason, ready or b"", parts, client)
         return await client.send(status, started[0][1], reason, ready, parts)
 
-    async def _switched(self, fields: Fields, reason: str, parts: Parts, client: Client) -> bool:
+    async def _switched(self, fields: Fields, reason: str, ready: bytes, parts: Parts, client: Client) -> bool:
         """Passes on what both sides of a WebSocket say, until one of them ends it."""
         assert self._upstream is not None
         service, said = self._upstream.protocol, Switched(self._line).stream
@@ -320,7 +320,7 @@ class Exchange:
 
         asking = asyncio.ensure_future(ask())
         try:
-            return await client.send(UPGRADED, fields, reason, b"", parts) and False
+            return await client.send(UPGRADED, fields, reason, ready, parts) and False
         finally:
             asking.cancel()
             self._upstream.close()

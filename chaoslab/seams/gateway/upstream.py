@@ -262,6 +262,7 @@ class Upstream:
         if pump is not None:
             lost = protocol.closed if protocol is not None and clean else None
             if lost is not None:
+                lost.add_done_callback(_known)
                 await asyncio.wait((pump, lost), return_when=asyncio.FIRST_COMPLETED)
             sent = pump.done() and protocol is not None and protocol.is_connected()
             pump.cancel()
@@ -302,6 +303,12 @@ class Upstream:
         if self._pump is not None:
             self._pump.cancel()
             self._pump = None
+
+
+def _known(end: asyncio.Future[None]) -> None:
+    """Takes the error that ended a connection, which asyncio would print."""
+    if not end.cancelled():
+        end.exception()
 
 
 def first_line(words: str) -> str:
