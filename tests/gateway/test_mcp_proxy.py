@@ -163,8 +163,8 @@ for line in sys.stdin:
     name, number = (message.get("params") or {}).get("name"), json.dumps(message.get("id"))
     if name == "dies":
         sys.stdout.write('{"jsonrpc":"2.0","id":'), sys.stdout.flush(), os._exit(3)
-    results = {"list": "[1e400]"}
-    results |= {"emoji": '{"content":[{"type":"text","text":"\\\\ud83d"}]}', "huge": '{"structuredContent":{"v":1e400}}'}
+    results = {"list": "[1]", "huge": '{"structuredContent":{"v":1e400}}'}
+    results["emoji"] = '{"content":[{"type":"text","text":"\\\\ud83d"}]}'
     result = '{"tools":null}' if message["method"] == "tools/list" else results.get(name, '{"content":[]}')
     print('{"jsonrpc":"2.0", "id":%s,"result":%s}' % (number, result), flush=True)
 """

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import Any
 
@@ -427,56 +427,33 @@ class _Taken(Parts):
         return part
 
 
-@asynccontextmanager
-async def _serving(
-    gateway: Gateway, listeners: Mapping[str, socket.socket], beside: Beside | None
-) -> AsyncIterator[None]:
-    """A context in which the listeners answer, and `beside` runs. Afterwards all connections are closed."""
-    loop = asyncio.get_running_loop()
-    servers = [Server(gateway, only) for only in listeners]
-    open_ = [
-        await loop.create_server(server, sock=listener, backlog=1024)
-        for server, listener in zip(servers, listeners.values(), strict=True)
-    ]
-    task = loop.create_task(beside()) if beside is not None else None
-    try:
-        yield
-    finally:
-        for each in open_:
-            each.close()
-        for server in servers:
-            for line in server.connections:
-                line.force_close()
-        if task is not None:
-            task.cancel()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-
-
 @contextmanager
 def running(gateway: Gateway, listeners: Mapping[str, socket.socket], beside: Beside | None = None) -> Iterator[None]:
     """A context with a thread in which the gateway answers at these listeners, by the route whose port each is.
-    `beside` runs in its loop."""
-    ready, over = Event(), Event()
-    loop = asyncio.new_event_loop()
+    `beside` runs in its loop. Afterwards all connections are closed."""
+    ready, loop, servers = Event(), asyncio.new_event_loop(), [Server(gateway, only) for only in listeners]
+    stop = asyncio.Event()
     bytes(HELD_MAX)
 
     async def serve() -> None:
-        async with _serving(gateway, listeners, beside):
-            ready.set()
-            await stop.wait()
-
-    stop = asyncio.Event()
+        given = zip(servers, listeners.values(), strict=True)
+        open_ = [await loop.create_server(server, sock=listener, backlog=1024) for server, listener in given]
+        task = loop.create_task(beside()) if beside is not None else None
+        ready.set()
+        await stop.wait()
+        for each in open_:
+            each.close()
+        for line in [line for server in servers for line in server.connections]:
+            line.force_close()
+        if task is not None:  # before the others, which are its
+            task.cancel()
 
     def run() -> None:
         try:
-            with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            with asyncio.Runner(loop_factory=lambda: loop) as runner:  # which ends what goes on in it
                 runner.run(serve())
         finally:
             ready.set()
-            over.set()
 
     thread = Thread(target=run, name="gateway", daemon=True)
     thread.start()
@@ -484,6 +461,6 @@ def running(gateway: Gateway, listeners: Mapping[str, socket.socket], beside: Be
     try:
         yield
     finally:
-        if not over.is_set():
+        with suppress(RuntimeError):  # the loop has ended by itself
             loop.call_soon_threadsafe(stop.set)
         thread.join()

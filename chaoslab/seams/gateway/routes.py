@@ -38,12 +38,17 @@ class Route:
     @cached_property
     def authority(self) -> str:
         """The service's name in a Host field."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+        return joined(self.host, None if self.port == PORTS[self.scheme] else self.port)
 
     @cached_property
     def url(self) -> str:
         return f"{self.scheme}://{self.authority}{self.base}"
+
+
+def joined(host: str, port: int | None) -> str:
+    """A host, which may be an address of IPv6, with its port."""
+    name = f"[{host}]" if ":" in host else host
+    return name if port is None else f"{name}:{port}"
 
 
 def is_near(host: str) -> bool:

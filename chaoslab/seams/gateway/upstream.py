@@ -23,6 +23,7 @@ from math import inf
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from aiohappyeyeballs import start_connection
 from aiohttp import ClientError, ClientOSError, ServerDisconnectedError, http_exceptions
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_parser import RawResponseMessage
@@ -31,7 +32,7 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
 from chaoslab.core.stream import Parts
-from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route
+from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route, joined
 from chaoslab.seams.services.effects import SAFE
 from chaoslab.seams.services.web_socket import UPGRADED
 from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, HOP_BY_HOP, PART_MAX, READ_MAX, Fields, chunk, spelt
@@ -138,9 +139,7 @@ class Upstream:
     def __init__(self, route: Route, timeout_s: float, hasty: set[str], proxy: str = "") -> None:
         self.route, self._timeout_s, self._hasty = route, timeout_s, hasty
         self._proxy = urlsplit(proxy)
-        self._proxy_host = self._proxy.hostname or ""
-        """The proxy's host."""
-        self.may_lead_back = route.near or bool(self._proxy_host)
+        self.may_lead_back = route.near or bool(proxy)
         """True if another gateway may be at the other end."""
         self._idle_s = 0.0
         """The moment since which the connection is kept."""
@@ -157,7 +156,7 @@ class Upstream:
             Broken: there is no answer.
         """
         head = head_for(self.route, method, target, fields, length)
-        if self._proxy_host and self.route.scheme == "http":
+        if self._proxy.hostname and self.route.scheme == "http":
             first, others = head.split(b"\r\n", 1)
             absolute = first.replace(b" ", b" http://" + self.route.authority.encode(), 1)
             head = absolute + b"\r\n" + spelt("", credentials(self._proxy))[2:-2] + others
@@ -186,32 +185,9 @@ class Upstream:
         if route.scheme == "https":
             secure = {"ssl": _context(), "server_hostname": route.host}
         async with asyncio.timeout(CONNECT_S):
-            if not self._proxy_host:
-                made = await loop.create_connection(lambda: _Protocol(loop), route.host, route.port, **secure)
-                self._protocol = made[1]
-                return False
-            port = self._proxy.port or PORTS["http"]
-            _, protocol = await loop.create_connection(lambda: _Protocol(loop), self._proxy_host, port)
-            self._protocol = protocol
-            if secure:
-                self._protocol = await self._tunnel(protocol)
+            line = await connected(route, self._proxy, tunnel=bool(secure))
+            _, self._protocol = await loop.create_connection(lambda: _Protocol(loop), sock=line, **secure)
         return False
-
-    async def _tunnel(self, protocol: _Protocol) -> _Protocol:
-        """TLS with the service through a proxy."""
-        loop, where = asyncio.get_running_loop(), f"{self.route.host}:{self.route.port}"
-        protocol.set_response_params(read_until_eof=True)
-        _write(protocol, spelt(f"CONNECT {where} HTTP/1.1", [("Host", where), *credentials(self._proxy)]))
-        message, _ = await protocol.read()
-        if message.code != 200:
-            where = f"the upstream {self.route.name} ({self.route.url})"
-            raise Broken(502, f"{where} is not reached: the proxy {self._proxy_host} says {message.code}")
-        secure, transport = _Protocol(loop), protocol.transport
-        assert transport is not None
-        inner = await loop.start_tls(transport, secure, _context(), server_hostname=self.route.host)
-        assert inner is not None
-        secure.connection_made(inner)
-        return secure
 
     def _closed_by_service(self) -> None:
         """Notes a service that did not keep its connection, though it had not said so. Its next one is not kept either:
@@ -338,6 +314,58 @@ def _write(protocol: ResponseHandler, data: bytes | memoryview) -> None:
     protocol.transport.write(data)
 
 
+async def connected(route: Route, proxy: SplitResult, *, tunnel: bool, marks: Fields | None = None) -> socket.socket:
+    """A connection to a route's service, or to the proxy on the way, if there is one; through it for a `tunnel`.
+    `marks`: fields that the proxy is sent.
+
+    Raises:
+        OSError: there is none.
+    """
+    loop, host, port = asyncio.get_running_loop(), route.host, route.port
+    if proxy.hostname:
+        host, port = proxy.hostname, proxy.port or PORTS["http"]
+    line = await start_connection(await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    try:
+        if proxy.hostname and tunnel:
+            where = joined(route.host, route.port)
+            fields = [("Host", where), *credentials(proxy), *(marks or [])]
+            await loop.sock_sendall(line, spelt(f"CONNECT {where} HTTP/1.1", fields))
+            status = (await head_of(line)).split(b" ", 2)[1].decode("latin-1")
+            if status != "200":
+                raise OSError(0, f"the proxy {proxy.hostname} says {status[:20]}")
+    except BaseException:
+        line.close()
+        raise
+    return line
+
+
+async def readable(line: socket.socket) -> None:
+    """Waits until something comes on a connection, which stays there."""
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(line, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(line)
+
+
+async def head_of(line: socket.socket) -> bytes:
+    """The head that comes on a connection, and no byte of what follows it.
+
+    Raises:
+        OSError: there is none.
+    """
+    head, end = b"", -1
+    while end < 0:
+        await readable(line)
+        coming, before = line.recv(HEAD_MAX, socket.MSG_PEEK), head[-3:]
+        end = (before + coming).find(b"\r\n\r\n")
+        head += line.recv(len(coming) if end < 0 else end + 4 - len(before))
+        if not coming or len(head) > HEAD_MAX:
+            raise ConnectionResetError
+    return head
+
+
 _OWN = HOP_BY_HOP | {"host", "content-length", "expect"}
 """Fields that the gateway sets itself."""
 
@@ -364,7 +392,28 @@ def credentials(proxy: SplitResult) -> Fields:
     return [("Proxy-Authorization", "Basic " + b64encode(f"{name}:{word}".encode()).decode())]
 
 
-class Answered(Parts):
+class _Whole(Parts):
+    """An answer that is at its beginning."""
+
+    status: int
+    fields: Fields
+
+    async def whole(self) -> tuple[int, Fields, bytes]:
+        """The whole answer.
+
+        Raises:
+            Failure: it broke off.
+        """
+        parts = []
+        while (part := await self.take()) is not None:
+            parts.append(part)
+        return self.status, self.fields, b"".join(parts)
+
+    def parts(self) -> Parts:
+        return self
+
+
+class Answered(_Whole):
     """A service's answer whose head has come."""
 
     def __init__(
@@ -392,20 +441,6 @@ class Answered(Parts):
             return b""
         return self._payload.read_nowait()
 
-    async def whole(self) -> tuple[int, Fields, bytes]:
-        """The whole answer.
-
-        Raises:
-            Failure: it broke off.
-        """
-        parts = []
-        while (part := await self.take()) is not None:
-            parts.append(part)
-        return self.status, self.fields, b"".join(parts)
-
-    def parts(self) -> Answered:
-        return self
-
     async def take(self) -> bytes | None:
         """The next part of the body; None at its end.
 
@@ -413,33 +448,31 @@ class Answered(Parts):
             Failure: it broke off, or nothing came for too long.
         """
         try:
-            part, more = b"", self._chunked
+            part, more, broke = b"", self._chunked, False
             while more and not part:
                 part, more = await self._payload.readchunk()
             part = part or await self._payload.readany()
         except TimeoutError:
             raise Failure("timed_out") from None
         except (*_ERRORS, RuntimeError):  # the last: it broke off between two parts
-            if held := self._payload._read_nowait(-1):  # it came before the end
-                return held
-            raise Failure("reset" if isinstance(self._protocol.lost, ConnectionResetError) else "closed") from None
+            part, broke = self._payload._read_nowait(-1), True  # what came before the end
         if part:
             return part
-        if self._endless and self._protocol.lost is not None:
+        if broke or (self._endless and self._protocol.lost is not None):
             raise Failure("reset" if isinstance(self._protocol.lost, ConnectionResetError) else "closed")
         self.clean = True
         return None
 
 
-class Said(Parts):
+class Said(_Whole):
     """An answer of the gateway's own, in place of a service's."""
 
     clean = measured = True
 
     def __init__(self, status: int, words: str | dict[str, Any]) -> None:
-        self._left = self._body = json.dumps({"error": words} if isinstance(words, str) else words).encode()
+        self._left = body = json.dumps({"error": words} if isinstance(words, str) else words).encode()
         self.status, self.reason = status, phrase(status, "")
-        self.fields: Fields = [("Content-Type", "application/json"), ("Content-Length", str(len(self._body)))]
+        self.fields: Fields = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
 
     def spelt(self) -> bytes:
         """The answer as the last one on its connection."""
@@ -448,12 +481,6 @@ class Said(Parts):
     def ready(self) -> bytes:
         left, self._left = self._left, b""
         return left
-
-    async def whole(self) -> tuple[int, Fields, bytes]:
-        return self.status, self.fields, self._body
-
-    def parts(self) -> Said:
-        return self
 
     async def take(self) -> bytes | None:
         return self.ready() or None
