@@ -123,11 +123,16 @@ class Connection(RequestHandler):
     ) -> web.StreamResponse:
         """Answers what is no HTTP, in one line. Any other error is the lab's own."""
         if message is None:
-            self.log_exception("the gateway failed", exc_info=exc)
+            self.logger.exception("the gateway failed", exc_info=exc)
             self.force_close()
         else:
             self.say(status, f"this is no HTTP/1.1: {first_line(message)}")
         return Sent(keep_alive=False)  # type: ignore[return-value]  # it has all that is asked of one
+
+    def log_exception(self, *args: Any, **more: Any) -> None:
+        """Tells of what fails while there is a client. One may leave while the rest of its upload is thrown away."""
+        if self.transport is not None:
+            super().log_exception(*args, **more)
 
     def say(self, status: int, words: str | dict[str, Any]) -> Sent:
         """Answers with the gateway's own words, or JSON, and nothing comes after."""
@@ -431,19 +436,18 @@ class _Taken(Parts):
 def running(gateway: Gateway, listeners: Mapping[str, socket.socket], beside: Beside | None = None) -> Iterator[None]:
     """A context with a thread in which the gateway answers at these listeners, by the route whose port each is.
     `beside` runs in its loop. Afterwards all connections are closed."""
-    ready, loop, servers = Event(), asyncio.new_event_loop(), [Server(gateway, only) for only in listeners]
-    stop = asyncio.Event()
+    ready, loop, stop = Event(), asyncio.new_event_loop(), asyncio.Event()
     bytes(HELD_MAX)
 
     async def serve() -> None:
-        given = zip(servers, listeners.values(), strict=True)
-        open_ = [await loop.create_server(server, sock=listener, backlog=1024) for server, listener in given]
+        servers = [(Server(gateway, only), listener) for only, listener in listeners.items()]
+        open_ = [await loop.create_server(server, sock=listener, backlog=1024) for server, listener in servers]
         task = loop.create_task(beside()) if beside is not None else None
         ready.set()
         await stop.wait()
         for each in open_:
             each.close()
-        for line in [line for server in servers for line in server.connections]:
+        for line in [line for server, _ in servers for line in server.connections]:
             line.force_close()
         if task is not None:  # before the others, which are its
             task.cancel()
