@@ -17,8 +17,8 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from chaoslab.base.boundary import Through
-from chaoslab.seams.gateway.client import AT_ONCE
-from chaoslab.seams.gateway.engine import Connection, Sent, Server
+from chaoslab.seams.gateway.connection import AT_ONCE, Connection, Sent
+from chaoslab.seams.gateway.engine import Server
 from chaoslab.seams.gateway.requests import HOP, split
 from chaoslab.seams.gateway.rewriting import Rewriting
 from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route, joined, of_host, proxy_for

@@ -34,6 +34,7 @@ from chaoslab.core.exchange import Failure
 from chaoslab.core.stream import Parts
 from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route, joined
 from chaoslab.seams.services.effects import SAFE
+from chaoslab.seams.services.seam import Take as Taking
 from chaoslab.seams.services.web_socket import UPGRADED
 from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, HOP_BY_HOP, PART_MAX, READ_MAX, Fields, chunk, spelt
 
@@ -392,11 +393,52 @@ def credentials(proxy: SplitResult) -> Fields:
     return [("Proxy-Authorization", "Basic " + b64encode(f"{name}:{word}".encode()).decode())]
 
 
-class _Whole(Parts):
-    """An answer that is at its beginning."""
+class Answer(Parts):
+    """An answer to the client. `clean`: the whole body was taken; `measured`: it says how long its body is."""
 
     status: int
+    reason: str
     fields: Fields
+    clean = measured = True
+    _taking: Taking | None = None
+    _broke: Failure | None = None
+    _over = False
+
+    def ready(self) -> bytes:
+        """The part of the body that has come already. Chunks are told one by one, by `take`."""
+        raise NotImplementedError
+
+    async def coming(self) -> bytes | None:
+        """The next part of the body; None at its end.
+
+        Raises:
+            Failure: it broke off, or nothing came for too long.
+        """
+        return self.ready() or None
+
+    async def begin(self, taking: Taking, *, wait: bool) -> bytes:
+        """The part that has come already, or the first one if it may `wait` for it. Its failure is told by `take`.
+        `taking` is given each part first."""
+        self._taking, part = taking, self.ready() or None
+        if part is None and wait:
+            try:
+                part = await self.coming()
+                self._over = part is None
+            except Failure as broke:
+                part, self._broke = b"", broke
+        taking(part if wait else part or b"")
+        return part or b""
+
+    async def take(self) -> bytes | None:
+        if self._broke is not None:
+            raise self._broke
+        if self._over:
+            return None
+        part = await self.coming()
+        self._over = part is None
+        if self._taking is not None:
+            self._taking(part)
+        return part
 
     async def whole(self) -> tuple[int, Fields, bytes]:
         """The whole answer.
@@ -413,7 +455,7 @@ class _Whole(Parts):
         return self
 
 
-class Answered(_Whole):
+class Answered(Answer):
     """A service's answer whose head has come."""
 
     def __init__(
@@ -426,27 +468,19 @@ class Answered(_Whole):
         names = [name.lower() for name, _ in fields]
         self.fields: Fields = [field for field, name in zip(fields, names, strict=True) if name not in HOP_BY_HOP]
         self.measured = "content-length" in names
-        """True if it says how long its body is."""
         self._chunked = message.chunked and payload is not EMPTY_PAYLOAD
         self._endless = not message.chunked and not self.measured
         self.clean = False
-        """True when the whole body was taken."""
         if message.code == UPGRADED:
             self._payload = Switched(protocol).stream
             self.fields += [field for field in fields if field[0].lower() in ("connection", "upgrade")]
 
     def ready(self) -> bytes:
-        """The part of the body that has come already. Chunks are told one by one, by `take`."""
         if self._chunked or self._payload is EMPTY_PAYLOAD or self._payload.exception() is not None:
             return b""
         return self._payload.read_nowait()
 
-    async def take(self) -> bytes | None:
-        """The next part of the body; None at its end.
-
-        Raises:
-            Failure: it broke off, or nothing came for too long.
-        """
+    async def coming(self) -> bytes | None:
         try:
             part, more, broke = b"", self._chunked, False
             while more and not part:
@@ -464,10 +498,8 @@ class Answered(_Whole):
         return None
 
 
-class Said(_Whole):
+class Said(Answer):
     """An answer of the gateway's own, in place of a service's."""
-
-    clean = measured = True
 
     def __init__(self, status: int, words: str | dict[str, Any]) -> None:
         self._left = body = json.dumps({"error": words} if isinstance(words, str) else words).encode()
@@ -481,6 +513,3 @@ class Said(_Whole):
     def ready(self) -> bytes:
         left, self._left = self._left, b""
         return left
-
-    async def take(self) -> bytes | None:
-        return self.ready() or None
