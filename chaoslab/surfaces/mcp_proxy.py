@@ -303,7 +303,7 @@ class Session:
             return made[0]
 
         settings = {"SERVER": server}
-        with live(self.plan, logs=self.logs, settings=settings, prompt=started, secrets=secrets) as book:
+        with live(self.plan, logs=self.logs, settings=settings, started=started, secrets=secrets) as book:
             seam.begin(book)
             code = serve(proxy)
             made[0].closed()

@@ -21,7 +21,7 @@ from chaoslab.cli import main
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.protocols import mcp
-from chaoslab.surfaces.gateway import live, plan_of
+from chaoslab.surfaces.gateway import live, plan_of, trial_of
 from chaoslab.surfaces.mcp_proxy import Ask, Patience, Proxy, Session
 from tests.gateway.parts import history
 from tests.seams.lab_parts import eventually
@@ -146,7 +146,7 @@ class Between:
 @contextmanager
 def between(logs: Path, *faults: str) -> Iterator[Between]:
     plan = plan_of(faults, None, 1, None)
-    with live(plan, logs=logs, settings={}, prompt="x") as book:
+    with live(plan, logs=logs, settings={}, started=trial_of("x", [], None)) as book:
         patience, told, asked = Patience(), list[dict[str, Any]](), threading.Event()
         seam = FunctionSeam(plan, timeout_s=20, clock=patience)
         seam.begin(book)

@@ -16,10 +16,9 @@ from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
 from chaoslab.core.stream import Parts
-from chaoslab.seams.gateway.requests import HOP
 from chaoslab.seams.gateway.rewriting import Rewriting
 from chaoslab.seams.gateway.routes import Route, proxy_for
-from chaoslab.seams.gateway.shared import Gateway
+from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.gateway.upstream import FIELDS_MAX, Answer, Broken, Said, Switched, Take, Upstream, first_line
 from chaoslab.seams.services.line import Seen
 from chaoslab.seams.services.messages import Fields, HttpRequest, cutter, is_stream

@@ -19,10 +19,9 @@ from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 from chaoslab.base.boundary import Through
 from chaoslab.seams.gateway.connection import Connection, Exchange, Sent
 from chaoslab.seams.gateway.controls import PATH
-from chaoslab.seams.gateway.requests import HOP, refusal, split
 from chaoslab.seams.gateway.rewriting import Rewriting
 from chaoslab.seams.gateway.routes import Route, unknown
-from chaoslab.seams.gateway.shared import Gateway
+from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.gateway.upstream import Take, first_line
 from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.wire.body import BODY_MAX
@@ -32,6 +31,8 @@ HELD_MAX = 4 * BODY_MAX
 """The size in bytes of a piece of memory that is taken and given back at the start. From then on glibc keeps up to
 twice as much that is free; it gave the memory of large bodies back to the system after each, and had it cleared again.
 """
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]", "host.docker.internal"})
+"""The names under which a client may ask for the gateway. Any other is a page's of a browser that was led here."""
 Beside = Callable[[], Coroutine[None, None, None]]
 
 
@@ -113,6 +114,28 @@ class Server(web.Server):
             if line.transport is None:
                 line.close_upstreams()
         return Sent(keep_alive=goes_on and (not line.left or line.asked_more))
+
+
+def split(target: str, only: str) -> tuple[str, str]:
+    """The route's name and the rest of the path. `only`: the route of the port, whose name no path has."""
+    if target.startswith(("http://", "https://")):  # as to a proxy
+        target = "/" + target.split("/", 3)[3] if target.count("/") > 2 else "/"
+    if only:
+        return only, target
+    path, mark, query = target.partition("?")
+    name, _, rest = path.removeprefix("/").partition("/")
+    return name, f"/{rest}{mark}{query}"
+
+
+def refusal(origin: str, host: str) -> str | None:
+    """The words for a request that a browser makes for a page, or one under a foreign name; None for any other. `host`:
+    in lower case."""
+    if origin:
+        return f"the gateway answers programs, not pages of a browser (Origin: {origin[:60]})"
+    name = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
+    if name not in LOOPBACK:
+        return f"the gateway is asked for as 127.0.0.1 or localhost, not as {host[:60]!r}"
+    return None
 
 
 async def _read(content: StreamReader) -> tuple[bytes, Take | None]:

@@ -18,11 +18,10 @@ from urllib.parse import urlsplit
 
 from chaoslab.base.boundary import Through
 from chaoslab.seams.gateway.connection import AT_ONCE, Connection, Sent
-from chaoslab.seams.gateway.engine import Server
-from chaoslab.seams.gateway.requests import HOP, split
+from chaoslab.seams.gateway.engine import Server, split
 from chaoslab.seams.gateway.rewriting import Rewriting
 from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route, joined, of_host, proxy_for
-from chaoslab.seams.gateway.shared import Gateway
+from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.gateway.trust import VARIABLES, Trust
 from chaoslab.seams.gateway.upstream import Said, connected, head_of, in_words, readable, why
 from chaoslab.wire.http1 import PART_MAX
