@@ -95,7 +95,7 @@ def test_a_chance_is_changed_and_one_of_two_is_off(tmp_path: Path) -> None:
         assert set(found) == {200, 503}
         wrong = client.post(f"{running.levers}/faults/a/chance/2")
         assert (wrong.status_code, wrong.json()["error"]) == (400, "'2' should be a chance from 0 to 1")
-        assert "is no lever of a fault" in client.post(f"{running.levers}/faults/a/twice").json()["error"]
+        assert "POST faults/a/twice is no lever: status" in client.post(f"{running.levers}/faults/a/twice").json()["error"]
         assert client.get(f"{running.levers}/faults").json()["faults"][1]["hits"] == 1
     told = [event.message for _, event in history(tmp_path).of(LabWarning)]
     assert told[1:] == ["control: 'a' has the chance 0, after 1", "control: 'a' has the chance 0.5, after 0"]

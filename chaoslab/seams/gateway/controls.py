@@ -108,6 +108,7 @@ class Controls:
 
     def __post_init__(self) -> None:
         self.seam.limit = self.limited
+        self._named = {each.name: each for each in self.seam.plan.injections}
         self._told = self._over = ""
         self._left: dict[int, Candidates] = {}
         self.now: Callable[[], float] = self.seam.clock.monotonic
@@ -167,7 +168,7 @@ class Controls:
             case "GET", ["status"]:
                 pass
             case "GET", ["faults"]:
-                return 200, {"faults": [self._fault(each) for each in self.seam.plan.injections]}
+                return 200, {"faults": [*map(self._fault, self._named)]}
             case "POST", ["pause" | "resume" as way]:
                 self.paused = way == "pause"
                 self.tell(f"control: {way}d")
@@ -177,45 +178,32 @@ class Controls:
             case "POST", ["renew"]:
                 if not self._ended():
                     self.renewed_s = self.now()
-            case "POST", ["faults", name, *change]:
-                if (found := self._named(name)) is None:
-                    names = [each.name for each in self.seam.plan.injections]
-                    return 404, {"error": f"no fault is called '{name[:60]}': {did_you_mean(name, names)}"}
-                if (refused := self._changed(found, change)) is not None:
-                    return refused
-                return 200, self._fault(found)
-            case _:
-                return 404, {"error": f"{method} {'/'.join(lever)[:80]} is no lever: {LEVERS}"}
-        ended = self._ended()
-        return 200, {"paused": self.paused, "ended": ended, "faults": self._made(), "under_way": len(self.seam.open)}
-
-    def _changed(self, injection: Injection, change: list[str]) -> Answer | None:
-        """Changes one injection; an answer if that cannot be."""
-        name = injection.name
-        match change:
-            case ["off" | "on" as way]:
+            case "POST", ["faults", name, _, *_] if name not in self._named:
+                return 404, {"error": f"no fault is called '{name[:60]}': {did_you_mean(name, self._named)}"}
+            case "POST", ["faults", name, "off" | "on" as way]:
                 self.off = self.off - {name} if way == "on" else self.off | {name}
                 self.tell(f"control: '{name}' is {way}")
-            case ["chance", text]:
+            case "POST", ["faults", name, "chance", text]:
                 try:
                     chance = parsers.bounded(text, 0.0, 1.0, "a chance from 0 to 1")
                 except ValueError as error:
                     return 400, {"error": f"{text[:60]!r} should be {error}"}
-                if not injection.may_hit:
+                if not self._named[name].may_hit:
                     return 400, {"error": f"'{name}' has the chance 0 in the plan: begin above it, and pause"}
-                self.tell(f"control: '{name}' has the chance {chance:g}, after {self._now(injection).chance:g}")
+                self.tell(f"control: '{name}' has the chance {chance:g}, after {self._now(self._named[name]).chance:g}")
                 self.chances[name] = chance
             case _:
-                return 404, {"error": f"POST {'/'.join(change)[:80]} is no lever of a fault: {LEVERS}"}
-        self._left.clear()
-        return None
+                return 404, {"error": f"{method} {'/'.join(lever)[:80]} is no lever: {LEVERS}"}
+        if lever[0] == "faults":
+            self._left.clear()
+            return 200, self._fault(lever[1])
+        return 200, {
+            "paused": self.paused, "ended": self._ended(), "faults": self._made(), "under_way": len(self.seam.open),
+        }  # fmt: skip
 
-    def _named(self, name: str) -> Injection | None:
-        return next((each for each in self.seam.plan.injections if each.name == name), None)
-
-    def _fault(self, injection: Injection) -> dict[str, Any]:
-        name, met = injection.name, self.seam.memory.met.get(injection.name)
+    def _fault(self, name: str) -> dict[str, Any]:
+        met = self.seam.memory.met.get(name)
         return {
-            "name": name, "on": name not in self.off, "chance": self._now(injection).chance,
+            "name": name, "on": name not in self.off, "chance": self._now(self._named[name]).chance,
             "hits": met.times if met is not None else 0,
         }  # fmt: skip
