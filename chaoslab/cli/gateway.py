@@ -111,6 +111,24 @@ def limits_of(options: argparse.Namespace, plan: Plan) -> Plan:
     return replace(plan, limits=plan.limits + tuple(more))
 
 
+def stop_if(text: str) -> tuple[float, float]:
+    """The share of failed requests (0–1) above which no more faults are made, and the time over which it is taken, in
+    seconds, from a text such as "error_rate > 0.2 over 60s".
+
+    Raises:
+        ValueError: it is none; the message says what it should be.
+    """
+    from chaoslab.campaigns.bounds import LIKE, Condition
+
+    try:
+        found = Condition.of(text)
+        if (found.measure, found.bound.sign) != ("error_rate", ">") or found.over_s is None:
+            raise ValueError(f"an error_rate above a share, over a time, {LIKE}")
+    except ValueError as error:
+        raise ValueError(f"--stop-if {text[:60]!r} should be {error}") from None
+    return found.bound.value, found.over_s
+
+
 def serving(
     options: argparse.Namespace, proxy_port: int | None, named: str
 ) -> tuple[dict[str, Route], Plan, Callable[..., AbstractContextManager[Running]]]:
@@ -123,7 +141,7 @@ def serving(
     from chaoslab.base import extras
     from chaoslab.config.settings import inherited
     from chaoslab.record.audit import Audit
-    from chaoslab.seams.gateway.controls import Bounds, StopIf
+    from chaoslab.seams.gateway.controls import Bounds
     from chaoslab.seams.gateway.routes import routes
     from chaoslab.surfaces.gateway import check_loop, gateway, plan_of, ports_of
 
@@ -134,12 +152,12 @@ def serving(
     known = routes(options.route, hosts=proxied)
     ports = ports_of(options.port_of, known)
     plan = limits_of(options, plan_of(options.fault, options.plan, options.seed, known, hosts=proxied))
-    stop_if = None if options.stop_if is None else StopIf.of(options.stop_if)
+    most = None if options.stop_if is None else stop_if(options.stop_if)
     audit = None if options.audit is None else Audit(options.audit, why=options.why or "")
     check_loop(inherited(), options.port, proxy_port)
     return known, plan, partial(
         gateway, known, plan, logs=options.logs, port=options.port, ports=ports, timeout_s=options.timeout,
-        bounds=Bounds(options.max_faults, options.until, stop_if, options.lease),
+        bounds=Bounds(options.max_faults, options.until, most, options.lease),
         proxy=None if proxy_port is None else (proxy_port, options.elsewhere), audit=audit,
     )  # fmt: skip
 

@@ -29,6 +29,8 @@ KEYS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """The ends of names of variables whose values are masked in the logs."""
 LOOK_MS = 50
 """The time between two looks if the command has ended, in milliseconds."""
+_WATCH = 'trap "" INT TERM; while read -r n; do group=$n; done; [ "${group:-0}" = 0 ] || kill -s KILL -- "-$group"'
+"""The guard's work: it reads the group's number until nothing more can come."""
 NOT_RUN = 126
 """The exit code for a command that is there and cannot be run, as shells have it."""
 
@@ -76,7 +78,7 @@ def run(
     secrets = [value for name, value in environment.items() if name.upper().endswith(KEYS) and len(value) > 7]
     stop = partial(os.kill, os.getpid(), signal.SIGTERM) if levers else None
     with (
-        closing(_Guard()) as guard,  # before there are threads, which a fork leaves behind
+        closing(_Guard()) as guard,
         made(started=started, secrets=secrets, stop=stop) as running,
     ):
         if levers:
@@ -154,36 +156,15 @@ class _Guard:
     """A process that ends the command's group when this process is gone, even if it was killed."""
 
     def __init__(self) -> None:
-        told, self._tells = os.pipe()
-        self._pid = os.fork()
-        if self._pid == 0:
-            os.close(self._tells)
-            _watch(told)
-        os.close(told)
+        self._process = subprocess.Popen(["/bin/sh", "-c", _WATCH], stdin=subprocess.PIPE, start_new_session=True)
 
     def watch(self, group: int) -> None:
-        os.write(self._tells, f"{group}\n".encode())
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"%d\n" % group)
+        self._process.stdin.flush()
 
     def close(self) -> None:
         """Ends the guard, which then watches nothing."""
         with suppress(OSError):
             self.watch(0)
-        os.close(self._tells)
-        os.waitpid(self._pid, 0)
-
-
-def _watch(told: int) -> None:
-    """The guard's own process: reads the group's number, then waits until nothing more can come."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    os.setpgid(0, 0)
-    group = 0
-    try:
-        while words := os.read(told, 64):
-            group = int(words.split()[-1])
-        if group:
-            os.killpg(group, signal.SIGKILL)
-    except (OSError, ValueError):
-        pass
-    finally:
-        os._exit(0)
+        self._process.communicate()

@@ -7,7 +7,6 @@ next request, and is written down.
 from __future__ import annotations
 
 import os
-import re
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -26,52 +25,17 @@ LEVERS = "status, faults, pause, resume, stop, renew, faults/NAME/off, faults/NA
 RATED_MIN = 10
 """The fewest requests that have a rate of errors."""
 _NONE = Candidates(())
-_STOP_IF = re.compile(r"\s*(\w+)\s*>\s*(\d+(?:\.\d+)?)\s*(%?)\s+over\s+(.+)")
-_LIKE = "as in 'error_rate > 0.2 over 60s'"
 Answer = tuple[int, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class StopIf:
-    """A share of failed requests (0–1) above which no more faults are made, and the time over which it is taken, in
-    seconds."""
-
-    share: float
-    over_s: float
-
-    @classmethod
-    def of(cls, text: str) -> StopIf:
-        """The bound in a text such as "error_rate > 0.2 over 60s".
-
-        Raises:
-            ValueError: it is none; the message says what it should be.
-        """
-        found = _STOP_IF.fullmatch(text)
-        measure = re.match(r"\s*(\w+)", text)
-        if measure is not None and measure[1] != "error_rate":
-            raise ValueError(f"--stop-if knows error_rate alone, and not {measure[1][:40]}: {_LIKE}")
-        if found is None:
-            raise ValueError(f"--stop-if {text[:60]!r} should be a measure, a bound and a time, {_LIKE}")
-        try:
-            share, over_s = float(found[2]) / (100 if found[3] else 1), parsers.duration(found[4])
-        except ValueError as error:
-            raise ValueError(f"--stop-if {text[:60]!r} should have {error}, {_LIKE}") from None
-        if share >= 1 or not over_s:
-            raise ValueError(f"--stop-if {text[:60]!r} can never hold: a share below 1 and a time above 0, {_LIKE}")
-        return cls(share, over_s)
-
-    def __str__(self) -> str:
-        return f"error_rate > {self.share:g} over {self.over_s:g} s"
-
-
-@dataclass(frozen=True)
 class Bounds:
-    """The ends of all faults: their number, a time in seconds, a share of failed requests, and the longest time between
-    two renewals of whoever answers for them."""
+    """The ends of all faults: their number, a time in seconds, a share of failed requests (0–1) with the seconds over
+    which it is taken, and the longest time between two renewals of whoever answers for them."""
 
     faults_max: int | None = None
     until_s: float | None = None
-    stop_if: StopIf | None = None
+    stop_if: tuple[float, float] | None = None
     lease_s: float | None = None
 
 
@@ -113,7 +77,7 @@ class Controls:
         self._left: dict[int, Candidates] = {}
         self.now: Callable[[], float] = self.seam.clock.monotonic
         self._began_s = self.renewed_s = self.now()
-        self._rate = Rate(self.bounds.stop_if.over_s) if self.bounds.stop_if is not None else None
+        self._rate = Rate(self.bounds.stop_if[1]) if self.bounds.stop_if is not None else None
 
     def limited(self, reach: Candidates) -> Candidates:
         """Those of the injections that may hit now."""
@@ -131,13 +95,13 @@ class Controls:
 
     def saw(self, seen: Seen) -> None:
         """Takes the end of a request on its client's side."""
-        if self._rate is None:
+        if self._rate is None or self.bounds.stop_if is None:
             return
+        most, over_s = self.bounds.stop_if
         failed = seen.answer is None or seen.answer[0] >= 400 or seen.error is not None
         share = self._rate.add(self.now(), failed=failed)
-        assert self.bounds.stop_if is not None
-        if share > self.bounds.stop_if.share and not self._over:
-            self._over = f"{share:.0%} of the requests failed (--stop-if {self.bounds.stop_if})"
+        if share > most and not self._over:
+            self._over = f"{share:.0%} of the requests failed (--stop-if error_rate > {most:g} over {over_s:g} s)"
 
     def _now(self, injection: Injection) -> Injection:
         chance = self.chances.get(injection.name)
