@@ -19,7 +19,7 @@ from chaoslab.core.stream import Parts
 from chaoslab.seams.gateway.rewriting import Rewriting
 from chaoslab.seams.gateway.routes import Route, proxy_for
 from chaoslab.seams.gateway.shared import HOP, Gateway
-from chaoslab.seams.gateway.upstream import FIELDS_MAX, Answer, Broken, Said, Switched, Take, Upstream, first_line
+from chaoslab.seams.gateway.upstream import FIELDS_MAX, Answer, Said, Switched, Take, Upstream, first_line
 from chaoslab.seams.services.line import Seen
 from chaoslab.seams.services.messages import Fields, HttpRequest, cutter, is_stream
 from chaoslab.seams.services.seam import ServiceAttempt
@@ -360,10 +360,7 @@ class Exchange:
             fields = [field for field in fields if field[0].lower() != "accept-encoding"]
         changed = self._rest is None and request.body is not self._body and request.body != self._body
         body, length = (request.body, len(request.body)) if changed else (self._body, self._length)
-        try:
-            self._answer = await upstream.ask(request.method, request.target, fields, body, self._rest, length=length)
-        except Broken as broken:
-            self._answer = Said(broken.status, broken.words)
+        self._answer = await upstream.ask(request.method, request.target, fields, body, self._rest, length=length)
         if attempt.book is not self._gateway.seam.book:
             raise OSError("the trial has ended")
         if line.left or line.transport is None:

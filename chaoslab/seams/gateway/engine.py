@@ -103,8 +103,7 @@ class Server(web.Server):
         exchange = Exchange(self._gateway, line, request, route, rewriting, body, rest, length)
         attempt = self._gateway.asked(route.name, asked, exchange)
         if attempt is None:
-            line.force_close()
-            return Sent(keep_alive=False)
+            raise ConnectionResetError
         self._gateway.under_way.add(attempt)
         try:
             goes_on = await exchange.run(attempt)

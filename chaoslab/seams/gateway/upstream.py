@@ -48,14 +48,6 @@ _LOST = (ServerDisconnectedError, ClientOSError, ConnectionError)
 _ERRORS = (OSError, ClientError, http_exceptions.HttpProcessingError, asyncio.TimeoutError)
 
 
-class Broken(Exception):
-    """A service that gave no answer. `status` is what the gateway answers in its place, and `words` say why."""
-
-    def __init__(self, status: int, words: str) -> None:
-        super().__init__(words)
-        self.status, self.words = status, words
-
-
 @cache
 def _context() -> ssl.SSLContext:
     return ssl.create_default_context()
@@ -144,18 +136,14 @@ class Upstream:
         """True if another gateway may be at the other end."""
         self._idle_s = 0.0
         """The moment since which the connection is kept."""
-        self._protocol: _Protocol | None = None
+        self.protocol: _Protocol | None = None
         self._pump: asyncio.Task[None] | None = None
 
     async def ask(
         self, method: str, target: str, fields: Fields, body: bytes, rest: Take | None, *, length: int
-    ) -> Answered:
-        """Sends a request and reads the head of its answer. `body`: its body, or the beginning of it, with `rest`;
-        `length`: of all of it in bytes, or CHUNKED.
-
-        Raises:
-            Broken: there is no answer.
-        """
+    ) -> Answer:
+        """Sends a request and reads the head of its answer, or says why there is none. `body`: its body, or the
+        beginning of it, with `rest`; `length`: of all of it in bytes, or CHUNKED."""
         head = head_for(self.route, method, target, fields, length)
         if self._proxy.hostname and self.route.scheme == "http":
             first, others = head.split(b"\r\n", 1)
@@ -172,22 +160,22 @@ class Upstream:
                 if stale:  # the service has closed the kept connection meanwhile
                     self._closed_by_service()
                 if not stale or method not in SAFE:  # it may have done the work
-                    raise self._broken(error) from None
+                    return self._broken(error)
 
     async def _connected(self) -> bool:
         """Makes a connection unless there is one, which is True."""
         loop, route = asyncio.get_running_loop(), self.route
-        if self._protocol is not None and (self._protocol.should_close or self._protocol.over()):
+        if self.protocol is not None and (self.protocol.should_close or self.protocol.over()):
             self._closed_by_service()
             self.close()
-        if self._protocol is not None:
+        if self.protocol is not None:
             return True
         secure: dict[str, Any] = {}
         if route.scheme == "https":
             secure = {"ssl": _context(), "server_hostname": route.host}
         async with asyncio.timeout(CONNECT_S):
             line = await connected(route, self._proxy, tunnel=bool(secure))
-            _, self._protocol = await loop.create_connection(lambda: _Protocol(loop), sock=line, **secure)
+            _, self.protocol = await loop.create_connection(lambda: _Protocol(loop), sock=line, **secure)
         return False
 
     def _closed_by_service(self) -> None:
@@ -197,7 +185,7 @@ class Upstream:
             self._hasty.add(self.route.name)
 
     async def _asked(self, method: str, head: bytes, body: bytes, rest: Take | None, *, chunked: bool) -> Answered:
-        protocol = self._protocol
+        protocol = self.protocol
         assert protocol is not None
         if protocol.of_head is not (of_head := method == "HEAD"):
             protocol.of_head = of_head
@@ -234,12 +222,12 @@ class Upstream:
 
     async def done(self, *, clean: bool) -> bool:
         """Ends an exchange; True if all of its request was sent. `clean`: its answer came whole."""
-        pump, self._pump, protocol = self._pump, None, self._protocol
+        pump, self._pump, protocol = self._pump, None, self.protocol
         sent = True
         if pump is not None:
             lost = protocol.closed if protocol is not None and clean else None
             if lost is not None:
-                lost.add_done_callback(_known)
+                lost.add_done_callback(lambda end: end.cancelled() or end.exception())  # which asyncio would print
                 await asyncio.wait((pump, lost), return_when=asyncio.FIRST_COMPLETED)
             sent = pump.done() and protocol is not None and protocol.is_connected()
             pump.cancel()
@@ -252,40 +240,30 @@ class Upstream:
     def leave(self) -> None:
         """Ends the gateway's direction of the connection, as a client does that leaves. The service may say yet what it
         has done."""
-        if self._protocol is not None and self._protocol.transport is not None:
-            self._protocol.force_close()
+        if self.protocol is not None and self.protocol.transport is not None:
+            self.protocol.force_close()
             with suppress(OSError):
-                self._protocol.transport.get_extra_info("socket").shutdown(socket.SHUT_WR)
+                self.protocol.transport.get_extra_info("socket").shutdown(socket.SHUT_WR)
 
-    @property
-    def protocol(self) -> _Protocol | None:
-        return self._protocol
-
-    def _broken(self, error: BaseException) -> Broken:
+    def _broken(self, error: BaseException) -> Said:
         said = f"the upstream {self.route.name} ({self.route.url})"
         if isinstance(error, ssl.SSLError):
-            return Broken(502, f"{said} refuses TLS: {getattr(error, 'verify_message', None) or in_words(error)}")
+            return Said(502, f"{said} refuses TLS: {getattr(error, 'verify_message', None) or in_words(error)}")
         if isinstance(error, asyncio.TimeoutError):
-            return Broken(504, f"{said} did not answer within {self._timeout_s:g} s")
+            return Said(504, f"{said} did not answer within {self._timeout_s:g} s")
         if isinstance(error, http_exceptions.HttpProcessingError):
-            return Broken(502, f"{said} does not speak HTTP/1.1: {first_line(error.message)}")
+            return Said(502, f"{said} does not speak HTTP/1.1: {first_line(error.message)}")
         if isinstance(error, socket.gaierror):
-            return Broken(502, f"{said} is not found: {error.strerror}")
-        return Broken(502, f"{said} gave no answer: {why(error)}")
+            return Said(502, f"{said} is not found: {error.strerror}")
+        return Said(502, f"{said} gave no answer: {why(error)}")
 
     def close(self) -> None:
-        protocol, self._protocol = self._protocol, None
+        protocol, self.protocol = self.protocol, None
         if protocol is not None:
             protocol.close()
         if self._pump is not None:
             self._pump.cancel()
             self._pump = None
-
-
-def _known(end: asyncio.Future[None]) -> None:
-    """Takes the error that ended a connection, which asyncio would print."""
-    if not end.cancelled():
-        end.exception()
 
 
 def first_line(words: str) -> str:
