@@ -94,15 +94,15 @@ def route(text: str, *, hosts: bool = False) -> Route:
         hint = "; a host needs the proxy" if is_host(name) else ""
         raise ValueError(f"the route {text[:80]!r} has a wrong name: small letters, digits, - and _, {like}{hint}")
     of_host(name)
-    parts = urlsplit(url)
+    parts, goes = urlsplit(url), f"the route {name} goes to {url[:80]!r}"
     if parts.scheme not in PORTS:
-        raise ValueError(f"the route {name} goes to {url[:80]!r}: it should begin with http:// or https://, {like}")
+        raise ValueError(f"{goes}: it should begin with http:// or https://, {like}")
     try:
         port = parts.port
     except ValueError:
-        raise ValueError(f"the route {name} goes to {url[:80]!r}: its port should be from 0 to 65535") from None
+        raise ValueError(f"{goes}: its port should be from 0 to 65535") from None
     if not parts.hostname or parts.username is not None or parts.query or parts.fragment:
-        raise ValueError(f"the route {name} goes to {url[:80]!r}: it should be a scheme, a host and a path, {like}")
+        raise ValueError(f"{goes}: it should be a scheme, a host and a path, {like}")
     return Route(name, parts.scheme, parts.hostname, port or PORTS[parts.scheme], parts.path.rstrip("/"))
 
 

@@ -309,9 +309,10 @@ async def connected(route: Route, proxy: SplitResult, *, tunnel: bool, marks: Fi
             where = joined(route.host, route.port)
             fields = [("Host", where), *credentials(proxy), *(marks or [])]
             await loop.sock_sendall(line, spelt(f"CONNECT {where} HTTP/1.1", fields))
-            status = (await head_of(line)).split(b" ", 2)[1].decode("latin-1")
-            if status != "200":
-                raise OSError(0, f"the proxy {proxy.hostname} says {status[:20]}")
+            first = (await head_of(line)).split(b"\r\n")[0].decode("latin-1")
+            status = first.split(" ")[1:2] or [first]
+            if status != ["200"]:
+                raise OSError(0, f"the proxy {proxy.hostname} says {status[0][:20]}")
     except BaseException:
         line.close()
         raise
