@@ -77,10 +77,7 @@ def run(
     environment = inherited()
     secrets = [value for name, value in environment.items() if name.upper().endswith(KEYS) and len(value) > 7]
     stop = partial(os.kill, os.getpid(), signal.SIGTERM) if levers else None
-    with (
-        closing(_Guard()) as guard,
-        made(started=started, secrets=secrets, stop=stop) as running,
-    ):
+    with closing(_Guard()) as guard, made(started=started, secrets=secrets, stop=stop) as running:
         if levers:
             print(f"levers: {running.levers}/status", file=sys.stderr, flush=True)
         began_s = system.monotonic()

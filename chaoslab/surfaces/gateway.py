@@ -203,29 +203,25 @@ def plan_of(
     check_clocks(injections)
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
         raise ValueError(f"the seed is {seed!r}: it should be a whole number from 0")
+    seed = 1 if seed is None else seed
     if routes is None:
         names = [target for injection in injections for target in injection.targets]
-        return limited(Plan(1 if seed is None else seed, check(injections, names), limits))
+        return limited(Plan(seed, check(injections, names), limits))
     for injection in injections:
         for target in set(injection.targets).difference(routes):
+            if hosts and not is_host(target):
+                raise LookupError(f"'{injection.name}' names neither a route nor a host, as in api.openai.com")
             if not is_host(target):
-                if hosts:
-                    raise LookupError(f"'{injection.name}' names neither a route nor a host, as in api.openai.com")
                 continue
             if not hosts:
                 how = "exec --proxy, gateway --proxy-port"
                 raise LookupError(f"'{injection.name}' is for a host, and only a proxy knows those: {how}")
             routes[target] = of_host(target)
     models = [name for name in routes if of_model(routes[name])]
-    checked = check(
-        injections,
-        list(routes),
-        models=models,
-        may_be=routes,
-        objects=[name for name in models if formats.with_objects(routes[name].host) or formats.with_objects(name)],
-    )
+    objects = [name for name in models if formats.with_objects(routes[name].host) or formats.with_objects(name)]
+    checked = check(injections, list(routes), models=models, may_be=routes, objects=objects)
     check_refusing(checked, routes)
-    return limited(Plan(1 if seed is None else seed, checked, limits))
+    return limited(Plan(seed, checked, limits))
 
 
 def _of_text(text: str) -> Any:
@@ -421,13 +417,11 @@ def stated(text: str | None) -> list[dict[str, Any]] | None:
 
 def trial_of(prompt: str, facts: Sequence[str], effects: Sequence[Mapping[str, Any]] | None) -> events.PromptStarted:
     """The first event of a trial about which these facts and effects are stated; effects of None state nothing."""
+    stated = None if effects is None else [dict(each) for each in effects]
     return events.PromptStarted(
-        prompt_index=1,
-        prompt=prompt,
-        facts=[[fact] for fact in facts],
-        effects=None if effects is None else [dict(each) for each in effects],
+        prompt_index=1, prompt=prompt, facts=[[fact] for fact in facts], effects=stated,
         stated=bool(facts) or effects is not None,
-    )
+    )  # fmt: skip
 
 
 def judged(book: LiveLog, started: events.PromptStarted, gate: Gate, code: int, *, logs: Path) -> int:
