@@ -124,10 +124,10 @@ class Proxy:
         """Passes all on in both directions, unread. `first`: the bytes that the program gets before; `hops`: the marks
         of the gateways on the way here."""
         loop = asyncio.get_running_loop()
-        proxy, marks = urlsplit(proxy_for(asked, self._gateway.environment)), [self._gateway.hop(hops)]
+        proxy = urlsplit(proxy_for(asked, self._gateway.environment))
         try:
             async with asyncio.timeout(CONNECT_S):
-                service = await connected(asked, proxy, tunnel=True, marks=marks)
+                service = await connected(asked, proxy, self._gateway.hop(hops))
         except OSError as error:
             reason = "it did not answer" if isinstance(error, TimeoutError) else why(error)
             if first:

@@ -170,12 +170,13 @@ class Upstream:
             self.close()
         if self.protocol is not None:
             return True
-        secure: dict[str, Any] = {}
-        if route.scheme == "https":
-            secure = {"ssl": _context(), "server_hostname": route.host}
+        host, port = by_way_of(route, self._proxy)
+        given: dict[str, Any] = {"host": host, "port": port}
         async with asyncio.timeout(CONNECT_S):
-            line = await connected(route, self._proxy, tunnel=bool(secure))
-            _, self.protocol = await loop.create_connection(lambda: _Protocol(loop), sock=line, **secure)
+            if route.scheme == "https":
+                given = {"sock": await connected(route, self._proxy)} if self._proxy.hostname else given
+                given |= {"ssl": _context(), "server_hostname": route.host}
+            _, self.protocol = await loop.create_connection(lambda: _Protocol(loop), **given)
         return False
 
     def _closed_by_service(self) -> None:
@@ -293,21 +294,24 @@ def _write(protocol: ResponseHandler, data: bytes | memoryview) -> None:
     protocol.transport.write(data)
 
 
-async def connected(route: Route, proxy: SplitResult, *, tunnel: bool, marks: Fields | None = None) -> socket.socket:
-    """A connection to a route's service, or to the proxy on the way, if there is one; through it for a `tunnel`.
-    `marks`: fields that the proxy is sent.
+def by_way_of(route: Route, proxy: SplitResult) -> tuple[str, int]:
+    """The host and the port to connect to for a route's service."""
+    return (proxy.hostname, proxy.port or PORTS["http"]) if proxy.hostname else (route.host, route.port)
+
+
+async def connected(route: Route, proxy: SplitResult, *marks: tuple[str, str]) -> socket.socket:
+    """A connection to a route's service, through the proxy on the way, if there is one. `marks`: fields that it is
+    sent.
 
     Raises:
         OSError: there is none.
     """
-    loop, host, port = asyncio.get_running_loop(), route.host, route.port
-    if proxy.hostname:
-        host, port = proxy.hostname, proxy.port or PORTS["http"]
+    loop, (host, port) = asyncio.get_running_loop(), by_way_of(route, proxy)
     line = await start_connection(await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     try:
-        if proxy.hostname and tunnel:
+        if proxy.hostname:
             where = joined(route.host, route.port)
-            fields = [("Host", where), *credentials(proxy), *(marks or [])]
+            fields = [("Host", where), *credentials(proxy), *marks]
             await loop.sock_sendall(line, spelt(f"CONNECT {where} HTTP/1.1", fields))
             first = (await head_of(line)).split(b"\r\n")[0].decode("latin-1")
             status = first.split(" ")[1:2] or [first]
