@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -29,8 +29,8 @@ KEYS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """The ends of names of variables whose values are masked in the logs."""
 LOOK_MS = 50
 """The time between two looks if the command has ended, in milliseconds."""
-_WATCH = 'trap "" INT TERM; while read -r n; do group=$n; done; [ "${group:-0}" = 0 ] || kill -s KILL -- "-$group"'
-"""The guard's work: it reads the group's number until nothing more can come."""
+_GUARD = 'trap "" INT TERM; read -r line || kill -s KILL -- "-$0"'
+"""The shell's words for a process that ends the command's group when this process is gone, even if it was killed."""
 NOT_RUN = 126
 """The exit code for a command that is there and cannot be run, as shells have it."""
 
@@ -77,13 +77,13 @@ def run(
     environment = inherited()
     secrets = [value for name, value in environment.items() if name.upper().endswith(KEYS) and len(value) > 7]
     stop = partial(os.kill, os.getpid(), signal.SIGTERM) if levers else None
-    with closing(_Guard()) as guard, made(started=started, secrets=secrets, stop=stop) as running:
+    with made(started=started, secrets=secrets, stop=stop) as running:
         if levers:
             print(f"levers: {running.levers}/status", file=sys.stderr, flush=True)
         began_s = system.monotonic()
         told = environment | without_proxy(environment) | addresses(routes, running.url) | dict(running.told)
         told |= {name: running.url(route) for name, route in own.items()}
-        answer, code, error = _ran(words, guard, told)
+        answer, code, error = _ran(words, told)
         seconds = system.monotonic() - began_s
 
         def finish() -> None:
@@ -99,7 +99,7 @@ def run(
     return judged(running.book, started, gate, code, logs=logs)
 
 
-def _ran(words: Sequence[str], guard: _Guard, environment: Mapping[str, str]) -> tuple[str, int, str]:
+def _ran(words: Sequence[str], environment: Mapping[str, str]) -> tuple[str, int, str]:
     """The command's output, its exit code, and the words for its failure."""
     try:
         process = subprocess.Popen(words, env=dict(environment), stdout=subprocess.PIPE, start_new_session=True)
@@ -107,7 +107,8 @@ def _ran(words: Sequence[str], guard: _Guard, environment: Mapping[str, str]) ->
         said = f"the command {words[0]!r} cannot be run: {error.strerror}"
         print(said, file=sys.stderr, flush=True)
         return "", NOT_RUN, said
-    guard.watch(process.pid)
+    guarding = ["/bin/sh", "-c", _GUARD, str(process.pid)]
+    guard = subprocess.Popen(guarding, stdin=subprocess.PIPE, start_new_session=True)
 
     def forward(number: int, _: FrameType | None) -> None:
         with suppress(ProcessLookupError):
@@ -124,7 +125,7 @@ def _ran(words: Sequence[str], guard: _Guard, environment: Mapping[str, str]) ->
             signal.signal(number, handler)
         with suppress(ProcessLookupError):  # whatever it has left behind
             os.killpg(process.pid, signal.SIGKILL)
-        guard.watch(0)
+        guard.communicate(b"over\n")
     if code < 0:
         return answer, 128 - code, f"the command was ended by {signal.Signals(-code).name}"
     return answer, code, f"the command ended with exit code {code}" if code else ""
@@ -147,21 +148,3 @@ def _passed_on(stream: IO[bytes], process: subprocess.Popen[bytes]) -> str:
         sys.stdout.buffer.flush()
         kept += part[: ANSWER_MAX - len(kept)]
     return kept.decode("utf-8", "replace")
-
-
-class _Guard:
-    """A process that ends the command's group when this process is gone, even if it was killed."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(["/bin/sh", "-c", _WATCH], stdin=subprocess.PIPE, start_new_session=True)
-
-    def watch(self, group: int) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(b"%d\n" % group)
-        self._process.stdin.flush()
-
-    def close(self) -> None:
-        """Ends the guard, which then watches nothing."""
-        with suppress(OSError):
-            self.watch(0)
-        self._process.communicate()
