@@ -30,33 +30,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.base import extras
-    from chaoslab.config.settings import inherited
     from chaoslab.execution.upstreams import check_bases
-    from chaoslab.seams.gateway.routes import routes
     from chaoslab.surfaces import exec_agent
-    from chaoslab.surfaces.gateway import check_loop, plan_of, ports_of, stated, warn_of_unreached
+    from chaoslab.surfaces.gateway import stated, trial_of, warn_of_unreached
 
     try:
-        extras.check("the gateway", "gateway")
-        proxy = gateway.proxy_of(options, 0 if options.proxy else None, "--proxy")
-        limits, known = gateway.bounds_of(options), routes(options.route, hosts=options.proxy)
+        known, plan, made = gateway.serving(options, 0 if options.proxy else None, "--proxy")
         check_bases(known)
-        plan = plan_of(options.fault, options.plan, options.seed, known, hosts=options.proxy)
-        plan = gateway.limits_of(options, plan)
-        check_loop(inherited(), options.port)
-        command = exec_agent.Command(
-            options.words,
-            exec_agent.variables(options.env, known),
-            options.fact,
-            stated(options.effects),
-        )
-        ports = ports_of(options.port_of, known)
+        variables = exec_agent.variables(options.env, known)
+        started = trial_of(" ".join(options.words), options.fact, stated(options.effects))
         warn_of_unreached(known)
         return exec_agent.run(
-            command, known, plan, logs=options.logs, port=options.port, ports=ports, timeout_s=options.timeout,
-            settle_s=options.settle, gate=requirements.of_or_by_itself(options), bounds=limits,
-            levers=options.levers or options.lease is not None, proxy=proxy, audit=gateway.audit_of(options),
+            options.words, variables, known, plan, made, started=started, logs=options.logs, settle_s=options.settle,
+            gate=requirements.of_or_by_itself(options), levers=options.levers or options.lease is not None,
         )  # fmt: skip
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

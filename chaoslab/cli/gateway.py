@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import signal
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +16,8 @@ from chaoslab.cli import requirements
 
 if TYPE_CHECKING:
     from chaoslab.core.plan import Plan
-    from chaoslab.record.audit import Audit
-    from chaoslab.seams.gateway.controls import Bounds
+    from chaoslab.seams.gateway.routes import Route
+    from chaoslab.surfaces.gateway import Running
 
 HELP = "stand between programs in any language and their services, and break what passes"
 EXAMPLE = "chaoslab gateway --route crm=http://127.0.0.1:9000 --fault stale:crm"
@@ -109,38 +111,55 @@ def limits_of(options: argparse.Namespace, plan: Plan) -> Plan:
     return replace(plan, limits=plan.limits + tuple(more))
 
 
-def audit_of(options: argparse.Namespace) -> Audit | None:
-    """The audit file that the options name, if they do.
+def stop_if(text: str) -> tuple[float, float]:
+    """The share of failed requests (0–1) above which no more faults are made, and the time over which it is taken, in
+    seconds, from a text such as "error_rate > 0.2 over 60s".
 
     Raises:
-        OSError: it cannot be written.
+        ValueError: it is none; the message says what it should be.
     """
+    from chaoslab.campaigns.bounds import LIKE, Condition
+
+    try:
+        found = Condition.of(text)
+        if (found.measure, found.bound.sign) != ("error_rate", ">") or found.over_s is None:
+            raise ValueError(f"an error_rate above a share, over a time, {LIKE}")
+    except ValueError as error:
+        raise ValueError(f"--stop-if {text[:60]!r} should be {error}") from None
+    return found.bound.value, found.over_s
+
+
+def serving(
+    options: argparse.Namespace, proxy_port: int | None, named: str
+) -> tuple[dict[str, Route], Plan, Callable[..., AbstractContextManager[Running]]]:
+    """The routes, the plan, and a function that makes the gateway which the options describe. `named`: the option for a
+    proxy.
+
+    Raises:
+        ValueError, TypeError, LookupError, OSError: one is wrong.
+    """
+    from chaoslab.base import extras
+    from chaoslab.config.settings import inherited
     from chaoslab.record.audit import Audit
+    from chaoslab.seams.gateway.controls import Bounds
+    from chaoslab.seams.gateway.routes import routes
+    from chaoslab.surfaces.gateway import check_loop, gateway, plan_of, ports_of
 
-    return None if options.audit is None else Audit(options.audit, why=options.why or "")
-
-
-def bounds_of(options: argparse.Namespace) -> Bounds:
-    """The bounds that the options describe.
-
-    Raises:
-        ValueError: --stop-if is none.
-    """
-    from chaoslab.seams.gateway.controls import Bounds, StopIf
-
-    stop_if = None if options.stop_if is None else StopIf.of(options.stop_if)
-    return Bounds(options.max_faults, options.until, stop_if, options.lease)
-
-
-def proxy_of(options: argparse.Namespace, port: int | None, named: str) -> tuple[int, str] | None:
-    """The port of the proxy and what it does with other hosts; None if there is none. `named`: the option for one.
-
-    Raises:
-        ValueError: hosts are refused, and there is none.
-    """
-    if port is None and options.elsewhere == "refuse":
+    extras.check("the gateway", "gateway")
+    proxied = proxy_port is not None
+    if not proxied and options.elsewhere == "refuse":
         raise ValueError(f"--elsewhere is about the proxy: it needs {named}")
-    return None if port is None else (port, options.elsewhere)
+    known = routes(options.route, hosts=proxied)
+    ports = ports_of(options.port_of, known)
+    plan = limits_of(options, plan_of(options.fault, options.plan, options.seed, known, hosts=proxied))
+    most = None if options.stop_if is None else stop_if(options.stop_if)
+    audit = None if options.audit is None else Audit(options.audit, why=options.why or "")
+    check_loop(inherited(), options.port, proxy_port)
+    return known, plan, partial(
+        gateway, known, plan, logs=options.logs, port=options.port, ports=ports, timeout_s=options.timeout,
+        bounds=Bounds(options.max_faults, options.until, most, options.lease),
+        proxy=None if proxy_port is None else (proxy_port, options.elsewhere), audit=audit,
+    )  # fmt: skip
 
 
 def of_plan(parser: argparse.ArgumentParser, target: str, like: str) -> None:
@@ -164,43 +183,17 @@ def of_statement(parser: argparse.ArgumentParser, *, fact: str, like: str) -> No
 
 def run(options: argparse.Namespace) -> int:
     from chaoslab.analysis.verdict.judge import judge
-    from chaoslab.base import extras
     from chaoslab.base.clock import system
-    from chaoslab.config.settings import inherited
     from chaoslab.core.events import PromptStarted
     from chaoslab.reports.folder import read
-    from chaoslab.seams.gateway.routes import routes
-    from chaoslab.surfaces.gateway import (
-        answered,
-        check_loop,
-        gateway,
-        over,
-        plan_of,
-        ports_of,
-        ruled,
-        warn_of_unreached,
-    )
+    from chaoslab.surfaces.gateway import answered, over, ruled, warn_of_unreached
 
+    stopped, started = Flag(), PromptStarted(prompt_index=1, prompt="all requests at the gateway", effects=None)
     try:
-        extras.check("the gateway", "gateway")
-        proxy = proxy_of(options, options.proxy_port, "--proxy-port")
-        known = routes(options.route, hosts=proxy is not None)
-        ports = ports_of(options.port_of, known)
-        plan = plan_of(options.fault, options.plan, options.seed, known, hosts=proxy is not None)
-        plan = limits_of(options, plan)
-        limits, audit = bounds_of(options), audit_of(options)
-        check_loop(inherited(), options.port, options.proxy_port)
-    except (ValueError, TypeError, LookupError, OSError) as error:
-        return refuse(error)
-    stopped = Flag()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
-    started = PromptStarted(prompt_index=1, prompt="all requests at the gateway", effects=None)
-    try:
-        with gateway(
-            known, plan, logs=options.logs, started=started, port=options.port, ports=ports, timeout_s=options.timeout,
-            stop=stopped.set, bounds=limits, proxy=proxy, audit=audit,
-        ) as running:  # fmt: skip
+        known, _, made = serving(options, options.proxy_port, "--proxy-port")
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stopped.set())
+        with made(started=started, stop=stopped.set) as running:
             for name, route in known.items():
                 print(f"{name}: {running.url(name)} leads to {route.url}", flush=True)
             if running.told:
@@ -217,5 +210,5 @@ def run(options: argparse.Namespace) -> int:
             over(running.book, ok=True)
         history, key = read(running.book.run.name, logs=options.logs), running.book.key
         return ruled(history, requirements.of_or_by_itself(options), {key: judge(history, key)}, judgeable=False)
-    except (OSError, ValueError) as error:
+    except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

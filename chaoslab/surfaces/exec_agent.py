@@ -7,13 +7,12 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any
+from typing import IO
 
 from chaoslab.base.clock import system
 from chaoslab.base.registry import did_you_mean
@@ -21,35 +20,19 @@ from chaoslab.config.settings import inherited
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.execution.upstreams import addresses, without_proxy
-from chaoslab.record.audit import Audit
 from chaoslab.reports.gate import BY_ITSELF, Gate
 from chaoslab.scenarios.command_agent import ANSWER_MAX, check_command
-from chaoslab.seams.gateway.controls import Bounds
 from chaoslab.seams.gateway.routes import Route
-from chaoslab.surfaces.gateway import answered, judged, over, trial_of
-from chaoslab.surfaces.gateway import gateway as at_gateway
+from chaoslab.surfaces.gateway import Running, answered, judged, over
 
 KEYS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """The ends of names of variables whose values are masked in the logs."""
 LOOK_MS = 50
 """The time between two looks if the command has ended, in milliseconds."""
+_GUARD = 'trap "" INT TERM; read -r line || kill -s KILL -- "-$0"'
+"""The shell's words for a process that ends the command's group when this process is gone, even if it was killed."""
 NOT_RUN = 126
 """The exit code for a command that is there and cannot be run, as shells have it."""
-
-
-@dataclass(frozen=True)
-class Command:
-    """A command to run as the agent. `variables`: routes by the variables that shall hold their addresses. `facts` and
-    `effects` state what is right; `effects` of None states nothing."""
-
-    words: Sequence[str]
-    variables: Mapping[str, str]
-    facts: Sequence[str] = ()
-    effects: Sequence[Mapping[str, Any]] | None = None
-
-    @property
-    def shown(self) -> str:
-        return " ".join(self.words)
 
 
 def variables(texts: Sequence[str], routes: Mapping[str, Route]) -> dict[str, str]:
@@ -70,46 +53,37 @@ def variables(texts: Sequence[str], routes: Mapping[str, Route]) -> dict[str, st
 
 
 def run(
-    command: Command,
+    words: Sequence[str],
+    own: Mapping[str, str],
     routes: Mapping[str, Route],
     plan: Plan,
+    made: Callable[..., AbstractContextManager[Running]],
     *,
+    started: events.PromptStarted,
     logs: Path,
-    port: int,
-    ports: Mapping[str, int],
-    timeout_s: float,
     settle_s: float,
     gate: Gate = BY_ITSELF,
-    bounds: Bounds | None = None,
     levers: bool = False,
-    proxy: tuple[int, str] | None = None,
-    audit: Audit | None = None,
 ) -> int:
-    """Runs the command and prints the verdict to standard error. Returns the exit code that the gate asks for, else the
-    command's, which is 128 and the number of the signal that ended it, if one did. `port`, `ports`, `bounds` and
-    `proxy`, `audit`: as in `gateway`; `levers`: they are there, and told; `settle_s`: as in `Running.end`.
+    """Runs a command and prints the verdict to standard error. Returns the exit code that the gate asks for, else the
+    command's, which is 128 and the number of the signal that ended it, if one did. `own`: routes by the variables that
+    shall hold their addresses; `made`: makes the gateway; `levers`: they are there, and told; `settle_s`: as in
+    `Running.end`.
 
     Raises:
         LookupError: there is no such command. OSError: the port is taken, or the logs cannot be written.
     """
-    check_command(command.words)
-    started = trial_of(command.shown, command.facts, command.effects)
+    check_command(words)
     environment = inherited()
     secrets = [value for name, value in environment.items() if name.upper().endswith(KEYS) and len(value) > 7]
-    with (
-        closing(_Guard()) as guard,  # before there are threads, which a fork leaves behind
-        at_gateway(
-            routes, plan, logs=logs, started=started, port=port, ports=ports, timeout_s=timeout_s, secrets=secrets,
-            stop=partial(os.kill, os.getpid(), signal.SIGTERM) if levers else None, bounds=bounds, proxy=proxy,
-            audit=audit,
-        ) as running,
-    ):  # fmt: skip
+    stop = partial(os.kill, os.getpid(), signal.SIGTERM) if levers else None
+    with made(started=started, secrets=secrets, stop=stop) as running:
         if levers:
             print(f"levers: {running.levers}/status", file=sys.stderr, flush=True)
-        own = {name: running.url(route) for name, route in command.variables.items()}
         began_s = system.monotonic()
-        told = environment | without_proxy(environment) | addresses(routes, running.url) | own | dict(running.told)
-        answer, code, error = _ran(command, guard, told)
+        told = environment | without_proxy(environment) | addresses(routes, running.url) | dict(running.told)
+        told |= {name: running.url(route) for name, route in own.items()}
+        answer, code, error = _ran(words, told)
         seconds = system.monotonic() - began_s
 
         def finish() -> None:
@@ -118,22 +92,23 @@ def run(
                     running.book.note(
                         events.FaultUnreached(injection=injection.name, target=target, request=request, made=made)
                     )
-            answered(running.book, prompt=command.shown, answer=answer.strip(), error=error, seconds=seconds)
+            answered(running.book, prompt=started.prompt, answer=answer.strip(), error=error, seconds=seconds)
 
         running.end(finish, settle_s=settle_s)
         over(running.book, ok=not error)
     return judged(running.book, started, gate, code, logs=logs)
 
 
-def _ran(command: Command, guard: _Guard, environment: Mapping[str, str]) -> tuple[str, int, str]:
+def _ran(words: Sequence[str], environment: Mapping[str, str]) -> tuple[str, int, str]:
     """The command's output, its exit code, and the words for its failure."""
     try:
-        process = subprocess.Popen(command.words, env=dict(environment), stdout=subprocess.PIPE, start_new_session=True)
+        process = subprocess.Popen(words, env=dict(environment), stdout=subprocess.PIPE, start_new_session=True)
     except OSError as error:
-        said = f"the command {command.words[0]!r} cannot be run: {error.strerror}"
+        said = f"the command {words[0]!r} cannot be run: {error.strerror}"
         print(said, file=sys.stderr, flush=True)
         return "", NOT_RUN, said
-    guard.watch(process.pid)
+    guarding = ["/bin/sh", "-c", _GUARD, str(process.pid)]
+    guard = subprocess.Popen(guarding, stdin=subprocess.PIPE, start_new_session=True)
 
     def forward(number: int, _: FrameType | None) -> None:
         with suppress(ProcessLookupError):
@@ -150,7 +125,7 @@ def _ran(command: Command, guard: _Guard, environment: Mapping[str, str]) -> tup
             signal.signal(number, handler)
         with suppress(ProcessLookupError):  # whatever it has left behind
             os.killpg(process.pid, signal.SIGKILL)
-        guard.watch(0)
+        guard.communicate(b"over\n")
     if code < 0:
         return answer, 128 - code, f"the command was ended by {signal.Signals(-code).name}"
     return answer, code, f"the command ended with exit code {code}" if code else ""
@@ -173,42 +148,3 @@ def _passed_on(stream: IO[bytes], process: subprocess.Popen[bytes]) -> str:
         sys.stdout.buffer.flush()
         kept += part[: ANSWER_MAX - len(kept)]
     return kept.decode("utf-8", "replace")
-
-
-class _Guard:
-    """A process that ends the command's group when this process is gone, even if it was killed."""
-
-    def __init__(self) -> None:
-        told, self._tells = os.pipe()
-        self._pid = os.fork()
-        if self._pid == 0:
-            os.close(self._tells)
-            _watch(told)
-        os.close(told)
-
-    def watch(self, group: int) -> None:
-        os.write(self._tells, f"{group}\n".encode())
-
-    def close(self) -> None:
-        """Ends the guard, which then watches nothing."""
-        with suppress(OSError):
-            self.watch(0)
-        os.close(self._tells)
-        os.waitpid(self._pid, 0)
-
-
-def _watch(told: int) -> None:
-    """The guard's own process: reads the group's number, then waits until nothing more can come."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    os.setpgid(0, 0)
-    group = 0
-    try:
-        while words := os.read(told, 64):
-            group = int(words.split()[-1])
-        if group:
-            os.killpg(group, signal.SIGKILL)
-    except (OSError, ValueError):
-        pass
-    finally:
-        os._exit(0)

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -121,7 +120,7 @@ class Running:
         self.shared.end()
         if acting:
             said = f"still under way after the answer, so what it does is not known: {_listed(acting)}"
-            self.book.note(events.LabWarning(message=said))
+            self.shared.warn(said)
             print(f"warning: {said}", file=sys.stderr, flush=True)
 
     @property
@@ -187,7 +186,7 @@ def plan_of(
     limits: tuple[Limits, ...] = ()
     given: list[tuple[str, Any]] = [(f"--fault {text[:60]}", _of_text(text)) for text in faults]
     if file is not None:
-        read = _of_file(file)
+        read = _json(str(file), files.json_of, file)
         if isinstance(read, Mapping):
             if unknown := [name for name in read if name not in _PLAN]:
                 raise LookupError(f"{file} has no key '{unknown[0][:60]}': {did_you_mean(unknown[0], _PLAN)}")
@@ -204,44 +203,41 @@ def plan_of(
     check_clocks(injections)
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
         raise ValueError(f"the seed is {seed!r}: it should be a whole number from 0")
+    seed = 1 if seed is None else seed
     if routes is None:
         names = [target for injection in injections for target in injection.targets]
-        return limited(Plan(1 if seed is None else seed, check(injections, names), limits))
+        return limited(Plan(seed, check(injections, names), limits))
     for injection in injections:
-        for target in filter(is_host, set(injection.targets).difference(routes)):
+        for target in set(injection.targets).difference(routes):
+            if hosts and not is_host(target):
+                raise LookupError(f"'{injection.name}' names neither a route nor a host, as in api.openai.com")
+            if not is_host(target):
+                continue
             if not hosts:
                 how = "exec --proxy, gateway --proxy-port"
                 raise LookupError(f"'{injection.name}' is for a host, and only a proxy knows those: {how}")
             routes[target] = of_host(target)
     models = [name for name in routes if of_model(routes[name])]
-    checked = check(
-        injections,
-        list(routes),
-        models=models,
-        may_be=routes,
-        objects=[name for name in models if formats.with_objects(routes[name].host) or formats.with_objects(name)],
-    )
+    objects = [name for name in models if formats.with_objects(routes[name].host) or formats.with_objects(name)]
+    checked = check(injections, list(routes), models=models, may_be=routes, objects=objects)
     check_refusing(checked, routes)
-    return limited(Plan(1 if seed is None else seed, checked, limits))
+    return limited(Plan(seed, checked, limits))
 
 
 def _of_text(text: str) -> Any:
     if text.lstrip().startswith("{"):
-        try:
-            return files.json_in(text)
-        except files.Unreadable as error:
-            raise ValueError(f"--fault {text[:60]} {error}") from None
+        return _json(f"--fault {text[:60]}", files.json_in, text)
     fault, colon, target = text.partition(":")
     if not colon or not target:
         raise ValueError(f"--fault {text[:60]} should be a fault and a route, as in lost_reply:crm, or JSON")
     return {"fault": fault, "target": target}
 
 
-def _of_file(path: Path) -> Any:
+def _json(said: str, read: Callable[[Any], Any], given: str | Path) -> Any:
     try:
-        return files.json_of(path)
+        return read(given)
     except files.Unreadable as error:
-        raise ValueError(f"{path} {error}") from None
+        raise ValueError(f"{said} {error}") from None
 
 
 def _injection(where: str, given: Any) -> Injection:
@@ -287,11 +283,12 @@ def gateway(
     with (
         listening(routes, seam, port=port, ports=ports, timeout_s=timeout_s, proxy=proxy) as (address, shared),
         tempfile.TemporaryDirectory(prefix="chaoslab-") if proxy is not None else nullcontext("") as folder,
-        live(plan, logs=logs, settings=settings, prompt=started, secrets=secrets) as book,
+        live(plan, logs=logs, settings=settings, started=started, secrets=secrets) as book,
         closing(audit) if audit is not None else nullcontext(),
         ExitStack() as stack,
     ):
-        shared.environment, shared.warn = inherited(), partial(_warned, book)
+        shared.environment = inherited()
+        shared.warn = lambda words: book.note(events.LabWarning(message=words))
         if audit is not None:
             book.audit, audit.run = audit, str(book.run.folder)
         seam.begin(book, TrialMemory(plan, book.key, note=book.note))
@@ -307,21 +304,17 @@ def gateway(
         yield Running(address, book, shared, told)
 
 
-def _warned(book: LiveLog, words: str) -> None:
-    book.note(events.LabWarning(message=words))
-
-
 @contextmanager
 def live(
     plan: Plan,
     *,
     logs: Path,
     settings: Mapping[str, str],
-    prompt: str | events.PromptStarted,
+    started: events.PromptStarted,
     secrets: Sequence[str] = (),
 ) -> Iterator[LiveLog]:
-    """A context with the log of a run of one trial, which has begun. `prompt`: the trial's, if nothing is stated about
-    it, or its first event. `finished` writes its end.
+    """A context with the log of a run of one trial, which has begun. `started`: its first event. `finished` writes its
+    end.
 
     Raises:
         OSError: it cannot be written.
@@ -338,9 +331,7 @@ def live(
         )  # fmt: skip
         run.make_latest()
         book = LiveLog(run, log)
-        if isinstance(prompt, str):
-            prompt = events.PromptStarted(prompt_index=1, prompt=prompt, effects=None)
-        book.note(prompt)
+        book.note(started)
         yield book
 
 
@@ -417,10 +408,7 @@ def stated(text: str | None) -> list[dict[str, Any]] | None:
     """
     if text is None:
         return None
-    try:
-        value = files.json_in(text)
-    except files.Unreadable as error:
-        raise ValueError(f"--effects {error}") from None
+    value = _json("--effects", files.json_in, text)
     like = '[{"effect": "POST /refunds", "order": 17}]'
     if not isinstance(value, list) or not all(isinstance(each, dict) and "effect" in each for each in value):
         raise ValueError(f"--effects should be a list, as in {like}")
@@ -429,13 +417,11 @@ def stated(text: str | None) -> list[dict[str, Any]] | None:
 
 def trial_of(prompt: str, facts: Sequence[str], effects: Sequence[Mapping[str, Any]] | None) -> events.PromptStarted:
     """The first event of a trial about which these facts and effects are stated; effects of None state nothing."""
+    stated = None if effects is None else [dict(each) for each in effects]
     return events.PromptStarted(
-        prompt_index=1,
-        prompt=prompt,
-        facts=[[fact] for fact in facts],
-        effects=None if effects is None else [dict(each) for each in effects],
+        prompt_index=1, prompt=prompt, facts=[[fact] for fact in facts], effects=stated,
         stated=bool(facts) or effects is not None,
-    )
+    )  # fmt: skip
 
 
 def judged(book: LiveLog, started: events.PromptStarted, gate: Gate, code: int, *, logs: Path) -> int:

@@ -71,7 +71,7 @@ class Line:
             value = json.loads(text)
         except (ValueError, RecursionError):
             value = None
-        return cls(text, value if isinstance(value, dict) else {})
+        return cls(text, _object(value))
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ class Proxy:
         line = Line.of(text)
         method, params = line.message.get("method"), line.message.get("params")
         is_call = method == mcp.CALL and isinstance(params, dict)
-        if method == mcp.CALL and isinstance(params, dict):
-            self.said.append(json.dumps(params.get("arguments"), ensure_ascii=False))
+        if is_call:
+            self.said.append(json.dumps(_object(params).get("arguments"), ensure_ascii=False))
         if "id" in line.message and (is_call or (method == mcp.LIST and self._lists)):
             asked = Asked(line)
             thread = threading.Thread(target=self._call, args=(asked,), daemon=True)
@@ -149,8 +149,8 @@ class Proxy:
             thread.start()
             asked.on_its_way.wait()
             return
-        if method == "notifications/cancelled" and isinstance(params, dict):
-            call = self._calls.get(_key(params.get("requestId")))
+        if method == "notifications/cancelled":
+            call = self._calls.get(_key(_object(params).get("requestId")))
             if call is not None:
                 call[1].inbox.put(End.CANCELLED)
         self._ask(text)
@@ -184,14 +184,12 @@ class Proxy:
     def _call(self, asked: Asked) -> None:
         """Answers a call of a tool, or of the list of tools, through the seam."""
         self._patience.begin(asked)
-        message = asked.line.message
-        params, got = message.get("params"), list[Line]()
-        given = params if isinstance(params, dict) else {}
+        message, got = asked.line.message, list[Line]()
+        params = _object(message.get("params"))
         answer: Message = {"jsonrpc": "2.0", "id": message["id"]}
-        arguments = given.get("arguments")
         try:
-            tool = self._list() if message["method"] == mcp.LIST else self._tool(str(given.get("name")))
-            result = tool(**{**(arguments if isinstance(arguments, dict) else {}), HIDDEN: (asked, got)})
+            tool = self._tool(mcp.LIST if message["method"] == mcp.LIST else str(params.get("name")))
+            result = tool(**{**_object(params.get("arguments")), HIDDEN: (asked, got)})
             own = next((line for line in got if line.message.get("result") is result), None)
             answer["result"] = result
         except (Silence, GivenUp):
@@ -205,29 +203,22 @@ class Proxy:
         self._tell(own.text if own is not None else _spelt(answer))
 
     def _tool(self, name: str) -> Callable[..., Any]:
+        """The tool, or the list of tools, as the seam leads its calls."""
         if name not in self._tools:
-            effect = not mcp.only_reads(self._listed.get(name))
-            form = ResultForm(ToolResult, lambda: (self._listed.get(name) or {}).get("outputSchema"))
-            self._tools[name] = self._led(name, form, effect=effect)
+            effect = name != mcp.LIST and not mcp.only_reads(self._listed.get(name))
+            form: Form = ResultForm(ToolResult, lambda: (self._listed.get(name) or {}).get("outputSchema"))
+            refused = Errors({}, lambda name, status, message: mcp.refused(name, f"{status} {message}"))
+            form = ToolList if name == mcp.LIST else form
+            tool = WrappedFunction(name, self._asked, effect, frozenset({HIDDEN}), refused, form)
+            self._tools[name] = self._seam.stand_in(tool)
         return self._tools[name]
 
-    def _list(self) -> Callable[..., Any]:
-        if mcp.LIST not in self._tools:
-            self._tools[mcp.LIST] = self._led(mcp.LIST, ToolList, effect=False)
-        return self._tools[mcp.LIST]
-
-    def _led(self, name: str, form: Form, *, effect: bool) -> Callable[..., Any]:
-        """The tool as the seam leads its calls."""
-        refused = Errors({}, lambda name, status, message: mcp.refused(name, f"{status} {message}"))
-        tool = WrappedFunction(name, self._asked, effect, frozenset({HIDDEN}), refused, form)
-        return self._seam.stand_in(tool)
-
-    def _asked(self, **arguments: Any) -> Any:
-        """The server's result for a call with these arguments."""
+    def _asked(self, /, **arguments: Any) -> Any:
+        """The server's result for a call with these arguments, which may have any name."""
         asked, got = arguments.pop(HIDDEN)
         message = asked.line.message
-        params = message.get("params") or {}
-        given = params.get("arguments") or {}
+        params = _object(message.get("params"))
+        given = _object(params.get("arguments"))
         same = message["method"] == mcp.LIST or arguments == {key: given[key] for key in given if key != HIDDEN}
         self._waiting[_key(message["id"])] = asked
         self._ask(asked.line.text if same else _spelt({**message, "params": {**params, "arguments": arguments}}))
@@ -241,10 +232,11 @@ class Proxy:
             raise GivenUp
         if isinstance(answer, End):
             raise RpcError({"code": CLOSED, "message": "Connection closed"})
-        if "error" in answer.message:
-            raise RpcError(answer.message["error"], answer)
+        result = answer.message.get("result")
+        if not isinstance(result, dict):
+            raise RpcError(answer.message.get("error", "the result is no object"), answer)
         got.append(answer)
-        return answer.message.get("result", {})
+        return result
 
 
 class ToolList(Returned):
@@ -266,6 +258,10 @@ class ToolList(Returned):
 
 def _spelt(message: Message) -> bytes:
     return json.dumps(message).encode() + b"\n"
+
+
+def _object(value: Any) -> Message:
+    return value if isinstance(value, dict) else {}
 
 
 def _key(identity: Any) -> str:
@@ -298,7 +294,7 @@ class Session:
             return made[0]
 
         settings = {"SERVER": server}
-        with live(self.plan, logs=self.logs, settings=settings, prompt=started, secrets=secrets) as book:
+        with live(self.plan, logs=self.logs, settings=settings, started=started, secrets=secrets) as book:
             seam.begin(book)
             code = serve(proxy)
             made[0].closed()
@@ -320,9 +316,16 @@ def run(command: Sequence[str], session: Session) -> int:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
             assert server.stdin is not None
             assert server.stdout is not None
-            proxy = proxied(writer(server.stdin))
-            threading.Thread(target=_client, args=(proxy, server.stdin), daemon=True).start()
-            _lines(server.stdout, proxy.from_server)
+            stdin, proxy = server.stdin, proxied(writer(server.stdin))
+
+            def client() -> None:
+                client_lines(proxy)
+                with suppress(OSError):
+                    stdin.close()  # which ends the server too
+
+            threading.Thread(target=client, daemon=True).start()
+            for line in server.stdout:
+                proxy.from_server(line)
             proxy.closed()
             code = server.wait()
         return code if code >= 0 else 128 - code
@@ -334,15 +337,9 @@ def client_lines(proxy: Proxy) -> None:
     """Takes the client's lines until it closes its end. Not from `sys.stdin`, whose lock the interpreter wants at its
     end."""
     with open(0, "rb", closefd=False) as lines:
-        _lines(lines, proxy.from_client)
+        for line in lines:
+            proxy.from_client(line)
     proxy.left()
-
-
-def _client(proxy: Proxy, server: IO[bytes]) -> None:
-    """Takes the client's lines until it closes its end, which ends the server too."""
-    client_lines(proxy)
-    with suppress(OSError):
-        server.close()
 
 
 def writer(stream: IO[bytes]) -> Callable[[bytes], None]:
@@ -355,8 +352,3 @@ def writer(stream: IO[bytes]) -> Callable[[bytes], None]:
             stream.flush()
 
     return write
-
-
-def _lines(stream: IO[bytes], take: Callable[[bytes], None]) -> None:
-    for line in stream:
-        take(line)

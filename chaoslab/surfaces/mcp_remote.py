@@ -32,7 +32,8 @@ class Remote:
         """`fields`: further ones of each request. `near`: it is on this machine, so no proxy of the environment is
         asked."""
         self._url, self._take = url, take
-        self._client = httpx.Client(headers=fields, timeout=httpx.Timeout(CONNECT_S, read=None), trust_env=not near)
+        timeout = httpx.Timeout(CONNECT_S, read=None)
+        self._client = httpx.Client(headers=fields, timeout=timeout, trust_env=not near, follow_redirects=True)
         self._own: dict[str, str] = {}
         """The fields of the session, once the server has begun one."""
         self._under_way: list[threading.Thread] = []

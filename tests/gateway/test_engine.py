@@ -301,6 +301,22 @@ def test_an_answer_cut_in_its_body_reaches_the_client_cut(tmp_path: Path) -> Non
     assert ends(tmp_path)[1][:3] == (False, 200, "closed")
 
 
+def test_what_comes_with_the_head_of_another_protocol_passes(tmp_path: Path) -> None:
+    switched = Last(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\nwelcome")
+    with scripted(tmp_path, switched) as (_, line):
+        line.sendall(GET.replace(b"\r\n\r\n", b"\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"))
+        found = b"".join(iter(lambda: line.recv(4096), b""))
+    assert found.endswith(b"\r\n\r\nwelcome")
+
+
+def test_a_service_that_breaks_off_an_upload_is_no_error_of_the_gateway(tmp_path: Path, caplog: Any) -> None:
+    upload = b"POST /crm/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30000000\r\n\r\n" + b"x" * 30_000_000
+    with scripted(tmp_path, Last(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")) as (_, line):
+        assert asked(line, upload).startswith(b"HTTP/1.1 413 Too Large")
+    gc.collect()
+    assert [record.getMessage() for record in caplog.records] == []
+
+
 def test_an_exchange_that_is_over_needs_no_collector(tmp_path: Path) -> None:
     gc.disable()
     try:

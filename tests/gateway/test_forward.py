@@ -21,7 +21,8 @@ import requests
 import trustme
 
 from chaoslab.core.events import CallFinished, FaultWitnessed, LabWarning
-from chaoslab.seams.gateway.forward import _head, _turned_down
+from chaoslab.seams.gateway.forward import _turned_down
+from chaoslab.seams.gateway.upstream import head_of
 from chaoslab.wire.http1 import HEAD_MAX
 from tests.gateway.parts import history, shop, standing
 from tests.seams.lab_parts import eventually
@@ -31,7 +32,7 @@ from tests.seams.lab_parts import eventually
 def test_a_connection_without_a_whole_head_is_given_up(sent: bytes) -> None:
     async def read() -> bytes:
         there.setblocking(False)
-        return await asyncio.wait_for(_head(there), 10.0)
+        return await asyncio.wait_for(head_of(there), 10.0)
 
     here, there = socket.socketpair()
     with here, there:

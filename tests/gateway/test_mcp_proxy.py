@@ -21,7 +21,7 @@ from chaoslab.cli import main
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.protocols import mcp
-from chaoslab.surfaces.gateway import live, plan_of
+from chaoslab.surfaces.gateway import live, plan_of, trial_of
 from chaoslab.surfaces.mcp_proxy import Ask, Patience, Proxy, Session
 from tests.gateway.parts import history
 from tests.seams.lab_parts import eventually
@@ -146,7 +146,7 @@ class Between:
 @contextmanager
 def between(logs: Path, *faults: str) -> Iterator[Between]:
     plan = plan_of(faults, None, 1, None)
-    with live(plan, logs=logs, settings={}, prompt="x") as book:
+    with live(plan, logs=logs, settings={}, started=trial_of("x", [], None)) as book:
         patience, told, asked = Patience(), list[dict[str, Any]](), threading.Event()
         seam = FunctionSeam(plan, timeout_s=20, clock=patience)
         seam.begin(book)
@@ -163,7 +163,8 @@ for line in sys.stdin:
     name, number = (message.get("params") or {}).get("name"), json.dumps(message.get("id"))
     if name == "dies":
         sys.stdout.write('{"jsonrpc":"2.0","id":'), sys.stdout.flush(), os._exit(3)
-    results = {"emoji": '{"content":[{"type":"text","text":"\\\\ud83d"}]}', "huge": '{"structuredContent":{"v":1e400}}'}
+    results = {"list": "[1]", "huge": '{"structuredContent":{"v":1e400}}'}
+    results["emoji"] = '{"content":[{"type":"text","text":"\\\\ud83d"}]}'
     result = '{"tools":null}' if message["method"] == "tools/list" else results.get(name, '{"content":[]}')
     print('{"jsonrpc":"2.0", "id":%s,"result":%s}' % (number, result), flush=True)
 """
@@ -193,6 +194,7 @@ def asked(name: str, number: int = 1, arguments: str | None = "{}") -> bytes:
     [
         asked("emoji"), asked("huge"), asked("x", arguments=None), asked("x", arguments='{"t": "cut \\ud83d"}'),
         asked("x", arguments='{"lab_message": 1, "lab_inbox": 2, "\\u0000lab": 3}'),
+        asked("x", arguments='{"self": 1, "args": 2, "kwargs": 3}'), asked("x", arguments="[1]"), asked("list"),
         b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n',
     ],
 )  # fmt: skip

@@ -106,6 +106,11 @@ class Echo(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if not self.path.endswith("/"):  # as servers do whose application is mounted
+            self.send_response(307)
+            self.send_header("Location", f"{self.path}/")
+            self.end_headers()
+            return
         said = {
             "content": [{"type": "text", "text": f"refunded for {self.headers['X-Shop']} {self.headers['Accept']}"}]
         }

@@ -93,6 +93,23 @@ def test_the_proxy_of_programs_asks_over_it_too(route: str, proxy: Any, tmp_path
     assert [event.target for _, event in history(tmp_path).of(CallFinished)] == [route] * 2 * (route == "api.test")
 
 
+def test_a_proxy_that_answers_garbage_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer() -> None:
+        for _ in range(2):
+            with listener.accept()[0] as line:
+                line.recv(65536)
+                line.sendall(b"hello\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answer, daemon=True).start()
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{listener.getsockname()[1]}")
+        with standing(tmp_path, ["a=https://api.test"], elsewhere="pass") as running:
+            said = httpx.get(running.url("a"), trust_env=False).json()["error"]
+            with pytest.raises(httpx.ProxyError, match="502"):
+                httpx.get("https://b.test", proxy=running.told["HTTPS_PROXY"], trust_env=False)
+    assert said == "the upstream a (https://api.test) gave no answer: the proxy 127.0.0.1 says hello"
+
+
 @pytest.mark.parametrize(
     ("given", "sent"),
     [("me:word@", b"me:word"), ("me@", b"me:"), ("m%40e:w%3Ao%2Frd@", b"m@e:w:o/rd"), ("", None), (":word@", None)],

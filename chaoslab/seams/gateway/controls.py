@@ -7,7 +7,6 @@ next request, and is written down.
 from __future__ import annotations
 
 import os
-import re
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from chaoslab.base import parsers
+from chaoslab.base.registry import did_you_mean
 from chaoslab.core.plan import Candidates, Injection
 from chaoslab.seams.services.line import Seen
 from chaoslab.seams.services.seam import ServiceSeam
@@ -25,52 +25,17 @@ LEVERS = "status, faults, pause, resume, stop, renew, faults/NAME/off, faults/NA
 RATED_MIN = 10
 """The fewest requests that have a rate of errors."""
 _NONE = Candidates(())
-_STOP_IF = re.compile(r"\s*(\w+)\s*>\s*(\d+(?:\.\d+)?)\s*(%?)\s+over\s+(.+)")
-_LIKE = "as in 'error_rate > 0.2 over 60s'"
 Answer = tuple[int, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class StopIf:
-    """A share of failed requests (0–1) above which no more faults are made, and the time over which it is taken, in
-    seconds."""
-
-    share: float
-    over_s: float
-
-    @classmethod
-    def of(cls, text: str) -> StopIf:
-        """The bound in a text such as "error_rate > 0.2 over 60s".
-
-        Raises:
-            ValueError: it is none; the message says what it should be.
-        """
-        found = _STOP_IF.fullmatch(text)
-        measure = re.match(r"\s*(\w+)", text)
-        if measure is not None and measure[1] != "error_rate":
-            raise ValueError(f"--stop-if knows error_rate alone, and not {measure[1][:40]}: {_LIKE}")
-        if found is None:
-            raise ValueError(f"--stop-if {text[:60]!r} should be a measure, a bound and a time, {_LIKE}")
-        try:
-            share, over_s = float(found[2]) / (100 if found[3] else 1), parsers.duration(found[4])
-        except ValueError as error:
-            raise ValueError(f"--stop-if {text[:60]!r} should have {error}, {_LIKE}") from None
-        if share >= 1 or not over_s:
-            raise ValueError(f"--stop-if {text[:60]!r} can never hold: a share below 1 and a time above 0, {_LIKE}")
-        return cls(share, over_s)
-
-    def __str__(self) -> str:
-        return f"error_rate > {self.share:g} over {self.over_s:g} s"
-
-
-@dataclass(frozen=True)
 class Bounds:
-    """The ends of all faults: their number, a time in seconds, a share of failed requests, and the longest time between
-    two renewals of whoever answers for them."""
+    """The ends of all faults: their number, a time in seconds, a share of failed requests (0–1) with the seconds over
+    which it is taken, and the longest time between two renewals of whoever answers for them."""
 
     faults_max: int | None = None
     until_s: float | None = None
-    stop_if: StopIf | None = None
+    stop_if: tuple[float, float] | None = None
     lease_s: float | None = None
 
 
@@ -107,11 +72,12 @@ class Controls:
 
     def __post_init__(self) -> None:
         self.seam.limit = self.limited
+        self._named = {each.name: each for each in self.seam.plan.injections}
         self._told = self._over = ""
         self._left: dict[int, Candidates] = {}
         self.now: Callable[[], float] = self.seam.clock.monotonic
         self._began_s = self.renewed_s = self.now()
-        self._rate = Rate(self.bounds.stop_if.over_s) if self.bounds.stop_if is not None else None
+        self._rate = Rate(self.bounds.stop_if[1]) if self.bounds.stop_if is not None else None
 
     def limited(self, reach: Candidates) -> Candidates:
         """Those of the injections that may hit now."""
@@ -129,13 +95,13 @@ class Controls:
 
     def saw(self, seen: Seen) -> None:
         """Takes the end of a request on its client's side."""
-        if self._rate is None:
+        if self._rate is None or self.bounds.stop_if is None:
             return
+        most, over_s = self.bounds.stop_if
         failed = seen.answer is None or seen.answer[0] >= 400 or seen.error is not None
         share = self._rate.add(self.now(), failed=failed)
-        assert self.bounds.stop_if is not None
-        if share > self.bounds.stop_if.share and not self._over:
-            self._over = f"{share:.0%} of the requests failed (--stop-if {self.bounds.stop_if})"
+        if share > most and not self._over:
+            self._over = f"{share:.0%} of the requests failed (--stop-if error_rate > {most:g} over {over_s:g} s)"
 
     def _now(self, injection: Injection) -> Injection:
         chance = self.chances.get(injection.name)
@@ -166,7 +132,7 @@ class Controls:
             case "GET", ["status"]:
                 pass
             case "GET", ["faults"]:
-                return 200, {"faults": [self._fault(each) for each in self.seam.plan.injections]}
+                return 200, {"faults": [*map(self._fault, self._named)]}
             case "POST", ["pause" | "resume" as way]:
                 self.paused = way == "pause"
                 self.tell(f"control: {way}d")
@@ -176,42 +142,32 @@ class Controls:
             case "POST", ["renew"]:
                 if not self._ended():
                     self.renewed_s = self.now()
-            case "POST", ["faults", name, *change] if (found := self._named(name)) is not None:
-                if (refused := self._changed(found, change)) is not None:
-                    return refused
-                return 200, self._fault(found)
-            case _:
-                return 404, {"error": f"{method} {'/'.join(lever)[:80]} is no lever: {LEVERS}"}
-        ended = self._ended()
-        return 200, {"paused": self.paused, "ended": ended, "faults": self._made(), "under_way": len(self.seam.open)}
-
-    def _changed(self, injection: Injection, change: list[str]) -> Answer | None:
-        """Changes one injection; an answer if that cannot be."""
-        name = injection.name
-        match change:
-            case ["off" | "on" as way]:
+            case "POST", ["faults", name, _, *_] if name not in self._named:
+                return 404, {"error": f"no fault is called '{name[:60]}': {did_you_mean(name, self._named)}"}
+            case "POST", ["faults", name, "off" | "on" as way]:
                 self.off = self.off - {name} if way == "on" else self.off | {name}
                 self.tell(f"control: '{name}' is {way}")
-            case ["chance", text]:
+            case "POST", ["faults", name, "chance", text]:
                 try:
                     chance = parsers.bounded(text, 0.0, 1.0, "a chance from 0 to 1")
                 except ValueError as error:
                     return 400, {"error": f"{text[:60]!r} should be {error}"}
-                if not injection.may_hit:
+                if not self._named[name].may_hit:
                     return 400, {"error": f"'{name}' has the chance 0 in the plan: begin above it, and pause"}
-                self.tell(f"control: '{name}' has the chance {chance:g}, after {self._now(injection).chance:g}")
+                self.tell(f"control: '{name}' has the chance {chance:g}, after {self._now(self._named[name]).chance:g}")
                 self.chances[name] = chance
             case _:
-                return 404, {"error": f"POST {'/'.join(change)[:80]} is no lever of a fault: {LEVERS}"}
-        self._left.clear()
-        return None
+                return 404, {"error": f"{method} {'/'.join(lever)[:80]} is no lever: {LEVERS}"}
+        if lever[0] == "faults":
+            self._left.clear()
+            return 200, self._fault(lever[1])
+        return 200, {
+            "paused": self.paused, "ended": self._ended(), "faults": self._made(), "under_way": len(self.seam.open),
+        }  # fmt: skip
 
-    def _named(self, name: str) -> Injection | None:
-        return next((each for each in self.seam.plan.injections if each.name == name), None)
-
-    def _fault(self, injection: Injection) -> dict[str, Any]:
-        name, met = injection.name, self.seam.memory.met.get(injection.name)
+    def _fault(self, name: str) -> dict[str, Any]:
+        met = self.seam.memory.met.get(name)
         return {
-            "name": name, "on": name not in self.off, "chance": self._now(injection).chance,
+            "name": name, "on": name not in self.off, "chance": self._now(self._named[name]).chance,
             "hits": met.times if met is not None else 0,
         }  # fmt: skip

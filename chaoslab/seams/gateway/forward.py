@@ -17,15 +17,14 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from chaoslab.base.boundary import Through
-from chaoslab.seams.gateway.client import AT_ONCE
-from chaoslab.seams.gateway.engine import Connection, Sent, Server
-from chaoslab.seams.gateway.requests import HOP, split
+from chaoslab.seams.gateway.connection import AT_ONCE, Connection, Sent
+from chaoslab.seams.gateway.engine import Server, split
 from chaoslab.seams.gateway.rewriting import Rewriting
-from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route, of_host, proxy_for
-from chaoslab.seams.gateway.shared import Gateway
+from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route, joined, of_host, proxy_for
+from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.gateway.trust import VARIABLES, Trust
-from chaoslab.seams.gateway.upstream import Said, credentials, in_words, why
-from chaoslab.wire.http1 import HEAD_MAX, PART_MAX, spelt
+from chaoslab.seams.gateway.upstream import Said, connected, head_of, in_words, readable, why
+from chaoslab.wire.http1 import PART_MAX
 
 _MADE = b"HTTP/1.1 200 Connection established\r\n\r\n"
 _HANDSHAKE = b"\x16"
@@ -61,7 +60,7 @@ class Proxy:
     async def _met(self, line: socket.socket, server: _Server) -> None:
         """One connection of a program's."""
         with line, suppress(OSError, Through):  # the latter: the log is lost, and whoever reads it is told
-            await _readable(line)
+            await readable(line)
             if b"CONNECT ".startswith(line.recv(8, socket.MSG_PEEK)):
                 await self._connected(line, server)
             else:
@@ -71,7 +70,7 @@ class Proxy:
         """Answers a CONNECT, and what comes after it."""
         loop = asyncio.get_running_loop()
         try:
-            head = (await _head(line)).decode("latin-1")
+            head = (await head_of(line)).decode("latin-1")
             _, target, _ = head.split("\r\n", 1)[0].split(" ")
             parts = urlsplit(f"//{target}")
             asked = _asked("https", parts.hostname or "", parts.port)
@@ -90,7 +89,7 @@ class Proxy:
         first = b"\0"
         with suppress(TimeoutError):  # in many protocols, the service speaks first
             async with asyncio.timeout(CONNECT_S):
-                await _readable(line)
+                await readable(line)
                 first = line.recv(1, socket.MSG_PEEK)
         if first == _HANDSHAKE:
             await self._handed(line, server, asked, secure=True)
@@ -125,57 +124,30 @@ class Proxy:
         """Passes all on in both directions, unread. `first`: the bytes that the program gets before; `hops`: the marks
         of the gateways on the way here."""
         loop = asyncio.get_running_loop()
+        proxy = urlsplit(proxy_for(asked, self._gateway.environment))
         try:
             async with asyncio.timeout(CONNECT_S):
-                reader, writer = await self._reached(asked, hops)
-        except (OSError, EOFError) as error:
+                service = await connected(asked, proxy, self._gateway.hop(hops))
+        except OSError as error:
             reason = "it did not answer" if isinstance(error, TimeoutError) else why(error)
             if first:
                 await loop.sock_sendall(line, Said(502, f"{asked.name} cannot be reached: {reason}").spelt())
             return
 
-        async def up() -> None:
-            while part := await loop.sock_recv(line, PART_MAX):
-                writer.write(part)
-                await writer.drain()
-            writer.write_eof()
+        async def passed(source: socket.socket, sink: socket.socket) -> None:
+            while part := await loop.sock_recv(source, PART_MAX):
+                await loop.sock_sendall(sink, part)
+            sink.shutdown(socket.SHUT_WR)
 
-        async def down() -> None:
+        with service:
             await loop.sock_sendall(line, first)
-            while part := await reader.read(PART_MAX):
-                await loop.sock_sendall(line, part)
-            line.shutdown(socket.SHUT_WR)
-
-        try:
-            async with asyncio.TaskGroup() as both:
-                both.create_task(up())
-                both.create_task(down())
-        except* OSError:  # a reset on one side is one on the other
-            for each in (line, writer.get_extra_info("socket")):
-                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
-        finally:
-            writer.transport.abort()
-
-    async def _reached(self, asked: Route, hops: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection to the host, over the environment's proxy if it names one.
-
-        Raises:
-            OSError, EOFError: there is none.
-        """
-        proxy = urlsplit(proxy_for(asked, self._gateway.environment))
-        if not proxy.hostname:
-            return await asyncio.open_connection(asked.host, asked.port)
-        reader, writer = await asyncio.open_connection(proxy.hostname, proxy.port or PORTS["http"])
-        fields = [("Host", asked.name), *credentials(proxy), self._gateway.hop(hops)]
-        try:
-            writer.write(spelt(f"CONNECT {asked.name} HTTP/1.1", fields))
-            status = (await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1].decode("latin-1")
-            if status != "200":
-                raise OSError(0, f"the proxy {proxy.hostname} says {status[:20]}")
-        except BaseException:
-            writer.transport.abort()
-            raise
-        return reader, writer
+            try:
+                async with asyncio.TaskGroup() as both:
+                    both.create_task(passed(line, service))
+                    both.create_task(passed(service, line))
+            except* OSError:  # a reset on one side is one on the other
+                for each in (line, service):
+                    each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
 
     def route(self, asked: Route) -> Route | tuple[int, str] | None:
         """The route of what is asked for; the proxy's own status and words; or None if it passes unread."""
@@ -249,7 +221,7 @@ def _asked(scheme: str, host: str, port: int | None) -> Route:
     if not host or scheme not in PORTS:
         raise ValueError("it names no host")
     port = port or PORTS[scheme]
-    return Route(f"[{host}]:{port}" if ":" in host else f"{host}:{port}", scheme, host, port)
+    return Route(joined(host, port), scheme, host, port)
 
 
 def _turned_down(error: Exception) -> str:
@@ -263,30 +235,3 @@ def _turned_down(error: Exception) -> str:
         f"{how} in the authority made for this run. It should read one of {', '.join(VARIABLES)}; one that pins its "
         "certificates cannot be read: leave the host out"
     )
-
-
-async def _readable(line: socket.socket) -> None:
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(line, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(line)
-
-
-async def _head(line: socket.socket) -> bytes:
-    """The head that comes on a connection, and no byte of what follows it.
-
-    Raises:
-        OSError: there is none.
-    """
-    head, end = b"", -1
-    while end < 0:
-        await _readable(line)
-        coming, before = line.recv(HEAD_MAX, socket.MSG_PEEK), head[-3:]
-        end = (before + coming).find(b"\r\n\r\n")
-        head += line.recv(len(coming) if end < 0 else end + 4 - len(before))
-        if not coming or len(head) > HEAD_MAX:
-            raise ConnectionResetError
-    return head

@@ -38,12 +38,17 @@ class Route:
     @cached_property
     def authority(self) -> str:
         """The service's name in a Host field."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+        return joined(self.host, None if self.port == PORTS[self.scheme] else self.port)
 
     @cached_property
     def url(self) -> str:
         return f"{self.scheme}://{self.authority}{self.base}"
+
+
+def joined(host: str, port: int | None) -> str:
+    """A host, which may be an address of IPv6, with its port."""
+    name = f"[{host}]" if ":" in host else host
+    return name if port is None else f"{name}:{port}"
 
 
 def is_near(host: str) -> bool:
@@ -89,15 +94,15 @@ def route(text: str, *, hosts: bool = False) -> Route:
         hint = "; a host needs the proxy" if is_host(name) else ""
         raise ValueError(f"the route {text[:80]!r} has a wrong name: small letters, digits, - and _, {like}{hint}")
     of_host(name)
-    parts = urlsplit(url)
+    parts, goes = urlsplit(url), f"the route {name} goes to {url[:80]!r}"
     if parts.scheme not in PORTS:
-        raise ValueError(f"the route {name} goes to {url[:80]!r}: it should begin with http:// or https://, {like}")
+        raise ValueError(f"{goes}: it should begin with http:// or https://, {like}")
     try:
         port = parts.port
     except ValueError:
-        raise ValueError(f"the route {name} goes to {url[:80]!r}: its port should be from 0 to 65535") from None
+        raise ValueError(f"{goes}: its port should be from 0 to 65535") from None
     if not parts.hostname or parts.username is not None or parts.query or parts.fragment:
-        raise ValueError(f"the route {name} goes to {url[:80]!r}: it should be a scheme, a host and a path, {like}")
+        raise ValueError(f"{goes}: it should be a scheme, a host and a path, {like}")
     return Route(name, parts.scheme, parts.hostname, port or PORTS[parts.scheme], parts.path.rstrip("/"))
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from chaoslab.base.clock import system
 from chaoslab.base.terminal import clean
 from chaoslab.seams.gateway.controls import Controls
-from chaoslab.seams.gateway.requests import HOP
 from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.services.aside import asked, unread
 from chaoslab.seams.services.line import Line, Seen
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from chaoslab.seams.gateway.trust import Trust
 
 
+HOP = "Chaoslab-Hop"
+"""The field with the marks of the gateways that a request has passed, where it may go round in a loop."""
 SAID_MAX = 200
 """The most lines about hosts in one run."""
 LOOK_S = 0.02

@@ -23,6 +23,7 @@ from math import inf
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from aiohappyeyeballs import start_connection
 from aiohttp import ClientError, ClientOSError, ServerDisconnectedError, http_exceptions
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_parser import RawResponseMessage
@@ -31,8 +32,9 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
 from chaoslab.core.stream import Parts
-from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route
+from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, Route, joined
 from chaoslab.seams.services.effects import SAFE
+from chaoslab.seams.services.seam import Take as Taking
 from chaoslab.seams.services.web_socket import UPGRADED
 from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, HOP_BY_HOP, PART_MAX, READ_MAX, Fields, chunk, spelt
 
@@ -44,14 +46,6 @@ Take = Callable[[], Awaitable[bytes | None]]
 """Gives the next part of a body; None at its end."""
 _LOST = (ServerDisconnectedError, ClientOSError, ConnectionError)
 _ERRORS = (OSError, ClientError, http_exceptions.HttpProcessingError, asyncio.TimeoutError)
-
-
-class Broken(Exception):
-    """A service that gave no answer. `status` is what the gateway answers in its place, and `words` say why."""
-
-    def __init__(self, status: int, words: str) -> None:
-        super().__init__(words)
-        self.status, self.words = status, words
 
 
 @cache
@@ -138,26 +132,20 @@ class Upstream:
     def __init__(self, route: Route, timeout_s: float, hasty: set[str], proxy: str = "") -> None:
         self.route, self._timeout_s, self._hasty = route, timeout_s, hasty
         self._proxy = urlsplit(proxy)
-        self._proxy_host = self._proxy.hostname or ""
-        """The proxy's host."""
-        self.may_lead_back = route.near or bool(self._proxy_host)
+        self.may_lead_back = route.near or bool(proxy)
         """True if another gateway may be at the other end."""
         self._idle_s = 0.0
         """The moment since which the connection is kept."""
-        self._protocol: _Protocol | None = None
+        self.protocol: _Protocol | None = None
         self._pump: asyncio.Task[None] | None = None
 
     async def ask(
         self, method: str, target: str, fields: Fields, body: bytes, rest: Take | None, *, length: int
-    ) -> Answered:
-        """Sends a request and reads the head of its answer. `body`: its body, or the beginning of it, with `rest`;
-        `length`: of all of it in bytes, or CHUNKED.
-
-        Raises:
-            Broken: there is no answer.
-        """
+    ) -> Answer:
+        """Sends a request and reads the head of its answer, or says why there is none. `body`: its body, or the
+        beginning of it, with `rest`; `length`: of all of it in bytes, or CHUNKED."""
         head = head_for(self.route, method, target, fields, length)
-        if self._proxy_host and self.route.scheme == "http":
+        if self._proxy.hostname and self.route.scheme == "http":
             first, others = head.split(b"\r\n", 1)
             absolute = first.replace(b" ", b" http://" + self.route.authority.encode(), 1)
             head = absolute + b"\r\n" + spelt("", credentials(self._proxy))[2:-2] + others
@@ -172,46 +160,24 @@ class Upstream:
                 if stale:  # the service has closed the kept connection meanwhile
                     self._closed_by_service()
                 if not stale or method not in SAFE:  # it may have done the work
-                    raise self._broken(error) from None
+                    return self._broken(error)
 
     async def _connected(self) -> bool:
         """Makes a connection unless there is one, which is True."""
         loop, route = asyncio.get_running_loop(), self.route
-        if self._protocol is not None and (self._protocol.should_close or self._protocol.over()):
+        if self.protocol is not None and (self.protocol.should_close or self.protocol.over()):
             self._closed_by_service()
             self.close()
-        if self._protocol is not None:
+        if self.protocol is not None:
             return True
-        secure: dict[str, Any] = {}
-        if route.scheme == "https":
-            secure = {"ssl": _context(), "server_hostname": route.host}
+        host, port = by_way_of(route, self._proxy)
+        given: dict[str, Any] = {"host": host, "port": port}
         async with asyncio.timeout(CONNECT_S):
-            if not self._proxy_host:
-                made = await loop.create_connection(lambda: _Protocol(loop), route.host, route.port, **secure)
-                self._protocol = made[1]
-                return False
-            port = self._proxy.port or PORTS["http"]
-            _, protocol = await loop.create_connection(lambda: _Protocol(loop), self._proxy_host, port)
-            self._protocol = protocol
-            if secure:
-                self._protocol = await self._tunnel(protocol)
+            if route.scheme == "https":
+                given = {"sock": await connected(route, self._proxy)} if self._proxy.hostname else given
+                given |= {"ssl": _context(), "server_hostname": route.host}
+            _, self.protocol = await loop.create_connection(lambda: _Protocol(loop), **given)
         return False
-
-    async def _tunnel(self, protocol: _Protocol) -> _Protocol:
-        """TLS with the service through a proxy."""
-        loop, where = asyncio.get_running_loop(), f"{self.route.host}:{self.route.port}"
-        protocol.set_response_params(read_until_eof=True)
-        _write(protocol, spelt(f"CONNECT {where} HTTP/1.1", [("Host", where), *credentials(self._proxy)]))
-        message, _ = await protocol.read()
-        if message.code != 200:
-            where = f"the upstream {self.route.name} ({self.route.url})"
-            raise Broken(502, f"{where} is not reached: the proxy {self._proxy_host} says {message.code}")
-        secure, transport = _Protocol(loop), protocol.transport
-        assert transport is not None
-        inner = await loop.start_tls(transport, secure, _context(), server_hostname=self.route.host)
-        assert inner is not None
-        secure.connection_made(inner)
-        return secure
 
     def _closed_by_service(self) -> None:
         """Notes a service that did not keep its connection, though it had not said so. Its next one is not kept either:
@@ -220,7 +186,7 @@ class Upstream:
             self._hasty.add(self.route.name)
 
     async def _asked(self, method: str, head: bytes, body: bytes, rest: Take | None, *, chunked: bool) -> Answered:
-        protocol = self._protocol
+        protocol = self.protocol
         assert protocol is not None
         if protocol.of_head is not (of_head := method == "HEAD"):
             protocol.of_head = of_head
@@ -257,11 +223,12 @@ class Upstream:
 
     async def done(self, *, clean: bool) -> bool:
         """Ends an exchange; True if all of its request was sent. `clean`: its answer came whole."""
-        pump, self._pump, protocol = self._pump, None, self._protocol
+        pump, self._pump, protocol = self._pump, None, self.protocol
         sent = True
         if pump is not None:
             lost = protocol.closed if protocol is not None and clean else None
             if lost is not None:
+                lost.add_done_callback(lambda end: end.cancelled() or end.exception())  # which asyncio would print
                 await asyncio.wait((pump, lost), return_when=asyncio.FIRST_COMPLETED)
             sent = pump.done() and protocol is not None and protocol.is_connected()
             pump.cancel()
@@ -274,29 +241,25 @@ class Upstream:
     def leave(self) -> None:
         """Ends the gateway's direction of the connection, as a client does that leaves. The service may say yet what it
         has done."""
-        if self._protocol is not None and self._protocol.transport is not None:
-            self._protocol.force_close()
+        if self.protocol is not None and self.protocol.transport is not None:
+            self.protocol.force_close()
             with suppress(OSError):
-                self._protocol.transport.get_extra_info("socket").shutdown(socket.SHUT_WR)
+                self.protocol.transport.get_extra_info("socket").shutdown(socket.SHUT_WR)
 
-    @property
-    def protocol(self) -> _Protocol | None:
-        return self._protocol
-
-    def _broken(self, error: BaseException) -> Broken:
+    def _broken(self, error: BaseException) -> Said:
         said = f"the upstream {self.route.name} ({self.route.url})"
         if isinstance(error, ssl.SSLError):
-            return Broken(502, f"{said} refuses TLS: {getattr(error, 'verify_message', None) or in_words(error)}")
+            return Said(502, f"{said} refuses TLS: {getattr(error, 'verify_message', None) or in_words(error)}")
         if isinstance(error, asyncio.TimeoutError):
-            return Broken(504, f"{said} did not answer within {self._timeout_s:g} s")
+            return Said(504, f"{said} did not answer within {self._timeout_s:g} s")
         if isinstance(error, http_exceptions.HttpProcessingError):
-            return Broken(502, f"{said} does not speak HTTP/1.1: {first_line(error.message)}")
+            return Said(502, f"{said} does not speak HTTP/1.1: {first_line(error.message)}")
         if isinstance(error, socket.gaierror):
-            return Broken(502, f"{said} is not found: {error.strerror}")
-        return Broken(502, f"{said} gave no answer: {why(error)}")
+            return Said(502, f"{said} is not found: {error.strerror}")
+        return Said(502, f"{said} gave no answer: {why(error)}")
 
     def close(self) -> None:
-        protocol, self._protocol = self._protocol, None
+        protocol, self.protocol = self.protocol, None
         if protocol is not None:
             protocol.close()
         if self._pump is not None:
@@ -331,6 +294,62 @@ def _write(protocol: ResponseHandler, data: bytes | memoryview) -> None:
     protocol.transport.write(data)
 
 
+def by_way_of(route: Route, proxy: SplitResult) -> tuple[str, int]:
+    """The host and the port to connect to for a route's service."""
+    return (proxy.hostname, proxy.port or PORTS["http"]) if proxy.hostname else (route.host, route.port)
+
+
+async def connected(route: Route, proxy: SplitResult, *marks: tuple[str, str]) -> socket.socket:
+    """A connection to a route's service, through the proxy on the way, if there is one. `marks`: fields that it is
+    sent.
+
+    Raises:
+        OSError: there is none.
+    """
+    loop, (host, port) = asyncio.get_running_loop(), by_way_of(route, proxy)
+    line = await start_connection(await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    try:
+        if proxy.hostname:
+            where = joined(route.host, route.port)
+            fields = [("Host", where), *credentials(proxy), *marks]
+            await loop.sock_sendall(line, spelt(f"CONNECT {where} HTTP/1.1", fields))
+            first = (await head_of(line)).split(b"\r\n")[0].decode("latin-1")
+            status = first.split(" ")[1:2] or [first]
+            if status != ["200"]:
+                raise OSError(0, f"the proxy {proxy.hostname} says {status[0][:20]}")
+    except BaseException:
+        line.close()
+        raise
+    return line
+
+
+async def readable(line: socket.socket) -> None:
+    """Waits until something comes on a connection, which stays there."""
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(line, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(line)
+
+
+async def head_of(line: socket.socket) -> bytes:
+    """The head that comes on a connection, and no byte of what follows it.
+
+    Raises:
+        OSError: there is none.
+    """
+    head, end = b"", -1
+    while end < 0:
+        await readable(line)
+        coming, before = line.recv(HEAD_MAX, socket.MSG_PEEK), head[-3:]
+        end = (before + coming).find(b"\r\n\r\n")
+        head += line.recv(len(coming) if end < 0 else end + 4 - len(before))
+        if not coming or len(head) > HEAD_MAX:
+            raise ConnectionResetError
+    return head
+
+
 _OWN = HOP_BY_HOP | {"host", "content-length", "expect"}
 """Fields that the gateway sets itself."""
 
@@ -357,33 +376,52 @@ def credentials(proxy: SplitResult) -> Fields:
     return [("Proxy-Authorization", "Basic " + b64encode(f"{name}:{word}".encode()).decode())]
 
 
-class Answered(Parts):
-    """A service's answer whose head has come."""
+class Answer(Parts):
+    """An answer to the client. `clean`: the whole body was taken; `measured`: it says how long its body is."""
 
-    def __init__(
-        self, upstream: Upstream, protocol: _Protocol, message: RawResponseMessage, payload: StreamReader
-    ) -> None:
-        self._upstream, self._protocol, self._payload = upstream, protocol, payload
-        self.status = message.code
-        self.reason = message.reason.encode("utf-8", "surrogateescape").decode("latin-1")
-        fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message.raw_headers]
-        names = [name.lower() for name, _ in fields]
-        self.fields: Fields = [field for field, name in zip(fields, names, strict=True) if name not in HOP_BY_HOP]
-        self.measured = "content-length" in names
-        """True if it says how long its body is."""
-        self._chunked = message.chunked and payload is not EMPTY_PAYLOAD
-        self._endless = not message.chunked and not self.measured
-        self.clean = False
-        """True when the whole body was taken."""
-        if message.code == UPGRADED:
-            self._payload = Switched(protocol).stream
-            self.fields += [field for field in fields if field[0].lower() in ("connection", "upgrade")]
+    status: int
+    reason: str
+    fields: Fields
+    clean = measured = True
+    _taking: Taking | None = None
+    _broke: Failure | None = None
+    _over = False
 
     def ready(self) -> bytes:
         """The part of the body that has come already. Chunks are told one by one, by `take`."""
-        if self._chunked or self._payload is EMPTY_PAYLOAD or self._payload.exception() is not None:
-            return b""
-        return self._payload.read_nowait()
+        raise NotImplementedError
+
+    async def coming(self) -> bytes | None:
+        """The next part of the body; None at its end.
+
+        Raises:
+            Failure: it broke off, or nothing came for too long.
+        """
+        return self.ready() or None
+
+    async def begin(self, taking: Taking, *, wait: bool) -> bytes:
+        """The part that has come already, or the first one if it may `wait` for it. Its failure is told by `take`.
+        `taking` is given each part first."""
+        self._taking, part = taking, self.ready() or None
+        if part is None and wait:
+            try:
+                part = await self.coming()
+                self._over = part is None
+            except Failure as broke:
+                part, self._broke = b"", broke
+        taking(part if wait else part or b"")
+        return part or b""
+
+    async def take(self) -> bytes | None:
+        if self._broke is not None:
+            raise self._broke
+        if self._over:
+            return None
+        part = await self.coming()
+        self._over = part is None
+        if self._taking is not None:
+            self._taking(part)
+        return part
 
     async def whole(self) -> tuple[int, Fields, bytes]:
         """The whole answer.
@@ -396,43 +434,60 @@ class Answered(Parts):
             parts.append(part)
         return self.status, self.fields, b"".join(parts)
 
-    def parts(self) -> Answered:
+    def parts(self) -> Parts:
         return self
 
-    async def take(self) -> bytes | None:
-        """The next part of the body; None at its end.
 
-        Raises:
-            Failure: it broke off, or nothing came for too long.
-        """
+class Answered(Answer):
+    """A service's answer whose head has come."""
+
+    def __init__(
+        self, upstream: Upstream, protocol: _Protocol, message: RawResponseMessage, payload: StreamReader
+    ) -> None:
+        self._upstream, self._protocol, self._payload = upstream, protocol, payload
+        self.status = message.code
+        self.reason = message.reason.encode("utf-8", "surrogateescape").decode("latin-1")
+        fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message.raw_headers]
+        names = [name.lower() for name, _ in fields]
+        self.fields: Fields = [field for field, name in zip(fields, names, strict=True) if name not in HOP_BY_HOP]
+        self.measured = "content-length" in names
+        self._chunked = message.chunked and payload is not EMPTY_PAYLOAD
+        self._endless = not message.chunked and not self.measured
+        self.clean = False
+        if message.code == UPGRADED:
+            self._payload = Switched(protocol).stream
+            self.fields += [field for field in fields if field[0].lower() in ("connection", "upgrade")]
+
+    def ready(self) -> bytes:
+        if self._chunked or self._payload is EMPTY_PAYLOAD or self._payload.exception() is not None:
+            return b""
+        return self._payload.read_nowait()
+
+    async def coming(self) -> bytes | None:
         try:
-            part, more = b"", self._chunked
+            part, more, broke = b"", self._chunked, False
             while more and not part:
                 part, more = await self._payload.readchunk()
             part = part or await self._payload.readany()
         except TimeoutError:
             raise Failure("timed_out") from None
         except (*_ERRORS, RuntimeError):  # the last: it broke off between two parts
-            if held := self._payload._read_nowait(-1):  # it came before the end
-                return held
-            raise Failure("reset" if isinstance(self._protocol.lost, ConnectionResetError) else "closed") from None
+            part, broke = self._payload._read_nowait(-1), True  # what came before the end
         if part:
             return part
-        if self._endless and self._protocol.lost is not None:
+        if broke or (self._endless and self._protocol.lost is not None):
             raise Failure("reset" if isinstance(self._protocol.lost, ConnectionResetError) else "closed")
         self.clean = True
         return None
 
 
-class Said(Parts):
+class Said(Answer):
     """An answer of the gateway's own, in place of a service's."""
 
-    clean = measured = True
-
     def __init__(self, status: int, words: str | dict[str, Any]) -> None:
-        self._left = self._body = json.dumps({"error": words} if isinstance(words, str) else words).encode()
+        self._left = body = json.dumps({"error": words} if isinstance(words, str) else words).encode()
         self.status, self.reason = status, phrase(status, "")
-        self.fields: Fields = [("Content-Type", "application/json"), ("Content-Length", str(len(self._body)))]
+        self.fields: Fields = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
 
     def spelt(self) -> bytes:
         """The answer as the last one on its connection."""
@@ -441,12 +496,3 @@ class Said(Parts):
     def ready(self) -> bytes:
         left, self._left = self._left, b""
         return left
-
-    async def whole(self) -> tuple[int, Fields, bytes]:
-        return self.status, self.fields, self._body
-
-    def parts(self) -> Said:
-        return self
-
-    async def take(self) -> bytes | None:
-        return self.ready() or None
