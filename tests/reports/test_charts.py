@@ -55,6 +55,7 @@ from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.charts.tool_latency import tool_latency
 from chaoslab.reports.folder import none_yet
 from chaoslab.reports.frames import Frames
+from chaoslab.reports.joined import Joined
 from chaoslab.reports.svg import latency
 from tests.event_parts import call_at
 from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, stated
@@ -230,7 +231,7 @@ def test_one_colour_means_one_thing_over_all_pictures(tmp_path: Path) -> None:
     meanings: dict[str, set[str]] = {}
     for figure in [
         *draw(Frames(run)).values(),
-        *overlay([RunReport.of(run) for run in [run, stated(run)]]).values(),
+        *overlay(Joined(map(Frames, [run, stated(run)]))).values(),
     ]:
         (axes,) = figure.axes
         handles, labels = axes.get_legend_handles_labels()
@@ -499,7 +500,7 @@ def further(run):
 
 def test_runs_are_laid_over_each_other_against_toxic_prob(tmp_path: Path) -> None:
     runs = [stated(history(tmp_path / str(chance), chance=chance, prompts=25)) for chance in (0.0, 0.1, 0.4)]
-    figures = overlay([RunReport.of(run) for run in runs])
+    figures = overlay(Joined(map(Frames, runs)))
     assert list(figures) == ["success_vs_toxic_prob", "mttr_vs_toxic_prob", "time_vs_toxic_prob"]
     for figure in figures.values():
         check_legible(figure)
@@ -511,7 +512,7 @@ def test_runs_are_laid_over_each_other_against_toxic_prob(tmp_path: Path) -> Non
 
 def test_runs_without_faults_have_no_recovery_to_draw(tmp_path: Path) -> None:
     runs = [history(tmp_path / name, chance=0.0, prompts=2) for name in "ab"]
-    assert "no data" in said(overlay([RunReport.of(run) for run in runs])["mttr_vs_toxic_prob"])
+    assert "no data" in said(overlay(Joined(map(Frames, runs)))["mttr_vs_toxic_prob"])
 
 
 def test_the_door_draws_the_latest_run_and_names_what_it_wrote(
