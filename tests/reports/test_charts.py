@@ -661,3 +661,8 @@ def test_a_star_is_as_large_as_other_marks_and_one_point_stands_in_the_middle_of
     assert group.get_sizes()[0] > 70
     assert spread(1) == [0.0]
     assert len(set(spread(9))) == 9
+
+
+def test_charts_that_are_empty_for_one_reason_share_a_line() -> None:
+    empty = {"mttr.png": "no data: no faults", "errors.png": "no attempt failed", "cost.png": "no faults"}
+    assert charts.unfilled(empty) == ["no mttr.png, cost.png: no faults", "no errors.png: no attempt failed"]

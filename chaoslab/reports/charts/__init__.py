@@ -126,6 +126,14 @@ def undrawn(figures: Mapping[str, Figure]) -> dict[str, str]:
     return {f"{name}.png": why for name, figure in figures.items() if (why := blank(figure))}
 
 
+def unfilled(empty: Mapping[str, str]) -> list[str]:
+    """A line for each reason for which charts are not drawn, with their names. `empty`: as `undrawn` gives them."""
+    names: dict[str, list[str]] = {}
+    for name, why in empty.items():
+        names.setdefault(why.removeprefix("no data: "), []).append(name)
+    return [f"no {', '.join(alike)}: {why}" for why, alike in names.items()]
+
+
 def _png(figure: Figure) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
@@ -244,7 +252,7 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
     paths, complaints, code = put(pictures, folders, without=empty)
     for line in [
         *(f"note: {note}" for note in notes),
-        *(f"no {name}: {why}" for name, why in empty.items() if not complaints),
+        *(line for line in unfilled(empty) if not complaints),
         *filter(None, [apart]),
         *(f"{complaint}; --out should name a folder" for complaint in complaints),
     ]:
