@@ -44,6 +44,7 @@ from chaoslab.record.lines import Record
 from chaoslab.reports import charts
 from chaoslab.reports.charts import draw, main, overlay, palette, save
 from chaoslab.reports.charts.errors import errors
+from chaoslab.reports.charts.fault_matrix import fault_matrix
 from chaoslab.reports.charts.latency_by_fault import latency_by_fault
 from chaoslab.reports.charts.mttr import mttr
 from chaoslab.reports.charts.network_latency import network_latency
@@ -666,3 +667,16 @@ def test_a_star_is_as_large_as_other_marks_and_one_point_stands_in_the_middle_of
 def test_charts_that_are_empty_for_one_reason_share_a_line() -> None:
     empty = {"mttr.png": "no data: no faults", "errors.png": "no attempt failed", "cost.png": "no faults"}
     assert charts.unfilled(empty) == ["no mttr.png, cost.png: no faults", "no errors.png: no attempt failed"]
+
+
+def test_the_matrix_has_a_row_for_each_fault_that_was_scheduled_and_none_for_one_that_a_plan_only_names(
+    tmp_path: Path,
+) -> None:
+    level = {"name": "level", "targets": ["search"], "choices": [{"fault": "bandwidth"}, {"fault": "timeout"}]}
+    plan = {"seed": 1, "injections": [level]}
+    met, calm = (stated(history(tmp_path / str(chance), chance=chance), plan=plan, prompts=60) for chance in (0.5, 0.0))
+    rows = fault_matrix(Frames(met)).axes[0].get_yticklabels()
+    names = {label.get_text() for label in rows}
+    assert {"timeout", "latency"} < names
+    assert "bandwidth" not in names
+    assert "no fault was scheduled in this run" in said(fault_matrix(Frames(calm)))
