@@ -254,7 +254,8 @@ def test_the_table_of_runs_has_how_each_was_made_and_how_it_went(frames: Loaded)
     assert (run.run, run.trials, run.level, run.seed) == (frames.history.run, 8, 0.0, "1")
     assert run.faults == len(frames.faults) > 0
     assert (run.incidents, run.recovered) == (len(frames.incidents), frames.incidents.recovered.sum())
-    assert frames.history.first(RunStarted).settings["TOOL_TIMEOUT_S"] == run.TOOL_TIMEOUT_S
+    ((_, started),) = frames.history.of(RunStarted)
+    assert started.settings["TOOL_TIMEOUT_S"] == run.TOOL_TIMEOUT_S
     assert run.revision == provenance.revision()
     (silent,) = lab.load(f"{FIRST_LAB}#2").runs.itertuples()
     assert pd.isna([silent.judged, silent.faults, silent.revision, silent.level]).all(), "not known, and so no 0"
