@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,10 +37,11 @@ class Loaded(Frames):
         extras.check("a chart", "charts")
         figures, known = self._figures(name)
         if name not in figures:
-            raise LookupError(f"there is no chart '{name!s:.60}' of this: {did_you_mean(str(name), known)}")
+            hint = did_you_mean(str(name), known) if known else "these runs differ in no setting that all of them state"
+            raise LookupError(f"there is no chart '{name!s:.60}' of this: {hint}")
         return figures[name]
 
-    def _figures(self, name: str, /) -> tuple[Mapping[str, Figure], Iterable[str]]:
+    def _figures(self, name: str, /) -> tuple[Mapping[str, Figure], Collection[str]]:
         """At least the chart of this name, if there is one, and the names of all."""
         from chaoslab.reports.charts import draw, names
 
@@ -60,7 +61,7 @@ class Loaded(Frames):
 class Several(Joined, Loaded):
     """Several runs from their logs."""
 
-    def _figures(self, _name: str, /) -> tuple[Mapping[str, Figure], Iterable[str]]:
+    def _figures(self, _name: str, /) -> tuple[Mapping[str, Figure], Collection[str]]:
         from chaoslab.reports.charts import overlay
 
         figures = overlay(self)

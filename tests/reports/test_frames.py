@@ -281,3 +281,10 @@ def test_runs_of_one_name_are_told_apart_in_every_table(tmp_path: Path) -> None:
     for name in COLUMNS:
         assert [*getattr(both, name)["run"].unique()] in (["fake", "fake (2)"], [])
     assert [*both.trials["run"].value_counts()] == [2, 2]
+
+
+def test_runs_over_which_no_chart_can_be_drawn_say_why(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        trials(logs=tmp_path / name)
+    with pytest.raises(LookupError, match="no chart 'success' of this: these runs differ in no setting that all"):
+        lab.load(tmp_path / "one" / "latest", tmp_path / "two" / "latest").chart("success")
