@@ -407,7 +407,7 @@ def _leave(
     if summarized:
         print("\n" + brief.render(report, where=str(folder), program=program or _called()), flush=True)
     code = _ruled(gate, report, code, not_met(history))
-    if summarized and gate is not None and (gate.given or code):
+    if summarized and (code or (gate and gate.given)):
         print()  # after the ruling
     latest = folder.resolve() == _latest()
     print(f"logs    {folder}/{f'  (also {LOGS}/latest)' if latest else ''}")
