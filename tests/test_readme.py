@@ -104,7 +104,8 @@ def once(lab: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
 @pytest.mark.parametrize("line", LABS)
 def test_each_lab_command_runs(line: str, ran: dict[str, Ran]) -> None:
     assert ran[line].ended.returncode == 0, ran[line].ended.stderr
-    assert ran[line].pictures + ran[line].ended.stdout.count(".png: ") == PICTURES, "drawn, or why not"
+    assert ran[line].pictures + ran[line].ended.stdout.count(".png") == PICTURES, "drawn, or why not"
+    assert "\n\n\n" not in ran[line].ended.stdout
 
 
 @pytest.mark.parametrize("line", [line for line in ONCE if line.startswith(".venv/bin/") and line not in LABS])

@@ -38,7 +38,10 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.config.settings import SettingError
     from chaoslab.lab import launch
     from chaoslab.lab.sweep import Stopped, grid, sweep
+    from chaoslab.record.history import History
     from chaoslab.reports import charts, sweeps
+    from chaoslab.reports.frames import Frames
+    from chaoslab.reports.joined import Joined
 
     named = {"WORLD": options.world, "TRIALS": options.trials, "SEED": options.seed}
     own = [f"{name}={value}" for name, value in named.items() if value is not None]
@@ -62,7 +65,8 @@ def run(options: argparse.Namespace) -> int:
     if len(done) < 2:
         return code
     try:
-        pictures = charts.rendered(charts.overlay([one.report for one in done]))
+        read = (Frames(History.read(one.folder), one.report) for one in done)
+        pictures = charts.rendered(charts.overlay(Joined(read, only=charts.OVERLAID)))
     except ModuleNotFoundError as error:
         return refuse(ValueError(charts.missing(error)))
     try:

@@ -407,8 +407,8 @@ def _leave(
     if summarized:
         print("\n" + brief.render(report, where=str(folder), program=program or _called()), flush=True)
     code = _ruled(gate, report, code, not_met(history))
-    if summarized:
-        print()
+    if summarized and (code or (gate and gate.given)):
+        print()  # after the ruling
     latest = folder.resolve() == _latest()
     print(f"logs    {folder}/{f'  (also {LOGS}/latest)' if latest else ''}")
     unwritten = _written(history, report, folder, code)
@@ -448,8 +448,8 @@ def _drawn(history: History, report: RunReport, folder: Path) -> int:
             print(complaint, file=sys.stderr)
     if first:
         print(f"charts  {first}{said}")
-        for name, why in empty.items():
-            print("\n".join(wrapped(f"no {name}: {why.removeprefix('no data: ')}", indent=" " * 8)))
+        for line in charts.unfilled(empty):
+            print("\n".join(wrapped(line, indent=" " * 8)))
     return failed
 
 

@@ -29,6 +29,23 @@ _INTERVAL = (
     Column("high", "Float64", "the high end"),
 )
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
+    "runs": (
+        _RUN,
+        Column("scenario", "string", "the scenario that ran it; missing without one"),
+        Column("revision", "string", "the commit that was checked out; missing if run.json names none"),
+        Column("world", "string", "local, compose or virtual"),
+        Column("seed", "string", "the seed of all dice, of any size"),
+        Column("model", "string", "the model's name, or the agent's"),
+        Column("level", "Float64", "the level of chaos, 0 without one; missing if the plan is of no one level"),
+        Column("trials", "Int64", "the trials that began"),
+        Column("judged", "Int64", "those that could be judged; missing if nothing was stated about right answers"),
+        Column("correct", "Int64", "those of them that were correct"),
+        Column("faults", "Int64", "faults that were witnessed; missing if the log knows none"),
+        Column("incidents", "Int64", "the requests that met a fault from which an agent can recover"),
+        Column("recovered", "Int64", "those that recovered without harm"),
+        Column("mttr_s", "Float64", "the mean time to recovery, of the recovered; missing if none recovered"),
+        Column("inputs", "string", "what decides it beside its settings, as JSON; what is long is a digest"),
+    ),
     "trials": (
         _RUN,
         Column("trial", "string", "the trial's key, as in p3.r1"),

@@ -31,6 +31,7 @@ from chaoslab.core.events import (
 from chaoslab.record.history import History, Place
 from chaoslab.record.lines import Record
 from chaoslab.reports.columns import COLUMNS
+from chaoslab.reports.inputs import settings_of
 from chaoslab.reports.points import MEASURED
 
 if TYPE_CHECKING:
@@ -45,15 +46,16 @@ NAMES = ("trials", "calls", "faults", "effects", "usage", "incidents")
 @dataclass(frozen=True)
 class Frames:
     """A run as tables, each made when it is first asked for. The rows are in the order of its log's time. `known`: the
-    report on it, if it was made before."""
+    report on it, if it was made before. `revision`: the commit that its run.json names."""
 
     history: History
     known: RunReport | None = None
+    revision: str = ""
 
-    @cached_property
-    def each(self) -> tuple[Frames, ...]:
-        """Each run alone, where these are several."""
-        return (self,)
+    @property
+    def name(self) -> str:
+        """The run's name; empty without any event."""
+        return self.history.run
 
     @cached_property
     def measures(self) -> RunReport:
@@ -61,18 +63,20 @@ class Frames:
         return self.known or RunReport.of(self.history)
 
     def _table(self, name: str) -> pd.DataFrame:
-        import pandas as pd
+        """The table of this name, made anew; a setting's column in `runs` as text.
 
-        found = [each._own(name) for each in self.each]
-        return found[0] if len(found) == 1 else pd.concat(found, ignore_index=True)
+        Raises:
+            KeyError: there is none.
+        """
+        rows = of(self.measures) if (of := MEASURED.get(name)) else LOGGED[name](self)
+        return _frame(name, ({"run": self.name, "revision": self.revision or None, **row} for row in rows))
 
-    def _own(self, name: str) -> pd.DataFrame:
-        """The table of this run."""
-        if of := MEASURED.get(name):
-            run, rows = self.measures.name, of(self.measures)
-        else:
-            run, rows = self.history.run, LOGGED[name](self)
-        return _frame(name, ({"run": run, **row} for row in rows))
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """One row a run. After these columns, one of each setting that a log states, under the setting's name, such as
+        `TOXIC_PROB`: numbers if all values are, else text."""
+        table = self._table("runs")
+        return table.assign(**{name: _numbers(table[name]) for name in table.columns[len(COLUMNS["runs"]) :]})
 
     @cached_property
     def trials(self) -> pd.DataFrame:
@@ -188,11 +192,28 @@ def empty(name: str) -> pd.DataFrame:
 def _frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     import pandas as pd
 
-    columns: dict[str, list[Any]] = {column.name: [] for column in COLUMNS[name]}
+    of = {column.name: column.dtype for column in COLUMNS[name]}
+    if name == "runs":
+        rows = [*rows]
+        of |= {setting: "string" for row in rows for setting in settings_of(row)}
+    columns: dict[str, list[Any]] = {column: [] for column in of}
     for row in rows:
         for column, values in columns.items():
             values.append(_whole(row.get(column)))
-    return pd.DataFrame({each.name: pd.array(columns[each.name], dtype=each.dtype) for each in COLUMNS[name]})
+    return pd.DataFrame({column: pd.array(columns[column], dtype=dtype) for column, dtype in of.items()})
+
+
+def _numbers(of: pd.Series) -> Any:
+    """A setting's texts as numbers, if they all say one and nothing is lost."""
+    import pandas as pd
+
+    texts = [None if text is pd.NA else text for text in of.astype("string")]
+    try:
+        numbers = [None if text is None else float(text) for text in texts]
+    except ValueError:
+        return pd.array(texts, dtype="string")
+    same = all(number is None or f"{number:g}" == text for number, text in zip(numbers, texts, strict=True))
+    return pd.array(numbers, dtype="Float64") if same else pd.array(texts, dtype="string")
 
 
 def _whole(value: Any) -> Any:

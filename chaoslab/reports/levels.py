@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate, rate
-from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import RunStarted
 from chaoslab.core.levels import LEVELS, NAMED, chance_of
 
+Run = Mapping[str, Any]
+"""A row of the table `runs`, without what is missing in it."""
 NEAR = 0.002
 """The most that the chance of a level's injections differs from the level's own, by rounding."""
 
@@ -28,11 +30,6 @@ class PassRate:
 def axis(lines: Sequence[PassRate]) -> list[float]:
     """The levels of a chart's axis: the usual ones, and those of the lines."""
     return sorted({*LEVELS, *(level for line in lines for level, _ in line.points)})
-
-
-def level_of(report: RunReport) -> float | None:
-    """The level of a run's plan, as `level_in`."""
-    return level_in(report.started)
 
 
 def level_in(run: RunStarted | None) -> float | None:
@@ -52,12 +49,17 @@ def level_in(run: RunStarted | None) -> float | None:
     return level if all(math.isclose(chance_of(level), one, abs_tol=NEAR) for one in chances) else None
 
 
-def pooled(label: str, reports: Sequence[RunReport]) -> PassRate:
+def correct_of(runs: Iterable[Run]) -> Rate | None:
+    """The share of correct trials of these runs together; None if nothing was judged."""
+    counts = [(run["correct"], run["judged"]) for run in runs if "judged" in run]
+    return rate(sum(correct for correct, _ in counts), sum(judged for _, judged in counts))
+
+
+def pooled(label: str, runs: Iterable[Run]) -> PassRate:
     """The line of these runs; those of one level count together. Runs of which nothing was judged are left out."""
-    found: dict[float, list[Rate]] = defaultdict(list)
-    for report in reports:
-        level, correct = level_of(report), report.success.value.correct if report.judgeable else None
-        if level is not None and correct is not None:
-            found[level].append(correct)
-    sums = {level: rate(sum(one.count for one in of), sum(one.total for one in of)) for level, of in found.items()}
+    found: dict[float, list[Run]] = defaultdict(list)
+    for run in runs:
+        if (level := run.get("level")) is not None:
+            found[level].append(run)
+    sums = {level: correct_of(of) for level, of in found.items()}
     return PassRate(label, [(level, share) for level, share in sorted(sums.items()) if share is not None])

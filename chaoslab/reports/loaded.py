@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,9 +11,11 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base import extras
 from chaoslab.base.registry import did_you_mean
 from chaoslab.record.history import History
+from chaoslab.record.runs import revision_of
 from chaoslab.record.spoken import LABELS, OPINIONS
 from chaoslab.reports.folder import LATEST, find, matching, read
 from chaoslab.reports.frames import NAMES, TABLES, Frames, empty
+from chaoslab.reports.joined import Joined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,14 +35,17 @@ class Loaded(Frames):
             LookupError: there is no such chart. Incomplete: matplotlib is not installed.
         """
         extras.check("a chart", "charts")
-        from chaoslab.reports.charts import draw, names, overlay
-
-        several = len(self.each) > 1
-        figures = overlay([each.measures for each in self.each]) if several else draw(self, only=name)
+        figures, known = self._figures(name)
         if name not in figures:
-            known = figures if several else names()
-            raise LookupError(f"there is no chart '{name!s:.60}' of this: {did_you_mean(str(name), known)}")
+            hint = did_you_mean(str(name), known) if known else "these runs differ in no setting that all of them state"
+            raise LookupError(f"there is no chart '{name!s:.60}' of this: {hint}")
         return figures[name]
+
+    def _figures(self, name: str, /) -> tuple[Mapping[str, Figure], Collection[str]]:
+        """At least the chart of this name, if there is one, and the names of all."""
+        from chaoslab.reports.charts import draw, names
+
+        return draw(self, only=name), names()
 
     def report(self) -> Report:
         """The report on the run, with its figures as values and `save("report.html")`.
@@ -52,21 +58,24 @@ class Loaded(Frames):
         return Report(self.history)
 
 
-class Several(Loaded):
-    """Several runs in one table each."""
+class Several(Joined, Loaded):
+    """Several runs from their logs."""
 
-    def __init__(self, *runs: Frames) -> None:
-        vars(self).update(each=runs)
+    def _figures(self, _name: str, /) -> tuple[Mapping[str, Figure], Collection[str]]:
+        from chaoslab.reports.charts import overlay
+
+        figures = overlay(self)
+        return figures, figures
 
     def report(self) -> Report:
-        raise ValueError(f"these are {len(self.each)} runs: load one of them for a report")
+        raise ValueError(f"these are {len(vars(self)['_each'])} runs: load one of them for a report")
 
 
 class Written(Loaded):
     """A run whose tables were written while it went on. Its log is read only for what they do not have."""
 
     def __init__(self, folder: Path) -> None:
-        vars(self).update(_folder=folder)
+        vars(self).update(_folder=folder, revision=revision_of(folder))
 
     @cached_property
     def history(self) -> History:
@@ -78,8 +87,12 @@ class Written(Loaded):
         """The measures of the run, for which its log is not held as a whole."""
         return RunReport.read(vars(self)["_folder"])
 
-    def _own(self, name: str) -> pd.DataFrame:
-        return _written(vars(self)["_folder"], name) if name in NAMES else super()._own(name)
+    @cached_property
+    def name(self) -> str:
+        return str(self.trials["run"].iloc[0])
+
+    def _table(self, name: str) -> pd.DataFrame:
+        return _written(vars(self)["_folder"], name) if name in NAMES else super()._table(name)
 
 
 def load(*runs: str | Path) -> Loaded:
@@ -92,11 +105,14 @@ def load(*runs: str | Path) -> Loaded:
     """
     extras.check("lab.load", "frames")
     found = [_loaded(name) for run in runs or (LATEST,) for name in matching(str(run))]
-    return found[0] if len(found) == 1 else Several(*found)
+    return found[0] if len(found) == 1 else Several(found)
 
 
 def _loaded(name: str) -> Loaded:
-    return Written(folder) if "#" not in name and _tables_there(folder := find(name)) else Loaded(read(name))
+    if "#" in name:
+        return Loaded(read(name))
+    folder = find(name)
+    return Written(folder) if _tables_there(folder) else Loaded(read(name), revision=revision_of(folder))
 
 
 def _tables_there(folder: Path) -> bool:

@@ -6,24 +6,22 @@ from pathlib import Path
 
 from chaoslab.base import extras
 from chaoslab.base.files import replacing
-from chaoslab.record.history import History
 from chaoslab.reports.columns import COLUMNS
 from chaoslab.reports.frames import Frames
 
 
-def write(history: History, folder: Path) -> list[Path]:
+def write(run: Frames, folder: Path) -> list[Path]:
     """Writes `trials.parquet` and so on into the folder; each file is replaced as a whole.
 
     Raises:
         Incomplete: pandas or pyarrow is not installed. OSError: a file could not be written.
     """
     extras.check("a Parquet file", "parquet")
-    frames = Frames(history)
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name in COLUMNS:
         path = folder / f"{name}.parquet"
         with replacing(path) as part:
-            getattr(frames, name).to_parquet(part, engine="pyarrow", index=False)
+            getattr(run, name).to_parquet(part, engine="pyarrow", index=False)
         paths.append(path)
     return paths

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any
@@ -11,8 +12,30 @@ from chaoslab.reports.contents import figures
 from chaoslab.reports.contents.matrix import matrix
 from chaoslab.reports.contents.spent import added
 from chaoslab.reports.curve import curve
+from chaoslab.reports.inputs import others, settings
+from chaoslab.reports.levels import level_in
 
 Rows = Iterable[Mapping[str, Any]]
+
+
+def of_run(report: RunReport) -> dict[str, Any]:
+    """A run in one row, with each setting that its log states under its own name."""
+    run, judged, met = report.started, report.success, report.delivered
+    row: dict[str, Any] = {**settings(run), "trials": len(report.trials), "level": level_in(run)}
+    if report.rulings is not None:
+        row["scenario"] = report.rulings.scenario or None
+    if run is not None:
+        row |= {"world": run.world or None, "model": run.model or None, "inputs": json.dumps(others(run))}
+        row["seed"] = None if run.seed is None else str(run.seed)
+    if report.judgeable and not judged.unknown:
+        of = judged.value.correct
+        row |= {"judged": of.total if of else 0, "correct": of.count if of else 0}
+    if report.knows_faults and not met.unknown:
+        row["faults"] = sum(one.witnessed for one in met.value.by_fault)
+    if not report.recovery.unknown:
+        of_all = report.recovery.value.overall
+        row |= {"incidents": of_all.n, "recovered": of_all.recovered, "mttr_s": of_all.mean_s}
+    return row
 
 
 def _spells(report: RunReport) -> Rows:
@@ -87,6 +110,7 @@ def _reliability(report: RunReport) -> Rows:
 
 
 MEASURED: Mapping[str, Callable[[RunReport], Rows]] = {
+    "runs": lambda report: [of_run(report)] if report.started or report.trials else [],
     "spells": _spells, "outcomes": _outcomes, "recovery": _recovery, "mttr": _mttr, "latency": _latency,
     "amplification": figures.amplification, "throughput": _throughput, "costs": _costs, "matrix": _matrix,
     "reliability": _reliability,

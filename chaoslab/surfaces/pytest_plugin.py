@@ -173,7 +173,7 @@ class Chaos:
         if state is State.INVALID:
             pytest.fail(f"invalid: {why}", pytrace=False)
         if unknown := [ruling for ruling in rulings if ruling.unknown]:
-            text = f"chaos: {len(unknown)} of {len(rulings)} trials are unknown: {unknown[0].why}"
+            text = f"chaos: unknown in {len(unknown)} of {len(rulings)} trials: {unknown[0].why}"
             self._node.warn(pytest.PytestWarning(text))
         return [ruling.trial for ruling in rulings]
 

@@ -44,6 +44,7 @@ from chaoslab.record.lines import Record
 from chaoslab.reports import charts
 from chaoslab.reports.charts import draw, main, overlay, palette, save
 from chaoslab.reports.charts.errors import errors
+from chaoslab.reports.charts.fault_matrix import fault_matrix
 from chaoslab.reports.charts.latency_by_fault import latency_by_fault
 from chaoslab.reports.charts.mttr import mttr
 from chaoslab.reports.charts.network_latency import network_latency
@@ -55,6 +56,7 @@ from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.charts.tool_latency import tool_latency
 from chaoslab.reports.folder import none_yet
 from chaoslab.reports.frames import Frames
+from chaoslab.reports.joined import Joined
 from chaoslab.reports.svg import latency
 from tests.event_parts import call_at
 from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, stated
@@ -230,7 +232,7 @@ def test_one_colour_means_one_thing_over_all_pictures(tmp_path: Path) -> None:
     meanings: dict[str, set[str]] = {}
     for figure in [
         *draw(Frames(run)).values(),
-        *overlay([RunReport.of(run) for run in [run, stated(run)]]).values(),
+        *overlay(Joined(map(Frames, [run, stated(run)]))).values(),
     ]:
         (axes,) = figure.axes
         handles, labels = axes.get_legend_handles_labels()
@@ -499,7 +501,7 @@ def further(run):
 
 def test_runs_are_laid_over_each_other_against_toxic_prob(tmp_path: Path) -> None:
     runs = [stated(history(tmp_path / str(chance), chance=chance, prompts=25)) for chance in (0.0, 0.1, 0.4)]
-    figures = overlay([RunReport.of(run) for run in runs])
+    figures = overlay(Joined(map(Frames, runs)))
     assert list(figures) == ["success_vs_toxic_prob", "mttr_vs_toxic_prob", "time_vs_toxic_prob"]
     for figure in figures.values():
         check_legible(figure)
@@ -511,7 +513,7 @@ def test_runs_are_laid_over_each_other_against_toxic_prob(tmp_path: Path) -> Non
 
 def test_runs_without_faults_have_no_recovery_to_draw(tmp_path: Path) -> None:
     runs = [history(tmp_path / name, chance=0.0, prompts=2) for name in "ab"]
-    assert "no data" in said(overlay([RunReport.of(run) for run in runs])["mttr_vs_toxic_prob"])
+    assert "no data" in said(overlay(Joined(map(Frames, runs)))["mttr_vs_toxic_prob"])
 
 
 def test_the_door_draws_the_latest_run_and_names_what_it_wrote(
@@ -660,3 +662,21 @@ def test_a_star_is_as_large_as_other_marks_and_one_point_stands_in_the_middle_of
     assert group.get_sizes()[0] > 70
     assert spread(1) == [0.0]
     assert len(set(spread(9))) == 9
+
+
+def test_charts_that_are_empty_for_one_reason_share_a_line() -> None:
+    empty = {"mttr.png": "no data: no faults", "errors.png": "no attempt failed", "cost.png": "no faults"}
+    assert charts.unfilled(empty) == ["no mttr.png, cost.png: no faults", "no errors.png: no attempt failed"]
+
+
+def test_the_matrix_has_a_row_for_each_fault_that_was_scheduled_and_none_for_one_that_a_plan_only_names(
+    tmp_path: Path,
+) -> None:
+    level = {"name": "level", "targets": ["search"], "choices": [{"fault": "bandwidth"}, {"fault": "timeout"}]}
+    plan = {"seed": 1, "injections": [level]}
+    met, calm = (stated(history(tmp_path / str(chance), chance=chance), plan=plan, prompts=60) for chance in (0.5, 0.0))
+    rows = fault_matrix(Frames(met)).axes[0].get_yticklabels()
+    names = {label.get_text() for label in rows}
+    assert {"timeout", "latency"} < names
+    assert "bandwidth" not in names
+    assert "no fault was scheduled in this run" in said(fault_matrix(Frames(calm)))

@@ -43,6 +43,7 @@ from chaoslab.reports import folder
 from chaoslab.reports.charts import draw, overlay
 from chaoslab.reports.charts import main as charts
 from chaoslab.reports.frames import Frames
+from chaoslab.reports.joined import Joined
 from chaoslab.reports.show import render as show
 from chaoslab.reports.summary import render
 from tests.reports.fake_run import FakeRun
@@ -154,7 +155,8 @@ def test_every_picture_is_drawn_and_none_takes_silence_for_a_zero() -> None:
 
 def test_runs_of_both_labs_are_laid_over_each_other(tmp_path: Path) -> None:
     mine = History.read(FakeRun(tmp_path, prompts=25).write())
-    figures = overlay([RunReport.of(run) for run in [mine, folder.read(f"{LOGS}#1"), folder.read(f"{LOGS}#3")]])
+    runs = [mine, folder.read(f"{LOGS}#1"), folder.read(f"{LOGS}#3")]
+    figures = overlay(Joined(map(Frames, runs)))
     assert "inferred in 2 of the runs" in said(figures["mttr_vs_toxic_prob"])
     line = next(line for line in figures["success_vs_toxic_prob"].axes[0].lines if line.get_marker() == "o")
     places = np.asarray(line.get_xdata())  # lines are drawn a little apart

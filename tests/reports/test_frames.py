@@ -7,16 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pandas as pd
 import pytest
 
 import chaoslab as lab
 from chaoslab.base.extras import install_line
+from chaoslab.core.events import RunStarted
 from chaoslab.execution.trials import Trials
+from chaoslab.record import provenance
 from chaoslab.record.history import History
 from chaoslab.reports.columns import COLUMNS
 from chaoslab.reports.frames import Frames
+from chaoslab.reports.joined import Joined
 from chaoslab.reports.loaded import Loaded
-from tests.reports.fake_run import FakeRun
+from tests.reports.fake_run import FakeRun, stated
 
 FIRST_LAB = Path(__file__).parent / "first_lab"
 
@@ -54,9 +58,10 @@ def frames(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
 def test_each_column_has_its_dtype_in_a_run_and_without_any_event(name: str, frames: Frames) -> None:
     for held in (frames, Frames(History([]))):
         table = getattr(held, name)
-        assert list(table.columns) == [column.name for column in COLUMNS[name]]
+        settings = ["TOOL_TIMEOUT_S", "DEADLINE_S"] if name == "runs" and len(table) else []
+        assert list(table.columns) == [*(column.name for column in COLUMNS[name]), *settings]
         found = [str(dtype).lower() for dtype in table.dtypes]
-        assert found == [column.dtype.lower() for column in COLUMNS[name]]
+        assert found == [*(column.dtype.lower() for column in COLUMNS[name]), *["float64"] * len(settings)]
     assert len(getattr(Frames(History([])), name)) == 0
 
 
@@ -242,3 +247,44 @@ def test_the_tables_of_the_measures_agree_with_those_of_the_lines(tmp_path: Path
     corners = held.recovery[~held.recovery.open]
     assert (corners.share.iloc[0], corners.seconds.iloc[0]) == (1, 0)
     assert corners.share.iloc[-1] == pytest.approx(1 - met.recovered.mean())
+
+
+def test_the_table_of_runs_has_how_each_was_made_and_how_it_went(frames: Loaded) -> None:
+    (run,) = frames.runs.itertuples()
+    assert (run.run, run.trials, run.level, run.seed) == (frames.history.run, 8, 0.0, "1")
+    assert run.faults == len(frames.faults) > 0
+    assert (run.incidents, run.recovered) == (len(frames.incidents), frames.incidents.recovered.sum())
+    ((_, started),) = frames.history.of(RunStarted)
+    assert started.settings["TOOL_TIMEOUT_S"] == run.TOOL_TIMEOUT_S
+    assert run.revision == provenance.revision()
+    (silent,) = lab.load(f"{FIRST_LAB}#2").runs.itertuples()
+    assert pd.isna([silent.judged, silent.faults, silent.revision, silent.level]).all(), "not known, and so no 0"
+
+
+def test_settings_are_numbers_where_all_runs_state_numbers(tmp_path: Path) -> None:
+    plain = History.read(FakeRun(tmp_path, prompts=2).write())
+    given: list[dict[str, Any]] = [
+        {"LATENCY_MS": 300, "TOOL_LIMIT": 2, "STREAM": "on"},
+        {"LATENCY_MS": 12.5, "TOOL_LIMIT": None},
+        {},
+    ]
+    table = Joined(Frames(stated(plain, **each)) for each in given).runs
+    assert table["LATENCY_MS"].dtype == "Float64"
+    assert [*table["LATENCY_MS"].dropna()] == [300, 12.5]
+    assert [*table["TOOL_LIMIT"]] == ["2", "null", "1"]
+    assert table["STREAM"].isna().tolist() == [False, True, True]
+
+
+def test_runs_of_one_name_are_told_apart_in_every_table(tmp_path: Path) -> None:
+    run = Frames(History.read(FakeRun(tmp_path, prompts=2).write()))
+    both = Joined([run, run])
+    for name in COLUMNS:
+        assert [*getattr(both, name)["run"].unique()] in (["fake", "fake (2)"], [])
+    assert [*both.trials["run"].value_counts()] == [2, 2]
+
+
+def test_runs_over_which_no_chart_can_be_drawn_say_why(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        trials(logs=tmp_path / name)
+    with pytest.raises(LookupError, match="no chart 'success' of this: these runs differ in no setting that all"):
+        lab.load(tmp_path / "one" / "latest", tmp_path / "two" / "latest").chart("success")

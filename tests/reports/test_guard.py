@@ -24,11 +24,12 @@ from chaoslab.analysis.verdict.seen import Seen
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import PromptStarted
 from chaoslab.record.history import History
-from chaoslab.reports import charts, points, show, summary
+from chaoslab.reports import charts, frames, points, show, summary
 from chaoslab.reports.charts import errors as errors_chart
 from chaoslab.reports.charts import mttr as mttr_chart
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.gate import Gate, rule
+from chaoslab.reports.joined import Joined
 from tests.reports.fake_run import FakeRun
 
 
@@ -169,3 +170,14 @@ def test_an_interrupt_is_no_failure_of_a_measure(history: History, monkeypatch: 
     monkeypatch.setattr(Outages, "take", interrupted)
     with pytest.raises(KeyboardInterrupt):
         summary.render(RunReport.of(history))
+
+
+def test_a_measure_that_raises_takes_no_other_chart_of_several_runs_with_it(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frames, "incidents", raises)
+    figures = charts.overlay(Joined([Frames(history)] * 2, only=charts.OVERLAID))
+    unknown = {
+        name for name, each in figures.items() if "unknown (" in " ".join(t.get_text() for t in each.axes[0].texts)
+    }
+    assert unknown == {"mttr_vs_toxic_prob"} < figures.keys()

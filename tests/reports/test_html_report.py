@@ -25,7 +25,7 @@ from chaoslab.reports.formats import html
 from chaoslab.reports.formats.html import FILE, timelines
 from tests.reports import hostile_run
 from tests.reports.browser import browse
-from tests.reports.fake_run import FakeRun, ScriptedClock
+from tests.reports.fake_run import FAULTS, FakeRun, ScriptedClock, stated
 
 PHONE, DESK = 390, 1280
 DRIVER = """<!doctype html><meta charset="utf-8"><body>
@@ -201,6 +201,23 @@ def test_harm_is_a_table_where_there_is_some(tmp_path: Path) -> None:
     assert 'class="harm"' in with_harm
     assert 'class="harm"' not in without
     assert "None was found on the ledgers." in without
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.5])
+def test_of_the_faults_that_a_plan_names_those_have_a_row_that_were_scheduled_most_met_first(
+    chance: float, tmp_path: Path
+) -> None:
+    history = History.read(FakeRun(tmp_path, prompts=40, chance=chance).write())
+    choices = [{"fault": name} for name in ("bandwidth", "stale", "timeout")]
+    level = {"name": "level", "targets": ["search"], "choices": choices}
+    report = Contents.of(stated(history, plan={"seed": 1, "injections": [level]}), where="logs/run")
+    met = {fault: sum(cell.attempts for cell in cells) for fault, cells in report.matrix.rows.items()}
+    assert [*met.values()] == sorted(met.values(), reverse=True)
+    assert {fault for fault, n in met.items() if n} == {*report.matrix.scheduled} == ({*FAULTS} if chance else set())
+    for kind, name in ((formats.HTML, FILE), ("markdown", "report.md")):
+        text = formats.files(kind, report)[name]
+        assert ("Planned and never scheduled: bandwidth, stale" in text) is (kind == formats.HTML)
+        assert (f"{2 if chance else 3} faults were planned and never scheduled." in text) is (kind == "markdown")
 
 
 def test_one_run_makes_the_same_bytes_twice(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.section import Section
@@ -15,11 +17,14 @@ from chaoslab.core.events import RunStarted
 from chaoslab.core.levels import FAMILIES, LEVELS, level
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
+from chaoslab.reports import charts
 from chaoslab.reports.changes import Changes
 from chaoslab.reports.changes.formats import FORMATS
-from chaoslab.reports.charts import overlay
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.levels import level_of, pooled
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.joined import Joined
+from chaoslab.reports.levels import level_in, pooled
+from chaoslab.reports.points import of_run
 
 
 def at(value: float, *outcomes: str, own: tuple[Any, ...] = (), **settings: Any) -> RunReport:
@@ -35,6 +40,10 @@ def at(value: float, *outcomes: str, own: tuple[Any, ...] = (), **settings: Any)
     return replace(report, success=Section(success(outcomes, judgeable=True)), judgeable=True)
 
 
+def overlay(reports: Iterable[RunReport]) -> dict[str, Figure]:
+    return charts.overlay(Joined(Frames(History([]), report) for report in reports))
+
+
 @pytest.mark.parametrize("value", [*LEVELS, 0.75, 1.5, 3.3, 10])
 @pytest.mark.parametrize("families", [("tool",), ("network", "tool", "meaning"), FAMILIES])
 def test_a_plan_says_its_level(value: float, families: tuple[str, ...]) -> None:
@@ -42,20 +51,19 @@ def test_a_plan_says_its_level(value: float, families: tuple[str, ...]) -> None:
         {"name": each.name, "chance": each.chance} for each in level(value, "shop", families=families, of_bytes=True)
     ]
     started = RunStarted(seed=1, settings={}, plan={"injections": injections, "seed": 1}, prompts=1, now="", model="")
-    assert level_of(replace(RunReport.of(History([])), started=started)) == value
+    assert level_in(started) == value
 
 
 def test_a_plan_of_no_one_level_says_none() -> None:
     mixed = [{"name": "level tool on a", "chance": 0.1}, {"name": "level tool on b", "chance": 0.2}]
     started = RunStarted(seed=1, settings={}, plan={"injections": mixed}, prompts=1, now="", model="")
-    report = RunReport.of(History([]))
-    assert level_of(replace(report, started=started)) is None
-    assert level_of(report) is None, "a log that does not say how it was started"
+    assert level_in(started) is None
+    assert level_in(None) is None, "a log that does not say how it was started"
 
 
 def test_runs_of_one_level_count_together_and_an_unjudged_run_is_no_zero() -> None:
     runs = [at(2, "wrong"), at(0, "correct"), at(0, "correct", "wrong"), at(1, "unknown")]
-    found = pooled("all", runs)
+    found = pooled("all", map(of_run, runs))
     assert [(value, share.count, share.total) for value, share in found.points] == [(0, 2, 3), (2, 0, 1)]
 
 

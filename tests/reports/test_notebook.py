@@ -37,9 +37,13 @@ def test_the_way_from_a_log_to_a_picture_leads_there(
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
-    ((program, printed),) = re.findall(
-        r"```py\n(.*?)```\n\n```\n(.*?)```", (PAGES / "read-a-run.md").read_text(encoding="utf-8"), flags=re.DOTALL
-    )
-    exec(compile(program, "read-a-run.md", "exec"), {"__name__": "page"})  # noqa: S102 - our own document
-    assert capsys.readouterr().out == printed
-    assert {path.name for path in tmp_path.glob("*.png")} == {"mttr.png", "mttr-of-the-lab.png"}
+    names: dict[str, Any] = {"__name__": "page"}
+    text = (PAGES / "read-a-run.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```py\n(.*?)```\n\n```\n(.*?)```", text, flags=re.DOTALL)
+    assert len(blocks) == text.count("```py\n") == 2
+    for program, printed in blocks:
+        exec(compile(program, "read-a-run.md", "exec"), names)  # noqa: S102 - our own document
+        assert capsys.readouterr().out == printed
+    assert {path.name for path in tmp_path.glob("*.png")} == {"mttr.png", "mttr-of-the-lab.png", "levels.png"}
+    assert list(names["axes"].get_lines()[0].get_ydata()) == list(names["by"].share)
+    assert not names["axes"].patches, "drawn over the bars of the first picture"

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.config.settings import Settings
-from chaoslab.core.events import RunStarted
 from chaoslab.record.history import History
 from chaoslab.reports import charts
 from chaoslab.reports.charts import main
-from chaoslab.reports.charts.series import Series
+from chaoslab.reports.charts.series import Series, rows
 from chaoslab.reports.charts.series import lines as series_of
 from chaoslab.reports.charts.series import said as why
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.joined import Joined
 from tests.reports.fake_run import FakeRun, stated
 from tests.reports.test_charts import check_legible, said
 
@@ -25,11 +25,11 @@ FIRST_LAB = Path(__file__).parent / "first_lab"
 
 
 def lines(runs: Iterable[History]) -> list[Series]:
-    return series_of(map(RunReport.of, runs))
+    return series_of(rows(Joined(map(Frames, runs)).runs))
 
 
 def overlay(runs: Iterable[History]) -> dict[str, Figure]:
-    return charts.overlay([RunReport.of(run) for run in runs])
+    return charts.overlay(Joined(map(Frames, runs)))
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,8 @@ def test_runs_that_differ_in_the_axis_the_seed_and_the_number_of_trials_share_a_
         stated(plain, **shown | {"TOXIC_PROB": 0.0}, plan={"seed": 1, "injections": []}),
     ]
     (line,) = lines(runs)
-    assert (line.label, [run.started for run in line.runs]) == ("", [run.first(RunStarted) for run in runs])
+    assert (line.label, [run["TOXIC_PROB"] for run in line.runs]) == ("", [0.1, 0.3, 0.3, 0.3, 0.0])
+    assert [run["run"] for run in line.runs] == ["fake", "fake (2)", "fake (3)", "fake (4)", "fake (5)"]
     assert why([line]) == ""
 
 
@@ -175,6 +176,6 @@ def test_what_the_first_lab_does_not_tell_keeps_its_runs_on_a_line_of_their_own(
 
     old = [folder.read(f"{FIRST_LAB}#{number}") for number in (1, 3)]
     mine, theirs = lines([stated(plain, **shown), *old])
-    assert [run.name for run in theirs.runs] == [RunReport.of(run).name for run in old]
+    assert [run["run"] for run in theirs.runs] == [run.run for run in old]
     assert "settings not told" in theirs.label
     assert "settings not told" not in mine.label

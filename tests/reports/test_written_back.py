@@ -14,6 +14,7 @@ from chaoslab.core.events import PromptFinished, PromptStarted, RunFinished, Run
 from chaoslab.record.log import Log
 from chaoslab.reports import parquet
 from chaoslab.reports.folder import read
+from chaoslab.reports.frames import Frames
 from tests.disk_parts import small_disk
 from tests.reports.fake_run import FakeRun
 
@@ -43,7 +44,7 @@ def half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_half_a_sign_is_loaded_and_written_as_a_table(half: Path) -> None:
     assert list(lab.load(str(half)).trials["answer"]) == ["half \\ud83d of a sign"]
-    parquet.write(read(str(half)), half / "tables")
+    parquet.write(Frames(read(str(half))), half / "tables")
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_the_plug_in_rules_alike(chaos: Chaos, recwarn: pytest.WarningsRecorder)
     given: dict[str, Any] = {"reads": [first, second], "trials": 100, "prompt": "What is the stock?"}
     chaos.run(evasive, faults=[SOMETIMES], **given)
     (warned,) = [str(each.message) for each in recwarn if each.category is pytest.PytestWarning]
-    assert re.match(r"chaos: \d of 100 trials are unknown: unknown: ", warned)
+    assert re.match(r"chaos: unknown in \d of 100 trials: unknown: ", warned)
     chaos.run(gives_up, faults=[SOMETIMES, MUST], **given)
     with pytest.raises(pytest.fail.Exception, match=r"^1 of \d+ trials prove nothing: .*\ntrial \d+ invalid: "):
         chaos.run(gives_up, faults=[SOMETIMES, MUST], invalid_rate=0, **given)

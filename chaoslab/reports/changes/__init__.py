@@ -23,8 +23,9 @@ from chaoslab.reports.charts.series import lines
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.outcomes import UNSTATED
 from chaoslab.reports.contents.rows import Row
-from chaoslab.reports.levels import PassRate, level_of, pooled
+from chaoslab.reports.levels import PassRate, pooled
 from chaoslab.reports.page import count
+from chaoslab.reports.points import of_run
 
 SURE = 0.05
 """The p below which a change is more than chance would explain."""
@@ -145,9 +146,10 @@ def differences(then: RunStarted | None, now: RunStarted | None) -> Iterator[str
 
 
 def _levels(then: RunReport, now: RunReport) -> PassRate | None:
-    found = {level_of(then), level_of(now)}
-    alone = len(lines([then, now], of_levels=True)) == 1  # else the line would show what another difference did
-    return pooled("", [then, now]) if alone and len(found) > 1 and None not in found else None
+    runs = [of_run(then), of_run(now)]
+    found = {run["level"] for run in runs}
+    alone = len(lines(runs, of_levels=True)) == 1  # else the line would show what another difference did
+    return pooled("", runs) if alone and len(found) > 1 and None not in found else None
 
 
 def keyed(contents: Contents) -> dict[tuple[str, str, int], Row]:

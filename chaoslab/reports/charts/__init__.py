@@ -24,10 +24,10 @@ from chaoslab.base.commandline import code_for
 from chaoslab.base.extras import install_line
 from chaoslab.base.files import replacing
 from chaoslab.base.interrupts import heard_outside_imports
-from chaoslab.reports.charts.series import AXIS, Axis, axis_of, knobs, lines, said, states
+from chaoslab.reports.charts.series import AXIS, Axis, axis_of, knobs, lines, of_levels, rows, said, states
 from chaoslab.reports.charts.style import blank, sign
 from chaoslab.reports.folder import LATEST, LOGS, charts_of, read
-from chaoslab.reports.levels import level_of, pooled
+from chaoslab.reports.levels import pooled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 OUT = Path("charts")
 DPI = 120
+OVERLAID = ("runs", "trials", "incidents")
+"""The tables that charts of several runs are drawn from."""
 COMPRESSION = 3
 """Of zlib: a tenth larger than its usual 6, and written in half the time."""
 
@@ -62,31 +64,29 @@ def _charts() -> Iterator[tuple[str, Callable[[Frames], Figure]]]:
             yield name, chart
 
 
-def overlay(reports: Sequence[RunReport]) -> dict[str, Figure]:
-    """The charts of several runs: against the setting in which they differ, or the one of most values (TOXIC_PROB if
-    they differ in none); over two if they differ in just two; and over their level of chaos if that is not the same in
-    all. Runs that differ in nothing else share a line."""
+def overlay(runs: Frames) -> dict[str, Figure]:
+    """The charts of several runs, from their tables OVERLAID: against the setting in which they differ, or the one of
+    most values (TOXIC_PROB if they differ in none); over two if they differ in just two; and over their level of chaos
+    if that is not the same in all. Runs that differ in nothing else share a line."""
     _load()
     from chaoslab.reports.charts.over_level import pass_rate
     from chaoslab.reports.charts.sweep import heat_map, mttr_against, success_against, time_against
 
+    each = rows(runs.runs)
     pictures: dict[str, Callable[[], Figure]] = {}
-    if axis := axis_of(reports):
-        found = lines(reports, axis.name)
-        for name, chart in (("success", success_against), ("mttr", mttr_against), ("time", time_against)):
-            pictures[f"{name}_vs_{axis.name.lower()}"] = partial(chart, found, axis)
-        both = knobs(reports)
-        if len(both) == 2 and len(lines(reports, *both)) == 1:
-            pictures["heat_map"] = partial(heat_map, reports, axis, Axis.of(both[1], reports))
-    if _of_levels(reports):
-        of_levels = [pooled(line.label, line.runs) for line in lines(reports, of_levels=True)]
-        pictures["pass_rate_vs_level"] = lambda: pass_rate(of_levels, passed="correct trials")
+    if axis := axis_of(each):
+        found = lines(each, axis.name)
+        pictures[f"success_vs_{axis.name.lower()}"] = partial(success_against, found, axis)
+        pictures[f"mttr_vs_{axis.name.lower()}"] = lambda: mttr_against(found, axis, runs.incidents)
+        pictures[f"time_vs_{axis.name.lower()}"] = lambda: time_against(found, axis, runs.trials)
+        both = knobs(each)
+        if len(both) == 2 and len(lines(each, *both)) == 1:
+            pictures["heat_map"] = partial(heat_map, each, axis, Axis.of(both[1], each))
+    if of_levels(each):
+        pictures["pass_rate_vs_level"] = lambda: pass_rate(
+            [pooled(line.label, line.runs) for line in lines(each, of_levels=True)], passed="correct trials"
+        )
     return _guarded(pictures)
-
-
-def _of_levels(reports: Sequence[RunReport]) -> bool:
-    found = {level_of(report) for report in reports}
-    return len(found) > 1 and None not in found
 
 
 def _guarded(pictures: Mapping[str, Callable[[], Figure]]) -> dict[str, Figure]:
@@ -124,6 +124,14 @@ def rendered(figures: dict[str, Figure]) -> dict[str, bytes]:
 def undrawn(figures: Mapping[str, Figure]) -> dict[str, str]:
     """The charts that would show nothing, by file name, and why."""
     return {f"{name}.png": why for name, figure in figures.items() if (why := blank(figure))}
+
+
+def unfilled(empty: Mapping[str, str]) -> list[str]:
+    """A line for each reason for which charts are not drawn, with their names. `empty`: as `undrawn` gives them."""
+    names: dict[str, list[str]] = {}
+    for name, why in empty.items():
+        names.setdefault(why.removeprefix("no data: "), []).append(name)
+    return [f"no {', '.join(alike)}: {why}" for why, alike in names.items()]
 
 
 def _png(figure: Figure) -> bytes:
@@ -207,18 +215,31 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
     """Draws the named runs, by default the latest; several are drawn over each other. Returns 0, or with one line
     on the error 2, or 3 if the disk is full."""
     from chaoslab.reports.frames import Frames
+    from chaoslab.reports.joined import Joined
 
     names = names or [LATEST]
-    try:
-        history = read(names[0], logs=logs)
+    notes: list[str] = []
+    apart = ""
+
+    def frames_of(name: str) -> Frames:
+        history = read(name, logs=logs)
         run = Frames(history, RunReport.of(history))
-        runs = [(names[0], run.measures), *((name, RunReport.of(read(name, logs=logs))) for name in names[1:])]
-        reports = [report for _, report in runs]
-        for name, report in runs:
-            if len(runs) > 1 and not states(report, AXIS) and not axis_of(reports) and not _of_levels(reports):
-                raise LookupError(f"the logs of '{name}' do not state its {AXIS}: it cannot be laid over others")
+        notes.extend(f"{name}: {note}" if len(names) > 1 else note for note in run.measures.notes)
+        return run
+
+    try:
         with heard_outside_imports():
-            figures = draw(run) if len(runs) == 1 else overlay(reports)
+            if len(names) == 1:
+                figures = draw(frames_of(*names))
+            else:
+                runs = Joined(map(frames_of, names), only=OVERLAID)
+                each = rows(runs.runs)
+                if axis := axis_of(each):
+                    apart = said(lines(each, axis.name), axis.name)
+                elif not of_levels(each):
+                    silent = next(name for name, run in zip(names, each, strict=True) if not states(run, AXIS))
+                    raise LookupError(f"the logs of '{silent}' do not state its {AXIS}: it cannot be laid over others")
+                figures = overlay(runs)
             pictures, empty = rendered(figures), undrawn(figures)
     except LookupError as error:
         print(error.args[0], file=sys.stderr)
@@ -226,14 +247,13 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
     except ModuleNotFoundError as error:
         print(missing(error), file=sys.stderr)
         return 2
-    alone = len(runs) == 1 and not out
+    alone = len(names) == 1 and not out
     folders = places(charts_of(names[0], logs=logs), out=OUT, logs=logs) if alone else [out or OUT]
     paths, complaints, code = put(pictures, folders, without=empty)
-    for name, note in ((name, note) for name, report in runs for note in report.notes):
-        print(f"note: {f'{name}: ' if len(runs) > 1 else ''}{note}", file=sys.stderr)
     for line in [
-        *(f"no {name}: {why}" for name, why in empty.items() if not complaints),
-        *filter(None, [said(lines(reports, axis.name), axis.name) if (axis := axis_of(reports)) else ""]),
+        *(f"note: {note}" for note in notes),
+        *(line for line in unfilled(empty) if not complaints),
+        *filter(None, [apart]),
         *(f"{complaint}; --out should name a folder" for complaint in complaints),
     ]:
         print(line, file=sys.stderr)

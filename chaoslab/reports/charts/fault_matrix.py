@@ -27,14 +27,17 @@ def fault_matrix(run: Frames) -> Figure:
     outcome's; grey: not run; hatched: scheduled and not witnessed."""
     from matplotlib.patches import Patch, Rectangle
 
-    from chaoslab.reports.contents.matrix import State
+    from chaoslab.reports.contents.matrix import SCHEDULED, State
     from chaoslab.reports.contents.outcomes import SEVERITY, color, ink_on, word
 
     report, found, title = run.measures, run.matrix, "Outcomes by fault and target"
-    if found.empty:
+    scheduled = found[found["state"].isin(SCHEDULED)]["fault"].unique()
+    if not len(scheduled):
         figure, axes = canvas(title)
-        nothing(axes, unmet(report) if not report.knows_faults else "no fault was planned in this run")
+        which = "planned" if found.empty else "scheduled"
+        nothing(axes, unmet(report) if not report.knows_faults else f"no fault was {which} in this run")
         return figure
+    found = found[found["fault"].isin(scheduled)]
     met = found.groupby("fault")["attempts"].sum().sort_values(ascending=False, kind="stable").index
     rows, targets = [*met[:ROWS]], [*found["target"].unique()[:COLUMNS]]
     note = "0/3: of 3 judged trials that met this fault alone 0 did not end well, with the 95 % Wilson interval; "

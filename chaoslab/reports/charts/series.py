@@ -1,5 +1,5 @@
 """The axis and the lines of a chart of several runs: the axis is a setting in which they differ, and the runs of a line
-differ only in it, in the seed and in the number of trials."""
+differ only in it, in the seed and in the number of trials. A run is a row of the table `runs`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.base.identity import digest
 from chaoslab.config.settings import AGENTS, described
 from chaoslab.core.levels import NAMED
+from chaoslab.reports.inputs import as_text, settings_of
+from chaoslab.reports.levels import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 AXIS, LEVEL = "TOXIC_PROB", "CHAOS_LEVEL"
 """The axis of runs that differ in no setting, and the name of the level of chaos."""
@@ -23,8 +26,6 @@ NO_KNOBS = (*FREE, "PROMPTS", "NOW")
 """Settings that are no axis."""
 WIDE = 100
 """The factor between positive levels above which they are drawn at even distances."""
-WIRE = "wire"
-"""The injection that TOXIC_PROB makes; the settings describe it completely."""
 SHOWN = 3
 """The most differences that a label names."""
 
@@ -35,7 +36,7 @@ class Series:
     one."""
 
     label: str
-    runs: tuple[RunReport, ...]
+    runs: tuple[Run, ...]
 
 
 @dataclass(frozen=True)
@@ -50,17 +51,17 @@ class Axis:
     """The levels stand at even distances, each with its own text."""
 
     @classmethod
-    def of(cls, name: str, reports: Sequence[RunReport]) -> Axis:
+    def of(cls, name: str, runs: Sequence[Run]) -> Axis:
         """The axis of runs that all state this setting."""
-        values = list(dict.fromkeys(level_in(report, name) for report in reports))
+        values = list(dict.fromkeys(level_in(run, name) for run in runs))
         numbers = {text: number for text in values if (number := _number(text)) is not None}
         levels = sorted(values, key=numbers.__getitem__) if len(numbers) == len(values) else values
         above = [number for number in numbers.values() if number > 0]
         even = len(numbers) < len(values) or (len(above) > 1 and max(above) / min(above) > WIDE)
         return cls(name, tuple(levels), tuple(range(len(levels)) if even else map(numbers.__getitem__, levels)), even)
 
-    def place(self, report: RunReport) -> float:
-        return self.places[self.levels.index(level_in(report, self.name))]
+    def place(self, run: Run) -> float:
+        return self.places[self.levels.index(level_in(run, self.name))]
 
     def level(self, place: float) -> str:
         return self.levels[self.places.index(place)]
@@ -76,15 +77,30 @@ class Axis:
         return f"{self.name}: {means[self.name][:1].lower()}{means[self.name][1:]}" if self.name in means else self.name
 
 
-def level_in(report: RunReport, name: str) -> str:
-    """The value of a setting in a run's log, as text."""
-    settings = report.started.settings if report.started else {}
-    return _text(settings[name]) if name in settings else ""
+def rows(runs: pd.DataFrame) -> list[Run]:
+    """The rows of the table `runs`."""
+    known = runs.notna().to_numpy()
+    names, values = list(runs.columns), runs.itertuples(index=False, name=None)
+    return [
+        {name: value for name, value, there in zip(names, row, seen, strict=True) if there}
+        for row, seen in zip(values, known, strict=True)
+    ]
 
 
-def states(report: RunReport, name: str) -> bool:
+def of_levels(runs: Sequence[Run]) -> bool:
+    """True if the runs are of several levels of chaos, and all of one that is known."""
+    found = {run.get("level") for run in runs}
+    return len(found) > 1 and None not in found
+
+
+def level_in(run: Run, name: str) -> str:
+    """The value of a setting of a run, as text."""
+    return as_text(run[name]) if name in run else ""
+
+
+def states(run: Run, name: str) -> bool:
     """True if the run's log holds this setting with a value."""
-    return bool(level_in(report, name))
+    return bool(level_in(run, name))
 
 
 def _number(text: str) -> float | None:
@@ -95,12 +111,11 @@ def _number(text: str) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def knobs(reports: Sequence[RunReport]) -> list[str]:
+def knobs(runs: Sequence[Run]) -> list[str]:
     """The settings in which the runs differ and which all of them state: numbers before words, those of more values
     first. What AGENT decides is left out where AGENT differs."""
-    every = [report.started.settings if report.started else {} for report in reports]
-    names = [name for name in every[0] if name not in NO_KNOBS and all(states(report, name) for report in reports)]
-    values = {name: [level_in(report, name) for report in reports] for name in names}
+    names = [name for name in settings_of(runs[0]) if name not in NO_KNOBS and all(states(run, name) for run in runs)]
+    values = {name: [level_in(run, name) for run in runs] for name in names}
     found = {name: levels for name, levels in values.items() if len(set(levels)) > 1}
     decided = {name.upper() for name in AGENTS["default"]} if "AGENT" in found else set()
     follows = {
@@ -115,79 +130,45 @@ def knobs(reports: Sequence[RunReport]) -> list[str]:
     return sorted(found.keys() - follows, key=lambda name: (rank(name), names.index(name)))
 
 
-def axis_of(reports: Sequence[RunReport]) -> Axis | None:
+def axis_of(runs: Sequence[Run]) -> Axis | None:
     """The axis of these runs: the first of their knobs. None if they differ in none and do not all state TOXIC_PROB."""
-    name = next(iter(knobs(reports)), AXIS)
-    if not all(states(report, name) for report in reports):
+    name = next(iter(knobs(runs)), AXIS)
+    if not all(states(run, name) for run in runs):
         return None
-    return Axis.of(name, reports)
+    return Axis.of(name, runs)
 
 
-def told(report: RunReport, axes: Collection[str] = (AXIS,)) -> dict[str, str]:
+def told(run: Run, axes: Collection[str] = (AXIS,)) -> dict[str, str]:
     """The inputs of a run without the free ones and the axes, each by name as text. Inputs that the log lacks are left
     out."""
-    run = report.started
-    if run is None:
-        return {}
-    found: dict[str, Any] = {name: value for name, value in run.settings.items() if name not in {*FREE, *axes}}
+    found = {name: value for name, value in settings_of(run).items() if name not in {*FREE, *axes}}
     if "AGENT" in axes:
         found = {name: value for name, value in found.items() if name.lower() not in AGENTS["default"]}
-    if run.asked:  # the prompts themselves, from any source
+    others: dict[str, str] = json.loads(run.get("inputs", "{}"))
+    if "prompts" in others:  # the prompts themselves, from any source
         found.pop("PROMPTS", None)
-        found["prompts"] = digest(run.asked)[:6]
-    # Settings hold these too, if there are any; NOW=now is another time in each run.
-    found |= {name: value for name, value in (("MODEL", run.model), ("WORLD", run.world)) if value and name not in axes}
-    if run.now:
-        found.setdefault("NOW", run.now)
-    injections = [] if _follows(run.plan, run.settings) else run.plan.get("injections", [])
-    found |= {f"injection {i.get('name')}": _rest(i) for i in injections if i.get("name") != WIRE}
-    found |= {f"version of {name}": value for name, value in run.code.items()}
-    return {name: _text(value) for name, value in found.items()}
+    return found | {name: value for name, value in others.items() if name not in axes}
 
 
-def _follows(plan: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """True if the plan is what the settings ask for, so that they say it all."""
-    from chaoslab.config.scenario import from_settings
-    from chaoslab.config.settings import SettingError, Settings
-
-    try:
-        made = from_settings(Settings.from_shown(settings, where="a log")).to_json()
-        return digest(made) == digest(dict(plan))
-    except (SettingError, TypeError, ValueError):
-        return False
-
-
-def _beside_level(report: RunReport) -> dict[str, str]:
-    inputs = told(report, (LEVEL,))
+def _beside_level(run: Run) -> dict[str, str]:
+    inputs = told(run, (LEVEL,))
     return {name: value for name, value in inputs.items() if not name.startswith(f"injection {NAMED}")}
 
 
-def _rest(injection: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in injection.items() if key != "name"}
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return f"{value:g}"
-    if isinstance(value, str):
-        return value
-    return digest(value)[:6] if isinstance(value, dict) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def lines(reports: Iterable[RunReport], *axes: str, of_levels: bool = False) -> list[Series]:
+def lines(runs: Iterable[Run], *axes: str, of_levels: bool = False) -> list[Series]:
     """The runs by line, in the order of their first runs; those of a line differ in the axes alone (TOXIC_PROB if none
     is named). `of_levels`: the axis is the level of chaos, so what it decides makes no line of its own."""
-    groups: list[tuple[dict[str, str], list[RunReport]]] = []
-    for report in reports:
-        made_with = _beside_level(report) if of_levels else told(report, axes or (AXIS,))
-        for known, runs in groups:
+    groups: list[tuple[dict[str, str], list[Run]]] = []
+    for run in runs:
+        made_with = _beside_level(run) if of_levels else told(run, axes or (AXIS,))
+        for known, alike in groups:
             if known == made_with:
-                runs.append(report)
+                alike.append(run)
                 break
         else:
-            groups.append((made_with, [report]))
+            groups.append((made_with, [run]))
     labels = _labels([made_with for made_with, _ in groups])
-    return [Series(label, tuple(runs)) for label, (_, runs) in zip(labels, groups, strict=True)]
+    return [Series(label, tuple(alike)) for label, (_, alike) in zip(labels, groups, strict=True)]
 
 
 def _labels(groups: Sequence[Mapping[str, str]]) -> list[str]:

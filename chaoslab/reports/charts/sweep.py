@@ -6,18 +6,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.measures.intervals import Estimate, bootstrap_mean
-from chaoslab.analysis.measures.mttr import Incident, Recovery, recovery
-from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.measures.success import success
-from chaoslab.analysis.verdict.table import UNJUDGED
+from chaoslab.analysis.measures.mttr import Ending, Incident, Recovery, recovery
 from chaoslab.reports.charts.palette import SLATE, series
 from chaoslab.reports.charts.series import Axis, Series, level_in
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing, short
+from chaoslab.reports.levels import Run, correct_of
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -30,16 +29,16 @@ NEAR = 0.04
 def success_against(found: Sequence[Series], axis: Axis) -> Figure:
     """The share of correct trials: an open point per run, and the runs of one line and one level together with their
     Wilson interval."""
-    ended = {id(run): list(run.outcomes.values()) if run.judgeable else [] for run in _all(found)}
-    judged = sum(outcome not in UNJUDGED for outcomes in ended.values() for outcome in outcomes)
-    note = f"{counted(len(ended), 'run')}, {counted(judged, 'judged trial')}; bars: 95 % Wilson interval"
+    runs = _all(found)
+    judged = sum(run.get("judged", 0) for run in runs)
+    note = f"{counted(len(runs), 'run')}, {counted(judged, 'judged trial')}; bars: 95 % Wilson interval"
     figure, axes = canvas(f"Success against {axis.name}", note + _apart(found, axis), height_in=4.6)
     if not judged:
         nothing(axes, "no trial could be judged in these runs")
         return figure
     shift = _shifts(found, axis)
     for number, line in enumerate(found):
-        _success(axes, line, axis, ended, number=number, aside=shift(number))
+        _success(axes, line, axis, number=number, aside=shift(number))
     if any(len(line.runs) > len(_places([line], axis)) for line in found):
         axes.scatter([], [], s=90, facecolors="none", edgecolors=SLATE, marker="o", label="one run")
     axes.set_ylim(-0.03, 1.03)
@@ -49,17 +48,14 @@ def success_against(found: Sequence[Series], axis: Axis) -> Figure:
     return figure
 
 
-def _success(
-    axes: Axes, line: Series, axis: Axis, ended: Mapping[int, list[str]], *, number: int, aside: float
-) -> None:
+def _success(axes: Axes, line: Series, axis: Axis, *, number: int, aside: float) -> None:
     """Draws one line, and each of its runs if there are several at one level."""
     (color, marker), style = series(number)
     label = line.label or "all runs together"
-    alone = [(axis.place(h), one.value) for h in line.runs if (one := success(ended[id(h)]).correct)]
+    alone = [(axis.place(run), one.value) for run in line.runs if (one := correct_of([run]))]
     pooled = {}
     for place in _places([line], axis):
-        rate = success([o for h in line.runs if axis.place(h) == place for o in ended[id(h)]]).correct
-        if rate:
+        if rate := correct_of(run for run in line.runs if axis.place(run) == place):
             pooled[place] = rate
     rates = list(pooled.values())
     axes.errorbar(
@@ -77,14 +73,16 @@ def _success(
         axes.scatter(xs, ys, s=90, facecolors="none", edgecolors=color, marker="o", zorder=2)
 
 
-def mttr_against(found: Sequence[Series], axis: Axis) -> Figure:
+def mttr_against(found: Sequence[Series], axis: Axis, incidents: pd.DataFrame) -> Figure:
     """Kaplan–Meier's median and the mean of the recovered, with intervals, if there are enough incidents."""
-    met = {id(run): list(run.recovery.value.incidents) for run in _all(found)}
+    met: dict[str, list[Incident]] = {run["run"]: [] for run in _all(found)}
+    for row in incidents.itertuples():
+        met[row.run].append(_incident(row))
     every = recovery([incident for each in met.values() for incident in each])
     note = f"{counted(len(met), 'run')}, {counted(every.n, 'incident')}, {every.censored:,} never recovered"
     note += f", {every.harmed:,} with harm" if every.harmed else ""
     note += "; filled: Kaplan–Meier median, open: mean of the recovered; bars: 95 % intervals"
-    inferred = sum(not run.knows_faults for run in _all(found))
+    inferred = sum("faults" not in run for run in _all(found))
     note += f"; inferred in {inferred} of the runs, whose logs tell of no faults" if inferred else ""
     figure, axes = canvas(f"Time to recovery against {axis.name}", note + _apart(found, axis), height_in=4.8)
     if not every.n:
@@ -100,16 +98,24 @@ def mttr_against(found: Sequence[Series], axis: Axis) -> Figure:
     return figure
 
 
-def _known(line: Series, axis: Axis, met: Mapping[int, list[Incident]]) -> dict[float, Recovery]:
+def _incident(row: Any) -> Incident:
+    """The incident of a row of the table."""
+    return Incident(
+        trial=row.trial, target=row.target, request=row.request, fault=row.fault, injection="", opened_t=row.opened_s,
+        duration_s=row.duration_s, ending=Ending(row.ending), noticed_after_s=row.detect_s, cut=row.cut,
+    )  # fmt: skip
+
+
+def _known(line: Series, axis: Axis, met: Mapping[str, list[Incident]]) -> dict[float, Recovery]:
     """The recovery at each level of a line."""
     pooled: dict[float, list[Incident]] = {}
     for run in line.runs:
-        pooled.setdefault(axis.place(run), []).extend(met[id(run)])
+        pooled.setdefault(axis.place(run), []).extend(met[run["run"]])
     return {prob: recovery(mine) for prob, mine in sorted(pooled.items())}
 
 
 def _recovery(
-    axes: Axes, line: Series, axis: Axis, met: Mapping[int, list[Incident]], *, number: int, aside: float
+    axes: Axes, line: Series, axis: Axis, met: Mapping[str, list[Incident]], *, number: int, aside: float
 ) -> float:
     """Draws one line; returns its highest point."""
     (color, marker), style = series(number)
@@ -193,7 +199,7 @@ def _apart(found: Sequence[Series], axis: Axis) -> str:
     return f"; the runs differ in more than {axis.name}: {lines}" if len(found) > 1 else ""
 
 
-def _all(found: Sequence[Series]) -> list[RunReport]:
+def _all(found: Sequence[Series]) -> list[Run]:
     return [run for line in found for run in line.runs]
 
 
@@ -220,20 +226,22 @@ def _tick(axes: Axes, axis: Axis) -> None:
     axes.set_xticks(axis.places, [short(level, max(6, 70 // len(axis.levels))) for level in axis.levels])
 
 
-def time_against(found: Sequence[Series], axis: Axis) -> Figure:
+def time_against(found: Sequence[Series], axis: Axis, trials: pd.DataFrame) -> Figure:
     """The mean duration of a trial, with its bootstrap interval."""
-    ended = {id(run): [one.duration_s for one in run.responses.value if one.duration_s >= 0] for run in _all(found)}
-    trials = sum(map(len, ended.values()))
-    note = f"{counted(len(ended), 'run')}, {counted(trials, 'trial')} that ended; mean; bars: 95 % bootstrap interval"
+    known = trials[trials["duration_s"] >= 0]
+    by_run = {name: of["duration_s"].tolist() for name, of in known.groupby("run")}
+    ended: dict[str, list[float]] = {run["run"]: by_run.get(run["run"], []) for run in _all(found)}
+    count = sum(map(len, ended.values()))
+    note = f"{counted(len(ended), 'run')}, {counted(count, 'trial')} that ended; mean; bars: 95 % bootstrap interval"
     figure, axes = canvas(f"Time per trial against {axis.name}", note + _apart(found, axis), height_in=4.6)
-    if not trials:
+    if not count:
         nothing(axes, "no trial ended in these runs")
         return figure
     shift, top = _shifts(found, axis), 0.0
     for number, line in enumerate(found):
         (color, marker), style = series(number)
         places = {
-            at: [s for run in line.runs if axis.place(run) == at for s in ended[id(run)]]
+            at: [s for run in line.runs if axis.place(run) == at for s in ended[run["run"]]]
             for at in _places([line], axis)
         }
         drawn = [(at, fmean(times), bootstrap_mean(times)) for at, times in places.items() if times]
@@ -257,7 +265,7 @@ def time_against(found: Sequence[Series], axis: Axis) -> Figure:
     return figure
 
 
-def heat_map(runs: Sequence[RunReport], across: Axis, up: Axis) -> Figure:
+def heat_map(runs: Sequence[Run], across: Axis, up: Axis) -> Figure:
     """The share of correct trials at each pair of levels, and the number of judged trials."""
     from matplotlib import colormaps
 
@@ -268,8 +276,7 @@ def heat_map(runs: Sequence[RunReport], across: Axis, up: Axis) -> Figure:
     for x, level in enumerate(across.levels):
         for y, other in enumerate(up.levels):
             here = [run for run in runs if (level_in(run, across.name), level_in(run, up.name)) == (level, other)]
-            rate = success([o for run in here if run.judgeable for o in run.outcomes.values()]).correct
-            if rate is None:
+            if (rate := correct_of(here)) is None:
                 continue
             axes.fill_between([x - 0.5, x + 0.5], y - 0.5, y + 0.5, color=colors(rate.value), linewidth=0)
             ink = "black" if rate.value > 0.55 else "white"

@@ -25,6 +25,9 @@ class State(StrEnum):
     NOT_PLANNED = "not planned"
 
 
+SCHEDULED = (State.MET, State.UNMET)
+
+
 @dataclass(frozen=True)
 class Cell:
     """One fault at one target. `trials`, `attempts`: those that met it. `bad`: the trials that did not end well, of the
@@ -55,10 +58,21 @@ class Cell:
 
 @dataclass(frozen=True)
 class Matrix:
-    """A row of cells per fault, a column per target, first those where a fault was met."""
+    """A row of cells per fault, first those that were met most often; a column per target, first those where a fault
+    was met."""
 
     targets: tuple[str, ...]
     rows: Mapping[str, tuple[Cell, ...]]
+
+    @property
+    def scheduled(self) -> dict[str, tuple[Cell, ...]]:
+        """The rows of faults that were scheduled or met. A plan at a level of chaos has dozens of others."""
+        return {fault: cells for fault, cells in self.rows.items() if any(cell.state in SCHEDULED for cell in cells)}
+
+    @property
+    def never(self) -> list[str]:
+        """The faults that were planned and never scheduled."""
+        return [fault for fault in self.rows if fault not in self.scheduled]
 
 
 def matrix(report: RunReport) -> Matrix:
@@ -88,8 +102,9 @@ def matrix(report: RunReport) -> Matrix:
             return Cell(*place, State.UNMET, scheduled[place])
         return Cell(*place, State.NOT_RUN if place in planned else State.NOT_PLANNED)
 
-    names = sorted({fault for fault, _ in places})
-    return Matrix(targets, {fault: tuple(cell(fault, target) for target in targets) for fault in names})
+    rows = {fault: tuple(cell(fault, target) for target in targets) for fault in sorted({name for name, _ in places})}
+    most = sorted(rows, key=lambda fault: -sum(one.attempts for one in rows[fault]))
+    return Matrix(targets, {fault: rows[fault] for fault in most})
 
 
 def _planned(plan: Mapping[str, Any]) -> tuple[set[tuple[str, str]], set[str]]:

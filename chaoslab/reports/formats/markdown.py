@@ -105,13 +105,15 @@ def _matrix(contents: Contents) -> str:
     found = contents.matrix
     if not found.rows:
         return ""
-    shown = list(found.rows.items())[:ROWS_MAX]
-    rows = [[code(fault), *map(_cell, cells)] for fault, cells in shown]
-    more = len(found.rows) - len(shown)
+    rows = [[code(fault), *map(_cell, cells)] for fault, cells in [*found.scheduled.items()][:ROWS_MAX]]
+    more, never = len(found.scheduled) - len(rows), len(found.never)
+    unscheduled = f"{count(never, 'fault')} {'was' if never == 1 else 'were'} planned and never scheduled."
+    if not rows:
+        return f"### Faults and targets\n\n{unscheduled}\n"
     legend = (
         "Trials that met the fault there and no other and did not end well, of those that could be judged, with 95 % "
         "interval; “with others”: trials that met other faults too. The word is the worst outcome. · not run; "
-        f"– not planned{f'; {more} more faults' if more else ''}."
+        f"– not planned{f'; {more} more faults' if more else ''}.{f' {unscheduled}' if never else ''}"
     )
     return "### Faults and targets\n\n" + _table(["fault", *map(code, found.targets)], rows) + f"\n{legend}\n"
 
