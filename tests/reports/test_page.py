@@ -69,3 +69,13 @@ def test_trials_that_ended_alike_in_other_places_of_their_stories_are_one_group(
         ("paid twice (events 7, 19 of the trial)", ["p1.r1", "p1.r3", "p1.r5"]),
         ("late", ["p1.r2", "p1.r4"]),
     ]
+
+
+def test_trials_whose_answers_say_the_same_in_other_words_are_one_group() -> None:
+    head = "the answer says that it was not done, and the ledger does not have it"
+    told = [(f'{head}: "i could not send the note"', "p1.r1"), (f'{head}: "sorry: no table"', "p1.r2"), (head, "p1.r3")]
+    told += [('the answer does not say so: "sent."', "p1.r4"), ('missing: send("Ann")', "p1.r5")]
+    told += [('the answer does not say so: "done: all of it', "p1.r6"), ('missing: send("Bob")', "p1.r7")]
+    assert [trials for _, trials in alike(told)] == [
+        ["p1.r1", "p1.r2"], ["p1.r4", "p1.r6"], ["p1.r3"], ["p1.r5"], ["p1.r7"],
+    ]  # fmt: skip

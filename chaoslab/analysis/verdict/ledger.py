@@ -67,13 +67,14 @@ def events_of(history: History, lines: Collection[tuple[str, int]]) -> str:
 
 
 _PLACES = re.compile(r" \(events? [\d, …]+ of the trial\)")
+_SAID = re.compile(r"(\bthe answer (?:says|does not say)[^:\"]*: ).*", re.DOTALL)
 _BROKEN = re.compile("|".join(rf"\b{one.value} {one.phrase}\b" for one in HTTPStatus if one >= 500))
 
 
 def anywhere(text: str) -> str:
-    """The text without what differs where trials end alike: the places of `events_of`, and which status of 5xx it
-    was."""
-    return _BROKEN.sub("5xx", _PLACES.sub("", text))
+    """The text without what differs where trials end alike: the places of `events_of`, the words that an answer is
+    quoted with, and which status of 5xx it was."""
+    return _BROKEN.sub("5xx", _SAID.sub(r"\1", _PLACES.sub("", text)))
 
 
 @dataclass(frozen=True)
