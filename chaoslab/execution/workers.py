@@ -23,6 +23,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from chaoslab.base import garbage
 from chaoslab.base.clock import system
 from chaoslab.base.interrupts import SIGNALS, check_late
 from chaoslab.execution.spec import Executor, Work
@@ -305,13 +306,11 @@ class _Beats:
             self._own = list(self._pids).index(0)
             self._pids[self._own] = os.getpid()
 
-    @contextmanager
-    def trial(self) -> Iterator[None]:
+    def begin(self) -> None:
         self._began[self._own] = system.monotonic()
-        try:
-            yield
-        finally:
-            self._began[self._own] = 0.0
+
+    def end(self) -> None:
+        self._began[self._own] = 0.0
 
     def late(self, limit_s: float) -> list[int]:
         now = system.monotonic()
@@ -391,6 +390,7 @@ def _open(sent: Work[Any, Any] | bytes, beats: _Beats) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     threading.Thread(target=_end_with_parent, name="lifeline", daemon=True).start()
+    garbage.seldom()
     _worker.set(_Worker(sent, beats))
 
 
@@ -426,11 +426,13 @@ def _raiser(error: BaseException) -> Callable[[Any], Any]:
 def _do(chunk: Sequence[Any]) -> Came[Any]:
     worker, done = _worker.get(), []
     for spec in chunk:
+        worker.beats.begin()
         try:
-            with worker.beats.trial():
-                done.append(worker.do(spec))
+            done.append(worker.do(spec))
         except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
             return Came.of(done, from_here(error))
+        finally:
+            worker.beats.end()
     return Came.of(done)
 
 

@@ -48,7 +48,7 @@ def judge(history: History, trial: str) -> Verdict:
         LookupError: the history has no such trial.
     """
     seen = Seen(trial)
-    for kind in JUDGED:
+    for kind in filter(history.kinds.__contains__, JUDGED):
         if found := list(history.of(kind, trial=trial)):
             seen.by_kind[kind] = found
     if not seen.of(PromptStarted):

@@ -24,6 +24,8 @@ class Loop:
 
     def fetched(self, answer: Any) -> Any:
         """The awaited answer if it is an awaitable, the whole one if it is a generator."""
+        if type(answer) is str:
+            return answer
         if inspect.isawaitable(answer) or inspect.isasyncgen(answer):
             self._runner = self._runner or asyncio.Runner()
             return self._runner.run(awaited(answer))
@@ -106,7 +108,8 @@ def after(agent: Callable[[Any], Any]) -> Ask:
 def text_of(answer: Any) -> str:
     """The answer as text, for the judge and the log. For a conversation (`{"messages": […]}`) it is the last
     message."""
-    found = _content(adapters.answer_of(answer))
+    given = adapters.answer_of(answer)
+    found = given if type(given) is str else _content(given)
     return found if isinstance(found, str) else json.dumps(to_jsonable(found), ensure_ascii=False)
 
 
