@@ -424,15 +424,26 @@ def _raiser(error: BaseException) -> Callable[[Any], Any]:
 
 
 def _do(chunk: Sequence[Any]) -> Came[Any]:
-    worker, done = _worker.get(), []
-    for spec in chunk:
+    worker = _worker.get()
+
+    def do(spec: Any) -> Any:
         worker.beats.begin()
         try:
-            done.append(worker.do(spec))
-        except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
-            return Came.of(done, from_here(error))
+            return worker.do(spec)
         finally:
             worker.beats.end()
+
+    return all_of(do, chunk)
+
+
+def all_of(do: Callable[[S], R], chunk: Sequence[S]) -> Came[R]:
+    """The results of a chunk, sent as one: what they have in common is pickled once."""
+    done: list[R] = []
+    for spec in chunk:
+        try:
+            done.append(do(spec))
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
+            return Came.of(done, from_here(error))
     return Came.of(done)
 
 
