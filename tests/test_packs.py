@@ -66,8 +66,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def test_a_worker_is_handed_all_trials_that_are_summed_up_together(tmp_path: Path) -> None:
-    summed: Any = JudgedRun(None, lines=True, summed=1000)
-    assert block_of(Steered(summed, tmp_path)) == run_writer.RunWriter.block
+    run: Any = None
+    assert block_of(Steered(JudgedRun(run, lines=True, summed=1000), tmp_path)) == run_writer.RunWriter.block
 
 
 @pytest.fixture

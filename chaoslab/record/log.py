@@ -294,7 +294,8 @@ def lines_of(
 def _texts_of(
     kept: Iterable[BufferedEvent], *, run: str, began: datetime, after_s: float, seqs: dict[str, int]
 ) -> Iterator[str]:
-    at, head = (math.nan, "", ""), ""
+    at: tuple[float, str, str | None] = (math.nan, "", "")
+    head = ""
     for writer, since_s, trial, text, _ in kept:
         t = round(after_s + since_s, 6)
         seqs[writer] = seq = seqs.get(writer, 0) + 1

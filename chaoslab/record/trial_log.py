@@ -172,7 +172,7 @@ class TrialLog:
             return self.spelt
         found = [BufferedEvent.of(r.writer, r.t, r.trial, r.event) for r in self.history.records]
         self.plain = not self.secrets and all(event.plain for event in found)
-        return masked(found, self.secrets)
+        return found if self.plain else masked(found, self.secrets)
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for another process, which cannot note more. Most logs are never read there, so they stay

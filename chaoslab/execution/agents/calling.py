@@ -108,8 +108,9 @@ def after(agent: Callable[[Any], Any]) -> Ask:
 def text_of(answer: Any) -> str:
     """The answer as text, for the judge and the log. For a conversation (`{"messages": […]}`) it is the last
     message."""
-    given = adapters.answer_of(answer)
-    found = given if type(given) is str else _content(given)
+    if type(answer) is str:
+        return answer
+    found = _content(adapters.answer_of(answer))
     return found if isinstance(found, str) else json.dumps(to_jsonable(found), ensure_ascii=False)
 
 

@@ -35,7 +35,9 @@ def opening(case: AgentCase) -> Iterator[events.Event]:
         undoes=dict(case.options.undoes) if case.options.undoes else None,
         idempotent=list(case.options.idempotent) if case.options.idempotent else None,
         ordered=case.options.ordered or None,
-        **({} if twin is None else {"twin": twin.answer, "twin_s": twin.seconds, "twin_calls": twin.calls}),
+        twin=None if twin is None else twin.answer,
+        twin_s=None if twin is None else twin.seconds,
+        twin_calls=None if twin is None else twin.calls,
     )
     if case.drawn:
         yield events.ValuesDrawn(values=dict(case.drawn))
