@@ -390,8 +390,8 @@ def _open(sent: Work[Any, Any] | bytes, beats: _Beats) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     threading.Thread(target=_end_with_parent, name="lifeline", daemon=True).start()
-    garbage.seldom()
     _worker.set(_Worker(sent, beats))
+    garbage.seldom()  # what the work has loaded too
 
 
 def unpacked(sent: Work[Any, Any] | bytes) -> Work[Any, Any]:
