@@ -11,6 +11,8 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from importlib.util import find_spec
 from multiprocessing import get_context
@@ -112,6 +114,34 @@ def test_an_executor_of_ones_own_brings_the_same() -> None:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool, lab.cluster(pool) as width:
         assert width == 2
         assert told(lab.run_many(agent, "go", trials=20, jobs=2, **OPTIONS)) == alone
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """Work of which one unit never ends."""
+
+    at: int
+
+    def named(self, spec: int) -> str:
+        return f"unit {spec}"
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[int], int]]:
+        def do(spec: int) -> int:
+            if spec == self.at:
+                signal.pause()
+            return spec
+
+        yield do
+
+
+@in_a_process_of_its_own
+def test_the_trial_that_takes_too_long_is_found_in_its_chunk() -> None:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        units = OnPool(pool, 1, limit_s=0.3).map(Stuck(at=40), range(60))
+        assert [next(units) for _ in range(40)] == [*range(40)]
+        with pytest.raises(WorkerLost, match=r"^unit 40: "):
+            next(units)
 
 
 def test_a_cluster_without_workers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

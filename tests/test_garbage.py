@@ -58,10 +58,22 @@ with put_aside():
     assert frozen() and gc.get_freeze_count() > 1_000
 assert not frozen() and gc.isenabled()
 """
+SELDOM = """
+from chaoslab.base.garbage import SELDOM, seldom
+before = gc.get_threshold()
+gc.set_threshold(123, 4, 5)
+seldom()
+assert gc.get_threshold() == (123, 4, 5)
+gc.set_threshold(*before)
+seldom()
+assert gc.get_threshold() == SELDOM and gc.get_freeze_count() > 1_000
+"""
 
 
 @pytest.mark.parametrize(
-    "told", [COLLECTED_LATER, OLD, FROZEN_BY_OTHERS, PUT_ASIDE], ids=["usual", "lasting", "frozen", "put aside"]
+    "told",
+    [COLLECTED_LATER, OLD, FROZEN_BY_OTHERS, PUT_ASIDE, SELDOM],
+    ids=["usual", "lasting", "frozen", "put aside", "seldom"],
 )
 def test_garbage_is_collected_when_it_should_be(told: str) -> None:
     subprocess.run([sys.executable, "-c", HEAD + told], check=True)

@@ -17,6 +17,9 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base import extras
 from chaoslab.cli import main
 from chaoslab.core.events import CallStarted, StoryLeftOut
+from chaoslab.execution.judged import JudgedRun
+from chaoslab.execution.pipeline import Steered
+from chaoslab.execution.workers import block_of
 from chaoslab.memory import reading
 from chaoslab.record import packed_log, packs
 from chaoslab.record.follow import Follower
@@ -60,6 +63,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         run(folder / "tables", log_as="tables")
         run(folder / "failed", log_as="packs", keep="failed")
         yield folder
+
+
+def test_a_worker_is_handed_all_trials_that_are_summed_up_together(tmp_path: Path) -> None:
+    run: Any = None
+    assert block_of(Steered(JudgedRun(run, lines=True, summed=1000), tmp_path)) == run_writer.RunWriter.block
 
 
 @pytest.fixture

@@ -70,6 +70,12 @@ def of_machine() -> str:
 def pulled(lever: Path) -> str:
     """The words of whoever pulled the lever; empty if nobody did. A lever that cannot be read counts as pulled."""
     try:
+        os.stat(lever)  # most are not there, which costs less to see so
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError):
+        pass  # `read` has the words
+    try:
         said = read(lever).decode("utf-8", "replace")
     except Unreadable as error:
         return "" if error.missing else f"it {error}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import field, replace
+from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, NotRequired, TypedDict
 
@@ -582,7 +582,8 @@ class PromptAttempt(Event):
     moves: ClassVar[bool] = True
 
     def moved(self, by_s: float) -> PromptAttempt:
-        return replace(self, start_time=_later(self.start_time, by_s), end_time=_later(self.end_time, by_s))
+        times = {"start_time": _later(self.start_time, by_s), "end_time": _later(self.end_time, by_s)}
+        return PromptAttempt(**vars(self) | times)  # in a third of the time of `replace`
 
 
 @fixed(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, wait
 from concurrent.futures import Executor as Pool
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -30,7 +30,18 @@ from chaoslab.base.jsonable import describe_error
 from chaoslab.execution.forked import AHEAD as IN_HAND
 from chaoslab.execution.forked import InChild
 from chaoslab.execution.spec import Work
-from chaoslab.execution.workers import Came, Heard, WorkerLost, block_of, from_here, packed, spread, unpacked
+from chaoslab.execution.workers import (
+    CHUNK_MAX,
+    Came,
+    Heard,
+    WorkerLost,
+    all_of,
+    block_of,
+    from_here,
+    packed,
+    spread,
+    unpacked,
+)
 from chaoslab.record import provenance
 
 S = TypeVar("S")
@@ -52,6 +63,14 @@ SENT_MAX = 20 << 20
 """The most bytes of an agent's folder that are sent to other machines."""
 SILENT = logging.CRITICAL + 1
 """The level of Dask's own log: what matters of it is told in a line."""
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+}
+"""Dask's settings for a local cluster: nobody looks at what it measures of itself, which takes a twentieth of two
+cores."""
 ARCHIVE = "chaoslab_agent_"
 LEFT_OUT = {"logs", "charts", "__pycache__", "node_modules"}
 
@@ -169,32 +188,60 @@ class _Sent:
             sys.path[:] = before
 
 
+@dataclass(frozen=True)
+class _InChunks:
+    """The work with several specs at once, whose results come as one."""
+
+    sent: _Sent
+
+    def named(self, specs: Sequence[Any]) -> str:
+        return _named(self.sent, specs)
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[Sequence[Any]], Came[Any]]]:
+        with self.sent.opened() as do:
+            yield lambda specs: all_of(do, specs)
+
+
 @dataclass
 class _Standing:
     """Work that stays open in a child of this thread, from one batch to the next."""
 
     sent: _Sent
     limit_s: float | None
-    todo: deque[Any] = field(default_factory=deque)
+    todo: deque[Sequence[Any]] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
-        self._done = InChild(self.limit_s, IN_HAND).each(self.sent, self._coming())
+        self._done = InChild(self.limit_s, AHEAD).each(_InChunks(self.sent), self._coming())
 
-    def _coming(self) -> Iterator[Any]:
+    def _coming(self) -> Iterator[Sequence[Any] | None]:
         while True:
             yield self.todo.popleft() if self.todo else None
 
     def do(self, batch: Sequence[Any]) -> Iterator[Came[Any]]:
         """The results up to an error, as they come from the child: they are unpickled where they are taken."""
-        self.todo.extend(batch)
-        for _ in batch:
-            came: Came[Any] = next(self._done)
+        self.todo.extend(batch[n : n + CHUNK_MAX] for n in range(0, len(batch), CHUNK_MAX))
+        for n in range(0, len(batch), CHUNK_MAX):
+            try:
+                (came,) = next(self._done).of_it()
+            except WorkerLost:  # one of the chunk killed the child or took too long: which is seen one at a time
+                self.todo.clear()
+                self.__post_init__()
+                yield from _up_to_error(InChild(self.limit_s, IN_HAND).each(self.sent, batch[n:]))
+                return
             yield came
             if came.error is not None:
                 return
 
     def end(self) -> None:
         self._done.close()
+
+
+def _up_to_error(coming: Iterator[Came[Any]]) -> Iterator[Came[Any]]:
+    for came in coming:
+        yield came
+        if came.error is not None:
+            return
 
 
 _own = threading.local()
@@ -277,18 +324,21 @@ def cluster(
 
 @contextmanager
 def _client(on: str, workers: int) -> Iterator[Any]:
+    import dask
     from distributed import Client, LocalCluster
 
     if on == "local":
-        own = LocalCluster(  # type: ignore[no-untyped-call]
-            n_workers=workers,
-            threads_per_worker=1,
-            dashboard_address="127.0.0.1:0",
-            host="127.0.0.1",
-            silence_logs=SILENT,
-        )
-        with own, Client(own, direct_to_workers=True) as client:  # type: ignore[no-untyped-call]
-            yield client
+        with ExitStack() as stack:
+            stack.enter_context(dask.config.set(QUIET))
+            own = LocalCluster(  # type: ignore[no-untyped-call]
+                n_workers=workers,
+                threads_per_worker=1,
+                dashboard_address="127.0.0.1:0",
+                host="127.0.0.1",
+                silence_logs=SILENT,
+            )
+            stack.enter_context(own)
+            yield stack.enter_context(Client(own, direct_to_workers=True))  # type: ignore[no-untyped-call]
         return
     try:
         client = Client(on, timeout=ANSWERS_S)  # type: ignore[no-untyped-call]

@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
+from chaoslab.base import garbage
 from chaoslab.base.interrupts import SIGNALS, check_late
 from chaoslab.execution.spec import Executor, Work
 from chaoslab.execution.stack import Stack
@@ -321,6 +322,7 @@ def _serve(opened: Opened[Any, Any], asked_end: int, came_end: int, lifeline: in
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         end_with_writer(lifeline)
         stack.of_this_process()
+        garbage.seldom()
         with os.fdopen(asked_end, "rb") as asked, os.fdopen(came_end, "wb") as sent:
             for came in _done(opened, asked):
                 with suppress(OSError, ValueError):  # the program's own streams

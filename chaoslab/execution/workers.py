@@ -23,6 +23,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from chaoslab.base import garbage
 from chaoslab.base.clock import system
 from chaoslab.base.interrupts import SIGNALS, check_late
 from chaoslab.execution.spec import Executor, Work
@@ -305,13 +306,11 @@ class _Beats:
             self._own = list(self._pids).index(0)
             self._pids[self._own] = os.getpid()
 
-    @contextmanager
-    def trial(self) -> Iterator[None]:
+    def begin(self) -> None:
         self._began[self._own] = system.monotonic()
-        try:
-            yield
-        finally:
-            self._began[self._own] = 0.0
+
+    def end(self) -> None:
+        self._began[self._own] = 0.0
 
     def late(self, limit_s: float) -> list[int]:
         now = system.monotonic()
@@ -392,6 +391,7 @@ def _open(sent: Work[Any, Any] | bytes, beats: _Beats) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     threading.Thread(target=_end_with_parent, name="lifeline", daemon=True).start()
     _worker.set(_Worker(sent, beats))
+    garbage.seldom()  # what the work has loaded too
 
 
 def unpacked(sent: Work[Any, Any] | bytes) -> Work[Any, Any]:
@@ -424,11 +424,24 @@ def _raiser(error: BaseException) -> Callable[[Any], Any]:
 
 
 def _do(chunk: Sequence[Any]) -> Came[Any]:
-    worker, done = _worker.get(), []
+    worker = _worker.get()
+
+    def do(spec: Any) -> Any:
+        worker.beats.begin()
+        try:
+            return worker.do(spec)
+        finally:
+            worker.beats.end()
+
+    return all_of(do, chunk)
+
+
+def all_of(do: Callable[[S], R], chunk: Sequence[S]) -> Came[R]:
+    """The results of a chunk, sent as one: what they have in common is pickled once."""
+    done: list[R] = []
     for spec in chunk:
         try:
-            with worker.beats.trial():
-                done.append(worker.do(spec))
+            done.append(do(spec))
         except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
             return Came.of(done, from_here(error))
     return Came.of(done)

@@ -123,8 +123,8 @@ class Log:
     def _spelled(self, kept: Iterable[BufferedEvent], began: datetime, after_s: float) -> tuple[bytes, int]:
         """The lines of buffered events, and the number of the last one."""
         seqs = {self._writer: self._seq}
-        lines = b"".join(lines_of(kept, run=self._run, began=began, after_s=after_s, seqs=seqs))
-        return lines, seqs[self._writer]
+        lines = "".join(_texts_of(kept, run=self._run, began=began, after_s=after_s, seqs=seqs))
+        return lines.encode("utf-8", "surrogatepass"), seqs[self._writer]
 
     def _write(self, lines: bytes) -> None:
         try:
@@ -270,8 +270,11 @@ _DECODER = json.JSONDecoder()
 
 def spell(ts: str, t: float, run: str, trial: str | None, writer: str, seq: int, text: str) -> bytes:
     """A whole line: the envelope and the text of `encode_event`."""
-    line = f'{{"ts": "{ts}", "t": {t}, {_named(run, trial, writer)}, "seq": {seq}, {text}\n'
-    return line.encode("utf-8", "surrogatepass")
+    return f"{_head(ts, t, run, trial, writer)}{seq}, {text}\n".encode("utf-8", "surrogatepass")
+
+
+def _head(ts: str, t: float, run: str, trial: str | None, writer: str) -> str:
+    return f'{{"ts": "{ts}", "t": {t}, {_named(run, trial, writer)}, "seq": '
 
 
 @lru_cache(256)
@@ -284,14 +287,22 @@ def lines_of(
 ) -> Iterator[bytes]:
     """The lines of buffered events, moved by `after_s` seconds, in a run that began at `began`. `seqs`: the number of
     lines of each writer, which is counted on."""
-    at, ts = math.nan, ""
-    for entry in kept:
-        t = round(after_s + entry.t, 6)
-        text = entry.text if isinstance(entry.text, str) else encode_event(entry.text.moved(after_s))
-        seqs[entry.writer] = seq = seqs.get(entry.writer, 0) + 1
-        if t != at:  # many events have one moment in virtual time
-            at, ts = t, iso(later(began, t))
-        yield spell(ts, t, run, entry.trial, entry.writer, seq, text)
+    texts = _texts_of(kept, run=run, began=began, after_s=after_s, seqs=seqs)
+    return (text.encode("utf-8", "surrogatepass") for text in texts)
+
+
+def _texts_of(
+    kept: Iterable[BufferedEvent], *, run: str, began: datetime, after_s: float, seqs: dict[str, int]
+) -> Iterator[str]:
+    at: tuple[float, str, str | None] = (math.nan, "", "")
+    head = ""
+    for writer, since_s, trial, text, _ in kept:
+        t = round(after_s + since_s, 6)
+        seqs[writer] = seq = seqs.get(writer, 0) + 1
+        if at != (t, writer, trial):  # many events of a trial have one moment in virtual time
+            at, head = (t, writer, trial), _head(iso(later(began, t)), t, run, trial, writer)
+        spelt = text if isinstance(text, str) else encode_event(text.moved(after_s))
+        yield f"{head}{seq}, {spelt}\n"
 
 
 REMEDIES = {

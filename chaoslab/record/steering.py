@@ -56,7 +56,8 @@ class Steering:
     @classmethod
     def read(cls, folder: Path) -> Steering:
         """The wishes for the run in this folder; nothing if the file is not there or cannot be read."""
-        if os.path.exists(f"{folder}/{FILE}"):  # asked between any two trials: a Path takes twice as long
+        # Asked between any two trials: `Path.exists` takes four times as long.
+        if os.access(f"{folder}/{FILE}", os.F_OK):
             with suppress(ValueError, OSError):
                 data = files.json_of(folder / FILE)
                 if isinstance(data, dict):

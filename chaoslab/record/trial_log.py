@@ -5,7 +5,8 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from operator import attrgetter
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from chaoslab.base.clock import Clock, iso, system
 from chaoslab.base.identity import Requests, TrialId
@@ -24,6 +25,27 @@ class Later(Protocol):
 
     def event(self, part: str, requests: Requests, t: float, /) -> Event:
         """The event of the part noted under this name, at the moment `t`. It is called once, in the order of noting."""
+
+
+class _Spelt(NamedTuple):
+    """The events of one trial for another process: their times, their texts in lines, and by their places those that
+    move. One text is pickled in a fraction of the time of its parts."""
+
+    times: list[float]
+    texts: str
+    moving: dict[int, Event]
+
+    @classmethod
+    def of(cls, kept: Sequence[BufferedEvent]) -> _Spelt:
+        texts = [each.text for each in kept]
+        moving = {n: text for n, text in enumerate(texts) if isinstance(text, Event)}
+        return cls([each.t for each in kept], "\n".join("" if isinstance(t, Event) else t for t in texts), moving)
+
+    def of_trial(self, trial: str) -> list[BufferedEvent]:
+        texts: list[str | Event] = [*self.texts.split("\n")] if self.times else []
+        for n, event in self.moving.items():
+            texts[n] = event
+        return [BufferedEvent(WRITER, t, trial, text, True) for t, text in zip(self.times, texts, strict=True)]
 
 
 class TrialLog:
@@ -49,7 +71,7 @@ class TrialLog:
         self._sent = b""  # both, pickled by another process, until they are read
         self.plain = False
         """True once `kept` was read, if no event holds a secret, so that a log has all of them as they are."""
-        self.spelt: Sequence[BufferedEvent] | None = None
+        self.spelt: list[BufferedEvent] | None = None
         """Its events as a log takes them, to be sent to another process in their place; None if that would lack
         something."""
 
@@ -111,7 +133,8 @@ class TrialLog:
             lines = (event.record(n, run=self.trial.run, began=self.began) for n, event in enumerate(self.spelt, 1))
             self._history = History(filter(None, lines), ordered=True)
         if self._history is None:
-            self._history = History(self._records())
+            # One writer's, numbered as they come: those of one moment are in order.
+            self._history = History(sorted(self._records(), key=attrgetter("t")), ordered=True)
             self._lines.clear()
         return self._history
 
@@ -145,9 +168,11 @@ class TrialLog:
     @property
     def kept(self) -> list[BufferedEvent]:
         """The events of `history`, as a run's folder takes them, without secrets."""
+        if self.spelt is not None:
+            return self.spelt
         found = [BufferedEvent.of(r.writer, r.t, r.trial, r.event) for r in self.history.records]
         self.plain = not self.secrets and all(event.plain for event in found)
-        return masked(found, self.secrets)
+        return found if self.plain else masked(found, self.secrets)
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for another process, which cannot note more. Most logs are never read there, so they stay
@@ -165,9 +190,11 @@ class TrialLog:
             "origin": self.origin,
             "_sent": sent,
             "plain": self.plain,
-            "spelt": self.spelt,
+            "spelt": None if self.spelt is None else _Spelt.of(self.spelt),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.requests, self._history = Requests(self.trial), None
+        if (spelt := state["spelt"]) is not None:
+            self.spelt = spelt.of_trial(self.key)

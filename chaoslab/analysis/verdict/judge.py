@@ -48,8 +48,9 @@ def judge(history: History, trial: str) -> Verdict:
         LookupError: the history has no such trial.
     """
     seen = Seen(trial)
+    kinds = history.kinds
     for kind in JUDGED:
-        if found := list(history.of(kind, trial=trial)):
+        if kind in kinds and (found := list(history.of(kind, trial=trial))):
             seen.by_kind[kind] = found
     if not seen.of(PromptStarted):
         raise LookupError(f"no trial is called '{trial}'; there are {', '.join(history.trials[:8]) or 'none'}")

@@ -24,6 +24,8 @@ class Loop:
 
     def fetched(self, answer: Any) -> Any:
         """The awaited answer if it is an awaitable, the whole one if it is a generator."""
+        if type(answer) is str:
+            return answer
         if inspect.isawaitable(answer) or inspect.isasyncgen(answer):
             self._runner = self._runner or asyncio.Runner()
             return self._runner.run(awaited(answer))
@@ -106,6 +108,8 @@ def after(agent: Callable[[Any], Any]) -> Ask:
 def text_of(answer: Any) -> str:
     """The answer as text, for the judge and the log. For a conversation (`{"messages": […]}`) it is the last
     message."""
+    if type(answer) is str:
+        return answer
     found = _content(adapters.answer_of(answer))
     return found if isinstance(found, str) else json.dumps(to_jsonable(found), ensure_ascii=False)
 

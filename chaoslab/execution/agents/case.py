@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 from chaoslab.analysis.answers.compare import Twin
@@ -66,8 +67,11 @@ class AgentResult:
         self.verdict = judge(self.history, self.book.key)
         self.met = tuple(event.injection for _, event in self.history.of(events.FaultWitnessed))
         if lines:
-            self._kept = self.kept
-            self.book.spelt = self._kept if self.book.plain else None
+            kept = self.kept
+            if self.book.plain:
+                self.book.spelt = kept
+            else:
+                self._kept = kept
         return self
 
     @property
@@ -139,6 +143,13 @@ class AgentCase:
     """The mitigation that is tried around its functions; see `seams.functions.mitigations`."""
     right_state: Any = None
     """The end state of the twin; None: nothing to compare with."""
+
+    @cached_property
+    def callable_names(self) -> tuple[str, ...]:
+        """The names of its functions, and of the services that faults are aimed at."""
+        hit = [injection for injection in self.plan.injections if injection.may_hit]
+        aimed_at = [name for name in (*self.services, *self.upstreams) if any(each.covers(name) for each in hit)]
+        return (*map(name_of, (*self.tools, *self.reads)), *aimed_at)
 
     @property
     def settle_s(self) -> float:

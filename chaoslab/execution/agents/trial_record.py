@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from chaoslab.analysis.verdict.judge import HUNG
@@ -12,7 +11,6 @@ from chaoslab.base.jsonable import describe_error
 from chaoslab.core import events
 from chaoslab.execution.agents.calling import text_of
 from chaoslab.execution.agents.case import AgentCase, AgentResult
-from chaoslab.execution.agents.functions import name_of
 from chaoslab.execution.agents.says import read
 from chaoslab.record.trial_log import TrialLog
 
@@ -25,7 +23,8 @@ STOPPED = "what it did until its process was ended is not known"
 
 def opening(case: AgentCase) -> Iterator[events.Event]:
     """The events with which a trial begins."""
-    started = events.PromptStarted(
+    twin = case.twin
+    yield events.PromptStarted(
         prompt_index=1,
         prompt=str(case.prompt),
         facts=[list(fact) for fact in case.facts],
@@ -36,11 +35,10 @@ def opening(case: AgentCase) -> Iterator[events.Event]:
         undoes=dict(case.options.undoes) if case.options.undoes else None,
         idempotent=list(case.options.idempotent) if case.options.idempotent else None,
         ordered=case.options.ordered or None,
+        twin=None if twin is None else twin.answer,
+        twin_s=None if twin is None else twin.seconds,
+        twin_calls=None if twin is None else twin.calls,
     )
-    if case.twin is not None:
-        twin = case.twin
-        started = replace(started, twin=twin.answer, twin_s=twin.seconds, twin_calls=twin.calls)
-    yield started
     if case.drawn:
         yield events.ValuesDrawn(values=dict(case.drawn))
 
@@ -112,10 +110,7 @@ def _unreached(case: AgentCase, book: TrialLog) -> list[events.FaultUnreached]:
 def uncalled(case: AgentCase, called: frozenset[str], unheld: Sequence[str]) -> tuple[str, ...]:
     """A warning about functions, and services that faults are aimed at, that were called neither in this trial nor
     in its twin, and about the faults that had no target because of that."""
-    known = called.union(case.called or (), unheld)
-    services = (*case.services, *case.upstreams)
-    aimed_at = [name for name in services if any(i.may_hit and i.covers(name) for i in case.plan.injections)]
-    there = [*(name_of(function) for function in (*case.tools, *case.reads)), *aimed_at]
+    known, there = called.union(case.called or (), unheld), case.callable_names
     names = [name for name in there if name not in known]
     if not names:
         return ()

@@ -63,11 +63,11 @@ class CallRecord:
 
     __slots__ = (
         "args",
+        "at",
         "began_s",
         "began_t",
         "content",
         "error",
-        "id",
         "keyed",
         "kwargs",
         "late",
@@ -81,7 +81,6 @@ class CallRecord:
         "rolled",
         "status",
         "tool",
-        "turn",
         "via",
     )
 
@@ -149,22 +148,18 @@ class CallRecord:
                 return self._end(requests, t)
 
     def _begin(self, requests: Requests, t: float) -> Event:
-        self.began_t, self.late, self.turn = t, self.place is None, requests.turn
+        self.began_t, self.late = t, self.place is None
         number, attempt, nth = self.place or self.asked(requests, t)
         header = requests.trial.header
-        self.id = request_id(header, self.name, self.arguments(), nth)
-        at = self._at(requests, number, attempt)
-        return events.CallStarted(at=at, tool=self.name, arguments=self.content, protocol=self.protocol)
-
-    def _at(self, requests: Requests, number: int, attempt: int) -> events.AttemptRef:
-        return events.AttemptRef(
+        self.at = events.AttemptRef(
             trial=requests.trial.key,
-            turn=self.turn,
+            turn=requests.turn,
             target=self.name,
             request=number,
             attempt=attempt,
-            request_id=self.id,
+            request_id=request_id(header, self.name, self.arguments(), nth),
         )
+        return events.CallStarted(at=self.at, tool=self.name, arguments=self.content, protocol=self.protocol)
 
     def _effect(self) -> Event:
         content = self.arguments()
@@ -182,10 +177,8 @@ class CallRecord:
     def _end(self, requests: Requests, t: float) -> Event:
         if self.late:
             self.ended(requests)
-        assert self.place is not None  # `_begin` came before
-        number, attempt, _ = self.place
         return events.CallFinished(
-            at=self._at(requests, number, attempt),
+            at=self.at,  # `_begin` came before
             tool=self.name,
             ok=self.ok,
             duration_s=round(t - self.began_t, 6),

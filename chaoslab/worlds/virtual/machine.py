@@ -16,7 +16,6 @@ from _thread import get_ident
 from asyncio import _get_running_loop, _set_running_loop
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection
-from contextlib import ExitStack
 from sys import exception as under_way
 from sys import get_asyncgen_hooks, set_asyncgen_hooks
 from typing import Any, NoReturn, Protocol
@@ -491,9 +490,11 @@ class Machine:
         self.now = over
         self.ready.clear()
         self._timers.clear()
-        with ExitStack() as stack:  # the last one first
-            for ending in (*self.endings[::-1], self.locals.end):
-                stack.callback(ending)
+        for ending in (self.locals.end, *self.endings):
+            try:
+                ending()
+            except BaseException as raised:  # noqa: BLE001 - as above
+                failed.append(raised)
         self.endings.clear()
         for error in failed:
             if under_way() is None or not isinstance(error, Exception):

@@ -13,6 +13,7 @@ import gc
 import sys
 import threading
 import weakref
+from operator import is_
 from typing import Any, Protocol
 
 from chaoslab.worlds.virtual.context import here
@@ -81,24 +82,27 @@ class _Dictionary:
     def __init__(self) -> None:
         self._state: dict[Any, Any] = ctypes.cast(_state_dictionary(), ctypes.py_object).value
 
-    def new(self) -> dict[str, Any]:
+    def new(self) -> dict[Any, Any]:
         return {}
 
-    def take(self) -> dict[str, Any]:
-        prefix = self._PREFIX
-        return {key: entry for key, entry in self._state.items() if type(key) is str and key.startswith(prefix)}
+    def take(self) -> dict[Any, Any]:
+        """All entries, since to find those of locals takes longer."""
+        return {**self._state}
 
-    def put(self, entries: dict[str, Any]) -> dict[str, Any]:
-        """Puts the entries in place, except those of deleted locals: a living local refers to its entry, and the
-        address of a deleted one may be reused."""
-        state = self._state
-        old = self.take()
-        for key in old:
-            del state[key]
-        for key, entry in entries.items():
-            if weakref.getweakrefcount(entry):
-                state[key] = entry
+    def put(self, entries: dict[Any, Any]) -> dict[Any, Any]:
+        """Puts the entries of locals in place, except those of deleted ones: a living local refers to its entry, and
+        the address of a deleted one may be reused."""
+        state, old = self._state, self.take()
+        if len(old) != len(entries) or not all(map(is_, old.values(), entries.values())):
+            for key in filter(self._of_local, old):
+                del state[key]
+            for key in filter(self._of_local, entries):
+                if weakref.getweakrefcount(entries[key]):
+                    state[key] = entries[key]
         return old
+
+    def _of_local(self, key: Any) -> bool:
+        return type(key) is str and key.startswith(self._PREFIX)
 
 
 _state_dictionary = ctypes.pythonapi.PyThreadState_GetDict
