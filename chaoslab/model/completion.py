@@ -34,11 +34,7 @@ def _of_length(characters: int) -> int:
 
 def completed(asked: bytes) -> Completion | ErrorReply:
     """The answer to a request, or the refusal in Groq's format. The model is deterministic and agents in repeated
-    trials ask the same, so answers to short requests are cached.
-
-    Raises:
-        ValueError: it is no JSON.
-    """
+    trials ask the same, so answers to short requests are cached. Raises ValueError: it is no JSON."""
     return _remembered(asked) if len(asked) <= REMEMBERED_BYTES_MAX else _worked_out(asked)
 
 

@@ -97,7 +97,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/config/settings.py": ("tests/test_settings.py",),
     "chaoslab/scenarios/sources.py": ("tests/scenarios/test_sources.py",),
     "chaoslab/scenarios/modules.py": ("tests/scenarios/test_modules.py",),
-    "chaoslab/scenarios/sound.py": ("tests/scenarios/test_load.py",),
+    "chaoslab/scenarios/load.py": ("tests/scenarios/test_load.py",),
     "chaoslab/wire/state_place.py": ("tests/test_places_of_parts.py",),
     "chaoslab/lab/replay.py": ("tests/test_replay.py", "tests/test_replay_strangers.py"),
     "chaoslab/execution/workers.py": ("tests/test_workers.py", "-k", "not forkserver"),
