@@ -210,11 +210,8 @@ async def _watched(
 
 
 async def _settled(control: Control, run: str, clock: Clock) -> None:
-    """Waits until the manager has logged the result of the last lane.
-
-    Raises:
-        LabDown: it could not, or there is no manager.
-    """
+    """Waits until the manager has logged the result of the last lane. Raises LabDown: it could not, or there is no
+    manager."""
     began_s = clock.monotonic()
     while control.pending([run]):
         if clock.monotonic() - began_s > MENDING_S:
@@ -233,11 +230,8 @@ async def _open(
     clock: Clock,
     healthy: Callable[[], Awaitable[Health]],
 ) -> None:
-    """Asks the manager for the run's lanes and waits for them.
-
-    Raises:
-        LabDown: there is no manager, or it cannot make them.
-    """
+    """Asks the manager for the run's lanes and waits for them. Raises LabDown: there is no manager, or it cannot make
+    them."""
     began_s = clock.monotonic()
     while (health := await healthy()).trouble or health.recovering:
         if clock.monotonic() - began_s > READY_S:

@@ -50,11 +50,7 @@ class _Token:
 
 
 def calculate(text: str) -> Number:
-    """The value of an expression.
-
-    Raises:
-        Wrong: it is not an expression, has no value, or is too large.
-    """
+    """The value of an expression. Raises Wrong: it is not an expression, has no value, or is too large."""
     if len(text) > LENGTH_MAX:
         raise Wrong("too_long", f"the expression is longer than {LENGTH_MAX} characters")
     return _Parser(_tokens(text)).whole()

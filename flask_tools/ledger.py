@@ -191,11 +191,7 @@ class Ledger:
             return worked
 
     def warn(self, message: str, trial: TrialId) -> None:
-        """Writes a warning into the log of the trial's run.
-
-        Raises:
-            LookupError, Unwritten: see `work`.
-        """
+        """Writes a warning into the log of the trial's run. Raises LookupError, Unwritten: see `work`."""
         with self._open(trial) as (_, log, _book):
             _written(log, LabWarning(message=message), trial)
 

@@ -24,11 +24,8 @@ THREADS = 8
 
 
 def listen(app: Flask, *, host: str, port: int) -> Any:
-    """A waitress server that holds the port and answers once its `run` is called.
-
-    Raises:
-        OSError, OverflowError: the port is not available.
-    """
+    """A waitress server that holds the port and answers once its `run` is called. Raises OSError, OverflowError: the
+    port is not available."""
     logging.getLogger("waitress").setLevel(logging.ERROR)
     server: Any = create_server(
         app, host=host, port=port, threads=THREADS, ident=None, max_request_body_size=BODY_MAX + 1

@@ -13,11 +13,7 @@ from chaoslab.wire.server.metrics import CONTENT_TYPE
 
 
 def server(manager: Manager, *, host: str, port: int) -> ThreadingHTTPServer:
-    """A server that is bound and listens; the caller serves and closes it.
-
-    Raises:
-        OSError: the port is taken.
-    """
+    """A server that is bound and listens; the caller serves and closes it. Raises OSError: the port is taken."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

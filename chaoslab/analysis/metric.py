@@ -48,11 +48,7 @@ class ByMetric(Assertion):
     metric: Any
 
     def check(self, seen: Seen) -> Miss | None:
-        """As `Assertion.check`.
-
-        Raises:
-            Unjudged: the metric raises something, or gives no score.
-        """
+        """As `Assertion.check`. Raises Unjudged: the metric raises something, or gives no score."""
         metric = self.metric
         try:
             score: Any = metric.measure(_case(metric, seen))

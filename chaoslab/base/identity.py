@@ -45,11 +45,8 @@ class TrialId:
 
     @classmethod
     def parse(cls, header: str | None) -> TrialId:
-        """The trial of a header; the trial of the run `alone` if there is none.
-
-        Raises:
-            ValueError: the header has another form.
-        """
+        """The trial of a header; the trial of the run `alone` if there is none. Raises ValueError: the header has
+        another form."""
         return _trial_of(header) if header else cls(ALONE, 0, 0)
 
 
@@ -72,11 +69,8 @@ canonical = speller(separators=(",", ":"), sort_keys=True)
 
 @lru_cache(16)
 def parsed(text: bytes) -> Any:
-    """The value of a JSON text. Callers must not change it: all calls with the same text get the same object.
-
-    Raises:
-        ValueError: it is no JSON.
-    """
+    """The value of a JSON text. Callers must not change it: all calls with the same text get the same object. Raises
+    ValueError: it is no JSON."""
     return value_of(text)
 
 

@@ -127,11 +127,8 @@ def _changed(folder: str) -> int:
 
 
 def add(group: str, name: str, found: type) -> None:
-    """Makes a class that no package registers a plug-in of this process, as a user's program does.
-
-    Raises:
-        ValueError: another plug-in has the name.
-    """
+    """Makes a class that no package registers a plug-in of this process, as a user's program does. Raises ValueError:
+    another plug-in has the name."""
     known = _added.get((group, name))
     again = known is not None and (known.__module__, known.__qualname__) == (found.__module__, found.__qualname__)
     if name in names(group) or (known is not None and not again):
@@ -146,11 +143,8 @@ _added: dict[tuple[str, str], type] = {}
 
 @cache
 def load(group: str, name: str) -> Any:
-    """The plug-in's class. Only a plug-in that is found is cached.
-
-    Raises:
-        LookupError: no such plug-in; the message names the nearest one. BrokenPlugin: it cannot be imported.
-    """
+    """The plug-in's class. Only a plug-in that is found is cached. Raises LookupError: no such plug-in; the message
+    names the nearest one. BrokenPlugin: it cannot be imported."""
     importlib.invalidate_caches()  # it may have been installed a moment ago, in a notebook
     for point in (point for point in _points(group) if point.name == name):
         try:

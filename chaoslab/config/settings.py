@@ -272,11 +272,8 @@ class Settings:
     )
 
     def override(self, given: Mapping[str, str], *, where: str = "") -> Settings:
-        """These settings with some replaced, given by environment name and as text.
-
-        Raises:
-            SettingError: an unknown name, or a value out of its bounds.
-        """
+        """These settings with some replaced, given by environment name and as text. Raises SettingError: an unknown
+        name, or a value out of its bounds."""
         table = {f.name.upper(): f for f in fields(self)}
         found: dict[str, Any] = {}
         for name, text in given.items():
@@ -317,11 +314,7 @@ class Settings:
     @classmethod
     def from_shown(cls, shown: Mapping[str, Any], *, where: str) -> Settings:
         """The settings that `shown` was made of, read back from JSON. Secrets come back empty, since `shown` masks
-        them.
-
-        Raises:
-            SettingError: a name or a value that this version does not know; the text names `where`.
-        """
+        them. Raises SettingError: a name or a value that this version does not know; the text names `where`."""
         secret = {f.name.upper() for f in fields(cls) if f.metadata["secret"]}
         return cls().override({n: as_text(as_tuple(v)) for n, v in shown.items() if n not in secret}, where=where)
 
@@ -370,10 +363,7 @@ def load(
     arguments: Iterable[str] = (), *, environment: Mapping[str, str] | None = None, env_file: Path = Path(".env")
 ) -> Settings:
     """The settings in force, from `NAME=value` arguments, the environment and the file, in this order of precedence.
-
-    Raises:
-        SettingError: one line that says what is wrong, where, and what would be right.
-    """
+    Raises SettingError: one line that says what is wrong, where, and what would be right."""
     environment = inherited() if environment is None else environment
     settings = Settings()
     for where, given in _lines(env_file):
@@ -410,11 +400,8 @@ def wrong_in(env_file: Path) -> list[str]:
 
 
 def name_secrets(more: Iterable[str] = ()) -> None:
-    """Takes SECRET_NAMES from the environment, and more names, for a process that loads no settings.
-
-    Raises:
-        SettingError: as `load`.
-    """
+    """Takes SECRET_NAMES from the environment, and more names, for a process that loads no settings. Raises
+    SettingError: as `load`."""
     given = {"SECRET_NAMES": read_variable("SECRET_NAMES")}
     secrets.set_names([*Settings().override(given, where="environment").secret_names, *more])
 

@@ -169,11 +169,7 @@ class Attempt(ABC):
 
     @abstractmethod
     async def send(self, call: Call) -> Reply:
-        """Sends the call; a step of a story.
-
-        Raises:
-            Failure: no reply came before the deadline.
-        """
+        """Sends the call; a step of a story. Raises Failure: no reply came before the deadline."""
 
     @abstractmethod
     def note(self, event: Event) -> None:
@@ -195,11 +191,7 @@ class Attempt(ABC):
         return bool(guard.watches and guard.ended())
 
     async def wait(self, delay_s: float) -> None:
-        """Lets time pass, up to the deadline; a step of a story.
-
-        Raises:
-            Failure: the deadline came first.
-        """
+        """Lets time pass, up to the deadline; a step of a story. Raises Failure: the deadline came first."""
         left_s = self.left_s
         self.waits = True
         ended = await self.paused(max(0.0, min(delay_s, left_s)), self.pause)
@@ -220,11 +212,7 @@ class Attempt(ABC):
         return self.deadline_s - (self.took_s - self.held_s)
 
     async def told(self) -> Reply:
-        """The caller's reply once all stories are told.
-
-        Raises:
-            Failure: there is none.
-        """
+        """The caller's reply once all stories are told. Raises Failure: there is none."""
         if not self._stories:
             return await self.send(self.call)
         self._skew = skew.get()

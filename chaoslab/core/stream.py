@@ -30,11 +30,7 @@ class Parts(Protocol):
     """The body of a streamed reply as it comes."""
 
     async def take(self) -> bytes | None:
-        """The next part, which is not empty; None at the end.
-
-        Raises:
-            Failure: the stream broke off.
-        """
+        """The next part, which is not empty; None at the end. Raises Failure: the stream broke off."""
 
     async def aclose(self) -> None:
         """Stops reading; a stream that has not ended is ended upstream. It may be called twice. By default it does

@@ -38,11 +38,7 @@ ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
 
 
 def cells(faults: Sequence[str] = (), *, calls: int = CALLS, seed: int = 1) -> list[Cell]:
-    """The cells of these faults, of all by default.
-
-    Raises:
-        LookupError: no fault of that name.
-    """
+    """The cells of these faults, of all by default. Raises LookupError: no fault of that name."""
     for fault in faults:
         load(fault)
     if twice := next((fault for fault in faults if faults.count(fault) > 1), None):

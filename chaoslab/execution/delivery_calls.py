@@ -218,12 +218,9 @@ def _spelt(host: str, method: str, path: str, body: bytes | None) -> bytes:
 
 
 def _answered(connection: socket.socket) -> bool:
-    """Reads an answer to its end; True if the connection may be asked again. A client of the standard library takes
-    as long for its headers as all of the lab does for the call.
-
-    Raises:
-        OSError: the connection failed, or nothing came in time.
-    """
+    """Reads an answer to its end; True if the connection may be asked again. A client of the standard library takes as
+    long for its headers as all of the lab does for the call. Raises OSError: the connection failed, or nothing came in
+    time."""
     data = b""
     while b"\r\n\r\n" not in data:
         if not (part := connection.recv(65536)):

@@ -95,11 +95,8 @@ class Failure:
         return self.trial.story()
 
     def test(self) -> str:
-        """A test for pytest that is red until this is mended, as text.
-
-        Raises:
-            ValueError: something that `lab.run` was given has no name that a test could import.
-        """
+        """A test for pytest that is red until this is mended, as text. Raises ValueError: something that `lab.run` was
+        given has no name that a test could import."""
         from chaoslab.execution.found_test import text_of
 
         return text_of(self.trial, self.variation, causes.where(self.variation))
@@ -159,11 +156,8 @@ class Found:
     __repr__ = __str__
 
     def save(self, path: str | Path) -> None:
-        """Writes the map as a page (.html) or as data (.json).
-
-        Raises:
-            ValueError: the name ends otherwise. OSError: it cannot be written.
-        """
+        """Writes the map as a page (.html) or as data (.json). Raises ValueError: the name ends otherwise. OSError: it
+        cannot be written."""
         from chaoslab.reports.explored import save
 
         save(self, Path(path))
@@ -298,11 +292,7 @@ class _Explorer:
 
 
 def searched(trials: Session, asked: AskedExplore) -> Found:
-    """The exploration of a session.
-
-    Raises:
-        ValueError, LookupError, TypeError, NoBaseline: as `explore`.
-    """
+    """The exploration of a session. Raises ValueError, LookupError, TypeError, NoBaseline: as `explore`."""
     _check(asked)
     with ExitStack() as stack:
         journal = None
@@ -455,11 +445,7 @@ def _shorter(prompt: Any) -> Iterator[Any]:
 
 
 def shrunk_in(trials: Session, trial: Trial) -> Failure:
-    """The smallest cause of a trial of this session's agent.
-
-    Raises:
-        ValueError: it does not happen again.
-    """
+    """The smallest cause of a trial of this session's agent. Raises ValueError: it does not happen again."""
     with trials.one_by_one():
         return _shrunk_in(trials, trial)
 

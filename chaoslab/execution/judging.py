@@ -37,11 +37,8 @@ class Judge:
 
     @staticmethod
     def of(given: Any) -> Judge | None:
-        """The judge that `judge=` stands for; None for None.
-
-        Raises:
-            ValueError, TypeError: it is none, or the environment does not name the model.
-        """
+        """The judge that `judge=` stands for; None for None. Raises ValueError, TypeError: it is none, or the
+        environment does not name the model."""
         if given is None or isinstance(given, Judge):
             return given
         if given == MODEL:
@@ -175,11 +172,8 @@ class Wanted:
         return {key: each for key, each in self.there.items() if not answered(self.replies.get(key), self.model)}
 
     def ask(self, judge: Judge) -> Iterator[Reply]:
-        """Asks the open questions one by one. Each reply is kept before it is given.
-
-        Raises:
-            OSError: it cannot be kept.
-        """
+        """Asks the open questions one by one. Each reply is kept before it is given. Raises OSError: it cannot be
+        kept."""
         for key, question in self.open.items():
             reply = self.replies[key] = judge.reply(question)
             keep(self.folder, OPINIONS, **vars(reply))

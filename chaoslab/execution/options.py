@@ -328,11 +328,8 @@ class RunOptions:
     )  # fmt: skip
 
     def check(self) -> None:
-        """Checks each value that can be wrong alone.
-
-        Raises:
-            ValueError, TypeError: one is wrong; the message is one line.
-        """
+        """Checks each value that can be wrong alone. Raises ValueError, TypeError: one is wrong; the message is one
+        line."""
         for each in fields(RunOptions):
             if each.metadata["check"] is not None:
                 each.metadata["check"](each.name, getattr(self, each.name))

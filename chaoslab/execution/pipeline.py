@@ -43,11 +43,8 @@ class Named(Protocol):
 @contextmanager
 def written(run: Named, trials: int, folder: Path, *, log_as: str = "lines", keep: str = "all") -> Iterator[RunWriter]:
     """A context that writes the run's folder. The run ends as done, interrupted (Ctrl-C, or the iterator was closed) or
-    broken. `log_as`, `keep`: see `RunOptions`.
-
-    Raises:
-        LogLost: the folder cannot be written. Incomplete: a package for this form is not installed.
-    """
+    broken. `log_as`, `keep`: see `RunOptions`. Raises LogLost: the folder cannot be written. Incomplete: a package for
+    this form is not installed."""
     packed = None if log_as == "lines" else Tables(folder).add if log_as == "tables" else _nothing
     with RunWriter(folder, run.name, run.now, keep=keep, packed=packed) as book:
         book.begin(run.started(trials))
@@ -84,12 +81,9 @@ def results(
     sums: Callable[[Sequence[R]], bytes | None] = lambda _: None,
 ) -> Generator[R, None, None]:  # fmt: skip
     """Yields the result of each trial, in order, after writing it down. `trials`: how many, or their numbers from 0.
-    `sums`: makes those of trials (`measures/sums.py`), for a book that takes them.
-
-    Raises:
-        LogLost: it cannot be written. KeyboardInterrupt: the run is asked to stop (`record.steering`).
-            Exceptions of the trials and of the executor pass through.
-    """
+    `sums`: makes those of trials (`measures/sums.py`), for a book that takes them. Raises LogLost: it cannot be
+    written. KeyboardInterrupt: the run is asked to stop (`record.steering`). Exceptions of the trials and of the
+    executor pass through."""
     spent_usd = 0.0
 
     def specs() -> Iterator[TrialSpec]:

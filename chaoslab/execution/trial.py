@@ -267,11 +267,8 @@ def numbered(
 ) -> Generator[Trial, None, None]:  # fmt: skip
     """The same for the trials with these numbers, from 0: each is as it is among all others. `drawn`: the plan of a
     trial by its number, in place of the faults. `apart`: no trial, nor the twin, is run in this process, so that the
-    end of its process is not the end of this one.
-
-    Raises:
-        WorkerLost: `apart`, and the process that does a trial ended.
-    """
+    end of its process is not the end of this one. Raises WorkerLost: `apart`, and the process that does a trial
+    ended."""
     spec, wants_twin, logs = checked(asked)
     judge = Judge.of(asked.judge)
     made = _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn, apart=apart)
@@ -344,11 +341,8 @@ class NoBaseline(ValueError):
 
 def compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
     """The twin without faults, and the spec with the twin's results in place of those not stated. `alone`: does one
-    trial after the other.
-
-    Raises:
-        NoBaseline: the twin is nothing to compare with, and the trials are not to run anyway.
-    """
+    trial after the other. Raises NoBaseline: the twin is nothing to compare with, and the trials are not to run
+    anyway."""
     calm, times = Plan(spec.plan.seed), 2 if spec.options.world == "virtual" else 1
     plain = replace(spec, plan=calm, options=replace(spec.options, order="asked"))
     done = list(alone.map(plain, [TrialSpec(0)] * times))

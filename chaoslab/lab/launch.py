@@ -179,11 +179,7 @@ def _virtual(
 
 
 def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
-    """The run as a value.
-
-    Raises:
-        SettingError: something in it is real, and this world has no way out.
-    """
+    """The run as a value. Raises SettingError: something in it is real, and this world has no way out."""
     from chaoslab.agent import config
     from chaoslab.agent.prompts import as_data
     from chaoslab.base.identity import digest
@@ -282,12 +278,8 @@ def check_installed(world: str) -> None:
 
 
 def check(chosen: Settings) -> list[Any]:
-    """Reads all inputs of the parts, so that a mistake is found before anything starts; returns the prompts.
-
-    Raises:
-        SettingError: an input is invalid.
-        OSError: the lab cannot write to one of its places.
-    """
+    """Reads all inputs of the parts, so that a mistake is found before anything starts; returns the prompts. Raises
+    SettingError: an input is invalid; OSError: the lab cannot write to one of its places."""
     from chaoslab.agent import config, prompts
     from chaoslab.config.scenario import from_settings
     from chaoslab.flask_tools import app
@@ -301,11 +293,7 @@ def check(chosen: Settings) -> list[Any]:
 
 
 def _stopped(chosen: Settings) -> tuple[str, ...]:
-    """The services whose processes a fault may stop.
-
-    Raises:
-        SettingError: one is not the lab's own.
-    """
+    """The services whose processes a fault may stop. Raises SettingError: one is not the lab's own."""
     from chaoslab.agent import config
     from chaoslab.config.scenario import from_settings
     from chaoslab.config.settings import SettingError
@@ -336,11 +324,7 @@ def _check_places() -> None:
 
 
 def _check_state() -> None:
-    """Opens the shared state as the manager will.
-
-    Raises:
-        WorldError: it cannot be used.
-    """
+    """Opens the shared state as the manager will. Raises WorldError: it cannot be used."""
     import sqlite3
 
     from chaoslab.wire.control import Control, explain

@@ -100,11 +100,7 @@ class RecordedRun:
         return found
 
     def number(self, trial: str) -> int:
-        """The trial's number in the run, from 0.
-
-        Raises:
-            Unrepeatable: no trial of the run's prompts has that name.
-        """
+        """The trial's number in the run, from 0. Raises Unrepeatable: no trial of the run's prompts has that name."""
         match = _KEY.fullmatch(trial)
         prompts = len(self.started.asked)
         if match is None or not 1 <= int(match["prompt"]) <= prompts or not int(match["repeat"]):
@@ -131,12 +127,8 @@ class RecordedRun:
 
 
 def read(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
-    """Reads the logs of a run, given as for `chaoslab show`.
-
-    Raises:
-        LookupError: there is no such run.
-        Unrepeatable: the log lacks something that a replay needs.
-    """
+    """Reads the logs of a run, given as for `chaoslab show`. Raises LookupError: there is no such run; Unrepeatable:
+    the log lacks something that a replay needs."""
     folder = places.find(name, logs=logs)
     try:
         files = {
@@ -189,11 +181,7 @@ def _made_by(folder: Path, started: RunStarted) -> str:
 
 def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
     """The trials of these names, in the run's order; all trials if no name is given. `reports.trials` defines the
-    names.
-
-    Raises:
-        Unrepeatable: there is no such trial, or it is incomplete.
-    """
+    names. Raises Unrepeatable: there is no such trial, or it is incomplete."""
     there = remembered.trials
     if not there:
         raise Unrepeatable(f"no trial was begun in {remembered.folder}")
@@ -224,11 +212,8 @@ def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
 
 
 def _check_unchanged(history: History, chosen: Set[str]) -> None:
-    """Checks that nobody has kept a fault of the plan from these trials: the log's plan does not tell that.
-
-    Raises:
-        Unrepeatable: somebody has.
-    """
+    """Checks that nobody has kept a fault of the plan from these trials: the log's plan does not tell that. Raises
+    Unrepeatable: somebody has."""
     for record, off in history.of(FaultsOff):
         if record.trial in chosen:
             raise Unrepeatable(f"{record.trial} was made with faults {off.said}, so the plan does not tell it")
@@ -288,12 +273,9 @@ def foreign(remembered: RecordedRun) -> tuple[str, ...]:
 
 
 def spec_of(remembered: RecordedRun) -> LabSpec:
-    """The run as a value, to be carried out in virtual time with the recorded replies of foreign targets.
-
-    Raises:
-        SettingError: this version does not know one of its settings.
-        Unrepeatable: this version does not know its plan or its prompts.
-    """
+    """The run as a value, to be carried out in virtual time with the recorded replies of foreign targets. Raises
+    SettingError: this version does not know one of its settings; Unrepeatable: this version does not know its plan or
+    its prompts."""
     from chaoslab.agent.prompts import Prompt
     from chaoslab.lab.virtual_lab import LabSpec
 

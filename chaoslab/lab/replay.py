@@ -42,11 +42,8 @@ class Rerun:
     """
 
     def __init__(self, log: RecordedRun, wanted: Sequence[str] = ()) -> None:
-        """`wanted`: the names of its trials, all if empty.
-
-        Raises:
-            Unrepeatable, SettingError: there is nothing to replay.
-        """
+        """`wanted`: the names of its trials, all if empty. Raises Unrepeatable, SettingError: there is nothing to
+        replay."""
         self._log = log
         trials = recorded_run.choose(log, wanted)
         self._spec = recorded_run.spec_of(log)
@@ -56,11 +53,7 @@ class Rerun:
         )
 
     def trials(self) -> Iterator[ReplayedTrial]:
-        """Replays and compares each trial.
-
-        Raises:
-            Unrepeatable: the agent of today touches something real.
-        """
+        """Replays and compares each trial. Raises Unrepeatable: the agent of today touches something real."""
         done = InProcess().map(self._spec, self._specs.values())
         try:
             for trial, result in zip(self._specs, done, strict=True):

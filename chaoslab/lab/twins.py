@@ -32,11 +32,7 @@ def twins(
 ) -> Iterator[Callable[[int], Twin | None]]:
     """A context that gives a function: the twin of a prompt of the file, by its number from 0; None if it has none.
     They are made in a child process, of which virtual time leaves nothing. `tell`: is told in one line which prompts
-    have nothing to be judged by.
-
-    Raises:
-        SettingError: a prompt states what no service can tell or do.
-    """
+    have nothing to be judged by. Raises SettingError: a prompt states what no service can tell or do."""
     if why := _none(chosen, config):
         bare = [str(number) for number, prompt in enumerate(asked, 1) if not prompt.stated]
         if bare:

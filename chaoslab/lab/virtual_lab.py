@@ -266,11 +266,7 @@ class Lab:
 
 def check_stated(chosen: Settings, asked: Sequence[Prompt], file: Path) -> None:
     """Checks the prompts of the file against the lab's own services, as the agent does once services describe
-    themselves.
-
-    Raises:
-        SettingError: a prompt states what no service can tell or do.
-    """
+    themselves. Raises SettingError: a prompt states what no service can tell or do."""
     assembly.check(asked, file, [ServiceModule.load(name, chosen).service for name in SERVICES])
 
 

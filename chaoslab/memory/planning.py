@@ -76,11 +76,8 @@ class Asked:
 
 
 def budget_of(budget: int | str | None) -> tuple[int, float | None]:
-    """The most trials and the most seconds of a budget, as in 200 or "10m".
-
-    Raises:
-        ValueError: it is neither; one line.
-    """
+    """The most trials and the most seconds of a budget, as in 200 or "10m". Raises ValueError: it is neither; one
+    line."""
     text = str(TRIALS if budget is None else budget).strip()
     try:
         if text.isdecimal():
@@ -232,11 +229,8 @@ def _cells_of(made: Opened, calm: Tried, tries: Sequence[str]) -> Iterator[Cell]
 
 
 def injection_of(cell: Cell) -> Injection:
-    """The injection of a cell, as its kind of experiment makes it.
-
-    Raises:
-        LookupError: there is no such kind. BrokenPlugin: it raised.
-    """
+    """The injection of a cell, as its kind of experiment makes it. Raises LookupError: there is no such kind.
+    BrokenPlugin: it raised."""
     kind = hooks.load_of("experiments", cell.how)
     made: Injection = hooks.asked("experiments", cell.how, lambda: kind().injection(cell))
     return made
@@ -340,11 +334,7 @@ def prediction_of(
     store: Memory, scenario: Scenario | None = None, folder: Path | None = None
 ) -> tuple[Prediction, float | None, int]:
     """The prediction for a trial of a scenario; or for a run that there is, from all others, with its Brier score and
-    the number of its judged trials.
-
-    Raises:
-        LookupError: the folder holds no run of this lab; one line.
-    """
+    the number of its judged trials. Raises LookupError: the folder holds no run of this lab; one line."""
     if folder is not None:
         run = read(folder)
         evidence = store.evidence(without=[run.key])

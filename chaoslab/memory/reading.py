@@ -90,11 +90,7 @@ class RunRead:
 
 def key_of(folder: Path) -> str:
     """The key of a run: a digest of the bytes of its logs, and of what was ruled and said of it. A run of virtual time
-    that is done twice has one key.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
+    that is done twice has one key. Raises OSError: a file cannot be read."""
     found = hashlib.blake2b(digest_size=12)
     for path in [*log_files(folder), *sorted(folder.glob("*.zst")), *sorted(folder.glob("*.jsonl"))]:
         with files.opened(path) as file:
@@ -105,11 +101,7 @@ def key_of(folder: Path) -> str:
 
 
 def read(folder: Path) -> RunRead:
-    """The run in a folder.
-
-    Raises:
-        LookupError: it holds no run of this lab; one line. OSError: a log cannot be read.
-    """
+    """The run in a folder. Raises LookupError: it holds no run of this lab; one line. OSError: a log cannot be read."""
     try:
         taken = _Taking(folder)
         for history in Batches(folder):
@@ -229,11 +221,7 @@ class _Taking:
         return facts
 
     def run(self) -> RunRead:
-        """The run, when all was taken.
-
-        Raises:
-            LookupError: it is no run, or is not over.
-        """
+        """The run, when all was taken. Raises LookupError: it is no run, or is not over."""
         if self.started is None and not self.facts:
             raise LookupError(f"{self.folder} tells of no run of this lab")
         if self.running:

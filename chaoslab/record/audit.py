@@ -23,11 +23,7 @@ class Audit:
     it, by default the user of this process."""
 
     def __init__(self, path: Path, *, why: str = "", by: str = "", clock: Clock = system) -> None:
-        """Opens the file.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Opens the file. Raises OSError: it cannot be written."""
         self._path, self._clock, self.run = path, clock, ""
         self._file = path.open("ab", buffering=0)
         self._said: dict[str, Any] = {
@@ -35,11 +31,7 @@ class Audit:
         }  # fmt: skip
 
     def take(self, event: Event) -> None:
-        """Writes a line if the event is about a fault.
-
-        Raises:
-            LogLost: it cannot be written.
-        """
+        """Writes a line if the event is about a fault. Raises LogLost: it cannot be written."""
         what = SAYS.get(type(event))
         if what is None or not isinstance(event, AttemptEvent):
             return

@@ -106,12 +106,8 @@ class History:
     @classmethod
     def read(cls, folder: Path, *, trials: Collection[str] | None = None) -> History:
         """Reads every `*.log` of a run's folder, with its packs. `trials`: these are wanted, by key, and packs without
-        them are left out.
-
-        Raises:
-            FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read.
-            Incomplete: a log has packs, and the package that reads them is not installed.
-        """
+        them are left out. Raises FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read;
+        Incomplete: a log has packs, and the package that reads them is not installed."""
         paths = log_files(folder)
         if not paths:
             raise FileNotFoundError(f"no logs in {folder}")
@@ -138,11 +134,8 @@ class History:
 
     @staticmethod
     def follow(folder: Path, *, clock: Clock = system) -> Iterator[Record]:
-        """The events of a run as they are written, by any process. It ends with the run.
-
-        Raises:
-            OSError: a log cannot be read.
-        """
+        """The events of a run as they are written, by any process. It ends with the run. Raises OSError: a log cannot
+        be read."""
         return follow(folder, clock=clock)
 
     @property

@@ -50,11 +50,7 @@ class Log:
         self, folder: Path, writer: str, *, run: str, origin: float, clock: Clock = system, secrets: Sequence[str] = ()
     ) -> None:
         """Opens the log. `origin` is the monotonic time at which the run began. `secrets` are masked in every line, as
-        are those that stand in it.
-
-        Raises:
-            OSError: the file cannot be opened.
-        """
+        are those that stand in it. Raises OSError: the file cannot be opened."""
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / f"{writer}.log"
         self._run, self._writer, self._origin, self._clock = run, writer, origin, clock
@@ -71,11 +67,7 @@ class Log:
         self._torn = False
 
     def write(self, event: Event, *, trial: str | None = None) -> None:
-        """Appends the event.
-
-        Raises:
-            LogLost: it cannot be written, as when the disk is full or the file was deleted.
-        """
+        """Appends the event. Raises LogLost: it cannot be written, as when the disk is full or the file was deleted."""
         with self._lock:
             ts, t = iso(self._clock.utc()), round(self._clock.monotonic() - self._origin, 6)
             line = spell(ts, t, self._run, trial, self._writer, self._seq + 1, self.masked(event))
@@ -111,10 +103,7 @@ class Log:
 
     def copy(self, kept: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
         """Writes buffered events, moved by `after_s` seconds, into a run that began at `began`; all of them or none.
-
-        Raises:
-            LogLost: as `write`.
-        """
+        Raises LogLost: as `write`."""
         with self._lock:
             lines, seq = self._spelled(kept, began, after_s)
             self._write(lines)

@@ -52,11 +52,8 @@ class Rulings:
 
     @classmethod
     def read(cls, folder: Path) -> Rulings | None:
-        """The rulings in a run's folder; None if no scenario ran it.
-
-        Raises:
-            OSError: the file is there and cannot be read.
-        """
+        """The rulings in a run's folder; None if no scenario ran it. Raises OSError: the file is there and cannot be
+        read."""
         path = folder / FILE
         if not path.exists():
             return None
@@ -101,22 +98,14 @@ class RulingsFile:
     _begun: bool = False
 
     def add(self, trial: str, ruling: TrialRuling) -> None:
-        """Writes the ruling on a trial.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Writes the ruling on a trial. Raises OSError: it cannot be written."""
         if not self._begun:
             self._begun = True
             self._write(scenario=self.scenario, asked=self.asked, trials=self.trials)
         self._write(trial=trial, **vars(ruling))
 
     def end(self, state: State, why: Sequence[str]) -> None:
-        """Writes the ruling on the whole.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Writes the ruling on the whole. Raises OSError: it cannot be written."""
         self._write(state=state, why=why)
 
     def _write(self, **fields: Any) -> None:

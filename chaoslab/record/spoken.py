@@ -191,11 +191,8 @@ class Kept:
 
 
 def keep(folder: Path, name: str, **fields: Any) -> None:
-    """Appends a line to a file of a run's folder, on a line of its own even if the last one was cut.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Appends a line to a file of a run's folder, on a line of its own even if the last one was cut. Raises OSError: it
+    cannot be written."""
     told = {key: value for key, value in fields.items() if value is not None and value is not False and value != ""}
     with (folder / name).open("ab+") as file:
         end = file.seek(0, os.SEEK_END)
@@ -208,11 +205,8 @@ _LABEL, _REPLY, _TRUST = Shape.of(Label), Shape.of(Reply), Shape.of(Trust)
 
 
 def _taken(path: Path, take: Callable[[dict[str, Any]], None]) -> list[int]:
-    """Gives each line of a file that is a JSON object to `take`, and returns the numbers of the rest.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
+    """Gives each line of a file that is a JSON object to `take`, and returns the numbers of the rest. Raises OSError:
+    the file cannot be read."""
     cut = []
     for number, data in enumerate(lines_of(path), 1):
         try:

@@ -104,20 +104,12 @@ class RunLine:
 
 
 def render(logs: Path = places.LOGS) -> str:
-    """The list of all runs in a folder, newest first, as text.
-
-    Raises:
-        LookupError: there is none.
-    """
+    """The list of all runs in a folder, newest first, as text. Raises LookupError: there is none."""
     return "\n".join(line.told() for line in listed(logs)) + "\n"
 
 
 def listed(logs: Path = places.LOGS) -> Iterator[RunLine]:
-    """The lines of all runs in a folder, newest first.
-
-    Raises:
-        LookupError: there is none.
-    """
+    """The lines of all runs in a folder, newest first. Raises LookupError: there is none."""
     there = runs.newest_first(logs) or (
         [logs] if any(logs.glob("*.log")) else []
     )  # the first lab has no folder per run

@@ -66,11 +66,8 @@ def render(
     stages: bool = False,
 ) -> str:
     """The stories of a run's trials; `t` counts from each one's start. `prompt`, `trials`, `outcomes` select the
-    trials. `stages`: each stage of a fault has a line of its own.
-
-    Raises:
-        LookupError: the run has no such prompt or trial.
-    """
+    trials. `stages`: each stage of a fault has a line of its own. Raises LookupError: the run has no such prompt or
+    trial."""
     wanted, records, judged = _selected(history, prompt, trials, outcomes)
     if not wanted:
         return (
@@ -119,11 +116,8 @@ def plain(
     trials: Sequence[str] = (),
     outcomes: Set[Outcome] | None = None,
 ) -> list[dict[str, Any]]:
-    """The same trials as JSON values: verdict and events; `t` counts in seconds from the run's start.
-
-    Raises:
-        LookupError: the run has no such prompt or trial.
-    """
+    """The same trials as JSON values: verdict and events; `t` counts in seconds from the run's start. Raises
+    LookupError: the run has no such prompt or trial."""
     wanted, records, judged = _selected(history, prompt, trials, outcomes)
     found = []
     for start, event in wanted:

@@ -259,11 +259,8 @@ class Checks:
 
 def of_data(given: Any) -> Assertion:
     """The assertion of a scenario's entry: "no_duplicate_effects", {max_calls: 5}, or {max_calls: {calls: 5}}; in
-    Python also a function, or a metric with `measure(test_case)`.
-
-    Raises:
-        LookupError, ValueError, TypeError: it is none.
-    """
+    Python also a function, or a metric with `measure(test_case)`. Raises LookupError, ValueError, TypeError: it is
+    none."""
     if isinstance(given, str):
         return stated(given, {})
     if isinstance(given, Assertion):

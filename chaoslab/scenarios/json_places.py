@@ -22,11 +22,8 @@ class Twice(ValueError):
 
 
 def read(text: str) -> tuple[Any, Places, Places]:
-    """The data of a text that `json` has read, and the places, from 1, of its values and of its keys.
-
-    Raises:
-        Twice: an object has a key twice.
-    """
+    """The data of a text that `json` has read, and the places, from 1, of its values and of its keys. Raises Twice: an
+    object has a key twice."""
     walk = _Walk(text)
     return walk.value(()), walk.marks, walk.keys
 

@@ -68,11 +68,7 @@ class Located:
 
 
 def read(path: Path) -> Located:
-    """The data of a file.
-
-    Raises:
-        ScenarioError: it cannot be read, or is not what its suffix says.
-    """
+    """The data of a file. Raises ScenarioError: it cannot be read, or is not what its suffix says."""
     shown = str(path)
     if path.suffix not in SUFFIXES and not path.exists():
         raise ScenarioError(f"{shown}: there is no such file or folder")
@@ -100,11 +96,7 @@ def read(path: Path) -> Located:
 
 
 def parse(text: str, file: str, *, suffix: str = ".yaml", values_max: int = VALUES_MAX) -> Located:
-    """The data of a text. `values_max`: of YAML.
-
-    Raises:
-        ScenarioError: it cannot be read.
-    """
+    """The data of a text. `values_max`: of YAML. Raises ScenarioError: it cannot be read."""
     if suffix == ".toml":
         return _bounded(_toml(text, file))
     if suffix == ".json" and text.strip():
@@ -150,11 +142,8 @@ def _toml(text: str, file: str) -> Located:
 
 
 def _bounded(located: Located) -> Located:
-    """The same with moments as texts.
-
-    Raises:
-        ScenarioError: it has too many values, is too deep, or has a number that is none.
-    """
+    """The same with moments as texts. Raises ScenarioError: it has too many values, is too deep, or has a number that
+    is none."""
     count = 0
 
     def plain(value: Any, path: Path_) -> Any:

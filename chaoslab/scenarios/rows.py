@@ -72,11 +72,8 @@ def _rows(asking: IO[str], telling: IO[str]) -> int:
 
 
 def _check_origin(scenario: Scenario, root: str) -> None:
-    """Checks that the scenario's modules are of this tree, not of the one at `root`, which may be installed.
-
-    Raises:
-        ScenarioError: one is, or one cannot be imported.
-    """
+    """Checks that the scenario's modules are of this tree, not of the one at `root`, which may be installed. Raises
+    ScenarioError: one is, or one cannot be imported."""
     here = Path.cwd().resolve()
     with in_one_line(scenario), modules_of(scenario.folder, scenario.spec.dotted):
         if scenario.spec.dotted:

@@ -219,11 +219,7 @@ def _one_line(*, run: bool = False) -> Iterator[None]:
 
 
 def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> Rules:
-    """The requirements on each trial.
-
-    Raises:
-        LookupError, ValueError, TypeError: an assertion or an outcome is none.
-    """
+    """The requirements on each trial. Raises LookupError, ValueError, TypeError: an assertion or an outcome is none."""
     from chaoslab.analysis.verdict.table import Outcome
     from chaoslab.base.registry import did_you_mean
     from chaoslab.scenarios.checks import of_data

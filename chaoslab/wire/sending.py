@@ -65,11 +65,7 @@ async def send(
 ) -> Reply:
     """The whole reply, body included. `to`: another address; Host, SNI and the certificate's name stay the target's.
     `body`: a body in place of the request's. `streams`: a stream of events comes in parts, and only its head is waited
-    for.
-
-    Raises:
-        Failure: there was none, or it took longer than `within_s`.
-    """
+    for. Raises Failure: there was none, or it took longer than `within_s`."""
     headers = [_PACKED if name.lower() == b"accept-encoding" else (name, value) for name, value in request.headers.raw]
     if body is not None:
         headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
@@ -111,11 +107,7 @@ def is_stream(status: int, headers: Mapping[str, str]) -> bool:
 
 
 async def gathered(reply: Reply, parts: Parts, *, most: int = BODY_MAX) -> Reply:
-    """A streamed reply made whole, of at most so many bytes.
-
-    Raises:
-        Failure: it broke off, or is too large.
-    """
+    """A streamed reply made whole, of at most so many bytes. Raises Failure: it broke off, or is too large."""
     body = bytearray()
     try:
         while (part := await parts.take()) is not None:

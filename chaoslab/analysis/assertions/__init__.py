@@ -181,11 +181,7 @@ class Assertion:
     asks: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Checks the types and bounds of the parameters.
-
-        Raises:
-            ValueError: one is wrong.
-        """
+        """Checks the types and bounds of the parameters. Raises ValueError: one is wrong."""
         hints = get_type_hints(type(self))
         for each in fields(self):
             value, hint = getattr(self, each.name), hints[each.name]
@@ -218,11 +214,7 @@ class ByFunction(Assertion):
     function: Callable[[Any], Any]
 
     def check(self, seen: Seen) -> Miss | None:
-        """As `Assertion.check`.
-
-        Raises:
-            Unjudged: the function raises something else, or returns something else.
-        """
+        """As `Assertion.check`. Raises Unjudged: the function raises something else, or returns something else."""
         try:
             said = self.function(seen.result)
         except AssertionError as error:
@@ -275,11 +267,7 @@ def _should_be(hint: Any, value: Any, bounds: tuple[float, float]) -> str:
 
 
 def load(name: str) -> type[Assertion]:
-    """The class of the assertion of this name.
-
-    Raises:
-        LookupError: there is no such assertion, or it cannot be used.
-    """
+    """The class of the assertion of this name. Raises LookupError: there is no such assertion, or it cannot be used."""
     found = load_plugin(GROUP, name)
     if not (isinstance(found, type) and is_dataclass(found) and issubclass(found, Assertion)):
         raise broken(GROUP, name, "it is no dataclass that derives from chaoslab.analysis.assertions.Assertion")
@@ -287,11 +275,8 @@ def load(name: str) -> type[Assertion]:
 
 
 def stated(name: str, params: Any) -> Assertion:
-    """The assertion of this name with parameters from plain data: a mapping, or the value of the first one.
-
-    Raises:
-        LookupError: there is no such assertion. ValueError: a parameter is missing, unknown or wrong.
-    """
+    """The assertion of this name with parameters from plain data: a mapping, or the value of the first one. Raises
+    LookupError: there is no such assertion. ValueError: a parameter is missing, unknown or wrong."""
     found = load(name)
     known = {each.name: each for each in fields(found)}
     if not isinstance(params, Mapping) or (len(known) == 1 and _takes_a_mapping(found)):

@@ -144,11 +144,8 @@ class RunReport:
     @no_garbage(lasting=True)
     def read(cls, folder: Path) -> RunReport:
         """The report on the run in a folder, read once. The run is not held as a whole, but where its lines are out of
-        order or its trials side by side.
-
-        Raises:
-            FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read.
-        """
+        order or its trials side by side. Raises FileNotFoundError: no such folder, or no log in it. OSError: a log
+        cannot be read."""
         summed = _summed(folder)
         if summed is not None:
             return cls._of(*summed)

@@ -28,11 +28,7 @@ class Section(Generic[T]):
 
     @property
     def value(self) -> T:
-        """The result of the measure.
-
-        Raises:
-            Unknown: it failed.
-        """
+        """The result of the measure. Raises Unknown: it failed."""
         if self.unknown:
             raise Unknown(self.unknown)
         return cast(T, self._found)

@@ -54,11 +54,7 @@ class AgentSpec(AgentCase):
     @contextmanager
     def prepared(self) -> Iterator[None]:
         """A context that keeps the world ready, so that `opened` need not make it again, and reserves this process for
-        the run.
-
-        Raises:
-            RuntimeError: another trial is under way in this process.
-        """
+        the run. Raises RuntimeError: another trial is under way in this process."""
         if not _alone.acquire(blocking=False):
             raise RuntimeError(
                 "another trial is under way in this process, and its functions are swapped: one after the other, or "
@@ -127,10 +123,7 @@ class AgentSpec(AgentCase):
 
     def _check_upstreams(self) -> None:
         """Checks that there are services to break: an agent that meets none is at most degraded, which proves nothing.
-
-        Raises:
-            LookupError: one cannot be reached.
-        """
+        Raises LookupError: one cannot be reached."""
         if self.upstreams:
             from chaoslab.seams.gateway.routes import check_reached
 

@@ -23,10 +23,7 @@ LIKE = 'says={"refund": {"done": "refunded", "undone": "could not|failed"}, "tot
 
 def check(says: Any, tools: Iterable[str], *, of_services: bool) -> None:
     """Checks a given `says`. `tools`: the names of the tools with effects. `of_services`: effects may be requests.
-
-    Raises:
-        TypeError, ValueError, LookupError: it is wrong; the message is one line.
-    """
+    Raises TypeError, ValueError, LookupError: it is wrong; the message is one line."""
     if says is None or callable(says):
         return
     if not isinstance(says, Mapping):

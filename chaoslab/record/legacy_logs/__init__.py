@@ -17,11 +17,7 @@ from chaoslab.record.lines import log_files
 
 def read(folder: Path, *, number: int | None = None) -> History | None:
     """A run of that lab from a folder of its logs: the newest, or the one of `number` (from 1). None: no such log is
-    here.
-
-    Raises:
-        LookupError: there is no run of that number. OSError: a log cannot be read.
-    """
+    here. Raises LookupError: there is no run of that number. OSError: a log cannot be read."""
     scanned = {path.name: scan(_text(path)) for path in log_files(folder)}
     found = [entry for entries, _ in scanned.values() for entry in entries]
     if not any(entry.kind != "late" for entry in found):

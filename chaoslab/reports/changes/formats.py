@@ -133,11 +133,7 @@ def csv(found: Changes) -> str:
 
 
 def html(found: Changes) -> str:
-    """The changes as one page that loads nothing.
-
-    Raises:
-        Missing: Jinja is not installed.
-    """
+    """The changes as one page that loads nothing. Raises Missing: Jinja is not installed."""
     from chaoslab.reports.formats import Missing
     from chaoslab.reports.formats.html import page
     from chaoslab.reports.svg import over_level

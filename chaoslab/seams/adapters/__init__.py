@@ -59,11 +59,8 @@ class Adapter:
 
     @contextmanager
     def swapped(self, tool: Any, wrapping: Wrapping) -> Iterator[None]:
-        """A context in which calls of the tool go through the seam, which turns them into exchanges and back.
-
-        Raises:
-            TypeError: a function of it cannot be swapped.
-        """
+        """A context in which calls of the tool go through the seam, which turns them into exchanges and back. Raises
+        TypeError: a function of it cannot be swapped."""
         functions, name, hidden = self.functions(tool), self.name(tool), self.hidden(tool)
         inner = [code_swap.innermost(function) for function in functions]
         if len({id(each) for each in inner}) == len(functions):  # else two forms decorate one function
@@ -103,11 +100,8 @@ class Adapter:
 
 @cache
 def adapters() -> tuple[Adapter, ...]:
-    """All adapters. The cache is cleared when a run begins, so one that was installed meanwhile is found.
-
-    Raises:
-        BrokenPlugin: one of another package cannot be loaded; the line names the package.
-    """
+    """All adapters. The cache is cleared when a run begins, so one that was installed meanwhile is found. Raises
+    BrokenPlugin: one of another package cannot be loaded; the line names the package."""
     return tuple(map(_loaded, registry.names(GROUP)))
 
 

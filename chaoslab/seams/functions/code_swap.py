@@ -54,11 +54,7 @@ def _keeps(decorated: FunctionType) -> bool:
 def swapped(thing: Any, stand_in: StandIn) -> Iterator[None]:
     """A context in which calls of a function, a bound method, an object with `__call__` or a partial are led to its
     stand-in. `stand_in` is given a callable that does what `thing` did. Of a method, only calls on the same object are
-    led there.
-
-    Raises:
-        TypeError: it is none of these; see `can_swap`.
-    """
+    led there. Raises TypeError: it is none of these; see `can_swap`."""
     if _is_partial(thing):
         with _partial_swapped(thing, stand_in):
             yield

@@ -75,12 +75,9 @@ PYTHON = NativeErrors({})
 
 def of_tool(raises: Any, name: str) -> NativeErrors:
     """The exceptions that a user asked for with `raises=`, for the tool of this name. `raises` is the name of a
-    library, classes by kind of failure, or one of these two by tool; None is Python's own.
-
-    Raises:
-        LookupError: no such library or kind. ImportError: it is not installed. TypeError: it is something else, or a
-            class makes no exception.
-    """
+    library, classes by kind of failure, or one of these two by tool; None is Python's own. Raises LookupError: no
+    such library or kind. ImportError: it is not installed. TypeError: it is something else, or a class makes no
+    exception."""
     where = "raises"
     if isinstance(raises, Mapping) and not any(kind in raises for kind in (*KINDS, STATUS)):
         where, raises = f"raises of {name}", raises.get(name)

@@ -96,11 +96,8 @@ class HttpSeam(httpx.AsyncBaseTransport):
             yield began
 
     async def settled(self) -> None:
-        """Ends the trial's outages: the next one begins with all services.
-
-        Raises:
-            LabDown: a service does not come back.
-        """
+        """Ends the trial's outages: the next one begins with all services. Raises LabDown: a service does not come
+        back."""
         if self.processes is not None:
             try:
                 await self.processes.end()

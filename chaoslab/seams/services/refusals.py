@@ -41,11 +41,8 @@ def refuses_at(injection: Injection) -> Step:
 
 
 def check(injections: Iterable[Injection], services: Iterable[str]) -> None:
-    """Checks that each injection can meet the services that it is aimed at.
-
-    Raises:
-        ValueError: one refuses connections by what a request says, and there is none yet.
-    """
+    """Checks that each injection can meet the services that it is aimed at. Raises ValueError: one refuses connections
+    by what a request says, and there is none yet."""
     names = list(services)
     for injection in injections:
         hit = next((name for name in names if injection.covers(name)), None)

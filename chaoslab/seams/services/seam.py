@@ -322,11 +322,8 @@ class ServiceAttempt(Attempt):
         return started, iter(lambda: at_once(parts.take()), None)
 
     async def played(self) -> tuple[Started, Parts]:
-        """The head of the reply to send, and its body, whose `take` may raise too.
-
-        Raises:
-            Failure: the connection ends in this way; timed_out is silence.
-        """
+        """The head of the reply to send, and its body, whose `take` may raise too. Raises Failure: the connection ends
+        in this way; timed_out is silence."""
         reply: Reply = await self.told()
         last = [("Connection", "close")] if self.seam.refusals.will_refuse(self.name) else []
         if reply.stream is not None:
@@ -464,10 +461,7 @@ class ServiceAttempt(Attempt):
 
     async def hold_back(self, delay_s: float) -> None:
         """Lets time pass until the client hangs up. One that waits for ever is told to have waited for `timeout_s`.
-
-        Raises:
-            Failure: it does not wait any more.
-        """
+        Raises Failure: it does not wait any more."""
         left_s = delay_s
         if isinf(delay_s):
             left_s = max(0.0, self.began_s + self.seam.timeout_s - self.seam.clock.monotonic())

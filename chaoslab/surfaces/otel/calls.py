@@ -77,11 +77,7 @@ class Found:
 
 
 def found_in(spans: Sequence[Span]) -> Found:
-    """The episodes in spans, in the order of their time.
-
-    Raises:
-        TraceError: none of them calls a tool.
-    """
+    """The episodes in spans, in the order of their time. Raises TraceError: none of them calls a tool."""
     traces: dict[str, list[Span]] = defaultdict(list)
     for span in spans:
         traces[span.trace].append(span)

@@ -67,11 +67,7 @@ def bad_body(reason: str) -> ApiError:
 
 
 def read_json(body: bytes) -> Any:
-    """The first JSON value of a body. Bytes that are no UTF-8 become lone surrogates.
-
-    Raises:
-        ApiError: 400.
-    """
+    """The first JSON value of a body. Bytes that are no UTF-8 become lone surrogates. Raises ApiError: 400."""
     if body.count(b"[") + body.count(b"{") > DEPTH_MAX and depth(body) > DEPTH_MAX:
         raise bad_body(TOO_DEEP)
     text = body.decode("utf-8", errors="surrogateescape").lstrip(" \t\r\n")
@@ -92,11 +88,7 @@ DECODER = json.JSONDecoder(object_pairs_hook=Pairs, parse_int=Number, parse_floa
 
 
 def read_object(value: Any, go_type: str, wanted: Mapping[str, Field]) -> dict[str, Any]:
-    """The fields of a value that must be an object. null is an empty one.
-
-    Raises:
-        ApiError: 400.
-    """
+    """The fields of a value that must be an object. null is an empty one. Raises ApiError: 400."""
     wrong: list[Mismatch] = []
     found = _object(value, go_type, wanted, wrong)
     _raise_first(wrong)
@@ -104,11 +96,7 @@ def read_object(value: Any, go_type: str, wanted: Mapping[str, Field]) -> dict[s
 
 
 def read_objects(values: Any, go_type: str, wanted: Mapping[str, Field]) -> list[dict[str, Any]]:
-    """The fields of each object of a value that must be an array of objects.
-
-    Raises:
-        ApiError: 400.
-    """
+    """The fields of each object of a value that must be an array of objects. Raises ApiError: 400."""
     wrong: list[Mismatch] = []
     if values is not None and type(values) is not list:
         wrong.append(Mismatch(values, f"[]{go_type}"))

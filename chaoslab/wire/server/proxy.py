@@ -132,11 +132,7 @@ class Proxy(Junction):
         ]
 
     async def start(self) -> None:
-        """Begins to listen. `listen` is then the address really bound.
-
-        Raises:
-            ApiError: 500, worded as Go words it.
-        """
+        """Begins to listen. `listen` is then the address really bound. Raises ApiError: 500, worded as Go words it."""
         if self._server is not None:
             return
         listener = await bind(self.listen)

@@ -32,11 +32,7 @@ def _array(value: list[Any]) -> str:
 
 
 def float32(value: float) -> float:
-    """The nearest float of 32 bits.
-
-    Raises:
-        OverflowError: it is too large.
-    """
+    """The nearest float of 32 bits. Raises OverflowError: it is too large."""
     (near,) = struct.unpack("<f", struct.pack("<f", value))
     return float(near)
 

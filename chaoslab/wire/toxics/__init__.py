@@ -36,10 +36,6 @@ def types() -> tuple[str, ...]:
 
 
 def load(name: str) -> type[Toxic]:
-    """The toxic of that type.
-
-    Raises:
-        LookupError: no such type.
-    """
+    """The toxic of that type. Raises LookupError: no such type."""
     found: type[Toxic] = registry.load(GROUP, name)
     return found

@@ -31,11 +31,7 @@ EXAMPLES = 3
 
 
 def files(contents: Contents) -> dict[str, str]:
-    """The page.
-
-    Raises:
-        ModuleNotFoundError: Jinja is not installed.
-    """
+    """The page. Raises ModuleNotFoundError: Jinja is not installed."""
     script = text("elements.js") + text("script.js")
     made = page(
         "page.html",
@@ -63,11 +59,8 @@ def files(contents: Contents) -> dict[str, str]:
 
 
 def page(template: str, **given: Any) -> str:
-    """The page of a template of this folder, in the style of all.
-
-    Raises:
-        ModuleNotFoundError: Jinja is not installed.
-    """
+    """The page of a template of this folder, in the style of all. Raises ModuleNotFoundError: Jinja is not
+    installed."""
     from jinja2 import Environment
 
     made = _templates(Environment).get_template(template)
