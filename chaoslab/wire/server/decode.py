@@ -10,17 +10,18 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import accumulate
 from typing import Any
 
 from chaoslab.wire.server.errors import ApiError
 from chaoslab.wire.server.spelling import float32
-from chaoslab.wire.server.syntax import complaint, depth
 from chaoslab.wire.toxics import Toxic
 
 INT64 = range(-(2**63), 2**63)
 TOO_DEEP = "invalid character '[' exceeded max depth"
 DEPTH_MAX = 500  # Python's decoder is recursive
 INTEGER = re.compile(r"-?[0-9]{1,19}")
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -72,12 +73,20 @@ def read_json(body: bytes) -> Any:
         raise bad_body(TOO_DEEP)
     text = body.decode("utf-8", errors="surrogateescape").lstrip(" \t\r\n")
     try:
-        value, _ = DECODER.raw_decode(text)
-    except (ValueError, RecursionError):
-        raise bad_body(complaint(body) or TOO_DEEP) from None
-    if isinstance(value, Number) and (wrong := complaint(body)):
-        raise bad_body(wrong)  # of `1.x` Python reads the 1 without an error
+        value, end = DECODER.raw_decode(text)
+    except RecursionError:
+        raise bad_body(TOO_DEEP) from None
+    except ValueError as error:
+        raise bad_body(f"no JSON: {error}" if text else "EOF") from None
+    if isinstance(value, Number) and text.startswith((".", "e", "E"), end):  # of `1.x` Python reads the 1
+        raise bad_body(f"no JSON: the number {value} breaks off")
     return value
+
+
+def depth(body: bytes) -> int:
+    """The most brackets that are open at once."""
+    bare = STRING.sub(b"", body)
+    return max(accumulate((1 if byte in b"[{" else -1 for byte in bare if byte in b"[]{}"), initial=0))
 
 
 def _no_constant(name: str) -> Any:
