@@ -118,7 +118,6 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/analysis/measures/quantiles.py": ("tests/measures/test_quantiles.py",),
     "chaoslab/analysis/measures/spells.py": ("tests/measures/test_spells.py",),
     "chaoslab/analysis/measures/success.py": ("tests/measures/test_counts.py",),
-    "chaoslab/analysis/measures/throughput.py": ("tests/measures/test_counts.py",),
     "chaoslab/analysis/measures/usage.py": ("tests/measures/test_counts.py",),
     "chaoslab/analysis/measures/wishes.py": ("tests/measures/test_wishes.py", "tests/measures/test_mttr.py"),
     "chaoslab/faults/budget/budget.py": (
@@ -159,7 +158,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
         "tests/wire/test_fault_lifecycle.py",
         "tests/wire/test_server_timeout.py",
     ),
-    "chaoslab/wire/server/link.py": ("tests/wire/test_link.py", "tests/wire/test_server_link.py", "-k", "not uvloop"),
+    "chaoslab/wire/server/proxy.py": ("tests/wire/test_link.py", "tests/wire/test_server_link.py", "-k", "not uvloop"),
     "proxy_manager/manager.py": (
         "tests/proxy_manager/test_manager.py",
         "tests/proxy_manager/test_manager_trouble.py",

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaoslab.analysis.measures.amplification import Amplification
-from chaoslab.analysis.measures.budgets import Passed
-from chaoslab.analysis.measures.calls import Calls
+from chaoslab.analysis.measures.calls import Calls, Throughput
 from chaoslab.analysis.measures.consistency import Consistency, consistency
 from chaoslab.analysis.measures.cost import Costs, costs_of
 from chaoslab.analysis.measures.coverage import Coverage
@@ -30,8 +29,7 @@ from chaoslab.analysis.measures.spells import Spell
 from chaoslab.analysis.measures.success import Success, success
 from chaoslab.analysis.measures.sums import add
 from chaoslab.analysis.measures.surface import Point, point
-from chaoslab.analysis.measures.throughput import Throughput
-from chaoslab.analysis.measures.usage import Spent
+from chaoslab.analysis.measures.usage import Passed, Spent
 from chaoslab.analysis.verdict.standing import Standing, StandingOfEach, Standings
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.garbage import no_garbage

@@ -32,16 +32,15 @@ from chaoslab.core.stream import Cutter, Events, Parts, Piped, Streamed, json_of
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import client_retry, trace_context
 from chaoslab.seams.functions.seam import Turns
-from chaoslab.seams.protocols import mcp, sse
+from chaoslab.seams.protocols import json_rpc, mcp
 from chaoslab.seams.protocols.message import Effects
 from chaoslab.seams.services.effects import EFFECT, SAFE, shared_id, stated
-from chaoslab.seams.services.enveloped import enveloped, made
+from chaoslab.seams.services.enveloped import Wanted, enveloped, made
 from chaoslab.seams.services.line import Iterated, Line, Seen, Started
 from chaoslab.seams.services.messages import LENGTHS, Fields, HttpRequest, Served, cutter, is_stream
 from chaoslab.seams.services.model import Heard, ModelHost, ModelRequest, Spent, free
 from chaoslab.seams.services.outages import Current, Outages
 from chaoslab.seams.services.refusals import Refusals, refuses
-from chaoslab.seams.services.wanted import Wanted
 from chaoslab.seams.services.web_socket import UPGRADED
 from chaoslab.wire.body import BODY_MAX
 
@@ -516,7 +515,7 @@ class ServiceAttempt(Attempt):
         reads = self.seam.only_read(self.name)
         wanted = [effect for effect in self.message.effects(value, None) if effect[0] not in reads]
         self.book.served.update(tool for tool, _ in wanted)
-        for said in sse.values(body) if wanted else ():
+        for said in json_rpc.values(body) if wanted else ():
             if self.message.answer(said) is not None:
                 return [effect for effect in self.message.effects(value, said) if effect in wanted]
         return wanted

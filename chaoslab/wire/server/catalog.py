@@ -13,7 +13,6 @@ from chaoslab.base.jsonable import shown
 from chaoslab.wire import lane_names, toxics
 from chaoslab.wire.server import metrics
 from chaoslab.wire.server.address import is_old_spelling, same_place, split_address
-from chaoslab.wire.server.attached import Attached
 from chaoslab.wire.server.decode import (
     Attributes,
     Field,
@@ -25,6 +24,7 @@ from chaoslab.wire.server.decode import (
     share,
     text,
 )
+from chaoslab.wire.server.end import Attached
 from chaoslab.wire.server.errors import ApiError
 from chaoslab.wire.server.listener import Dials
 from chaoslab.wire.server.metrics import Meters
