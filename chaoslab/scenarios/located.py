@@ -109,19 +109,18 @@ def parse(text: str, file: str, *, suffix: str = ".yaml", values_max: int = VALU
 def _json(text: str, file: str) -> Located:
     import json
 
-    from chaoslab.scenarios.json_places import Twice, read
-
     try:
-        json.loads(text)
-        return Located(file, *read(text))
+        data = json.loads(text)
     except json.JSONDecodeError as error:
         raise ScenarioError(f"{file}:{error.lineno}:{error.colno}: this is no JSON: {error.msg}") from None
     except RecursionError:
         raise ScenarioError(f"{file}: it is nested more than {DEPTH_MAX} deep") from None
-    except Twice as error:
-        raise ScenarioError(f"{file}:{error.place[0]}:{error.place[1]}: {error}") from None
     except ValueError as error:  # a number of thousands of digits
         raise ScenarioError(f"{file}: this is no JSON: {error}") from None
+    try:
+        return replace(_Yaml(file, VALUES_MAX).located(text), data=data)
+    except _NoYamlError:  # nearly all JSON is YAML; of the rest, an error names the way to a value
+        return Located(file, data)
 
 
 def _toml(text: str, file: str) -> Located:
@@ -164,6 +163,10 @@ def _bounded(located: Located) -> Located:
     return replace(located, data=plain(located.data, ()))
 
 
+class _NoYamlError(ScenarioError):
+    """A text is no YAML."""
+
+
 class _Yaml:
     """Makes plain data of a YAML text."""
 
@@ -185,11 +188,11 @@ class _Yaml:
             mark = error.problem_mark or error.context_mark
             place = self.file if mark is None else f"{self.file}:{mark.line + 1}:{mark.column + 1}"
             said = " ".join(filter(None, (error.context, error.problem)))
-            if "nesting depth" in said:  # libyaml has a limit of its own, which it meets while it looks ahead
+            if "nest" in said:  # here or in libyaml, which has a limit of its own that it meets while it looks ahead
                 raise ScenarioError(f"{place}: it is nested more than {DEPTH_MAX} deep") from None
-            raise ScenarioError(f"{place}: this is no YAML: {' '.join(said.split())}") from None
+            raise _NoYamlError(f"{place}: this is no YAML: {' '.join(said.split())}") from None
         except yaml.YAMLError as error:
-            raise ScenarioError(f"{self.file}: this is no YAML: {' '.join(str(error).split())[:200]}") from None
+            raise _NoYamlError(f"{self.file}: this is no YAML: {' '.join(str(error).split())[:200]}") from None
         except RecursionError:
             raise ScenarioError(f"{self.file}: it is nested more than {DEPTH_MAX} deep") from None
         if second is not None:
