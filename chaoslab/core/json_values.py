@@ -94,11 +94,8 @@ def put(value: Any, place: Place, new: Any) -> Any:
     if not place:
         return new
     key, *rest = place
-    return with_entry(value, key, put(at(value, (key,)), tuple(rest), new))
-
-
-def with_entry(value: Any, key: Any, held: Any) -> Any:
-    """A copy of a container with another entry. Of dicts, the entry may be new."""
+    # a copy of a container with another entry. Of dicts, the entry may be new.
+    held = put(at(value, (key,)), tuple(rest), new)
     if isinstance(value, dict | list):
         made: Any = copy.copy(value)
         made[key] = held

@@ -61,20 +61,16 @@ def level(
 def _of_family(name: str, targets: tuple[str, ...], chance: float, *, of_bytes: bool) -> Iterator[Injection]:
     """The injections that share this chance. A fault that refuses connections has one of its own, since it is decided
     on before there is a request; each fault has the same part of the chance."""
-    choices = choices_of(name, of_bytes=of_bytes)
+    # the faults of a family that a level draws from: all but those that decide by themselves when they act
+    faults = ((fault, load(fault)) for fault in family(GROUP, name))
+    choices = tuple(
+        Choice(fault)
+        for fault, cls in faults
+        if not trait(cls, "conditional") and (of_bytes or not trait(cls, "of_bytes"))
+    )
     alone = [choice for choice in choices if trait(load(choice.fault), "refuses")]
     groups = [(f"{NAMED}{name}", tuple(choice for choice in choices if choice not in alone))]
     groups += [(f"{NAMED}{name} ({choice.fault})", (choice,)) for choice in alone]
     for named, group in groups:
         part = 1 - (1 - chance) ** (len(group) / len(choices)) if alone else chance
         yield Injection(f"{named} on {', '.join(targets)}", group, targets, round(part, 7))
-
-
-def choices_of(name: str, *, of_bytes: bool) -> tuple[Choice, ...]:
-    """The faults of a family that a level draws from: all but those that decide by themselves when they act."""
-    faults = ((fault, load(fault)) for fault in family(GROUP, name))
-    return tuple(
-        Choice(fault)
-        for fault, cls in faults
-        if not trait(cls, "conditional") and (of_bytes or not trait(cls, "of_bytes"))
-    )

@@ -248,20 +248,17 @@ class _Explorer:
                     yield known
                     continue
                 if by != "calm":  # without which nothing can be said
-                    self._check_budget()
+                    if self.trials.trials - self._before >= self._asked.trials:
+                        raise _Ended(f"the budget of {self._asked.trials} trials was spent")
+                    most_s = self._asked.seconds
+                    if most_s is not None and system.monotonic() - self._began_s >= most_s:
+                        raise _Ended(f"the budget of {most_s:g} s was spent")
                 tried, trial = next(ran)
                 if self._journal is not None:
                     self._journal.add(tried, trial)
                 yield tried
         finally:
             ran.close()
-
-    def _check_budget(self) -> None:
-        if self.trials.trials - self._before >= self._asked.trials:
-            raise _Ended(f"the budget of {self._asked.trials} trials was spent")
-        most_s = self._asked.seconds
-        if most_s is not None and system.monotonic() - self._began_s >= most_s:
-            raise _Ended(f"the budget of {most_s:g} s was spent")
 
     def found(self, failures: Sequence[Failure], ended: str) -> Found:
         """The findings so far."""

@@ -285,7 +285,12 @@ def check(chosen: Settings) -> list[Any]:
     from chaoslab.flask_tools import app
 
     from_settings(chosen)
-    _check_places()
+    # raises NotADirectoryError or IsADirectoryError if something else stands where the lab will write
+    for folder in (LOGS, STATE.parent, CHARTS):
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(folder))
+    if STATE.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it should be a file: delete it", str(STATE))
     asked = prompts.load(_prompts(chosen))
     config.load()
     app.check(chosen)
@@ -312,15 +317,6 @@ def _prompts(chosen: Settings) -> Path:
     from chaoslab.agent.prompts import FILE
 
     return Path(chosen.prompts or FILE)
-
-
-def _check_places() -> None:
-    """Raises NotADirectoryError or IsADirectoryError if something else stands where the lab will write."""
-    for folder in (LOGS, STATE.parent, CHARTS):
-        if folder.exists() and not folder.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(folder))
-    if STATE.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "it should be a file: delete it", str(STATE))
 
 
 def _check_state() -> None:

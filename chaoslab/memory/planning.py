@@ -21,7 +21,6 @@ from chaoslab.core.fault import load as fault_of
 from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection
 from chaoslab.execution.journal import Journal
-from chaoslab.execution.trial import Trial
 from chaoslab.memory.plans import Done, Entry, Plan
 from chaoslab.memory.reading import Facts, experiment_of, kind_of, read
 from chaoslab.memory.store import Memory
@@ -188,7 +187,12 @@ def _of_scenario(
         ((calm, trial),) = made.session.tried([Variation()], "calm")
         agent = made.session.subject.run.started(0).model
         evidence = store.evidence(scenario.name, agent=agent)
-        _note_calls(evidence, scenario.name, trial)
+        # notes what the trial without faults calls and changes, for targets of which the memory knows nothing
+        undoes = {each for _, event in trial.history.of(PromptStarted) for each in (event.undoes or {}).values()}
+        effects = [(event.target, event.effect in undoes) for _, event in trial.history.of(Effect)]
+        for target in dict.fromkeys(event.target for _, event in trial.history.of(CallStarted)):
+            own = [undone for name, undone in effects if name == target]
+            evidence.targets.setdefault((scenario.name, target), Target(1, 1, len(own), sum(own)))
         plan, left = Plan(scenario.name, evidence), [*_cells_of(made, calm, asked.tries)]
         if budget is not None:
             _run(plan, made, scenario, asked, left, budget, logs, tell)
@@ -200,15 +204,6 @@ def _of_scenario(
     if plan.folder is not None:
         store.add([plan.folder])
     return plan
-
-
-def _note_calls(evidence: Evidence, subject: str, calm: Trial) -> None:
-    """Notes what the trial without faults calls and changes, for targets of which the memory knows nothing."""
-    undoes = {each for _, event in calm.history.of(PromptStarted) for each in (event.undoes or {}).values()}
-    effects = [(event.target, event.effect in undoes) for _, event in calm.history.of(Effect)]
-    for target in dict.fromkeys(event.target for _, event in calm.history.of(CallStarted)):
-        own = [undone for name, undone in effects if name == target]
-        evidence.targets.setdefault((subject, target), Target(1, 1, len(own), sum(own)))
 
 
 def _cells_of(made: Opened, calm: Tried, tries: Sequence[str]) -> Iterator[Cell]:

@@ -179,7 +179,9 @@ class Kept:
             what = "a label is of another run" if len(strange) == 1 else f"{len(strange)} labels are of another run"
             notes.append(f"{LABELS}: {what} ({_trials(strange)})")
         apart = {
-            trial: " and ".join(sorted({_by(each) for each in labels}))
+            trial: " and ".join(
+                sorted({f"{each.said} by {line(each.by, TEXT)}" if each.by else each.said for each in labels})
+            )
             for trial, labels in self.by_trial(run).items()
             if trial in trials and len({each.said for each in labels}) > 1
         }
@@ -222,7 +224,3 @@ def _trials(trials: Collection[str]) -> str:
     named = sorted(trials)[:NAMED]
     more = f" and {len(trials) - NAMED} more" if len(trials) > NAMED else ""
     return f"{', '.join(line(trial, TEXT) for trial in named)}{more}"
-
-
-def _by(label: Label) -> str:
-    return f"{label.said} by {line(label.by, TEXT)}" if label.by else label.said

@@ -150,8 +150,8 @@ def saved(scenario: Scenario, found: Found, folder: Path, *, changed: Sequence[s
         write(
             {
                 **data,
-                "name": _named(scenario.name, failure),
-                "folder": _relative(scenario.folder, folder),
+                "name": re.sub(r"[^\w .,()'+-]", " ", f"{scenario.name}, {failure.cause}")[:100].strip(),
+                "folder": Path(os.path.relpath(scenario.folder.resolve(), folder.resolve())).as_posix(),
                 "found": failure.cause[:300],
                 "trials": 1,
                 "seed": failure.trial.seed,
@@ -185,14 +185,6 @@ def _turns(failure: Failure) -> list[Any]:
         {**one, **({"after": each.after_s} if each.after_s else {})}
         for one, each in zip(own, failure.prompt.turns, strict=True)
     ]
-
-
-def _relative(target: Path, start: Path) -> str:
-    return Path(os.path.relpath(target.resolve(), start.resolve())).as_posix()
-
-
-def _named(name: str, failure: Failure) -> str:
-    return re.sub(r"[^\w .,()'+-]", " ", f"{name}, {failure.cause}")[:100].strip()
 
 
 def _slug(text: str) -> str:

@@ -219,7 +219,9 @@ def run(
                 stack.enter_context(modules_of(scenario.folder, [*filter(None, [spec.judge_named])]))
                 form = {"log_as": log_as, "keep": keep}
                 of_lab = lab_agent().trials(scenario, numbers, seed=seed, jobs=jobs, logs=logs, apart=apart, **form)
-                done = judged(of_lab, _judge(scenario))
+                # the judge of the lab's own agent
+                named = scenario.spec.judge_named
+                done = judged(of_lab, Judge.of(_imported(scenario, "judge", named) if named else scenario.spec.judge))
             else:
                 stack.enter_context(modules_of(scenario.folder, spec.dotted))
                 agent, options = imported(scenario)
@@ -382,12 +384,6 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
     if len({*calls}) < len(calls):
         made["anyway"] = True  # the user's own calls repeat an effect
     return agent, {each.name: made.get(each.name, getattr(spec, key_of(each))) for each in keys()}
-
-
-def _judge(scenario: Scenario) -> Judge | None:
-    """The judge of the lab's own agent."""
-    named = scenario.spec.judge_named
-    return Judge.of(_imported(scenario, "judge", named) if named else scenario.spec.judge)
 
 
 def _command(scenario: Scenario, given: CommandSpec) -> CommandAgent:

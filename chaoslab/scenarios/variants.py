@@ -126,7 +126,10 @@ class _Changes:
                 continue
             if (other := self.instead.get(key)) is not None:
                 made.data.pop(other, None)
-            _put(made.data, path, value)
+            at: Any = made.data
+            for part in path[:-1]:
+                at = at.setdefault(part, {}) if isinstance(at, dict) else at[part]
+            at[path[-1]] = value
             for held in (made.marks, made.keys):
                 for old in [old for old in held if old[: len(path)] == path]:
                     del held[old]
@@ -154,13 +157,6 @@ class _Changes:
         hint = did_you_mean(owner, names) if names else "there are none"
         self.say(at, f"'{key:.60}' is of no fault of this scenario: {hint}", of_key=True)
         return None
-
-
-def _put(data: dict[str, Any], path: Path_, value: Any) -> None:
-    at: Any = data
-    for part in path[:-1]:
-        at = at.setdefault(part, {}) if isinstance(at, dict) else at[part]
-    at[path[-1]] = value
 
 
 def _copy(value: Any) -> Any:

@@ -74,7 +74,13 @@ class AgentSpec(AgentCase):
             stack.enter_context(self._gateway(ready.services))
 
             def do(spec: TrialSpec) -> AgentResult:
-                self._check_upstreams()
+                # checks that there are services to break: an agent that meets none is at most degraded, which proves
+                # nothing. Raises LookupError: one cannot be reached.
+                if self.upstreams:
+                    from chaoslab.seams.gateway.routes import check_reached
+
+                    for route in self.upstreams.values():
+                        check_reached(route)
                 case = self.without(spec.off)
                 if case.plan is not ready.services.plan:
                     ready.functions.plan = case.plan
@@ -120,15 +126,6 @@ class AgentSpec(AgentCase):
         made = ServiceSeam(plan, timeout_s=self.options.timeout_s, models=models, price=cost_usd, mcp_reads=reads)
         made.models_max = self.options.model_calls_max
         return made
-
-    def _check_upstreams(self) -> None:
-        """Checks that there are services to break: an agent that meets none is at most degraded, which proves nothing.
-        Raises LookupError: one cannot be reached."""
-        if self.upstreams:
-            from chaoslab.seams.gateway.routes import check_reached
-
-            for route in self.upstreams.values():
-                check_reached(route)
 
     @contextmanager
     def _gateway(self, services: ServiceSeam) -> Iterator[None]:

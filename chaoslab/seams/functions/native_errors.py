@@ -84,21 +84,17 @@ def of_tool(raises: Any, name: str) -> NativeErrors:
     if raises is None:
         return PYTHON
     if isinstance(raises, str):
-        return _of_library(raises, where)
+        if raises not in LIBRARIES:
+            raise LookupError(f"{where} is '{raises}': it should be one of {', '.join(LIBRARIES)}, or classes by kind")
+        try:
+            return LIBRARIES[raises]()
+        except ImportError:
+            raise ImportError(f"{where} is '{raises}', which is not installed") from None
     if isinstance(raises, Mapping):
         return _of_classes(raises, where)
     raise TypeError(
         f"{where} is {raises!r}: it should be a library's name, as in 'httpx', or classes by kind of failure"
     )
-
-
-def _of_library(name: str, where: str) -> NativeErrors:
-    if name not in LIBRARIES:
-        raise LookupError(f"{where} is '{name}': it should be one of {', '.join(LIBRARIES)}, or classes by kind")
-    try:
-        return LIBRARIES[name]()
-    except ImportError:
-        raise ImportError(f"{where} is '{name}', which is not installed") from None
 
 
 def _of_classes(given: Mapping[str, Any], where: str) -> NativeErrors:

@@ -112,7 +112,12 @@ class HttpSeam(httpx.AsyncBaseTransport):
         if not isinstance(request.stream, httpx.ByteStream):  # else it is here already
             await request.aread()
         if asked is None:
-            asked = _asked_of_model(request, target)
+            # the tag of an SDK's request. The same body again is another attempt of one request, be the retry the
+            # SDK's or the prompt's.
+            body = parsed(request.content or b"null")
+            spelt = request.content.decode("utf-8", "surrogateescape")
+            wish = episode().requests.ask(target.name, MODEL_TOOL, body, spelt=spelt)
+            asked = RequestTag(wish, wish.next_attempt(), body)
         attempt = _Attempt(self, request, target, asked, episode())
         reply = await attempt.run()
         return _response(reply, request) if reply.stream is None else attempt.handed_on(reply)
@@ -156,15 +161,6 @@ def _response(reply: Reply, request: httpx.Request) -> httpx.Response:
     headers = [(name.encode("ascii"), value.encode()) for name, value in reply.headers.items()]
     headers.append((b"content-length", str(len(reply.body)).encode()))
     return httpx.Response(reply.status, headers=headers, stream=httpx.ByteStream(reply.body), request=request)
-
-
-def _asked_of_model(request: httpx.Request, target: Target) -> RequestTag:
-    """The tag of an SDK's request. The same body again is another attempt of one request, be the retry the SDK's or the
-    prompt's."""
-    body = parsed(request.content or b"null")
-    spelt = request.content.decode("utf-8", "surrogateescape")
-    wish = episode().requests.ask(target.name, MODEL_TOOL, body, spelt=spelt)
-    return RequestTag(wish, wish.next_attempt(), body)
 
 
 def _noted(log: Log, trial: TrialState, of_model: bool, event: events.Event) -> None:

@@ -55,7 +55,7 @@ def listed_in(path: Path) -> list[Any]:
 def listed_by(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str, list[Any]]:
     """The name and the tools of a server. `source`: its address, or its command. `fields`: headers for an address.
     Raises ValueError, LookupError, OSError: it cannot be asked, or gives no answer."""
-    with _at(source[0], fields) if _is_url(source[0]) else _run(source) as ask:
+    with _at(source[0], fields) if source[0].startswith(("http://", "https://")) else _run(source) as ask:
         about = ask("initialize", {"protocolVersion": _VERSION, "capabilities": {},
                                    "clientInfo": {"name": "chaoslab", "version": "0"}})  # fmt: skip
         tools: list[Any] = []
@@ -68,10 +68,6 @@ def listed_by(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str, li
             params = {"cursor": cursor}
     info = about.get("serverInfo")
     return str(info.get("name") if isinstance(info, dict) else ""), tools
-
-
-def _is_url(text: str) -> bool:
-    return text.startswith(("http://", "https://"))
 
 
 def _asking(send: Callable[[bytes], None], come: SimpleQueue[bytes | None]) -> Ask:

@@ -74,7 +74,12 @@ class Turns:
             if alarm.when == when:
                 return
             worker.alarm = alarm.worker = None
-            self._forget_one()
+            # counts a cancelled alarm. Cancelled alarms are removed once they are more than those that stand.
+            self._stale += 1
+            if self._stale > STALE_MAX and self._stale > len(self._alarms) // 2:
+                self._alarms = [alarm for alarm in self._alarms if alarm.worker is not None]
+                heapify(self._alarms)
+                self._stale = 0
         if when is None:
             return
         if when <= self.now_s() + (self._soon_s if worker.hurried else 0.0):
@@ -102,14 +107,6 @@ class Turns:
         if not self._called:
             self._called = True
             asyncio.get_running_loop().call_soon(self._turn)
-
-    def _forget_one(self) -> None:
-        """Counts a cancelled alarm. Cancelled alarms are removed once they are more than those that stand."""
-        self._stale += 1
-        if self._stale > STALE_MAX and self._stale > len(self._alarms) // 2:
-            self._alarms = [alarm for alarm in self._alarms if alarm.worker is not None]
-            heapify(self._alarms)
-            self._stale = 0
 
     def _set_timer(self) -> None:
         """Sets the timer for the first alarm, unless it fires before that anyway."""

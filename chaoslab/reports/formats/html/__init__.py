@@ -77,7 +77,12 @@ def text(name: str) -> str:
 def styles(*more: str) -> str:
     """The style of all pages, and that of further files of this folder."""
     texts = [text(name) for name in ("style.css", *more)]
-    return texts[0] + _looks() + "".join(texts[1:])
+    # the colours of the outcomes as style rules
+    rules = [
+        f".o-{outcome}{{--ground:{color(outcome)};--on:{ink_on(color(outcome))};fill:{color(outcome)}}}"
+        for outcome in Outcome
+    ]
+    return texts[0] + ("\n" + "\n".join(rules) + "\n") + "".join(texts[1:])
 
 
 @cache
@@ -87,15 +92,6 @@ def _templates(kind: type[Environment]) -> Environment:
 
     loader = PackageLoader(__name__, ".")
     return kind(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-
-
-def _looks() -> str:
-    """The colours of the outcomes as style rules."""
-    rules = [
-        f".o-{outcome}{{--ground:{color(outcome)};--on:{ink_on(color(outcome))};fill:{color(outcome)}}}"
-        for outcome in Outcome
-    ]
-    return "\n" + "\n".join(rules) + "\n"
 
 
 def _digest(text: str) -> str:
