@@ -253,10 +253,8 @@ def _written(log: Log, event: Event, trial: TrialId) -> None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[BinaryIO]:
-    """A context with the log for reading, while no other process or thread of this service works on the run.
-
-    A missing log reads as empty; the next write reports that it is missing.
-    """
+    """A context with the log for reading, while no other process or thread of this service works on the run. A missing
+    log reads as empty; the next write reports that it is missing."""
     try:
         log: BinaryIO = opened(path)
     except OSError:

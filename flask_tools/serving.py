@@ -98,9 +98,7 @@ class _Refusal(ErrorTask):
 class _Task(WSGITask):
     def set_close_on_finish(self) -> None:
         """Keeps the connection after an answer without a body (204), as services do elsewhere; waitress would close it.
-
-        So a toxic that swallows the answer lasts as long as planned, and the service does not cut it short.
-        """
+        So a toxic that swallows the answer lasts as long as planned, and the service does not cut it short."""
         request: Any = self.request
         if self.has_body or self.version != "1.1" or request.headers.get("CONNECTION", "").lower() == "close":
             super().set_close_on_finish()

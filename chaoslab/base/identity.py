@@ -23,11 +23,9 @@ _TRIAL = re.compile(
 
 @dataclass(frozen=True)
 class TrialId:
-    """One prompt with its retries. Its header `X-Trial` reads `<run>.p<prompt>.r<repeat>`, counted from 1.
-
-    A `truth` trial is the lab's own question to a service, around every proxy, to learn what a right answer shows. It
-    has a state of its own, so it cannot disturb the trial that it is asked for.
-    """
+    """One prompt with its retries. Its header `X-Trial` reads `<run>.p<prompt>.r<repeat>`, counted from 1. A `truth`
+    trial is the lab's own question to a service, around every proxy, to learn what a right answer shows. It has a state
+    of its own, so it cannot disturb the trial that it is asked for."""
 
     run: str
     prompt: int
@@ -96,11 +94,9 @@ nobody gives a call up so soon."""
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One request of the agent to a target: the `nth` with this intent, tried `attempts` times so far.
-
-    `under_way`: its attempts that have not ended, of which the latest began at `began_s`. Both stay as they are where
-    nobody tells (`begin`, `end`). `beside`: the equal requests that were made together with it, itself too.
-    """
+    """One request of the agent to a target: the `nth` with this intent, tried `attempts` times so far. `under_way`: its
+    attempts that have not ended, of which the latest began at `began_s`. Both stay as they are where nobody tells
+    (`begin`, `end`). `beside`: the equal requests that were made together with it, itself too."""
 
     trial: TrialId
     target: str

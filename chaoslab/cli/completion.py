@@ -69,10 +69,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def candidates(words: Sequence[str]) -> list[str]:
-    """The completions of the last word, sorted; the words before it are complete. Empty if a file name may follow.
-
-    bash parts `--seed=1` at the sign, so a word "=" joins its neighbours.
-    """
+    """The completions of the last word, sorted; the words before it are complete. Empty if a file name may follow. bash
+    parts `--seed=1` at the sign, so a word "=" joins its neighbours."""
     from chaoslab.cli import COMMANDS
 
     *before, word = words

@@ -56,9 +56,7 @@ def _masked(found: re.Match[str]) -> str:
 
 def as_settings(given: Sequence[str], unknown: Iterable[str]) -> str:
     """The settings, as in "SEED=3", that unknown options must have meant; empty unless each of them is like a setting.
-
-    `given` is the whole command line, `unknown` the words of it that were not understood.
-    """
+    `given` is the whole command line, `unknown` the words of it that were not understood."""
     table = {f.name.upper(): f for f in fields(Settings)}
     found = []
     for option in (word for word in unknown if word.startswith("-")):

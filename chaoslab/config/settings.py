@@ -22,15 +22,9 @@ GROQ_URL = "https://api.groq.com"
 GROQ_MODEL = "llama-3.3-70b-versatile"
 OFFLINE_MODEL = "chaoslab-offline"
 COMPOSES_OWN = (
-    "COMPOSE_",
-    "DOCKER_",
-    "STATUS_PORT",
-    "TOXIPROXY_PORT",
-    "PYTHON_IMAGE",
-    "TOXIPROXY_IMAGE",
-    "PROMETHEUS_IMAGE",
+    "COMPOSE_", "DOCKER_", "STATUS_PORT", "TOXIPROXY_PORT", "PYTHON_IMAGE", "TOXIPROXY_IMAGE", "PROMETHEUS_IMAGE",
     "GRAFANA_",
-)
+)  # fmt: skip
 """The starts of other names that `.env` may hold, since `docker compose` reads it too."""
 TOOLS_KEYS = ("TRANSLATOR_KEY",)
 AGENTS: dict[str, dict[str, Any]] = {

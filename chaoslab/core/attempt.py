@@ -20,11 +20,9 @@ from chaoslab.core.stream import Streamed
 
 
 class AttemptFaults:
-    """The faults of one attempt. What each injection decided was asked of the trial's memory before.
-
-    `rolled`: the names of the injections that were asked; `active`: the faults that hit. `elapsed_s` and `spent`: the
-    trial's so far. `note` takes the events.
-    """
+    """The faults of one attempt. What each injection decided was asked of the trial's memory before. `rolled`: the
+    names of the injections that were asked; `active`: the faults that hit. `elapsed_s` and `spent`: the trial's so far.
+    `note` takes the events."""
 
     __slots__ = ("_call", "_elapsed_s", "_memory", "_note", "_spent", "active", "rolled")
 

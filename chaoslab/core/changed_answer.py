@@ -70,10 +70,8 @@ class ChangedAnswer(Fault):
 
 
 class _Retelling(Line):
-    """Holds a streamed answer back until it has ended, and tells it with another content.
-
-    `told`: the number and the bytes of all events of the changed answer, None before it is told.
-    """
+    """Holds a streamed answer back until it has ended, and tells it with another content. `told`: the number and the
+    bytes of all events of the changed answer, None before it is told."""
 
     def __init__(self, answers: Answers, changed: Callable[[Said], Said]) -> None:
         super().__init__(self._retell, room_bytes=0)

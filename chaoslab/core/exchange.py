@@ -86,11 +86,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply. `value` is its meaning: the JSON of its body, or None.
-
-    It is whole as a rule. A streamed one has an empty `body`; its parts come from `stream` and go through `pipes`, the
-    one nearest to the target first.
-    """
+    """A reply. `value` is its meaning: the JSON of its body, or None. It is whole as a rule. A streamed one has an
+    empty `body`; its parts come from `stream` and go through `pipes`, the one nearest to the target first."""
 
     status: int
     headers: Mapping[str, str]

@@ -15,11 +15,9 @@ from chaoslab.core.exchange import Call
 
 @dataclass(slots=True)
 class Met:
-    """An injection's hits so far in one trial.
-
-    `times`: their number. `in_a_row`: the number of hits in the last row, which `persistence` makes longer than 1. The
-    row began at `since_s`, in seconds since the trial began, with the attempt `first` (target, request, attempt).
-    """
+    """An injection's hits so far in one trial. `times`: their number. `in_a_row`: the number of hits in the last row,
+    which `persistence` makes longer than 1. The row began at `since_s`, in seconds since the trial began, with the
+    attempt `first` (target, request, attempt)."""
 
     injection: str
     times: int = 0

@@ -86,11 +86,8 @@ class Law(Protocol):
 
     def __call__(self, timed: Timed, start: float) -> Iterable[Timed]:
         """The pieces of an item that gets its turn at `start`, each with its due time (never falling, `math.inf` is
-        never).
-
-        Byte pieces are successive parts of the item. An empty piece is a pause: it keeps the line busy and is not let
-        out.
-        """
+        never). Byte pieces are successive parts of the item. An empty piece is a pause: it keeps the line busy and is
+        not let out."""
 
 
 class Line:

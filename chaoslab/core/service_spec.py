@@ -46,12 +46,9 @@ def _reworded(value: Any, old: str, new: str) -> Any:
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """One tool: what the model sees (name, description, JSON schema) and what goes over the wire.
-
-    In `path`, `query` and `body`, a string "$city" stands for the argument `city`; an argument that was not given
-    leaves its key out. Strings without "$" are sent as they are. `effect` is the kind of effect that the tool has, if
-    any.
-    """
+    """One tool: what the model sees (name, description, JSON schema) and what goes over the wire. In `path`, `query`
+    and `body`, a string "$city" stands for the argument `city`; an argument that was not given leaves its key out.
+    Strings without "$" are sent as they are. `effect` is the kind of effect that the tool has, if any."""
 
     name: str
     description: str

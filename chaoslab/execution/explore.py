@@ -126,11 +126,9 @@ class AskedExplore(Asked):
 
 @dataclass
 class Found:
-    """The findings of an exploration.
-
-    `failures`: the distinct ones, worst first. `map`: each call with each fault. `trials`: all that were tried, as
-    data. `ended`: why it ended before all was tried; empty if it did not. `seconds`: of real time.
-    """
+    """The findings of an exploration. `failures`: the distinct ones, worst first. `map`: each call with each fault.
+    `trials`: all that were tried, as data. `ended`: why it ended before all was tried; empty if it did not. `seconds`:
+    of real time."""
 
     failures: list[Failure]
     map: Map

@@ -35,11 +35,8 @@ VALUE_MAX = 160
 
 
 class Rerun:
-    """A recorded run that can be replayed.
-
-    `replay` describes it, with the changes since it was recorded. Changes do not stop a replay: after a fix one wants
-    to see if the failure is gone.
-    """
+    """A recorded run that can be replayed. `replay` describes it, with the changes since it was recorded. Changes do
+    not stop a replay: after a fix one wants to see if the failure is gone."""
 
     def __init__(self, log: RecordedRun, wanted: Sequence[str] = ()) -> None:
         """`wanted`: the names of its trials, all if empty. Raises Unrepeatable, SettingError: there is nothing to

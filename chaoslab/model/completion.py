@@ -99,10 +99,8 @@ def wrong(body: Any) -> str | None:
 
 class Completion:
     """One answered chat request. `asked`: its bytes, of which the id is a hash. `created`: seconds since 1970. The
-    object is cached and shared, so it never changes.
-
-    `reply`: the reply; the offline model's if it is left out. `groq`: in Groq's format, else in OpenAI's.
-    """
+    object is cached and shared, so it never changes. `reply`: the reply; the offline model's if it is left out. `groq`:
+    in Groq's format, else in OpenAI's."""
 
     def __init__(self, body: Mapping[str, Any], asked: bytes, *, reply: Reply | None = None, groq: bool = True) -> None:
         tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []

@@ -160,13 +160,8 @@ def _names_a_model(path: str) -> bool:
 
 def _model(name: str) -> dict[str, Any]:
     return {
-        "id": name,
-        "object": "model",
-        "created": 0,
-        "owned_by": "chaoslab",
-        "active": True,
-        "context_window": 131072,
-    }
+        "id": name, "object": "model", "created": 0, "owned_by": "chaoslab", "active": True, "context_window": 131072,
+    }  # fmt: skip
 
 
 def serve(

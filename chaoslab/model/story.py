@@ -25,11 +25,9 @@ class Ask:
 
 @dataclass(frozen=True)
 class Found:
-    """A step's finding or result: a sentence for the answer, and the referent of "it" in later steps.
-
-    `text`: the text for a message; empty if there is nothing to pass on. `parts`: single details, each by a pattern of
-    the words that ask for it ("rating|score").
-    """
+    """A step's finding or result: a sentence for the answer, and the referent of "it" in later steps. `text`: the text
+    for a message; empty if there is nothing to pass on. `parts`: single details, each by a pattern of the words that
+    ask for it ("rating|score")."""
 
     sentence: str
     text: str = ""

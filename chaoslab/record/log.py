@@ -28,10 +28,8 @@ from chaoslab.record.lines import Record, record_of
 
 
 class LogLost(Through):
-    """A line could not be written. Its text names the file, the reason and the remedy.
-
-    The run ends: what cannot be written down is not done. It is no `Exception`, since an SDK would ask again.
-    """
+    """A line could not be written. Its text names the file, the reason and the remedy. The run ends: what cannot be
+    written down is not done. It is no `Exception`, since an SDK would ask again."""
 
 
 def lost(path: Path, error: OSError) -> LogLost:
@@ -42,9 +40,7 @@ def lost(path: Path, error: OSError) -> LogLost:
 
 class Log:
     """Appends events to `<folder>/<writer>.log`. If `write` returns, the whole line is there; if it raises, none of it.
-
-    Safe to share between threads.
-    """
+    Safe to share between threads."""
 
     def __init__(
         self, folder: Path, writer: str, *, run: str, origin: float, clock: Clock = system, secrets: Sequence[str] = ()
@@ -190,13 +186,8 @@ class BufferedEvent(NamedTuple):
         t = round(self.t, 6)
         text = self.text if isinstance(self.text, str) else encode_event(self.text)
         envelope = {
-            "ts": iso(later(began, t)),
-            "t": t,
-            "run": run,
-            "trial": self.trial,
-            "writer": self.writer,
-            "seq": seq,
-        }
+            "ts": iso(later(began, t)), "t": t, "run": run, "trial": self.trial, "writer": self.writer, "seq": seq,
+        }  # fmt: skip
         return record_of(envelope | _DECODER.raw_decode(f"{{{text}")[0], brackets=text.count("[") + text.count("{") + 1)
 
     @property

@@ -86,10 +86,7 @@ class Rulings:
 
 @dataclass
 class RulingsFile:
-    """Writes the rulings on a run, each as it is made.
-
-    `folder`: the run's. The other fields are those of `Rulings`.
-    """
+    """Writes the rulings on a run, each as it is made. `folder`: the run's. The other fields are those of `Rulings`."""
 
     folder: Path
     scenario: str

@@ -23,11 +23,8 @@ HERE = "here"
 @dataclass(frozen=True)
 class ScenarioBuilder:
     """A scenario that is made step by step, with the keys of a scenario's file. Nothing is checked before `check`,
-    `run` or `to_file`, and no method changes the scenario that it is called on.
-
-    `data`: the scenario as a file has it. `objects`: the user's functions by their name in `data`. `file`, `folder`:
-    the file that it was read from.
-    """
+    `run` or `to_file`, and no method changes the scenario that it is called on. `data`: the scenario as a file has it.
+    `objects`: the user's functions by their name in `data`. `file`, `folder`: the file that it was read from."""
 
     data: Mapping[str, Any]
     objects: Mapping[str, Any]

@@ -277,10 +277,8 @@ class _Yaml:
 
 
 def _composed(module: Any, text: str, loader: Any) -> Iterator[Any]:
-    """The documents of a text as trees of nodes; nothing is constructed.
-
-    The depth is checked first, event by event, since composing is recursive.
-    """
+    """The documents of a text as trees of nodes; nothing is constructed. The depth is checked first, event by event,
+    since composing is recursive."""
     depth = 0
     for event in module.parse(text, Loader=loader):
         depth += isinstance(event, module.CollectionStartEvent) - isinstance(event, module.CollectionEndEvent)

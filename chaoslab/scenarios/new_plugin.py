@@ -134,11 +134,7 @@ def files(folder: Path, name: str) -> Mapping[Path, str]:
         raise ValueError(f"--plugin {name[:60]} should be a module's name in small letters, as in shop_chaos")
     given = {"name": name, "cls": "".join(part.capitalize() for part in name.split("_"))}
     texts = {
-        "pyproject.toml": PROJECT,
-        f"{name}/__init__.py": "",
-        f"{name}/{name}_doubled.py": FAULT,
-        f"{name}/{name}_mentions.py": ASSERTION,
-        f"{name}/adapter.py": ADAPTER,
-        f"tests/test_{name}.py": TEST,
-    }
+        "pyproject.toml": PROJECT, f"{name}/__init__.py": "", f"{name}/{name}_doubled.py": FAULT,
+        f"{name}/{name}_mentions.py": ASSERTION, f"{name}/adapter.py": ADAPTER, f"tests/test_{name}.py": TEST,
+    }  # fmt: skip
     return {folder / path: text.format(**given) for path, text in texts.items()}

@@ -29,11 +29,9 @@ class LabDown(Through):
 
 @dataclass(frozen=True)
 class Health:
-    """The lab's state as the manager reports it.
-
-    `trouble`: the problem in one line, or empty. `epoch`: the number of times that the clean proxies were made anew.
-    `recovering`: they are gone and the manager is making them, or it waits for Toxiproxy.
-    """
+    """The lab's state as the manager reports it. `trouble`: the problem in one line, or empty. `epoch`: the number of
+    times that the clean proxies were made anew. `recovering`: they are gone and the manager is making them, or it waits
+    for Toxiproxy."""
 
     trouble: str = ""
     epoch: int = 0

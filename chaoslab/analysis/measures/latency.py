@@ -30,10 +30,8 @@ T_ = TypeVar("T_")
 
 class Attempt(NamedTuple):
     """One attempt. `t`: its end. `faults`: the names of those witnessed on it. A duration of NaN is unknown.
-
     `first_byte_s` and `last_byte_s` tell when a streamed reply's first and last part reached the caller; None for any
-    other.
-    """
+    other."""
 
     trial: str
     target: str

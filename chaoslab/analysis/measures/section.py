@@ -13,10 +13,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Section(Generic[T]):
-    """One measure of a run. `unknown`: one line with the reason if the measure failed, else empty.
-
-    A measure without data has a value that expresses it (None, an empty list, n of 0); it is not unknown.
-    """
+    """One measure of a run. `unknown`: one line with the reason if the measure failed, else empty. A measure without
+    data has a value that expresses it (None, an empty list, n of 0); it is not unknown."""
 
     _found: T | None = None
     unknown: str = ""

@@ -146,11 +146,9 @@ def first_unlike(was: Any, now: Any, path: str = "") -> tuple[str, Any, Any] | N
 
 
 def matter_of_time(records: Iterable[Record], trial: str, found: Difference, *, tool_s: float, model_s: float) -> str:
-    """The reason why the difference is only one of the clock, as part of a line; empty if it is none.
-
-    A delay within `FACTOR` of the attempt's deadline may end either way. A closed connection is seen as reset if bytes
-    of its client's were still unread.
-    """
+    """The reason why the difference is only one of the clock, as part of a line; empty if it is none. A delay within
+    `FACTOR` of the attempt's deadline may end either way. A closed connection is seen as reset if bytes of its client's
+    were still unread."""
     for record in records:
         event = record.event
         if record.trial != trial or not isinstance(event, FaultScheduled) or _place(event) != found.place:

@@ -30,12 +30,9 @@ SETTLE_S = {"virtual": 60.0, "local": 30.0}
 
 @dataclass
 class AgentResult:
-    """The result of one trial; see `TrialResult`.
-
-    `book`: its events. `warnings`: warnings about it. `called`: the names of the functions and services that were
-    called. `pending`: a warning about what was under way still when the trial ended. `spent_usd`: the run's spending
-    for models at the end of the trial, in dollars.
-    """
+    """The result of one trial; see `TrialResult`. `book`: its events. `warnings`: warnings about it. `called`: the
+    names of the functions and services that were called. `pending`: a warning about what was under way still when the
+    trial ended. `spent_usd`: the run's spending for models at the end of the trial, in dollars."""
 
     book: TrialLog
     answer: Any = None

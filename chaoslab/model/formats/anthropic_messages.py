@@ -25,16 +25,10 @@ from chaoslab.model.formats.common import (
 )
 
 KINDS = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    402: "billing_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    504: "timeout_error",
+    400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",
+    404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 504: "timeout_error",
     529: "overloaded_error",
-}
+}  # fmt: skip
 """The types of errors by status, as Anthropic's documentation lists them."""
 
 
@@ -230,15 +224,10 @@ class AnthropicMessages(Format):
 
     def whole(self, answer: Answer) -> Any:
         return {
-            "id": _id(answer),
-            "type": "message",
-            "role": "assistant",
-            "model": answer.chat.model,
-            "content": _content(answer),
-            "stop_reason": "tool_use" if answer.reply.tool_calls else "end_turn",
-            "stop_sequence": None,
-            "usage": _usage(answer.chat.tokens, answer.tokens),
-        }
+            "id": _id(answer), "type": "message", "role": "assistant", "model": answer.chat.model,
+            "content": _content(answer), "stop_reason": "tool_use" if answer.reply.tool_calls else "end_turn",
+            "stop_sequence": None, "usage": _usage(answer.chat.tokens, answer.tokens),
+        }  # fmt: skip
 
     def stream(self, answer: Answer) -> Iterator[bytes]:
         whole = self.whole(answer)

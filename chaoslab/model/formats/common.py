@@ -37,11 +37,9 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Chat:
-    """A request to a model. `messages` and `tools` are in OpenAI's format for chat completions.
-
-    `native`: the request's own JSON. `asked`: its bytes and its path, of which the ids of the answer are a hash.
-    `events`: the answer is wanted in parts; `sse`: as server-sent events.
-    """
+    """A request to a model. `messages` and `tools` are in OpenAI's format for chat completions. `native`: the request's
+    own JSON. `asked`: its bytes and its path, of which the ids of the answer are a hash. `events`: the answer is wanted
+    in parts; `sse`: as server-sent events."""
 
     model: str
     messages: Sequence[Mapping[str, Any]]

@@ -29,18 +29,10 @@ from chaoslab.model.formats.common import (
 
 PATH = re.compile(r"/models/([^/:]+):(generateContent|streamGenerateContent)")
 STATUSES = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    409: "ABORTED",
-    429: "RESOURCE_EXHAUSTED",
-    499: "CANCELLED",
-    500: "INTERNAL",
-    501: "UNIMPLEMENTED",
-    503: "UNAVAILABLE",
+    400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED", 499: "CANCELLED", 500: "INTERNAL", 501: "UNIMPLEMENTED", 503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
-}
+}  # fmt: skip
 """Google's canonical error codes, by the HTTP status that they are mapped to."""
 
 
@@ -252,13 +244,9 @@ class Gemini(Format):
 
     def model(self, name: str) -> Any:
         return {
-            "name": f"models/{name}",
-            "version": "001",
-            "displayName": name,
-            "inputTokenLimit": 131072,
-            "outputTokenLimit": 8192,
-            "supportedGenerationMethods": ["generateContent", "countTokens"],
-        }
+            "name": f"models/{name}", "version": "001", "displayName": name, "inputTokenLimit": 131072,
+            "outputTokenLimit": 8192, "supportedGenerationMethods": ["generateContent", "countTokens"],
+        }  # fmt: skip
 
     def hear(self, heard: Heard, value: Any) -> None:
         for each in value if isinstance(value, list) else [value]:

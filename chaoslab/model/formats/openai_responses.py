@@ -281,13 +281,9 @@ def _output(answer: Answer) -> list[dict[str, Any]]:
 
 def _call(number: int, call: ToolCall, about: str) -> dict[str, Any]:
     return {
-        "id": f"fc_{about[:24]}{number}",
-        "type": "function_call",
-        "status": "completed",
-        "arguments": spelt(dict(call.arguments)),
-        "call_id": call.id,
-        "name": call.name,
-    }
+        "id": f"fc_{about[:24]}{number}", "type": "function_call", "status": "completed",
+        "arguments": spelt(dict(call.arguments)), "call_id": call.id, "name": call.name,
+    }  # fmt: skip
 
 
 def _item_events(index: int, item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

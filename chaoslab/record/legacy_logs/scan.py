@@ -32,11 +32,9 @@ MOMENTS_S = (1e8, 4e9)
 
 @dataclass(frozen=True)
 class Entry:
-    """One record, or a plain line about a late tool. `at_s`: its prefix in seconds since 1970, read as UTC.
-
-    `kind`: tool, processed, fallback, end, late (info.log) or attempt (agent.log). `after_cut`: the record before it
-    was cut off.
-    """
+    """One record, or a plain line about a late tool. `at_s`: its prefix in seconds since 1970, read as UTC. `kind`:
+    tool, processed, fallback, end, late (info.log) or attempt (agent.log). `after_cut`: the record before it was cut
+    off."""
 
     kind: str
     at_s: float | None = None

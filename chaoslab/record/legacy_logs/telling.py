@@ -45,15 +45,8 @@ from chaoslab.record.legacy_logs.scan import Entry, lasted, number, whole
 from chaoslab.record.lines import Record
 
 NEVER_TOLD = (
-    FaultScheduled,
-    FaultArmed,
-    FaultInjected,
-    FaultWitnessed,
-    FaultHealed,
-    Usage,
-    Effect,
-    Budget,
-)
+    FaultScheduled, FaultArmed, FaultInjected, FaultWitnessed, FaultHealed, Usage, Effect, Budget,
+)  # fmt: skip
 ATTEMPTS_MAX = 100
 """The most attempts of one request; a larger number counts something else."""
 

@@ -25,10 +25,8 @@ GROUP = "seams.adapters"
 
 
 class Adapter:
-    """One framework's tools and agents; by default it has neither.
-
-    `tools` and `agents` name them in messages, as in "a LangChain tool".
-    """
+    """One framework's tools and agents; by default it has neither. `tools` and `agents` name them in messages, as in "a
+    LangChain tool"."""
 
     tools: ClassVar[str] = ""
     agents: ClassVar[str] = ""

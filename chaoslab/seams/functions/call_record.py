@@ -62,28 +62,9 @@ class CallRecord:
     """One call of a function. Its parts become events when the trial's log is read."""
 
     __slots__ = (
-        "args",
-        "began_s",
-        "began_t",
-        "content",
-        "error",
-        "id",
-        "keyed",
-        "kwargs",
-        "late",
-        "name",
-        "names",
-        "ok",
-        "place",
-        "protocol",
-        "reply",
-        "request",
-        "rolled",
-        "status",
-        "tool",
-        "turn",
-        "via",
-    )
+        "args", "began_s", "began_t", "content", "error", "id", "keyed", "kwargs", "late", "name", "names", "ok",
+        "place", "protocol", "reply", "request", "rolled", "status", "tool", "turn", "via",
+    )  # fmt: skip
 
     def __init__(self, tool: WrappedFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self.tool, self.name, self.args, self.kwargs = tool, tool.name, args, kwargs
@@ -212,33 +193,13 @@ class CallRecord:
     def __getstate__(self) -> tuple[Any, ...]:
         """The parts that the log needs. The function does not go to another process."""
         return (
-            self.name,
-            self.names,
-            self.keyed,
-            self.protocol,
-            self.arguments(),
-            self.place,
-            self.ok,
-            self.via,
-            self.error,
-            self.status,
-            self.rolled,
-            self.reply,
-        )
+            self.name, self.names, self.keyed, self.protocol, self.arguments(), self.place, self.ok, self.via,
+            self.error, self.status, self.rolled, self.reply,
+        )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         (
-            self.name,
-            self.names,
-            self.keyed,
-            self.protocol,
-            self.content,
-            self.place,
-            self.ok,
-            self.via,
-            self.error,
-            self.status,
-            self.rolled,
-            self.reply,
-        ) = state
+            self.name, self.names, self.keyed, self.protocol, self.content, self.place, self.ok, self.via, self.error,
+            self.status, self.rolled, self.reply,
+        ) = state  # fmt: skip
         self.request = None

@@ -76,11 +76,9 @@ class Heard:
 
 
 class Body(httpx.AsyncByteStream):
-    """The body of a streamed reply as its reader gets it.
-
-    `silence_s`: the longest time that the reader may wait for a part. `began_s`: the attempt's beginning. `over` is
-    called once, when the body has ended, broken off, or been given up. `native` makes the reader's own exception.
-    """
+    """The body of a streamed reply as its reader gets it. `silence_s`: the longest time that the reader may wait for a
+    part. `began_s`: the attempt's beginning. `over` is called once, when the body has ended, broken off, or been given
+    up. `native` makes the reader's own exception."""
 
     def __init__(
         self,

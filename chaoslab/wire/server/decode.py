@@ -192,11 +192,9 @@ def ignored_object(go_type: str) -> Callable[[Any], None]:
 
 
 class Attributes:
-    """A reader of one toxic's attributes. Correct ones are kept even if something else in the body is wrong.
-
-    After a null, attributes that the body names once more are ignored, or, if `missing` names a type, refused as not of
-    that type.
-    """
+    """A reader of one toxic's attributes. Correct ones are kept even if something else in the body is wrong. After a
+    null, attributes that the body names once more are ignored, or, if `missing` names a type, refused as not of that
+    type."""
 
     def __init__(self, go_type: str, toxic: Toxic, *, missing: str | None = None) -> None:
         self._toxic = toxic

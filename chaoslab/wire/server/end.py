@@ -310,9 +310,7 @@ class End(asyncio.Protocol):
 
     def _work_apart(self, chain: Pipeline, limit: float) -> int:
         """Delivers pieces with a pause between them: one at a time, never closer than half the pause, however late.
-
-        Otherwise late pieces would leave together and arrive as one.
-        """
+        Otherwise late pieces would leave together and arrive as one."""
         out = chain.poll(limit, 1) if limit >= self._apart_until else []
         wake = chain.wake()
         if out:

@@ -27,10 +27,8 @@ class Dials:
 
 
 class Listener:
-    """Accepts connections from a listening socket until it is closed.
-
-    `dials` counts the dials for accepted connections. `reserve`: the number of files left to others.
-    """
+    """Accepts connections from a listening socket until it is closed. `dials` counts the dials for accepted
+    connections. `reserve`: the number of files left to others."""
 
     _said = False  # once in the life of a process
 

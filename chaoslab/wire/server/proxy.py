@@ -231,13 +231,9 @@ class Proxy(Junction):
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "name": self.name,
-            "listen": self.listen,
-            "upstream": self.upstream,
-            "enabled": self.enabled,
-            "Logger": {},
-            "toxics": self.toxics_json(),
-        }
+            "name": self.name, "listen": self.listen, "upstream": self.upstream, "enabled": self.enabled,
+            "Logger": {}, "toxics": self.toxics_json(),
+        }  # fmt: skip
 
     def toxics_json(self) -> list[dict[str, Any]]:
         """The upstream toxics, then the downstream ones, each in the order of adding."""

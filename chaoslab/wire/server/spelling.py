@@ -70,11 +70,6 @@ def _plain(mantissa: str, exponent: int) -> str:
 
 
 WRITERS: Mapping[type, Callable[[Any], str]] = {
-    str: encode_basestring,
-    dict: _object,
-    list: _array,
-    bool: lambda value: "true" if value else "false",
-    type(None): lambda _: "null",
-    int: str,
-    float: _float32,
-}
+    str: encode_basestring, dict: _object, list: _array, bool: lambda value: "true" if value else "false",
+    type(None): lambda _: "null", int: str, float: _float32,
+}  # fmt: skip

@@ -51,10 +51,8 @@ class Alarm:
 
 class Turns:
     """One timer for many workers, and a queue of those that have work. All calls come from the loop's own thread.
-
     `now_s` gives the time, on the loop's axis. Nothing is done before it is due, though a timer may fire before that.
-    `soon_s`: seconds within which precise work is too near for a timer, and is waited for turn by turn.
-    """
+    `soon_s`: seconds within which precise work is too near for a timer, and is waited for turn by turn."""
 
     def __init__(self, now_s: Callable[[], float], *, soon_s: float) -> None:
         self.now_s = now_s
