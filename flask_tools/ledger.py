@@ -173,14 +173,9 @@ class Ledger:
                 reply = {"status": worked.status, "body": worked.text, "headers": worked.headers}
                 done = worked.done
                 event = Effect(
-                    target=self._service.name,
-                    tool=tool,
-                    request_id=key or "",
-                    effect=done.effect,
-                    content=done.content,
-                    reply=reply,
-                    fingerprint=fingerprint,
-                )
+                    target=self._service.name, tool=tool, request_id=key or "", effect=done.effect,
+                    content=done.content, reply=reply, fingerprint=fingerprint,
+                )  # fmt: skip
                 _written(log, event, trial)
                 book.read_to = lines.seek(0, os.SEEK_END)
                 book.add(event)

@@ -63,13 +63,9 @@ class Call:
     def at(self) -> AttemptRef:
         """The attempt's name in the log."""
         return AttemptRef(
-            trial=self.trial,
-            turn=self.turn,
-            target=self.target,
-            request=self.request,
-            attempt=self.attempt,
+            trial=self.trial, turn=self.turn, target=self.target, request=self.request, attempt=self.attempt,
             request_id=self.request_id,
-        )
+        )  # fmt: skip
 
     def with_value(self, value: Any) -> Call:
         return replace(self, value=value)

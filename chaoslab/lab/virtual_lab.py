@@ -190,15 +190,10 @@ class Lab:
         self.prompts = [Prompt.model_validate(prompt) for prompt in run.prompts]
         targets = assembly.targets(services, config, self._ports, chosen)
         seam = self.seam = HttpSeam(
-            plan=run.plan,
-            targets=targets,
-            lanes=cast(Any, None),
-            log=self._logs["info"],
-            clock=system,
-            price=cost_usd,
-            on_call=lambda what: context.world().machine.steps.calls.step(f"calls {what}", "calls"),
+            plan=run.plan, targets=targets, lanes=cast(Any, None), log=self._logs["info"], clock=system,
+            price=cost_usd, on_call=lambda what: context.world().machine.steps.calls.step(f"calls {what}", "calls"),
             ways=InProcessTransports(),
-        )
+        )  # fmt: skip
         client = httpx.AsyncClient(transport=seam, timeout=None)
         toolbox = Toolbox(client, targets, services, config, chosen, self._logs["info"], system)
         graph = assembly.graph(chosen, targets[MODEL].url, client, toolbox)

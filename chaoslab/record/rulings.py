@@ -74,14 +74,10 @@ class Rulings:
             else:
                 end = found
         return cls(
-            scenario=_text(head.get("scenario")),
-            asked=_texts(head.get("asked")),
-            trials=trials if isinstance(trials := head.get("trials"), int) else 0,
-            by_trial=by_trial,
-            state=_state(end.get("state")),
-            why=_texts(end.get("why")),
-            cut_lines=tuple(cut),
-        )
+            scenario=_text(head.get("scenario")), asked=_texts(head.get("asked")),
+            trials=trials if isinstance(trials := head.get("trials"), int) else 0, by_trial=by_trial,
+            state=_state(end.get("state")), why=_texts(end.get("why")), cut_lines=tuple(cut),
+        )  # fmt: skip
 
 
 @dataclass

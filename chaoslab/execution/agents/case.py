@@ -179,12 +179,7 @@ class AgentCase:
     def started(self, trials: int) -> events.RunStarted:
         """The first event of the run. The log does not hold the agent's program, so the run cannot be replayed."""
         return events.RunStarted(
-            seed=self.plan.seed,
-            settings={"TOOL_TIMEOUT_S": self.options.timeout_s, "DEADLINE_S": self.deadline_s},
-            plan=self.plan.to_json(),
-            prompts=trials,
-            now=self.now,
-            model=name_of(self.agent),
-            world=self.options.world,
-            code={"log": str(events.VERSION)},
-        )
+            seed=self.plan.seed, settings={"TOOL_TIMEOUT_S": self.options.timeout_s, "DEADLINE_S": self.deadline_s},
+            plan=self.plan.to_json(), prompts=trials, now=self.now, model=name_of(self.agent),
+            world=self.options.world, code={"log": str(events.VERSION)},
+        )  # fmt: skip

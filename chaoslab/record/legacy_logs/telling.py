@@ -157,14 +157,9 @@ def _tell_prompt(story: _Story, prompt: Asked) -> None:
     status = UNTOLD if last is None or (ok and "response" not in last.data) else "ok" if ok else "failed"
     error = str(last.data.get("error_type") or "none") if last and not ok else "none"
     finished = PromptFinished(
-        prompt_index=prompt.index,
-        prompt=prompt.text,
-        status=status,
-        answer=answer if ok else "",
-        attempts=len(prompt.attempts) or None,
-        duration_s=prompt.took_s,
-        error_type=error,
-    )
+        prompt_index=prompt.index, prompt=prompt.text, status=status, answer=answer if ok else "",
+        attempts=len(prompt.attempts) or None, duration_s=prompt.took_s, error_type=error,
+    )  # fmt: skip
     story.add(prompt.until_s, prompt.trial, finished)
 
 
@@ -204,14 +199,9 @@ def _tell_call(story: _Story, entry: Entry, trial: str | None) -> None:
             ok = _right(status)
             error = None if ok else text(data.get("message")) or str(status)
             finished = CallFinished(
-                at=at(failures + 1),
-                tool=tool,
-                ok=ok,
-                duration_s=duration_s,
-                status=whole(status),
-                error=error,
+                at=at(failures + 1), tool=tool, ok=ok, duration_s=duration_s, status=whole(status), error=error,
                 via="direct",
-            )
+            )  # fmt: skip
             story.add(at_s, trial, finished)
 
 

@@ -139,26 +139,17 @@ class CallRecord:
 
     def _at(self, requests: Requests, number: int, attempt: int) -> events.AttemptRef:
         return events.AttemptRef(
-            trial=requests.trial.key,
-            turn=self.turn,
-            target=self.name,
-            request=number,
-            attempt=attempt,
+            trial=requests.trial.key, turn=self.turn, target=self.name, request=number, attempt=attempt,
             request_id=self.id,
-        )
+        )  # fmt: skip
 
     def _effect(self) -> Event:
         content = self.arguments()
         known = request_id("", self.name, content, 0) if self.keyed else ""
         return events.Effect(
-            target=self.name,
-            tool=self.name,
-            request_id=str(content.get(IDEMPOTENCY_KEY) or known),
-            effect=self.name,
-            content=content,
-            reply={},
-            fingerprint="",
-        )
+            target=self.name, tool=self.name, request_id=str(content.get(IDEMPOTENCY_KEY) or known), effect=self.name,
+            content=content, reply={}, fingerprint="",
+        )  # fmt: skip
 
     def _end(self, requests: Requests, t: float) -> Event:
         if self.late:
@@ -166,16 +157,10 @@ class CallRecord:
         assert self.place is not None  # `_begin` came before
         number, attempt, _ = self.place
         return events.CallFinished(
-            at=self._at(requests, number, attempt),
-            tool=self.name,
-            ok=self.ok,
-            duration_s=round(t - self.began_t, 6),
-            status=self.status,
-            error=self.error,
-            via=self.via,
-            rolled=list(self.rolled),
+            at=self._at(requests, number, attempt), tool=self.name, ok=self.ok, duration_s=round(t - self.began_t, 6),
+            status=self.status, error=self.error, via=self.via, rolled=list(self.rolled),
             reply=self.reply if type(self.reply) is Spelt else brief(self.reply, REPLY_MAX),
-        )
+        )  # fmt: skip
 
     def replied(self, result: Any) -> None:
         """Keeps the function's own result."""

@@ -180,16 +180,9 @@ class _Attempt(Attempt):
         self._of_model = asked.request.tool == MODEL_TOOL
         self.open: dict[Parts, Callable[[Streamed | None], None]] = {}
         call = Call(
-            target.name,
-            asked.request.tool,
-            trial.trial.key,
-            asked.request.number,
-            asked.attempt,
-            asked.request.id,
-            asked.arguments,
-            target.errors,
-            turn=trial.requests.turn,
-        )
+            target.name, asked.request.tool, trial.trial.key, asked.request.number, asked.attempt, asked.request.id,
+            asked.arguments, target.errors, turn=trial.requests.turn,
+        )  # fmt: skip
         began_s = seam.clock.monotonic()
         elapsed_s = began_s - trial.began_s
         inner = seam.plan.candidates(call.target, wire=False)
@@ -199,17 +192,12 @@ class _Attempt(Attempt):
             for i, each in zip(inner, decisions, strict=True)
         ]
         super().__init__(
-            call,
-            trial.memory,
-            inner,
-            [SPARED if stop else each for each, stop in zip(decisions, stops, strict=True)],
-            clock=seam.clock,
-            began_s=began_s,
-            deadline_s=target.deadline_s,
-            elapsed_s=elapsed_s,
+            call, trial.memory, inner,
+            [SPARED if stop else each for each, stop in zip(decisions, stops, strict=True)], clock=seam.clock,
+            began_s=began_s, deadline_s=target.deadline_s, elapsed_s=elapsed_s,
             spent={**trial.spent, "cost_usd": seam.cost_usd, "seconds": elapsed_s},
             note=partial(_noted, seam.log, trial, self._of_model),
-        )
+        )  # fmt: skip
         self._stops = [seam.plan.fault_for(i, call) for i, stop in zip(inner, stops, strict=True) if stop]
         """The faults that stop the service's process when the call is sent, of which the first does."""
 
@@ -275,13 +263,9 @@ class _Attempt(Attempt):
             return native(failure, self.request, who=self.target.name, after_s=after_s)
 
         body = Body(
-            reply,
-            clock=self.seam.clock,
-            began_s=self.began_s,
-            silence_s=self.target.deadline_s,
-            over=over,
+            reply, clock=self.seam.clock, began_s=self.began_s, silence_s=self.target.deadline_s, over=over,
             native=broken,
-        )
+        )  # fmt: skip
         self.trial.reading[id(body)] = body
         headers = [(name.encode("ascii"), value.encode()) for name, value in reply.headers.items()]
         return httpx.Response(reply.status, headers=headers, stream=body, request=self.request)
@@ -429,13 +413,9 @@ class _Attempt(Attempt):
                 how = error if streamed is None or streamed.ended == "end" else streamed.ended
                 size = streamed.size if streamed else len(reply.body) if reply else 0
                 seen = Observation(
-                    self.seam.clock.monotonic() - began_s,
-                    left_s,
-                    how,
-                    reply.status if reply else None,
-                    size,
+                    self.seam.clock.monotonic() - began_s, left_s, how, reply.status if reply else None, size,
                     streamed=streamed,
-                )
+                )  # fmt: skip
                 self.seam.lanes.done(row, seen)
 
             if reply is None or reply.stream is None:

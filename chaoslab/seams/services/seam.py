@@ -258,17 +258,9 @@ class ServiceAttempt(Attempt):
             )
         )
         super().__init__(
-            call,
-            seam.memory,
-            reach if self.hit else (),
-            decisions if self.hit else (),
-            clock=seam.clock,
-            began_s=began_s,
-            deadline_s=seam.timeout_s,
-            elapsed_s=elapsed_s,
-            spent=spent,
-            note=book.note,
-        )
+            call, seam.memory, reach if self.hit else (), decisions if self.hit else (), clock=seam.clock,
+            began_s=began_s, deadline_s=seam.timeout_s, elapsed_s=elapsed_s, spent=spent, note=book.note,
+        )  # fmt: skip
         if held is not None:
             self.faults.active.append(held)
             self.faults.asked(held.injection)

@@ -34,27 +34,14 @@ def files(contents: Contents) -> dict[str, str]:
     """The page. Raises ModuleNotFoundError: Jinja is not installed."""
     script = text("elements.js") + text("script.js")
     made = page(
-        "page.html",
-        it=contents,
-        script=script,
-        script_hash=_digest(script),
-        data=embedded(stories(contents)),
-        rows=contents.rows[:ROWS_MAX],
-        left_out=max(0, len(contents.rows) - ROWS_MAX),
+        "page.html", it=contents, script=script, script_hash=_digest(script), data=embedded(stories(contents)),
+        rows=contents.rows[:ROWS_MAX], left_out=max(0, len(contents.rows) - ROWS_MAX),
         outcomes=[outcome for outcome in Outcome if str(outcome) in contents.report.success.value.by_outcome],
         counts=contents.report.success.value.by_outcome,
-        places=sorted({place for row in contents.rows for place in row.met}),
-        State=State,
-        pictures=pictures(contents.report),
-        examples=EXAMPLES,
-        Standing=Standing,
-        word=word,
-        glyph=glyph,
-        share=share,
-        count=count,
-        percents=percents,
-        percent=percent,
-    )
+        places=sorted({place for row in contents.rows for place in row.met}), State=State,
+        pictures=pictures(contents.report), examples=EXAMPLES, Standing=Standing, word=word, glyph=glyph, share=share,
+        count=count, percents=percents, percent=percent,
+    )  # fmt: skip
     return {FILE: made}
 
 
