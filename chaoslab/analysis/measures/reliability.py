@@ -95,8 +95,7 @@ def reliability_of(
     failed = available.total - available.count
     busy_s = math.fsum(trial.took_s for trial, _ in judged if trial.took_s is not None)
     proven = least_share(available.count, available.total)
-    # the number of nines: 0.995 has two. No more than nine are told apart.
-    nines = sum(proven >= 1 - 10.0**-k for k in range(1, NINES_MAX + 1))
+    nines = nines_of(proven)
     of_handled = rate(sum(handled), len(handled))
     swift = _swiftness(beside for _, beside in trials.beside_calm if beside is not None)
     parts = {
@@ -125,6 +124,11 @@ def reliability_of(
 def least_share(count: int, total: int) -> float:
     """The share that is exceeded with a confidence of 95 %, by the exact binomial test. `total` is above 0."""
     return clopper_pearson_low(count, total, confidence=1 - 2 * ONE_SIDED)
+
+
+def nines_of(share: float) -> int:
+    """The number of nines: 0.995 has two. No more than nine are told apart."""
+    return sum(share >= 1 - 10.0**-k for k in range(1, NINES_MAX + 1))
 
 
 def trials_for(nines: int) -> int:
