@@ -10,16 +10,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from chaoslab.analysis.verdict.standing import ENDED_WELL
-from chaoslab.core.events import (
-    AttemptEvent,
-    CallStarted,
-    Event,
-    FaultWitnessed,
-    PromptAttempt,
-    PromptFinished,
-    RunStarted,
-    StoryLeftOut,
-)
+from chaoslab.core import events
 from chaoslab.execution.drawn import Around
 from chaoslab.execution.spec import Executor, RunSpec, TrialResult, TrialSpec
 from chaoslab.record.log import BufferedEvent, LogLost
@@ -37,7 +28,7 @@ class Named(Protocol):
     def name(self) -> str: ...
     @property
     def now(self) -> str: ...
-    def started(self, trials: int) -> RunStarted: ...
+    def started(self, trials: int) -> events.RunStarted: ...
 
 
 @contextmanager
@@ -143,15 +134,15 @@ def without_story(kept: Sequence[BufferedEvent]) -> list[BufferedEvent]:
     met: dict[str, Counter[str]] = defaultdict(Counter)
     found = []
     for each in kept:
-        kind = Event.kinds[each.kind]
-        if kind is CallStarted:
+        kind = events.Event.kinds[each.kind]
+        if kind is events.CallStarted:
             calls[each.fields["target"]] += 1
-        elif kind is FaultWitnessed:
+        elif kind is events.FaultWitnessed:
             met[each.fields["fault"]][each.fields["target"]] += 1
-        elif kind is PromptFinished:
-            counts = StoryLeftOut(calls=dict(calls), met={fault: dict(by) for fault, by in met.items()})
+        elif kind is events.PromptFinished:
+            counts = events.StoryLeftOut(calls=dict(calls), met={fault: dict(by) for fault, by in met.items()})
             found.append(BufferedEvent.of(each.writer, each.t, each.trial, counts))
-        if not issubclass(kind, (AttemptEvent, PromptAttempt)):
+        if not issubclass(kind, (events.AttemptEvent, events.PromptAttempt)):
             found.append(each)
     return found
 

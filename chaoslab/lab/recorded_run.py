@@ -15,19 +15,7 @@ from typing import TYPE_CHECKING
 from chaoslab.base.jsonable import line as shortened
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import MODEL
-from chaoslab.core.events import (
-    VERSION,
-    CallFinished,
-    ChanceSet,
-    FaultHeldBack,
-    FaultsOff,
-    PromptFinished,
-    PromptStarted,
-    Replied,
-    RunStarted,
-    Usage,
-    ValuesDrawn,
-)
+from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.record.gaps import of_logs
 from chaoslab.record.history import History
@@ -71,7 +59,7 @@ class RecordedRun:
 
     folder: Path
     run: str
-    started: RunStarted
+    started: events.RunStarted
     files: dict[str, list[Line]]
     history: History
     trials: list[str]
@@ -116,7 +104,7 @@ class RecordedRun:
         """The spending before each trial, added up in the order of the calls, since sums of floats depend on the
         order."""
         costs: dict[str | None, list[float]] = {}
-        for record, event in self.history.of(Usage):
+        for record, event in self.history.of(events.Usage):
             costs.setdefault(record.trial, []).append(event.cost_usd or 0.0)
         before, spent_usd = {}, 0.0
         for trial in self.trials:
@@ -141,7 +129,7 @@ def read(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
     cut = {name: [line.number for line in lines if line.cut] for name, lines in files.items()}
     gaps = of_logs(folder, {name: [line.record for line in lines if line.record] for name, lines in files.items()}, cut)
     history = History(records, cut={name: numbers for name, numbers in cut.items() if numbers}, gaps=gaps)
-    begun = next(((record, event) for record, event in history.of(RunStarted)), None)
+    begun = next(((record, event) for record, event in history.of(events.RunStarted)), None)
     if begun is None:
         if records:
             raise Unrepeatable(
@@ -154,17 +142,19 @@ def read(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
     return RecordedRun(folder, record.run, started, files, history, [*history.trials])
 
 
-def _check_version(folder: Path, started: RunStarted) -> None:
+def _check_version(folder: Path, started: events.RunStarted) -> None:
     written = started.code.get("log", "1")
     if "log" in started.code and not started.asked:
         raise Unrepeatable(f"{folder} {_made_by(folder, started)}")
     if not started.code or not started.asked or not started.world:
         raise Unrepeatable(f"{folder} was written by version 1 of the log, which did not keep what a replay needs")
-    if written != str(VERSION):
-        raise Unrepeatable(f"{folder} was written by version {written} of the log; this lab replays version {VERSION}")
+    if written != str(events.VERSION):
+        raise Unrepeatable(
+            f"{folder} was written by version {written} of the log; this lab replays version {events.VERSION}"
+        )
 
 
-def _made_by(folder: Path, started: RunStarted) -> str:
+def _made_by(folder: Path, started: events.RunStarted) -> str:
     """The command that made a run of the user's own program, and the way to run it again, in words."""
     rulings = Rulings.read(folder)
     if rulings is not None:
@@ -185,12 +175,12 @@ def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
     there = remembered.trials
     if not there:
         raise Unrepeatable(f"no trial was begun in {remembered.folder}")
-    if next(remembered.history.of(ValuesDrawn), None) is not None:
+    if next(remembered.history.of(events.ValuesDrawn), None) is not None:
         raise Unrepeatable(
             f"each trial in {remembered.folder} drew parameters of its faults from a scenario's ranges, which the "
             "log's plan has not: run the scenario again with chaoslab test --trial"
         )
-    if next(remembered.history.of(ChanceSet), None) is not None:
+    if next(remembered.history.of(events.ChanceSet), None) is not None:
         raise Unrepeatable(
             f"somebody set other chances while {remembered.folder} was made, so its plan does not tell its trials"
         )
@@ -202,7 +192,7 @@ def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
     keys = named if wanted else set(there)
     chosen = [key for key in there if key in keys]
     _check_unchanged(remembered.history, set(chosen))
-    ended = {record.trial for record, _ in remembered.history.of(PromptFinished)}
+    ended = {record.trial for record, _ in remembered.history.of(events.PromptFinished)}
     for key in chosen:
         if key not in ended:
             raise Unrepeatable(f"{key} was cut off, and nobody knows how it would have ended: {_others(there, key)}")
@@ -214,10 +204,10 @@ def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
 def _check_unchanged(history: History, chosen: Set[str]) -> None:
     """Checks that nobody has kept a fault of the plan from these trials: the log's plan does not tell that. Raises
     Unrepeatable: somebody has."""
-    for record, off in history.of(FaultsOff):
+    for record, off in history.of(events.FaultsOff):
         if record.trial in chosen:
             raise Unrepeatable(f"{record.trial} was made with faults {off.said}, so the plan does not tell it")
-    for record, held in history.of(FaultHeldBack):
+    for record, held in history.of(events.FaultHeldBack):
         if record.trial in chosen and held.limit.startswith("lever "):
             why = f"'{held.injection}' was held back in {record.trial} by the {held.limit}"
             raise Unrepeatable(f"{shortened(why, 200)}, so the plan does not tell it")
@@ -251,8 +241,8 @@ def _check_whole(remembered: RecordedRun, wanted: set[str]) -> None:
 def _check_replies(remembered: RecordedRun, wanted: set[str]) -> None:
     """Refuses a log without the reply of a model or service that was not the lab's own."""
     strangers = foreign(remembered)
-    known = {(r.trial, e.target, e.request, e.attempt) for r, e in remembered.history.of(Replied)}
-    for record, event in remembered.history.of(CallFinished):
+    known = {(r.trial, e.target, e.request, e.attempt) for r, e in remembered.history.of(events.Replied)}
+    for record, event in remembered.history.of(events.CallFinished):
         if event.target not in strangers or record.trial not in wanted or event.status is None or event.via == "none":
             continue
         if (record.trial, event.target, event.request, event.attempt) not in known:
@@ -266,7 +256,7 @@ def _check_replies(remembered: RecordedRun, wanted: set[str]) -> None:
 def foreign(remembered: RecordedRun) -> tuple[str, ...]:
     """The targets of the run that were not the lab's own."""
     shown = remembered.started.settings
-    asked = {event.target for _, event in remembered.history.of(Replied)}
+    asked = {event.target for _, event in remembered.history.of(events.Replied)}
     if not remembered.virtual and (shown.get("GROQ_API_KEY") or shown.get("MODEL_URL")):
         asked.add(MODEL)
     return tuple(sorted(asked))
@@ -302,8 +292,8 @@ def spec_of(remembered: RecordedRun) -> LabSpec:
         raise Unrepeatable(
             f"{where}: it has the seeds {started.seed}, {plan.seed} (plan) and {chosen.seed} (SEED): it was changed"
         )
-    replies: dict[str, list[Replied]] = {}
-    for record, event in remembered.history.of(Replied):
+    replies: dict[str, list[events.Replied]] = {}
+    for record, event in remembered.history.of(events.Replied):
         replies.setdefault(record.trial or "", []).append(event)
-    twins = any(event.twin is not None for _, event in remembered.history.of(PromptStarted))
+    twins = any(event.twin is not None for _, event in remembered.history.of(events.PromptStarted))
     return LabSpec(remembered.run, started.now, chosen, plan, started.asked, replies, foreign(remembered), twins=twins)

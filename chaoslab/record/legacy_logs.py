@@ -20,29 +20,7 @@ from typing import Any
 
 from chaoslab.base.files import opened
 from chaoslab.base.shapes import DEPTH_MAX, deeper
-from chaoslab.core.events import (
-    UNTOLD,
-    UNTOLD_S,
-    AttemptRef,
-    Budget,
-    CallFinished,
-    CallStarted,
-    Effect,
-    Event,
-    Fallback,
-    FaultArmed,
-    FaultHealed,
-    FaultInjected,
-    FaultScheduled,
-    FaultWitnessed,
-    PromptAttempt,
-    PromptFinished,
-    PromptStarted,
-    Retry,
-    RunFinished,
-    RunStarted,
-    Usage,
-)
+from chaoslab.core import events
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, log_files
 
@@ -349,7 +327,7 @@ def _tried_for(part: Part, group: tuple[Entry, ...]) -> float:
         return ended_s - began_s
     durations = [lasted(entry.data.get("duration")) for entry in group]
     known = [duration_s for duration_s in durations if duration_s is not None]
-    return sum(known) if group and len(known) == len(group) else UNTOLD_S
+    return sum(known) if group and len(known) == len(group) else events.UNTOLD_S
 
 
 def answered(entry: Entry) -> bool:
@@ -371,7 +349,8 @@ def text(value: Any) -> str:
 
 
 NEVER_TOLD = (
-    FaultScheduled, FaultArmed, FaultInjected, FaultWitnessed, FaultHealed, Usage, Effect, Budget,
+    events.FaultScheduled, events.FaultArmed, events.FaultInjected, events.FaultWitnessed, events.FaultHealed,
+    events.Usage, events.Effect, events.Budget,
 )  # fmt: skip
 ATTEMPTS_MAX = 100
 """The most attempts of one request; a larger number counts something else."""
@@ -412,7 +391,7 @@ class _Story:
     requests: Counter[tuple[str | None, str]] = field(default_factory=Counter)
     late: Counter[tuple[str | None, str]] = field(default_factory=Counter)
 
-    def add(self, at_s: float, trial: str | None, event: Event, *, writer: str = "info") -> None:
+    def add(self, at_s: float, trial: str | None, event: events.Event, *, writer: str = "info") -> None:
         moment = datetime.fromtimestamp(at_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         t = round(at_s - self.began_s, 6)
         self.records.append(Record(moment, t, self.run, trial, writer, len(self.records), event))
@@ -446,7 +425,9 @@ def _tell_run(story: _Story, end: Entry | None, prompts: Sequence[Asked]) -> Non
     )
     prompts_asked = len(prompts) if received is None else received
     story.add(
-        story.began_s, None, RunStarted(seed=None, settings=settings, plan={}, prompts=prompts_asked, now="", model="")
+        story.began_s,
+        None,
+        events.RunStarted(seed=None, settings=settings, plan={}, prompts=prompts_asked, now="", model=""),
     )
     if end is None:
         return
@@ -454,35 +435,37 @@ def _tell_run(story: _Story, end: Entry | None, prompts: Sequence[Asked]) -> Non
     took_s = lasted(data.get("duration"))
     if took_s is None:
         began_s, ended_s = story.part.when(end, "start"), story.part.when(end, "end")
-        took_s = UNTOLD_S if began_s is None or ended_s is None or ended_s < began_s else ended_s - began_s
+        took_s = events.UNTOLD_S if began_s is None or ended_s is None or ended_s < began_s else ended_s - began_s
     counts = [-1 if count is None else count for count in (received, processed, succeeded)]
-    story.add(at_s, None, RunFinished(received=counts[0], processed=counts[1], succeeded=counts[2], duration_s=took_s))
+    story.add(
+        at_s, None, events.RunFinished(received=counts[0], processed=counts[1], succeeded=counts[2], duration_s=took_s)
+    )
 
 
 def _tell_prompt(story: _Story, prompt: Asked) -> None:
-    story.add(prompt.since_s, prompt.trial, PromptStarted(prompt_index=prompt.index, prompt=prompt.text))
+    story.add(prompt.since_s, prompt.trial, events.PromptStarted(prompt_index=prompt.index, prompt=prompt.text))
     for nth, entry in enumerate(prompt.attempts, 1):
         data, ok = entry.data, answered(entry)
         took_s = lasted(data.get("duration"))
-        event = PromptAttempt(
+        event = events.PromptAttempt(
             prompt_index=prompt.index,
             prompt=prompt.text,
             response=text(data.get("response")),
             status="ok" if ok else "error",
             start_time=str(data.get("start_time", "")),
             end_time=str(data.get("end_time", "")),
-            duration_s=UNTOLD_S if took_s is None else took_s,
+            duration_s=events.UNTOLD_S if took_s is None else took_s,
             error_type=str(data.get("error_type") or "none"),
             prompt_attempt=whole(data.get("prompt_attempt_no")) or nth,
-            error="" if ok else str(data.get("status", UNTOLD)),
+            error="" if ok else str(data.get("status", events.UNTOLD)),
         )
         at_s = story.part.when(entry, "end_time", "start_time")
         story.add(prompt.until_s if at_s is None else at_s, prompt.trial, event, writer="agent")
     last = prompt.attempts[-1] if prompt.attempts else None
     ok, answer = last is not None and answered(last), text(last.data.get("response")) if last else ""
-    status = UNTOLD if last is None or (ok and "response" not in last.data) else "ok" if ok else "failed"
+    status = events.UNTOLD if last is None or (ok and "response" not in last.data) else "ok" if ok else "failed"
     error = str(last.data.get("error_type") or "none") if last and not ok else "none"
-    finished = PromptFinished(
+    finished = events.PromptFinished(
         prompt_index=prompt.index, prompt=prompt.text, status=status, answer=answer if ok else "",
         attempts=len(prompt.attempts) or None, duration_s=prompt.took_s, error_type=error,
     )  # fmt: skip
@@ -495,11 +478,15 @@ def _tell_call(story: _Story, entry: Entry, trial: str | None) -> None:
     key = (trial, tool)
     request, late = story.requests[key] + 1, story.late[key]
 
-    def at(attempt: int) -> AttemptRef:
-        return AttemptRef(trial=trial, target=tool, request=request, attempt=attempt, request_id="")
+    def at(attempt: int) -> events.AttemptRef:
+        return events.AttemptRef(trial=trial, target=tool, request=request, attempt=attempt, request_id="")
 
     def failed(attempt: int, when_s: float, error: str) -> None:
-        story.add(when_s, trial, CallFinished(at=at(attempt), tool=tool, ok=False, duration_s=UNTOLD_S, error=error))
+        story.add(
+            when_s,
+            trial,
+            events.CallFinished(at=at(attempt), tool=tool, ok=False, duration_s=events.UNTOLD_S, error=error),
+        )
 
     if entry.kind == "late":
         story.late[key] += 1
@@ -510,21 +497,21 @@ def _tell_call(story: _Story, entry: Entry, trial: str | None) -> None:
     tries = whole(data.get("total_tool_attempts" if entry.kind == "tool" else "tool_attempts")) or 0
     failures = max(late, (tries if tries <= ATTEMPTS_MAX else 0) - (entry.kind == "tool"))
     for attempt in range(late + 1, failures + 1):
-        failed(attempt, began_s, UNTOLD)
+        failed(attempt, began_s, events.UNTOLD)
     for attempt in range(2, failures + 1 + (entry.kind == "tool")):
-        story.add(began_s, trial, Retry(at=at(attempt), tool=tool, wait_s=UNTOLD_S, reason=UNTOLD))
+        story.add(began_s, trial, events.Retry(at=at(attempt), tool=tool, wait_s=events.UNTOLD_S, reason=events.UNTOLD))
     story.requests[key], story.late[key] = request, 0
-    duration_s = UNTOLD_S if took_s is None else took_s
+    duration_s = events.UNTOLD_S if took_s is None else took_s
     if entry.kind == "tool":
-        story.add(began_s, trial, CallStarted(at=at(failures + 1), tool=tool))
-        story.add(at_s, trial, CallFinished(at=at(failures + 1), tool=tool, ok=True, duration_s=duration_s))
+        story.add(began_s, trial, events.CallStarted(at=at(failures + 1), tool=tool))
+        story.add(at_s, trial, events.CallFinished(at=at(failures + 1), tool=tool, ok=True, duration_s=duration_s))
     elif data.get("fallback_used", True):
         address = str(data.get("direct_url") or data.get("endpoint") or "")
-        story.add(at_s, trial, Fallback(at=at(failures + 1), tool=tool, address=address))
+        story.add(at_s, trial, events.Fallback(at=at(failures + 1), tool=tool, address=address))
         if (status := data.get("status")) is not None:
             ok = _right(status)
             error = None if ok else text(data.get("message")) or str(status)
-            finished = CallFinished(
+            finished = events.CallFinished(
                 at=at(failures + 1), tool=tool, ok=ok, duration_s=duration_s, status=whole(status), error=error,
                 via="direct",
             )  # fmt: skip
