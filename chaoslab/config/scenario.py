@@ -14,8 +14,7 @@ from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core import triggers
 from chaoslab.core.fault import load, trait
 from chaoslab.core.inject import ENGINE_ALONE, of_tools
-from chaoslab.core.levels import level
-from chaoslab.core.networks import network
+from chaoslab.core.levels import level, network
 from chaoslab.core.plan import Choice, Injection, Plan, check_cascades
 
 OF_MODEL = ("stream", "context", "model")
