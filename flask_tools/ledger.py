@@ -145,13 +145,9 @@ class Ledger:
         self._lock = threading.Lock()
 
     def work(
-        self,
-        trial: TrialId,
-        key: str | None,
-        fingerprint: str,
-        tool: str,
+        self, trial: TrialId, key: str | None, fingerprint: str, tool: str,
         do: Callable[[datetime, tuple[Done, ...]], Worked],
-    ) -> Worked:
+    ) -> Worked:  # fmt: skip
         """The first answer to this request id, or else the answer of `do`, whose effect is logged before it is
         returned.
 

@@ -150,16 +150,9 @@ class Requests:
     """The requests that were answered before this turn."""
 
     def ask(
-        self,
-        target: str,
-        tool: str,
-        arguments: Any,
-        *,
-        safe: bool = False,
-        spelt: Hashable = None,
-        instead: Request | None = None,
-        now_s: float | None = None,
-    ) -> Request:
+        self, target: str, tool: str, arguments: Any, *, safe: bool = False, spelt: Hashable = None,
+        instead: Request | None = None, now_s: float | None = None,
+    ) -> Request:  # fmt: skip
         """The request with this intent. It is the same one as before unless an identical one was answered for good.
 
         `spelt`: in place of the arguments, a value that is the same for the same ones. The id needs a text.
@@ -174,12 +167,8 @@ class Requests:
         return self.numbered(target, intent, instead, now_s)
 
     def numbered(
-        self,
-        target: str,
-        intent: tuple[str, Hashable],
-        instead: Request | None = None,
-        now_s: float | None = None,
-    ) -> Request:
+        self, target: str, intent: tuple[str, Hashable], instead: Request | None = None, now_s: float | None = None,
+    ) -> Request:  # fmt: skip
         """The request with this intent (tool, a value that is the same for the same arguments), as `ask` gives it."""
         nth = self._answered.get(intent, 0) + 1
         key: Hashable = intent if nth == 1 else (intent, nth)

@@ -401,12 +401,9 @@ def name_secrets(more: Iterable[str] = ()) -> None:
 
 
 def origin(
-    name: str,
-    arguments: Iterable[str] = (),
-    *,
-    environment: Mapping[str, str] | None = None,
+    name: str, arguments: Iterable[str] = (), *, environment: Mapping[str, str] | None = None,
     env_file: Path = Path(".env"),
-) -> str:
+) -> str:  # fmt: skip
     """The origin of the value in force, for the error about a value that proves wrong only in use."""
     environment = inherited() if environment is None else environment
     found = "default"

@@ -27,14 +27,9 @@ class AttemptFaults:
     __slots__ = ("_call", "_elapsed_s", "_memory", "_note", "_spent", "active", "rolled")
 
     def __init__(
-        self,
-        memory: TrialMemory,
-        call: Call,
-        note: Callable[[Event], object],
-        *,
-        elapsed_s: float = 0.0,
+        self, memory: TrialMemory, call: Call, note: Callable[[Event], object], *, elapsed_s: float = 0.0,
         spent: Mapping[str, float] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._memory, self._call, self._note = memory, call, note
         self._elapsed_s, self._spent = elapsed_s, spent or {}
         self.rolled: list[str] = []
@@ -142,19 +137,10 @@ class Attempt(ABC):
     left = ""
 
     def __init__(
-        self,
-        call: Call,
-        memory: TrialMemory,
-        candidates: Sequence[Injection],
-        decisions: Sequence[Decision],
-        *,
-        clock: Clock,
-        began_s: float,
-        deadline_s: float,
-        elapsed_s: float,
-        spent: Mapping[str, float],
+        self, call: Call, memory: TrialMemory, candidates: Sequence[Injection], decisions: Sequence[Decision], *,
+        clock: Clock, began_s: float, deadline_s: float, elapsed_s: float, spent: Mapping[str, float],
         note: Callable[[Event], object] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """`note`: does what the method of this name does. Given, it spares a circle of references."""
         self.call, self.clock, self.began_s, self.deadline_s = call, clock, began_s, deadline_s
         self.held_s = 0.0

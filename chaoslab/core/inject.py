@@ -95,25 +95,12 @@ ENGINE_ALONE = "is done by a container's engine: use `chaoslab lab WORLD=compose
 
 
 def inject(
-    fault: str | Fault,
-    target: str | Sequence[str],
-    *,
-    name: str | None = None,
-    chance: float = 1.0,
-    calls: Sequence[int] | int | float = (),
-    attempts: Sequence[int] | None = None,
-    every: int | None = None,
-    after_calls: int | None = None,
-    max_times: int | None = None,
-    on_turn: Sequence[int] | int | None = None,
-    between_turns: bool | None = None,
-    window_s: Sequence[float] | None = None,
-    persistence: str | None = None,
-    tool: str | None = None,
-    when: str | None = None,
-    after: str | Sequence[Any] | None = None,
-    **params: Parameter,
-) -> Injection:
+    fault: str | Fault, target: str | Sequence[str], *, name: str | None = None, chance: float = 1.0,
+    calls: Sequence[int] | int | float = (), attempts: Sequence[int] | None = None, every: int | None = None,
+    after_calls: int | None = None, max_times: int | None = None, on_turn: Sequence[int] | int | None = None,
+    between_turns: bool | None = None, window_s: Sequence[float] | None = None, persistence: str | None = None,
+    tool: str | None = None, when: str | None = None, after: str | Sequence[Any] | None = None, **params: Parameter,
+) -> Injection:  # fmt: skip
     """One source of faults for a trial. `fault` is a name, or an object of a class that derives from
     `chaoslab.plugins.Fault`. `target` is the name of a function or service, a pattern such as "get_*", or
     several of these. `name` names the dice, "<fault> on <target>" by default. `params` are the fault's own (listed
@@ -227,15 +214,9 @@ def of_tools(fault: str, model: str) -> str:
 
 
 def check(
-    injections: Iterable[Injection],
-    known: Iterable[str],
-    *,
-    turns: int = 1,
-    models: Iterable[str] = (),
-    functions: Iterable[str] = (),
-    objects: Iterable[str] = (),
-    may_be: Iterable[str] = (),
-) -> tuple[Injection, ...]:
+    injections: Iterable[Injection], known: Iterable[str], *, turns: int = 1, models: Iterable[str] = (),
+    functions: Iterable[str] = (), objects: Iterable[str] = (), may_be: Iterable[str] = (),
+) -> tuple[Injection, ...]:  # fmt: skip
     """The injections, if each has a name of its own, targets that exist and triggers that can hold in a conversation of
     so many turns. `models`: the targets whose requests have messages, which faults of the context need. `functions`:
     the targets that return no stream, which faults of streams need. `objects`: the models whose calls have objects as

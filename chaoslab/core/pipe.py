@@ -96,14 +96,9 @@ class Line:
     impatient = False
 
     def __init__(
-        self,
-        law: Law,
-        *,
-        since: float = -math.inf,
-        straight: bool = False,
-        room_bytes: int = ROOM_BYTES,
+        self, law: Law, *, since: float = -math.inf, straight: bool = False, room_bytes: int = ROOM_BYTES,
         pause_s: float = 0.0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Makes a line from which nothing leaves before `since`, not even overdue items taken over from a
         predecessor."""
         self.held = 0

@@ -263,13 +263,9 @@ def _there(specs: Iterable[S | None]) -> Iterator[S]:
 
 
 def children(
-    jobs: int,
-    limit_s: float,
-    *,
-    at_once: bool,
-    heard: Heard = nullcontext,
+    jobs: int, limit_s: float, *, at_once: bool, heard: Heard = nullcontext,
     tell: Callable[[str], None] = lambda _: None,
-) -> Executor:
+) -> Executor:  # fmt: skip
     """The executor in so many child processes, or in this process where there is none. `at_once`: with one child a
     trial begins only after the result of the last was taken, as it has to where a trial acts on the real world or
     counts on those before it. `heard`, `tell`: see `Processes`."""

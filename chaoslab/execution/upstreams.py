@@ -86,14 +86,9 @@ def of_model(route: Route) -> bool:
 
 @contextmanager
 def listening(
-    routes: Mapping[str, Route],
-    seam: ServiceSeam,
-    *,
-    port: int = 0,
-    ports: Mapping[str, int] | None = None,
-    timeout_s: float = UPSTREAM_S,
-    proxy: tuple[int, str] | None = None,
-) -> Iterator[tuple[str, Gateway]]:
+    routes: Mapping[str, Route], seam: ServiceSeam, *, port: int = 0, ports: Mapping[str, int] | None = None,
+    timeout_s: float = UPSTREAM_S, proxy: tuple[int, str] | None = None,
+) -> Iterator[tuple[str, Gateway]]:  # fmt: skip
     """A context with listeners on loopback, one for all routes, one for each of `ports`, and that of the `proxy`; gives
     the first one's address. Those of the others are the gateway's `addresses`. Raises OSError: a port is taken."""
     extras.check("the gateway", "gateway")

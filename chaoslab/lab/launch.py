@@ -352,15 +352,9 @@ def _check_toxiproxy(url: str) -> None:
 
 
 def leave(
-    folder: Path,
-    code: int,
-    *,
-    program: str | None = None,
-    gate: Gate | None = None,
-    history: History | None = None,
-    summarized: bool = True,
-    drawn: bool = True,
-) -> int:
+    folder: Path, code: int, *, program: str | None = None, gate: Gate | None = None, history: History | None = None,
+    summarized: bool = True, drawn: bool = True,
+) -> int:  # fmt: skip
     """Prints the gate's ruling and the paths of logs and charts, if `summarized` between the run's summary and the next
     command; returns the exit code. `history`: the run's, if it was read. `drawn`: draws the charts."""
     with heard_outside_imports():

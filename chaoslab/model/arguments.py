@@ -53,14 +53,9 @@ def filled(offer: Offer, clause: str, draft: Draft) -> dict[str, Any] | None:
 
 
 def _value(
-    name: str,
-    schema: Mapping[str, Any],
-    clause: str,
-    draft: Draft,
-    numbers: list[float],
-    quotes: list[str],
+    name: str, schema: Mapping[str, Any], clause: str, draft: Draft, numbers: list[float], quotes: list[str],
     offer: Offer,
-) -> Any:
+) -> Any:  # fmt: skip
     kind = schema.get("type") or next(
         (part.get("type") for part in schema.get("anyOf", ()) if part.get("type") != "null"), "string"
     )

@@ -165,14 +165,9 @@ def _model(name: str) -> dict[str, Any]:
 
 
 def serve(
-    *,
-    host: str,
-    port: int,
-    ready: Callable[[int, Callable[[], None]], None] | None = None,
-    api_key: str | None = None,
-    token_s: float = 0.0,
-    model: LiveModel | None = None,
-) -> None:
+    *, host: str, port: int, ready: Callable[[int, Callable[[], None]], None] | None = None,
+    api_key: str | None = None, token_s: float = 0.0, model: LiveModel | None = None,
+) -> None:  # fmt: skip
     """Serves until stopped. `ready` is called with the port in use (for `port=0`) and a function to stop, once
     connections are accepted."""
     from waitress.server import create_server

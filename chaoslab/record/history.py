@@ -64,18 +64,10 @@ class History:
     """The beginning of the first trial behind this history, in seconds since the run's start."""
 
     def __init__(
-        self,
-        records: Iterable[Record],
-        *,
-        cut: Mapping[str, Sequence[int]] | None = None,
-        unknown: Iterable[type[Event]] = (),
-        notes: Iterable[str] = (),
-        ordered: bool = False,
-        rulings: Rulings | None = None,
-        running: bool = False,
-        spoken: Spoken = SILENT,
-        gaps: Sequence[Gap] = (),
-    ) -> None:
+        self, records: Iterable[Record], *, cut: Mapping[str, Sequence[int]] | None = None,
+        unknown: Iterable[type[Event]] = (), notes: Iterable[str] = (), ordered: bool = False,
+        rulings: Rulings | None = None, running: bool = False, spoken: Spoken = SILENT, gaps: Sequence[Gap] = (),
+    ) -> None:  # fmt: skip
         """Merges the records. `ordered`: they are in order already."""
         self.records = list(records) if ordered else sorted(records, key=place_in_time)
         self.cut_lines = {name: tuple(numbers) for name, numbers in (cut or {}).items()}

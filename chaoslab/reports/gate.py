@@ -71,14 +71,9 @@ def outcomes(text: str) -> tuple[str, ...]:
 
 
 def rule(
-    gate: Gate,
-    judged: Mapping[str, Verdict],
-    *,
-    judgeable: bool,
-    untried: Sequence[str] = (),
-    unmet: Sequence[str] = (),
-    lost: int = 0,
-) -> Ruling:
+    gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool, untried: Sequence[str] = (),
+    unmet: Sequence[str] = (), lost: int = 0,
+) -> Ruling:  # fmt: skip
     """Compares a run's verdicts with the requirements. `judgeable`: something was stated about right answers.
     `untried`: the plan's injections, if none of them had an attempt that it could hit. `unmet`: lines about those that
     had to hit and hit nothing. `lost`: the number of trials whose lines are lost."""

@@ -26,13 +26,9 @@ WIDTH, ANSWER_WIDTH = 200, 1000
 
 
 def render(
-    history: History,
-    *,
-    prompt: int | None = None,
-    trials: Sequence[str] = (),
-    outcomes: Set[Outcome] | None = None,
+    history: History, *, prompt: int | None = None, trials: Sequence[str] = (), outcomes: Set[Outcome] | None = None,
     stages: bool = False,
-) -> str:
+) -> str:  # fmt: skip
     """The stories of a run's trials; `t` counts from each one's start. `prompt`, `trials`, `outcomes` select the
     trials. `stages`: each stage of a fault has a line of its own. Raises LookupError: the run has no such prompt or
     trial."""
@@ -80,12 +76,8 @@ def _spared(planned: Sequence[str], records: Sequence[Record]) -> list[str]:
 
 
 def plain(
-    history: History,
-    *,
-    prompt: int | None = None,
-    trials: Sequence[str] = (),
-    outcomes: Set[Outcome] | None = None,
-) -> list[dict[str, Any]]:
+    history: History, *, prompt: int | None = None, trials: Sequence[str] = (), outcomes: Set[Outcome] | None = None,
+) -> list[dict[str, Any]]:  # fmt: skip
     """The same trials as JSON values: verdict and events; `t` counts in seconds from the run's start. Raises
     LookupError: the run has no such prompt or trial."""
     wanted, records, judged = _selected(history, prompt, trials, outcomes)

@@ -220,12 +220,8 @@ class Known:
     `seed`: of the dice of strategies."""
 
     def __init__(
-        self,
-        calm: Tried,
-        probes: Mapping[str, Sequence[Probe]],
-        *,
-        seed: int,
-    ) -> None:
+        self, calm: Tried, probes: Mapping[str, Sequence[Probe]], *, seed: int,
+    ) -> None:  # fmt: skip
         self.calm, self.probes, self.seed = calm, probes, seed
         self.tried: dict[str, Tried] = {calm.variation.key: calm}
         self._given_up = dict[str, float]()

@@ -89,20 +89,12 @@ class Chaos:
             return inject(fault, target, **arguments)
 
     def run(
-        self,
-        agent: Any,
-        prompt: Any,
-        *,
-        faults: Sequence[Injection] | None = None,
-        trials: int | None = None,
+        self, agent: Any, prompt: Any, *, faults: Sequence[Injection] | None = None, trials: int | None = None,
         seed: int | None = None,
         expect: Iterable[Assertion | str | dict[str, Any] | Callable[[Trial], Any]] | None = None,
-        accept: Sequence[str] | None = None,
-        pass_rate: float | None = None,
-        invalid_rate: float | None = None,
-        count_words: bool | None = None,
-        **options: Any,
-    ) -> list[Trial]:
+        accept: Sequence[str] | None = None, pass_rate: float | None = None, invalid_rate: float | None = None,
+        count_words: bool | None = None, **options: Any,
+    ) -> list[Trial]:  # fmt: skip
         """Runs the trials and returns them, or fails the test with the story of the first that does not end well.
 
         `faults`, `trials`, `seed`: as in `chaoslab.run_many`; the command line's `--chaos-seed` and `--chaos-trials`

@@ -55,14 +55,9 @@ class TransportFactory(Protocol):
 
 
 async def send(
-    way: Transport,
-    request: httpx.Request,
-    *,
-    within_s: float,
-    to: Address | None = None,
-    body: bytes | None = None,
+    way: Transport, request: httpx.Request, *, within_s: float, to: Address | None = None, body: bytes | None = None,
     streams: bool = False,
-) -> Reply:
+) -> Reply:  # fmt: skip
     """The whole reply, body included. `to`: another address; Host, SNI and the certificate's name stay the target's.
     `body`: a body in place of the request's. `streams`: a stream of events comes in parts, and only its head is waited
     for. Raises Failure: there was none, or it took longer than `within_s`."""
@@ -213,13 +208,9 @@ async def _usable(idle: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTT
 
 
 async def _asked(
-    connection: httpcore.AsyncHTTPConnection,
-    request: httpx.Request,
-    to: Address,
-    headers: Headers,
-    body: bytes,
+    connection: httpcore.AsyncHTTPConnection, request: httpx.Request, to: Address, headers: Headers, body: bytes,
     over: Callable[[], Awaitable[None]],
-) -> Reply:
+) -> Reply:  # fmt: skip
     """The reply over this connection. `over` is called when no more of it will be read."""
     opened: list[Any] = []
     streamed: _Body | None = None

@@ -313,15 +313,9 @@ def _answers(port: int, path: str) -> bool:
 
 @contextlib.contextmanager
 def brought_up(
-    ports: Ports,
-    make: Callable[[Ports], Local],
-    *,
-    now: str,
-    toxiproxy: bool,
-    model: bool,
-    movable: bool,
+    ports: Ports, make: Callable[[Ports], Local], *, now: str, toxiproxy: bool, model: bool, movable: bool,
     bases: Sequence[int] = BASES,
-) -> Iterator[Local]:
+) -> Iterator[Local]:  # fmt: skip
     """A context with a running world at these ports. If it is `movable` and a port was taken after the check, it uses
     one of the other `bases`. Raises PortTaken: it is not movable, or no other base is free; WorldError: see
     `Local.start`."""

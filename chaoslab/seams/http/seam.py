@@ -56,19 +56,11 @@ class HttpSeam(httpx.AsyncBaseTransport):
     cost or None."""
 
     def __init__(
-        self,
-        *,
-        plan: Plan,
-        targets: Mapping[str, Target],
-        lanes: LaneBroker,
-        log: Log,
-        clock: Clock,
-        price: Callable[[str, int, int], float | None],
-        on_call: Callable[[str], None] = lambda _: None,
-        tls: ssl.SSLContext | None = None,
-        ways: TransportFactory | None = None,
+        self, *, plan: Plan, targets: Mapping[str, Target], lanes: LaneBroker, log: Log, clock: Clock,
+        price: Callable[[str, int, int], float | None], on_call: Callable[[str], None] = lambda _: None,
+        tls: ssl.SSLContext | None = None, ways: TransportFactory | None = None,
         processes: ProcessFaults | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.plan, self.targets, self.lanes, self.log, self.clock = plan, targets, lanes, log, clock
         self.price, self.on_call = price, on_call
         self.cost_usd = 0.0
@@ -431,12 +423,9 @@ class _Attempt(Attempt):
     # The record of the finished attempt.
 
     def _finished(
-        self,
-        reply: Reply | None,
-        failure: Failure | None,
-        streamed: Streamed | None = None,
+        self, reply: Reply | None, failure: Failure | None, streamed: Streamed | None = None,
         body: Body | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         call, target = self.call, self.target
         self._memory.guard.over(call.target, call.request, call.attempt)
         duration_s = self.observed(reply, failure, streamed)

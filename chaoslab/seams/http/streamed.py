@@ -81,15 +81,9 @@ class Body(httpx.AsyncByteStream):
     up. `native` makes the reader's own exception."""
 
     def __init__(
-        self,
-        reply: Reply,
-        *,
-        clock: Clock,
-        began_s: float,
-        silence_s: float,
-        over: Callable[[Streamed, Failure | None], object],
-        native: Callable[[Failure], Exception],
-    ) -> None:
+        self, reply: Reply, *, clock: Clock, began_s: float, silence_s: float,
+        over: Callable[[Streamed, Failure | None], object], native: Callable[[Failure], Exception],
+    ) -> None:  # fmt: skip
         assert reply.stream is not None
         self.heard = Heard()
         self._now, self._began_s = clock.monotonic, began_s

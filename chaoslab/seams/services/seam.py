@@ -63,16 +63,9 @@ class ServiceSeam:
     """
 
     def __init__(
-        self,
-        plan: Plan,
-        *,
-        timeout_s: float,
-        clock: Clock = system,
-        models: Mapping[str, ModelHost] | None = None,
-        price: Callable[[str, int, int], float | None] = free,
-        mcp_reads: Iterable[str] = (),
-        in_order: bool = True,
-    ) -> None:
+        self, plan: Plan, *, timeout_s: float, clock: Clock = system, models: Mapping[str, ModelHost] | None = None,
+        price: Callable[[str, int, int], float | None] = free, mcp_reads: Iterable[str] = (), in_order: bool = True,
+    ) -> None:  # fmt: skip
         self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
         self.models, self.price, self.in_order = models or {}, price, in_order
         self._mcp_reads, self._mcp_listed = frozenset(mcp_reads), dict[str, set[str]]()
@@ -568,16 +561,9 @@ class ServiceAttempt(Attempt):
             self._finish(events.OPEN, self.seam.timeout_s, None, 0)
 
     def _finish(
-        self,
-        error: str | None,
-        deadline_s: float,
-        reply: Served | None,
-        size: int,
-        *,
-        whole: bool = False,
-        duration_s: float | None = None,
-        streamed: Streamed | None = None,
-    ) -> None:
+        self, error: str | None, deadline_s: float, reply: Served | None, size: int, *, whole: bool = False,
+        duration_s: float | None = None, streamed: Streamed | None = None,
+    ) -> None:  # fmt: skip
         self.over = True
         self._memory.guard.over(self.name, self.call.request, self.call.attempt)
         self.asked.end()

@@ -33,13 +33,9 @@ class Listener:
     _said = False  # once in the life of a process
 
     def __init__(
-        self,
-        sock: socket.socket,
-        connection: Callable[[], asyncio.Protocol],
-        *,
-        dials: Dials | None = None,
+        self, sock: socket.socket, connection: Callable[[], asyncio.Protocol], *, dials: Dials | None = None,
         reserve: int = RESERVE_FILES,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._loop = asyncio.get_running_loop()
         self._socket = sock
         self._connection = connection

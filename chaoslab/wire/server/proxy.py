@@ -201,16 +201,9 @@ class Proxy(Junction):
     """A proxy, which accepts while it is enabled. All of it may change while connections are open."""
 
     def __init__(
-        self,
-        name: str,
-        *,
-        listen: str,
-        upstream: str,
-        dice: Dice,
-        turns: Turns | None = None,
-        dials: Dials | None = None,
-        meters: Meters | None = None,
-    ) -> None:
+        self, name: str, *, listen: str, upstream: str, dice: Dice, turns: Turns | None = None,
+        dials: Dials | None = None, meters: Meters | None = None,
+    ) -> None:  # fmt: skip
         """Makes a disabled proxy. `turns` and `dials` are the server's, if it has several proxies. `meters` counts its
         bytes."""
         super().__init__(dice, turns or real_turns(), dials=dials)
