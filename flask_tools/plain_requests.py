@@ -1,8 +1,6 @@
 """Plain requests, which a service answers without Flask: its contexts, signals and routing cost more than most answers.
-
 A plain request has the method and the whole path of a route, and a body of a stated length within the bound. All others
-go to Flask. Both come to the same answer, byte by byte.
-"""
+go to Flask. Both come to the same answer, byte by byte."""
 
 from __future__ import annotations
 

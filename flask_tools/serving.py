@@ -1,8 +1,5 @@
 """A service on a port, by waitress. Requests that never reach the application are refused in the service's own format
-too.
-
-A body that is too large is read and thrown away, so that its sender listens when the refusal comes.
-"""
+too. A body that is too large is read and thrown away, so that its sender listens when the refusal comes."""
 
 from __future__ import annotations
 

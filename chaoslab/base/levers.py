@@ -1,8 +1,6 @@
 """Files that end faults: a lever that is pulled, and a lease that its holder renews. All parts in real time watch them.
-
 A lever is pulled when its file is there; the file says who pulled it and why. A lease is in force while its file was
-touched lately, so it ends by itself with the process that touched it, kill -9 included.
-"""
+touched lately, so it ends by itself with the process that touched it, kill -9 included."""
 
 from __future__ import annotations
 

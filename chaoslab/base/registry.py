@@ -1,8 +1,6 @@
 """Plug-ins by file name: `faults/tool/lost_reply.py` *is* the fault "lost_reply", its class is `LostReply`. Small ones
-share a file that the group names in `FAMILIES`: there each public class is one.
-
-A plug-in of another package registers its class under an entry-point group, for faults `chaoslab.faults`.
-"""
+share a file that the group names in `FAMILIES`: there each public class is one. A plug-in of another package registers
+its class under an entry-point group, for faults `chaoslab.faults`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""The limits that whoever started this process has set to all faults made in it: a file that CHAOSLAB_LIMITS names.
-
-A campaign sets it for all that it runs, so a plan or a scenario cannot go beyond.
-"""
+"""The limits that whoever started this process has set to all faults made in it: a file that CHAOSLAB_LIMITS names. A
+campaign sets it for all that it runs, so a plan or a scenario cannot go beyond."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Every setting of the lab: its name, meaning, default and bounds, in one table.
-
-Command line > environment > `.env` > default; an empty value means unset. This module alone reads the environment.
-"""
+"""Every setting of the lab: its name, meaning, default and bounds, in one table. Command line > environment > `.env` >
+default; an empty value means unset. This module alone reads the environment."""
 
 from __future__ import annotations
 

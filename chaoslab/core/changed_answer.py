@@ -1,8 +1,6 @@
-"""The base of the faults that change what a model says.
-
-A streamed answer is held back to its end, up to 4 MiB, and told in events of its format. Meanwhile the reader gets
-empty events, so that its timeout stays one of the model. A longer answer passes unchanged.
-"""
+"""The base of the faults that change what a model says. A streamed answer is held back to its end, up to 4 MiB, and
+told in events of its format. Meanwhile the reader gets empty events, so that its timeout stays one of the model. A
+longer answer passes unchanged."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""`Fault`, the base of every fault, and `load`, which checks a fault before it is used.
-
-A fault is a dataclass of its parameters that derives from `Fault` and overrides what differs. Everything that the lab
-has to know of a fault is a trait of its class, so nothing outside of `chaoslab.faults` names one.
-"""
+"""`Fault`, the base of every fault, and `load`, which checks a fault before it is used. A fault is a dataclass of its
+parameters that derives from `Fault` and overrides what differs. Everything that the lab has to know of a fault is a
+trait of its class, so nothing outside of `chaoslab.faults` names one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Places of values in any JSON value or Python value like it, and copies with another value at a place.
-
-A place is the path of keys and positions. Nothing is changed in place: a copy shares what did not change. Besides
-dicts, lists and tuples, the fields of dataclasses and of pydantic's models are entries.
-"""
+"""Places of values in any JSON value or Python value like it, and copies with another value at a place. A place is the
+path of keys and positions. Nothing is changed in place: a copy shares what did not change. Besides dicts, lists and
+tuples, the fields of dataclasses and of pydantic's models are entries."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The occasion of an attempt: all that a trigger may depend on. It is data, so the proxy manager can be sent it.
-
-The state of a trial's triggers counts what they decided, for every attempt in the order of beginning, whether the fault
-was reached or an outer one masked it. So taking one injection out of a plan moves no other's hits.
-"""
+"""The occasion of an attempt: all that a trigger may depend on. It is data, so the proxy manager can be sent it. The
+state of a trial's triggers counts what they decided, for every attempt in the order of beginning, whether the fault was
+reached or an outer one masked it. So taking one injection out of a plan moves no other's hits."""
 
 from __future__ import annotations
 

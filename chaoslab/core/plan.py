@@ -1,8 +1,6 @@
-"""Plans as data: which fault may hit which call, and when. A hit is a pure function of seed, names and occasion.
-
-The dice of an injection are named (seed, trial, injection, target, request, attempt). So taking one injection out
-changes no other, and one retry more changes no later request.
-"""
+"""Plans as data: which fault may hit which call, and when. A hit is a pure function of seed, names and occasion. The
+dice of an injection are named (seed, trial, injection, target, request, attempt). So taking one injection out changes
+no other, and one retry more changes no later request."""
 
 from __future__ import annotations
 

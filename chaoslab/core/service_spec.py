@@ -1,8 +1,6 @@
-"""A service's offer as data: its tools, the HTTP request of each, and its error replies.
-
-Every service answers `GET /tools` with this, so the agent learns the tools over HTTP and a new service is one file.
-The wire formats are the real services' own: pointing a service at the real one changes only the address.
-"""
+"""A service's offer as data: its tools, the HTTP request of each, and its error replies. Every service answers `GET
+/tools` with this, so the agent learns the tools over HTTP and a new service is one file. The wire formats are the real
+services' own: pointing a service at the real one changes only the address."""
 
 from __future__ import annotations
 

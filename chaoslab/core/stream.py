@@ -1,8 +1,6 @@
 """A reply's body in parts: where the parts come from, the pipes that they go through, and the reader's view of them.
-
 Nothing here does I/O or reads a clock. A seam's driver takes the parts as they come, feeds them to the pipes event by
-event, and hands on what is due.
-"""
+event, and hands on what is due."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Asks a model, as a judge, over HTTP: any server with OpenAI's chat completions.
-
-JUDGE_URL, JUDGE_MODEL and JUDGE_KEY in the environment name it.
-"""
+"""Asks a model, as a judge, over HTTP: any server with OpenAI's chat completions. JUDGE_URL, JUDGE_MODEL and JUDGE_KEY
+in the environment name it."""
 
 from __future__ import annotations
 

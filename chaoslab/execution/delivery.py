@@ -1,9 +1,6 @@
 """The check that faults arrive: each is fired through each seam in virtual time, and those that met their caller are
-counted.
-
-Nothing here is mocked: a caller calls a function, a client asks a service over HTTP, a client asks a model. One trial
-of many calls is one cell of the check: a fault, a seam and a chance.
-"""
+counted. Nothing here is mocked: a caller calls a function, a client asks a service over HTTP, a client asks a model.
+One trial of many calls is one cell of the check: a fault, a seam and a chance."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""The callers in the check of faults: a function is called, a service and a model are asked over HTTP.
-
-Each makes as many calls as a cell says, in a trial of its own.
-"""
+"""The callers in the check of faults: a function is called, a service and a model are asked over HTTP. Each makes as
+many calls as a cell says, in a trial of its own."""
 
 from __future__ import annotations
 

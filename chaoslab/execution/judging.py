@@ -1,7 +1,5 @@
-"""Has a model, or a user's function, answer the questions about answers that only words would decide.
-
-Each question is asked once. The replies are kept beside the run's log, so that reports go without the model.
-"""
+"""Has a model, or a user's function, answer the questions about answers that only words would decide. Each question is
+asked once. The replies are kept beside the run's log, so that reports go without the model."""
 
 from __future__ import annotations
 

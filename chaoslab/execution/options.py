@@ -1,8 +1,6 @@
-"""The options of `run` and `run_many`: the only place where their names, types, defaults and meanings stand.
-
-The signatures and the help of `run` and `run_many`, the keys of scenario files and the checks of the plug-in for pytest
-are made from `RunOptions`. A new option is a field of it, and is read as `options.<name>` of the trial's `AgentCase`.
-"""
+"""The options of `run` and `run_many`: the only place where their names, types, defaults and meanings stand. The
+signatures and the help of `run` and `run_many`, the keys of scenario files and the checks of the plug-in for pytest are
+made from `RunOptions`. A new option is a field of it, and is read as `options.<name>` of the trial's `AgentCase`."""
 
 from __future__ import annotations
 

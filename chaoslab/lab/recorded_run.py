@@ -1,7 +1,5 @@
-"""A run read from its log, so far as it can be replayed: its trials line by line, and the run as a value.
-
-The log is the only source. A log that lacks something needed is refused with a one-line message.
-"""
+"""A run read from its log, so far as it can be replayed: its trials line by line, and the run as a value. The log is
+the only source. A log that lacks something needed is refused with a one-line message."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Replays a recorded run in virtual time, and reports the first difference.
-
-A run made in virtual time is compared byte for byte. A run made in real time is compared as a story: the faults of each
-attempt and its end, without the times.
-"""
+"""Replays a recorded run in virtual time, and reports the first difference. A run made in virtual time is compared byte
+for byte. A run made in real time is compared as a story: the faults of each attempt and its end, without the times."""
 
 from __future__ import annotations
 

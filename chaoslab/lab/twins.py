@@ -1,8 +1,6 @@
 """The twins of a run of the lab's agent in real time: each prompt once without faults, in virtual time, before its
-first trial.
-
-So a run on loopback or in containers is judged as one in virtual time is. With a real model there are none.
-"""
+first trial. So a run on loopback or in containers is judged as one in virtual time is. With a real model there are
+none."""
 
 from __future__ import annotations
 

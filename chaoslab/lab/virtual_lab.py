@@ -1,7 +1,5 @@
 """The whole lab in one process: its services, its model and its agent, made once and used for any number of trials.
-
-Each trial has its own clock, network, lanes, chance and service memory.
-"""
+Each trial has its own clock, network, lanes, chance and service memory."""
 
 from __future__ import annotations
 

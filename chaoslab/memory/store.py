@@ -1,8 +1,6 @@
-"""The memory: one SQLite file beside the logs, with tables that a person can read.
-
-`runs`, `experiments` and `calls` are filled from logs. `components`, `ranges`, `relations` and `lessons` are made of
-them anew whenever something was added or left out.
-"""
+"""The memory: one SQLite file beside the logs, with tables that a person can read. `runs`, `experiments` and `calls`
+are filled from logs. `components`, `ranges`, `relations` and `lessons` are made of them anew whenever something was
+added or left out."""
 
 from __future__ import annotations
 

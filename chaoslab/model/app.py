@@ -1,8 +1,6 @@
-"""A model's API as a WSGI application: all formats at one address, with one model behind them.
-
-`offline_model`, `scripted` and `recorded` are such applications. It needs no framework. Texts
-that share words have embeddings that are near.
-"""
+"""A model's API as a WSGI application: all formats at one address, with one model behind them. `offline_model`,
+`scripted` and `recorded` are such applications. It needs no framework. Texts that share words have embeddings that are
+near."""
 
 from __future__ import annotations
 

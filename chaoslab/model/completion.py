@@ -1,7 +1,5 @@
-"""A chat request, validated and answered in Groq's wire format, whole or as a stream of events; no I/O here.
-
-Tokens are estimated at four characters each, a rule of thumb for English; the same request always counts the same.
-"""
+"""A chat request, validated and answered in Groq's wire format, whole or as a stream of events; no I/O here. Tokens are
+estimated at four characters each, a rule of thumb for English; the same request always counts the same."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""Prices of models, in USD per million tokens in and out.
-
-The figures follow the published price lists of November 2025: Groq's, and in `OTHERS` those of OpenAI, Anthropic and
-Google for short prompts. Prices change: a user who pays should set their own. A model that is not listed has an unknown
-cost, not a cost of nothing.
-"""
+"""Prices of models, in USD per million tokens in and out. The figures follow the published price lists of November
+2025: Groq's, and in `OTHERS` those of OpenAI, Anthropic and Google for short prompts. Prices change: a user who pays
+should set their own. A model that is not listed has an unknown cost, not a cost of nothing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""A step of a request: a story that asks tools and ends with a finding or an honest refusal.
-
-A story is a generator without I/O: it yields an `Ask`, gets the tool's JSON back, and returns a `Found`. The chat model
-replays every story from the conversation at each turn, so that it needs no memory of its own.
-"""
+"""A step of a request: a story that asks tools and ends with a finding or an honest refusal. A story is a generator
+without I/O: it yields an `Ask`, gets the tool's JSON back, and returns a `Found`. The chat model replays every story
+from the conversation at each turn, so that it needs no memory of its own."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Reads the logs of the first lab of this kind as a history of our own events. What they lack stays unknown.
-
-`scan` finds the records in the text, `apart` separates the runs of one file, `tell` turns a run into events.
-"""
+"""Reads the logs of the first lab of this kind as a history of our own events. What they lack stays unknown. `scan`
+finds the records in the text, `apart` separates the runs of one file, `tell` turns a run into events."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Writes events to logs. One writer owns one file, and a line is with the system before the writer goes on.
-
-So a killed process loses nothing that it had logged.
-"""
+"""Writes events to logs. One writer owns one file, and a line is with the system before the writer goes on. So a killed
+process loses nothing that it had logged."""
 
 from __future__ import annotations
 

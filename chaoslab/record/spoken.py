@@ -1,8 +1,6 @@
 """The words of people and models on the answers of a run, as lines of JSON beside its log: `labels.jsonl` by trial,
-`opinions.jsonl` by the hash of the question.
-
-A line that cannot be read is a note, and so are labels of another run and labels that disagree.
-"""
+`opinions.jsonl` by the hash of the question. A line that cannot be read is a note, and so are labels of another run and
+labels that disagree."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The requirements on a run, for CI: a minimum share of correct trials, and outcomes that no trial may have.
-
-Certain verdicts count. Those that rest on words are listed, and count only if that is asked for. A run in which
-nothing could be judged has no share of correct trials, so it fails any minimum.
-"""
+"""The requirements on a run, for CI: a minimum share of correct trials, and outcomes that no trial may have. Certain
+verdicts count. Those that rest on words are listed, and count only if that is asked for. A run in which nothing could
+be judged has no share of correct trials, so it fails any minimum."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """The list of a folder's runs, newest first: time, world, seed, scenario, level, outcomes, harm and witnessed faults.
-
-Of a log, no records are made but of what tells these, since a folder may hold hundreds of runs.
-"""
+Of a log, no records are made but of what tells these, since a folder may hold hundreds of runs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """`chaoslab gate`: the trials of scenarios compared with those of a baseline, until it is shown if they became worse.
-
 It holds a change to a baseline of the same trials. The requirements on one run alone, such as --fail-on, are those of
-`reports/gate.py`.
-"""
+`reports/gate.py`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""One side of a comparison in a process of its own, with another revision's code or another environment.
-
-`python -P -m chaoslab.scenarios.rows` reads lines of JSON: first what to run, then the numbers of trials, or of one
-whose cause is asked. It prints a line for each trial, and ends with its input.
-"""
+"""One side of a comparison in a process of its own, with another revision's code or another environment. `python -P -m
+chaoslab.scenarios.rows` reads lines of JSON: first what to run, then the numbers of trials, or of one whose cause is
+asked. It prints a line for each trial, and ends with its input."""
 
 from __future__ import annotations
 

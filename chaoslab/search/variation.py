@@ -1,8 +1,6 @@
-"""A trial that a search may run, and what came of it, as data.
-
-A variation is all in which a trial differs from the one without faults. Every trial of a search has the same dice, so
-a variation alone decides what happens: it is never run twice, and the same faults in `lab.run` do the same.
-"""
+"""A trial that a search may run, and what came of it, as data. A variation is all in which a trial differs from the one
+without faults. Every trial of a search has the same dice, so a variation alone decides what happens: it is never run
+twice, and the same faults in `lab.run` do the same."""
 
 from __future__ import annotations
 

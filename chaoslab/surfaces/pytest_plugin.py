@@ -1,7 +1,5 @@
-"""The plug-in for pytest: the fixture `chaos`, the mark `chaos`, and scenario files as tests.
-
-The lab is imported when a test uses it, since pytest loads this module in every project.
-"""
+"""The plug-in for pytest: the fixture `chaos`, the mark `chaos`, and scenario files as tests. The lab is imported when
+a test uses it, since pytest loads this module in every project."""
 
 from __future__ import annotations
 

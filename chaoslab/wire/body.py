@@ -1,7 +1,5 @@
-"""Reads a reply's body unpacked: whole, up to a stated size, or part by part.
-
-Bytes beyond that size are neither kept nor unpacked. Of a body that is read in parts only the part in hand is kept.
-"""
+"""Reads a reply's body unpacked: whole, up to a stated size, or part by part. Bytes beyond that size are neither kept
+nor unpacked. Of a body that is read in parts only the part in hand is kept."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Sends one HTTP request over one transport. Each way in which it can end has an exchange's name for it.
-
-A reply is read whole, or part by part if it is a stream of events and its caller asked for one. Over sockets it uses
-httpcore, below httpx, since the caller's client has done httpx's own work already.
-"""
+"""Sends one HTTP request over one transport. Each way in which it can end has an exchange's name for it. A reply is
+read whole, or part by part if it is a stream of events and its caller asked for one. Over sockets it uses httpcore,
+below httpx, since the caller's client has done httpx's own work already."""
 
 from __future__ import annotations
 

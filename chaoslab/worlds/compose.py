@@ -1,8 +1,6 @@
 """The containers' world: runs `docker compose` with the settings in force, and takes everything down afterwards.
-
 Compose stops its containers at Ctrl-C, but receives one Ctrl-C twice and may take the second as a request to kill. Here
-it never receives any: a command that cannot stop the agent follows it, and another one stops it.
-"""
+it never receives any: a command that cannot stop the agent follows it, and another one stops it."""
 
 from __future__ import annotations
 

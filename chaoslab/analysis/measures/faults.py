@@ -1,9 +1,6 @@
 """The delivery of faults (eligible → scheduled → injected → witnessed), failures without a fault, and disturbances by
-the lab.
-
-An attempt is eligible for an injection if its dice were rolled for it; if an outer fault masks it, they are not. The
-exact binomial interval of the hits, at 99.9 %, checks that the plan was carried out.
-"""
+the lab. An attempt is eligible for an injection if its dice were rolled for it; if an outer fault masks it, they are
+not. The exact binomial interval of the hits, at 99.9 %, checks that the plan was carried out."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""A run as data: its verdicts and every measure. The summary, the charts and the gate are renderers of it.
-
-The measures take the run's events in batches of whole trials, so that a long run need not be held (`findings.py`).
-"""
+"""A run as data: its verdicts and every measure. The summary, the charts and the gate are renderers of it. The measures
+take the run's events in batches of whole trials, so that a long run need not be held (`findings.py`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""A trial as a story: its calls, the faults of each attempt and its end, without times and addresses.
-
-Stories make a trial comparable with itself in another world, where everything takes another time.
-"""
+"""A trial as a story: its calls, the faults of each attempt and its end, without times and addresses. Stories make a
+trial comparable with itself in another world, where everything takes another time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""The triggers: each class of a family is one, `MaxTimes` for `inject(…, max_times=2)`. So is a file of its own.
-
-A trigger is a pure condition on an occasion. An injection hits an attempt if all its triggers hold.
-"""
+"""The triggers: each class of a family is one, `MaxTimes` for `inject(…, max_times=2)`. So is a file of its own. A
+trigger is a pure condition on an occasion. An injection hits an attempt if all its triggers hold."""
 
 from __future__ import annotations
 

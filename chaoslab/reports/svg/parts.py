@@ -1,8 +1,6 @@
-"""The parts of a picture in SVG: elements, scales and ticks.
-
-A picture's box is its plot: places are shares of its width, heights are pixels, so a text keeps its size on a phone and
-on paper. Texts at the axes overflow the box. Colours come from the page's style, by class.
-"""
+"""The parts of a picture in SVG: elements, scales and ticks. A picture's box is its plot: places are shares of its
+width, heights are pixels, so a text keeps its size on a phone and on paper. Texts at the axes overflow the box. Colours
+come from the page's style, by class."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Adapters to frameworks, one file each: how a framework's tools and agents are recognised, named, called and swapped.
-
 A tool is led back to the user's functions in it, whose code is swapped. A package registers its own adapter under the
-entry-point group `chaoslab.seams.adapters`. No framework is imported: whoever has one of its objects has loaded it.
-"""
+entry-point group `chaoslab.seams.adapters`. No framework is imported: whoever has one of its objects has loaded it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Swaps a function's code in place, so that whoever holds the function calls its stand-in.
-
-The function object stays: registries, validators written in Rust and classes that were made at run time call the
-stand-in without knowing of it. Its signature, its kind (async, a generator) and its source's place stay as they were.
-"""
+"""Swaps a function's code in place, so that whoever holds the function calls its stand-in. The function object stays:
+registries, validators written in Rust and classes that were made at run time call the stand-in without knowing of it.
+Its signature, its kind (async, a generator) and its source's place stay as they were."""
 
 from __future__ import annotations
 

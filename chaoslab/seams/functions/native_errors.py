@@ -1,8 +1,6 @@
-"""The exceptions by which a tool's caller learns of a fault: Python's own, a library's, or classes of the user's.
-
-A function that uses httpx would raise httpx's classes, and an agent may catch just these. A library is imported only
-when its name is given.
-"""
+"""The exceptions by which a tool's caller learns of a fault: Python's own, a library's, or classes of the user's. A
+function that uses httpx would raise httpx's classes, and an agent may catch just these. A library is imported only when
+its name is given."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The seam of HTTP through httpx: tools, and the model's own SDK with its own retries.
-
-A transport turns each request into an exchange, runs the plan's stories, sends the call over the lane that the proxy
-manager names, and logs the caller's observation. The client's code is the one that runs in production.
-"""
+"""The seam of HTTP through httpx: tools, and the model's own SDK with its own retries. A transport turns each request
+into an exchange, runs the plan's stories, sends the call over the lane that the proxy manager names, and logs the
+caller's observation. The client's code is the one that runs in production."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """A streamed reply on its way to its reader: the parts as they come, through the faults' pipes, each when it is due.
-
 Memory is bounded by the part: while a pipe holds more than its room, nothing is read. A reader that stops ends the
-stream upstream.
-"""
+stream upstream."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""MCP over HTTP. A call of a tool is an effect, and no other message is.
-
-A tool that only reads has none: the server says so of it in its list of tools, as `readOnlyHint`. Nor has a call that
-failed, as a function has none that raises.
-"""
+"""MCP over HTTP. A call of a tool is an effect, and no other message is. A tool that only reads has none: the server
+says so of it in its list of tools, as `readOnlyHint`. Nor has a call that failed, as a function has none that
+raises."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Connections to a service that are refused: by a fault, before a request is sent, or since the service is down.
-
-A refused connection is the first attempt of the next new request to the service.
-"""
+"""Connections to a service that are refused: by a fault, before a request is sent, or since the service is down. A
+refused connection is the first attempt of the next new request to the service."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""A run's report as one HTML file: it loads nothing, and shows whatever a tool replied as text.
-
-A timeline is drawn when it is asked for, from JSON in the page, so that 1,000 trials stay below 5 MB. The script makes
-text nodes alone, and a policy in the page lets nothing else run.
-"""
+"""A run's report as one HTML file: it loads nothing, and shows whatever a tool replied as text. A timeline is drawn
+when it is asked for, from JSON in the page, so that 1,000 trials stay below 5 MB. The script makes text nodes alone,
+and a policy in the page lets nothing else run."""
 
 from __future__ import annotations
 
