@@ -62,16 +62,9 @@ def check(asked: Sequence[Prompt], file: Path, services: Iterable[ServiceSpec]) 
 def started(chosen: Settings, plan: Plan, asked: Sequence[Prompt], trials: int, now: str) -> RunStarted:
     """The first event of a run, which is enough to replay it."""
     return RunStarted(
-        seed=chosen.seed,
-        settings=chosen.shown(),
-        plan=plan.to_json(),
-        prompts=trials,
-        now=now,
-        model=chosen.model_name,
-        world=chosen.world,
-        asked=as_data(asked),
-        code=code(),
-    )
+        seed=chosen.seed, settings=chosen.shown(), plan=plan.to_json(), prompts=trials, now=now,
+        model=chosen.model_name, world=chosen.world, asked=as_data(asked), code=code(),
+    )  # fmt: skip
 
 
 def graph(chosen: Settings, url: str, client: httpx.AsyncClient, toolbox: Toolbox) -> Any:

@@ -104,17 +104,9 @@ def _warn(line: str) -> None:
 
 
 async def _main(
-    chosen: Settings,
-    config: Config,
-    file: Path,
-    asked: list[prompts.Prompt],
-    twin_of: TwinOf,
-    run: Run,
-    state: Path,
-    clock: Clock,
-    told: bytearray,
-    interrupts: Interrupts,
-) -> int:
+    chosen: Settings, config: Config, file: Path, asked: list[prompts.Prompt], twin_of: TwinOf, run: Run, state: Path,
+    clock: Clock, told: bytearray, interrupts: Interrupts,
+) -> int:  # fmt: skip
     """Sets up the session and runs it. `told`: the supervisor's message if the lab is down."""
     ports = Ports(chosen.base_port or BASE_PORT)
     manager = f"http://{config.manager_host}:{ports.manager}"
@@ -168,16 +160,9 @@ async def _main(
 
 
 async def _watched(
-    session: Session,
-    started: RunStarted,
-    asked: list[prompts.Prompt],
-    twin_of: TwinOf,
-    shown: display.Plain | display.Live,
-    config: Config,
-    control: Control,
-    run: Run,
-    told: bytearray,
-) -> int:
+    session: Session, started: RunStarted, asked: list[prompts.Prompt], twin_of: TwinOf,
+    shown: display.Plain | display.Live, config: Config, control: Control, run: Run, told: bytearray,
+) -> int:  # fmt: skip
     """Runs the session with its display. The end of a begun run is logged before anything that may be slow or fail,
     since stopping a container ends in a kill."""
     screen = asyncio.ensure_future(shown.watch(config.progress_s))
@@ -210,11 +195,8 @@ async def _watched(
 
 
 async def _settled(control: Control, run: str, clock: Clock) -> None:
-    """Waits until the manager has logged the result of the last lane.
-
-    Raises:
-        LabDown: it could not, or there is no manager.
-    """
+    """Waits until the manager has logged the result of the last lane. Raises LabDown: it could not, or there is no
+    manager."""
     began_s = clock.monotonic()
     while control.pending([run]):
         if clock.monotonic() - began_s > MENDING_S:
@@ -226,18 +208,11 @@ async def _settled(control: Control, run: str, clock: Clock) -> None:
 
 
 async def _open(
-    run: Run,
-    control: Control,
-    plan: dict[str, Any],
-    targets: dict[str, Target],
-    clock: Clock,
+    run: Run, control: Control, plan: dict[str, Any], targets: dict[str, Target], clock: Clock,
     healthy: Callable[[], Awaitable[Health]],
-) -> None:
-    """Asks the manager for the run's lanes and waits for them.
-
-    Raises:
-        LabDown: there is no manager, or it cannot make them.
-    """
+) -> None:  # fmt: skip
+    """Asks the manager for the run's lanes and waits for them. Raises LabDown: there is no manager, or it cannot make
+    them."""
     began_s = clock.monotonic()
     while (health := await healthy()).trouble or health.recovering:
         if clock.monotonic() - began_s > READY_S:

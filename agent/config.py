@@ -87,11 +87,8 @@ def blamed(error: ValidationError, *models: type[BaseModel]) -> str:
 
 
 def load(path: Path = FILE, **hosts: str | None) -> Config:
-    """The configuration in that file, with other hosts (`tools_host="{service}"`) if given.
-
-    Raises:
-        SettingError: one line on the error in it.
-    """
+    """The configuration in that file, with other hosts (`tools_host="{service}"`) if given. Raises SettingError: one
+    line on the error in it."""
     try:
         data = json_of(path)
         if not isinstance(data, dict):

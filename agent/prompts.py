@@ -101,11 +101,7 @@ class Prompt(BaseModel):
 
 
 def load(path: Path = FILE) -> list[Prompt]:
-    """The prompts of that file, in its order.
-
-    Raises:
-        SettingError: one line on the error, with the prompt's number.
-    """
+    """The prompts of that file, in its order. Raises SettingError: one line on the error, with the prompt's number."""
     try:
         data = json_of(path)
     except Unreadable as error:
@@ -142,11 +138,8 @@ def as_data(prompts: Sequence[Prompt]) -> list[Any]:
 def check_stated(
     prompts: Sequence[Prompt], path: Path, *, tools: Mapping[str, type[BaseModel]], effects: Sequence[str]
 ) -> None:
-    """Checks the stated facts and effects against the tools' arguments and the effects that the services offer.
-
-    Raises:
-        SettingError: a fact or an effect that could never show.
-    """
+    """Checks the stated facts and effects against the tools' arguments and the effects that the services offer. Raises
+    SettingError: a fact or an effect that could never show."""
     for number, prompt in enumerate(prompts, 1):
         at_prompt = f"PROMPTS={path}, prompt {number}"
         for fact in (fact for fact in prompt.facts if isinstance(fact, Lookup)):

@@ -1,7 +1,5 @@
-"""The ten tools: each is built from its service's description at `GET /tools`, and called over HTTP.
-
-A tool retries, falls back and reports a failure to the model as a message; nothing here knows of faults.
-"""
+"""The ten tools: each is built from its service's description at `GET /tools`, and called over HTTP. A tool retries,
+falls back and reports a failure to the model as a message; nothing here knows of faults."""
 
 from __future__ import annotations
 
@@ -31,11 +29,7 @@ AGAIN = {408, 425, 429, 500, 502, 503, 504}
 
 
 async def discover(client: httpx.AsyncClient, config: Config, ports: Ports) -> dict[str, ServiceSpec]:
-    """The description of each service, from its `GET /tools`.
-
-    Raises:
-        SettingError: a service does not answer.
-    """
+    """The description of each service, from its `GET /tools`. Raises SettingError: a service does not answer."""
     found = {}
     for name in SERVICES:
         url = f"http://{config.host_of(name)}:{ports.service(name)}/tools"
@@ -91,11 +85,8 @@ class Toolbox:
         )
 
     async def use(self, service: ServiceSpec, tool: ToolSpec, given: Mapping[str, Any]) -> str:
-        """The result as text for the model.
-
-        Raises:
-            ToolException: every attempt failed; its message is for the model.
-        """
+        """The result as text for the model. Raises ToolException: every attempt failed; its message is for the
+        model."""
         arguments = {key: value for key, value in given.items() if value is not None}
         try:
             json.dumps(arguments, ensure_ascii=False).encode()

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from chaoslab.analysis.verdict.table import Outcome, Verdict
     from chaoslab.core.conversation import turn, turns
     from chaoslab.core.inject import inject
-    from chaoslab.core.levels import level
-    from chaoslab.core.networks import network
+    from chaoslab.core.levels import level, network
     from chaoslab.core.plan import Injection
     from chaoslab.execution.agents.functions import fresh
     from chaoslab.execution.cluster import cluster
@@ -45,44 +44,19 @@ __all__ = [
 ]  # fmt: skip
 
 _PLACES = {
-    "Incident": "analysis.measures.incidents",
-    "Injection": "core.plan",
-    "NoBaseline": "execution.trial",
-    "NothingHit": "execution.trial",
-    "Outcome": "analysis.verdict.table",
-    "Report": "reports.report",
-    "ToolError": "seams.functions.native_errors",
-    "Trial": "execution.trial",
-    "Trials": "execution.trials",
-    "Verdict": "analysis.verdict.table",
-    "call": "model.script",
-    "check": "scenarios.check",
-    "cluster": "execution.cluster",
-    "compare": "scenarios.comparing",
-    "expect": "analysis.assertions",
-    "explore": "execution.explore",
-    "frame": "reports.frames",
-    "fresh": "execution.agents.functions",
-    "inject": "core.inject",
-    "level": "core.levels",
-    "load": "reports.loaded",
-    "load_scenario": "scenarios.builder",
-    "mcp_tool": "seams.adapters.mcp",
-    "memory": "memory",
-    "network": "core.networks",
-    "offline_model": "model.offline",
-    "plan": "memory.planning",
-    "prove": "execution.prove",
-    "recorded": "model.recorded",
-    "report": "reports.report",
-    "run": "execution.trial",
-    "run_many": "execution.trial",
-    "scenario": "scenarios.builder",
-    "scripted": "model.script",
-    "shrink": "execution.explore",
-    "turn": "core.conversation",
-    "turns": "core.conversation",
-}
+    "Incident": "analysis.measures.incidents", "Injection": "core.plan", "NoBaseline": "execution.trial",
+    "NothingHit": "execution.trial", "Outcome": "analysis.verdict.table", "Report": "reports.report",
+    "ToolError": "seams.functions.native_errors", "Trial": "execution.trial", "Trials": "execution.trials",
+    "Verdict": "analysis.verdict.table", "call": "model.script", "check": "scenarios.check",
+    "cluster": "execution.cluster", "compare": "scenarios.comparing", "expect": "analysis.assertions",
+    "explore": "execution.explore", "frame": "reports.frames", "fresh": "execution.agents.functions",
+    "inject": "core.inject", "level": "core.levels", "load": "reports.loaded", "load_scenario": "scenarios.builder",
+    "mcp_tool": "seams.adapters.mcp", "memory": "memory", "network": "core.levels",
+    "offline_model": "model.offline", "plan": "memory.planning", "prove": "execution.prove",
+    "recorded": "model.recorded", "report": "reports.report", "run": "execution.trial", "run_many": "execution.trial",
+    "scenario": "scenarios.builder", "scripted": "model.script", "shrink": "execution.explore",
+    "turn": "core.conversation", "turns": "core.conversation",
+}  # fmt: skip
 
 
 if not TYPE_CHECKING:  # else a wrong name would be Any

@@ -66,12 +66,8 @@ class ServiceModule:
 
 
 def create_app(name: str, *, logs: Path, now: str, settings: Settings = DEFAULTS) -> Flask:
-    """The application of the service of that name. `now` is for calls that name no run; a run has its own.
-
-    Raises:
-        LookupError: there is no such service.
-        SettingError: it cannot fulfil the settings.
-    """
+    """The application of the service of that name. `now` is for calls that name no run; a run has its own. Raises
+    LookupError: there is no such service; SettingError: it cannot fulfil the settings."""
     return app_of(ServiceModule.load(name, settings), Folders(logs, now))
 
 

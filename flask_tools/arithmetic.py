@@ -50,11 +50,7 @@ class _Token:
 
 
 def calculate(text: str) -> Number:
-    """The value of an expression.
-
-    Raises:
-        Wrong: it is not an expression, has no value, or is too large.
-    """
+    """The value of an expression. Raises Wrong: it is not an expression, has no value, or is too large."""
     if len(text) > LENGTH_MAX:
         raise Wrong("too_long", f"the expression is longer than {LENGTH_MAX} characters")
     return _Parser(_tokens(text)).whole()
@@ -252,23 +248,10 @@ def _round(x: Number, digits: Number = 0) -> Number:
 
 
 FUNCTIONS: dict[str, tuple[int, int, Callable[..., Number]]] = {
-    "sqrt": (1, 1, _root),
-    "abs": (1, 1, abs),
-    "round": (1, 2, _round),
-    "floor": (1, 1, math.floor),
-    "ceil": (1, 1, math.ceil),
-    "min": (1, 100, lambda *numbers: min(numbers)),
-    "max": (1, 100, lambda *numbers: max(numbers)),
-    "sin": (1, 1, math.sin),
-    "cos": (1, 1, math.cos),
-    "tan": (1, 1, math.tan),
-    "asin": (1, 1, math.asin),
-    "acos": (1, 1, math.acos),
-    "atan": (1, 1, math.atan),
-    "ln": (1, 1, math.log),
-    "log": (1, 2, lambda x, base=10: math.log10(x) if base == 10 else math.log(x, base)),
-    "log10": (1, 1, math.log10),
-    "log2": (1, 1, math.log2),
-    "exp": (1, 1, math.exp),
-    "factorial": (1, 1, _factorial),
-}
+    "sqrt": (1, 1, _root), "abs": (1, 1, abs), "round": (1, 2, _round), "floor": (1, 1, math.floor),
+    "ceil": (1, 1, math.ceil), "min": (1, 100, lambda *numbers: min(numbers)),
+    "max": (1, 100, lambda *numbers: max(numbers)), "sin": (1, 1, math.sin), "cos": (1, 1, math.cos),
+    "tan": (1, 1, math.tan), "asin": (1, 1, math.asin), "acos": (1, 1, math.acos), "atan": (1, 1, math.atan),
+    "ln": (1, 1, math.log), "log": (1, 2, lambda x, base=10: math.log10(x) if base == 10 else math.log(x, base)),
+    "log10": (1, 1, math.log10), "log2": (1, 1, math.log2), "exp": (1, 1, math.exp), "factorial": (1, 1, _factorial),
+}  # fmt: skip

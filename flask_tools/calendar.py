@@ -24,16 +24,9 @@ WEEK = (
     (4, 18, 0, 120, "Chaos game day"),
 )
 _REASONS = {
-    400: "badRequest",
-    401: "authError",
-    404: "notFound",
-    405: "httpMethodNotAllowed",
-    409: "duplicate",
-    413: "uploadTooLarge",
-    422: "invalidIdempotencyKey",
-    429: "rateLimitExceeded",
-    503: "backendError",
-}
+    400: "badRequest", 401: "authError", 404: "notFound", 405: "httpMethodNotAllowed", 409: "duplicate",
+    413: "uploadTooLarge", 422: "invalidIdempotencyKey", 429: "rateLimitExceeded", 503: "backendError",
+}  # fmt: skip
 
 
 def wording(status: int, message: str, reason: str = "") -> Any:
@@ -135,20 +128,12 @@ class _Event:
     def resource(self, now: datetime) -> dict[str, Any]:
         """The event in Google's format."""
         return {
-            "kind": "calendar#event",
-            "etag": f'"{self.id}"',
-            "id": self.id,
-            "status": "confirmed",
-            "htmlLink": f"https://example.org/calendar/event?eid={self.id}",
-            "created": rfc3339(now),
-            "updated": rfc3339(now),
-            "summary": self.title,
-            "creator": OWNER,
-            "organizer": OWNER,
+            "kind": "calendar#event", "etag": f'"{self.id}"', "id": self.id, "status": "confirmed",
+            "htmlLink": f"https://example.org/calendar/event?eid={self.id}", "created": rfc3339(now),
+            "updated": rfc3339(now), "summary": self.title, "creator": OWNER, "organizer": OWNER,
             "start": {"dateTime": rfc3339(self.start), "timeZone": "UTC"},
-            "end": {"dateTime": rfc3339(self.end), "timeZone": "UTC"},
-            "iCalUID": f"{self.id}@example.org",
-        }
+            "end": {"dateTime": rfc3339(self.end), "timeZone": "UTC"}, "iCalUID": f"{self.id}@example.org",
+        }  # fmt: skip
 
 
 def _events(ask: ServiceRequest) -> dict[str, _Event]:

@@ -145,13 +145,9 @@ class Ledger:
         self._lock = threading.Lock()
 
     def work(
-        self,
-        trial: TrialId,
-        key: str | None,
-        fingerprint: str,
-        tool: str,
+        self, trial: TrialId, key: str | None, fingerprint: str, tool: str,
         do: Callable[[datetime, tuple[Done, ...]], Worked],
-    ) -> Worked:
+    ) -> Worked:  # fmt: skip
         """The first answer to this request id, or else the answer of `do`, whose effect is logged before it is
         returned.
 
@@ -173,14 +169,9 @@ class Ledger:
                 reply = {"status": worked.status, "body": worked.text, "headers": worked.headers}
                 done = worked.done
                 event = Effect(
-                    target=self._service.name,
-                    tool=tool,
-                    request_id=key or "",
-                    effect=done.effect,
-                    content=done.content,
-                    reply=reply,
-                    fingerprint=fingerprint,
-                )
+                    target=self._service.name, tool=tool, request_id=key or "", effect=done.effect,
+                    content=done.content, reply=reply, fingerprint=fingerprint,
+                )  # fmt: skip
                 _written(log, event, trial)
                 book.read_to = lines.seek(0, os.SEEK_END)
                 book.add(event)
@@ -191,11 +182,7 @@ class Ledger:
             return worked
 
     def warn(self, message: str, trial: TrialId) -> None:
-        """Writes a warning into the log of the trial's run.
-
-        Raises:
-            LookupError, Unwritten: see `work`.
-        """
+        """Writes a warning into the log of the trial's run. Raises LookupError, Unwritten: see `work`."""
         with self._open(trial) as (_, log, _book):
             _written(log, LabWarning(message=message), trial)
 
@@ -257,10 +244,8 @@ def _written(log: Log, event: Event, trial: TrialId) -> None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[BinaryIO]:
-    """A context with the log for reading, while no other process or thread of this service works on the run.
-
-    A missing log reads as empty; the next write reports that it is missing.
-    """
+    """A context with the log for reading, while no other process or thread of this service works on the run. A missing
+    log reads as empty; the next write reports that it is missing."""
     try:
         log: BinaryIO = opened(path)
     except OSError:

@@ -12,13 +12,9 @@ from chaoslab.flask_tools.service_module import Answer, Done, Refusal, Route, Se
 TEXT_MAX = 40_000
 _CHANNEL = re.compile(r"[#@]?[\w.@#-]+(?: [\w.@#-]+){0,3}")
 _WORDS = {
-    400: "invalid_arguments",
-    404: "unknown_method",
-    405: "method_not_supported",
-    413: "request_too_large",
-    422: "idempotency_key_reused",
-    500: "internal_error",
-}
+    400: "invalid_arguments", 404: "unknown_method", 405: "method_not_supported", 413: "request_too_large",
+    422: "idempotency_key_reused", 500: "internal_error",
+}  # fmt: skip
 INBOX = (
     (50.0, "Ana", "The March invoices are 1250, 830 and 415 euros. Could you send me the sum?"),
     (26.5, "Bob", "My flight is SK4721. It lands in Oslo on Wednesday at 18:40."),

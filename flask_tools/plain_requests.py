@@ -1,8 +1,6 @@
 """Plain requests, which a service answers without Flask: its contexts, signals and routing cost more than most answers.
-
 A plain request has the method and the whole path of a route, and a body of a stated length within the bound. All others
-go to Flask. Both come to the same answer, byte by byte.
-"""
+go to Flask. Both come to the same answer, byte by byte."""
 
 from __future__ import annotations
 
@@ -33,13 +31,9 @@ class Asked:
 
 
 def plain_first(
-    flask: Wsgi,
-    routes: Mapping[tuple[str, str], Callable[[Asked], Worked]],
-    *,
-    body_max: int,
-    all_to_flask: Callable[[], bool],
-    refuse: Callable[[str], Worked],
-) -> Wsgi:
+    flask: Wsgi, routes: Mapping[tuple[str, str], Callable[[Asked], Worked]], *, body_max: int,
+    all_to_flask: Callable[[], bool], refuse: Callable[[str], Worked],
+) -> Wsgi:  # fmt: skip
     """An application that answers plain requests by `routes` (method and path) itself, and has `flask` answer the
     others. `all_to_flask`: tells if Flask has more to do at each request. `refuse`: the answer to a web page."""
     from werkzeug.http import HTTP_STATUS_CODES

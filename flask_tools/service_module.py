@@ -74,11 +74,7 @@ class Route:
 
 
 def moment(text: str) -> datetime:
-    """An ISO 8601 date or date-time in UTC; one without an offset counts as UTC.
-
-    Raises:
-        ValueError: it is neither.
-    """
+    """An ISO 8601 date or date-time in UTC; one without an offset counts as UTC. Raises ValueError: it is neither."""
     try:
         read = datetime.fromisoformat(text)
         return (read.replace(tzinfo=UTC) if read.tzinfo is None else read).astimezone(UTC)

@@ -1,8 +1,5 @@
 """A service on a port, by waitress. Requests that never reach the application are refused in the service's own format
-too.
-
-A body that is too large is read and thrown away, so that its sender listens when the refusal comes.
-"""
+too. A body that is too large is read and thrown away, so that its sender listens when the refusal comes."""
 
 from __future__ import annotations
 
@@ -24,11 +21,8 @@ THREADS = 8
 
 
 def listen(app: Flask, *, host: str, port: int) -> Any:
-    """A waitress server that holds the port and answers once its `run` is called.
-
-    Raises:
-        OSError, OverflowError: the port is not available.
-    """
+    """A waitress server that holds the port and answers once its `run` is called. Raises OSError, OverflowError: the
+    port is not available."""
     logging.getLogger("waitress").setLevel(logging.ERROR)
     server: Any = create_server(
         app, host=host, port=port, threads=THREADS, ident=None, max_request_body_size=BODY_MAX + 1
@@ -101,9 +95,7 @@ class _Refusal(ErrorTask):
 class _Task(WSGITask):
     def set_close_on_finish(self) -> None:
         """Keeps the connection after an answer without a body (204), as services do elsewhere; waitress would close it.
-
-        So a toxic that swallows the answer lasts as long as planned, and the service does not cut it short.
-        """
+        So a toxic that swallows the answer lasts as long as planned, and the service does not cut it short."""
         request: Any = self.request
         if self.has_body or self.version != "1.1" or request.headers.get("CONNECTION", "").lower() == "close":
             super().set_close_on_finish()

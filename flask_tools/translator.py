@@ -60,11 +60,7 @@ def routes() -> tuple[Route, ...]:
 
 
 def chosen(settings: Settings) -> tuple[Route, ...]:
-    """The routes for these settings.
-
-    Raises:
-        SettingError: the settings cannot be fulfilled.
-    """
+    """The routes for these settings. Raises SettingError: the settings cannot be fulfilled."""
     if settings.translator != "online":
         return routes()
     online = Online.chosen(settings)

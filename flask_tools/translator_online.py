@@ -35,11 +35,7 @@ class Online:
 
     @classmethod
     def chosen(cls, settings: Settings) -> Online:
-        """The server in the settings.
-
-        Raises:
-            SettingError: there is none in them, or the library is not installed.
-        """
+        """The server in the settings. Raises SettingError: there is none in them, or the library is not installed."""
         if not settings.translator_url:
             raise SettingError(
                 "TRANSLATOR=online needs TRANSLATOR_URL, the address of a LibreTranslate server like "
@@ -51,11 +47,8 @@ class Online:
         return cls(settings.translator_url, settings.translator_key)
 
     def translate(self, texts: Sequence[str], source: str, target: str) -> list[str]:
-        """The texts in the other language.
-
-        Raises:
-            Refusal: the server refused, failed, gave an unusable answer, or did not answer in time.
-        """
+        """The texts in the other language. Raises Refusal: the server refused, failed, gave an unusable answer, or did
+        not answer in time."""
         if not self._free.acquire(blocking=False):
             raise Refusal(
                 503, {"error": f"Service unavailable: {AT_ONCE_MAX} translations are being waited for already"}

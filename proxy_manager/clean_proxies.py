@@ -56,11 +56,8 @@ class Standing:
 
     def add(self, proxies: Sequence[ProxyInfo]) -> None:
         """Makes the proxies that do not stand yet. A proxy that a killed lab left at the same address is replaced,
-        without its toxics.
-
-        Raises:
-            ToxiproxyError: a proxy of that name belongs to another lab, or one cannot be made.
-        """
+        without its toxics. Raises ToxiproxyError: a proxy of that name belongs to another lab, or one cannot be
+        made."""
 
         def make() -> None:
             held = self._toxiproxy.proxies()
@@ -92,12 +89,9 @@ class Standing:
             return
 
     def look(self) -> Outage | None:
-        """Checks the proxies and makes the missing ones. Returns the outage, or None if all were there.
-
-        Raises:
-            ToxiproxyError: they could not be made within `RECOVER_S`, or one belongs to another lab; `gone` has the
-                reason until it is repaired.
-        """
+        """Checks the proxies and makes the missing ones. Returns the outage, or None if all were there. Raises
+        ToxiproxyError: they could not be made within `RECOVER_S`, or one belongs to another lab; `gone` has the reason
+        until it is repaired."""
         began_s, since = self._clock.monotonic(), self._clock.utc()
         missing: set[str] = set()
 

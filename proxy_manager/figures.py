@@ -1,7 +1,5 @@
-"""The figures at the manager's /metrics, in Prometheus's text format: of all runs that it has served.
-
-They are read from the runs' logs, which tell of all parts. A scrape reads what was written since the one before it.
-"""
+"""The figures at the manager's /metrics, in Prometheus's text format: of all runs that it has served. They are read
+from the runs' logs, which tell of all parts. A scrape reads what was written since the one before it."""
 
 from __future__ import annotations
 
@@ -12,25 +10,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chaoslab.core.events import (
-    CallFinished,
-    Event,
-    FaultArmed,
-    FaultHealed,
-    FaultInjected,
-    FaultScheduled,
-    FaultWitnessed,
-    PromptFinished,
-    RunFinished,
-    RunStarted,
-)
+from chaoslab.core import events
 from chaoslab.record.follow import Follower
 from chaoslab.record.held import is_written
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.wire.server.metrics import Family, Labels, render
 
-STAGES: dict[type[Event], str] = {FaultScheduled: "scheduled", FaultInjected: "injected", FaultWitnessed: "witnessed"}
+STAGES: dict[type[events.Event], str] = {
+    events.FaultScheduled: "scheduled",
+    events.FaultInjected: "injected",
+    events.FaultWitnessed: "witnessed",
+}
 ABOUT = {
     "calls_total": ("counter", "Attempts at services and the model that ended."),
     "faults_total": ("counter", "Faults that were scheduled, injected and witnessed."),
@@ -123,19 +114,19 @@ class Figures:
     def _take(self, run: _Run, record: Record) -> None:
         event, trial = record.event, record.trial
         match event:
-            case RunStarted():
+            case events.RunStarted():
                 run.began = record
-            case CallFinished():
+            case events.CallFinished():
                 self._add("calls_total", target=event.target, ok="true" if event.ok else "false")
-            case FaultScheduled() | FaultInjected() | FaultWitnessed():
+            case events.FaultScheduled() | events.FaultInjected() | events.FaultWitnessed():
                 self._add("faults_total", fault=event.fault, target=event.target, stage=STAGES[type(event)])
-            case FaultArmed() if trial is not None:
+            case events.FaultArmed() if trial is not None:
                 run.armed[trial] += 1
-            case FaultHealed() if trial is not None:
+            case events.FaultHealed() if trial is not None:
                 run.armed[trial] -= 1
-            case PromptFinished() if trial is not None:
+            case events.PromptFinished() if trial is not None:
                 run.finished.add(trial)
-        if trial is not None and not isinstance(event, RunFinished):
+        if trial is not None and not isinstance(event, events.RunFinished):
             run.open[trial].append(record)
 
     def _judge(self, run: _Run, trial: str) -> None:

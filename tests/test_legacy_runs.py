@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.record.legacy_logs.runs import apart
-from chaoslab.record.legacy_logs.scan import Entry
+from chaoslab.record.legacy_logs import Entry, apart
 
 NOON_S = 1_780_315_200.0
 """2026-06-01T12:00:00Z."""

@@ -12,7 +12,7 @@ import requests
 
 import chaoslab as lab
 from chaoslab.core.events import FaultInjected, FaultWitnessed
-from chaoslab.core.networks import NETWORKS, WITHOUT_DELAY
+from chaoslab.core.levels import NETWORKS, WITHOUT_DELAY
 
 CALLS = 200
 

@@ -9,7 +9,7 @@ import pytest
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import MODEL, SERVICES
-from chaoslab.core.networks import NETWORKS
+from chaoslab.core.levels import NETWORKS
 from chaoslab.core.plan import Choice, Injection, Plan
 
 ALL = tuple(SERVICES)

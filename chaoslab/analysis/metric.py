@@ -26,10 +26,8 @@ class ToolCall:
 @dataclass(frozen=True)
 class Measured:
     """A trial as a metric measures it, with the field names of DeepEval's `LLMTestCase`, which its metrics get instead.
-
     `input`: the user's words. `actual_output`: the agent's answer, empty if it gave none. `expected_output`: the answer
-    of the trial without faults. `tools_called`: the attempts at calls, in time order.
-    """
+    of the trial without faults. `tools_called`: the attempts at calls, in time order."""
 
     input: str
     actual_output: str
@@ -39,20 +37,13 @@ class Measured:
 
 @dataclass(frozen=True)
 class ByMetric(Assertion):
-    """Holds if the metric says that the trial succeeds.
-
-    Success is `is_successful()`, else a score (what `measure` returns, or `score`) that reaches `threshold`. The reason
-    is the metric's `reason`.
-    """
+    """Holds if the metric says that the trial succeeds. Success is `is_successful()`, else a score (what `measure`
+    returns, or `score`) that reaches `threshold`. The reason is the metric's `reason`."""
 
     metric: Any
 
     def check(self, seen: Seen) -> Miss | None:
-        """As `Assertion.check`.
-
-        Raises:
-            Unjudged: the metric raises something, or gives no score.
-        """
+        """As `Assertion.check`. Raises Unjudged: the metric raises something, or gives no score."""
         metric = self.metric
         try:
             score: Any = metric.measure(_case(metric, seen))

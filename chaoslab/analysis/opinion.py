@@ -42,11 +42,7 @@ class Opinion:
 
 
 def opinion(ask: Ask, statement: str, prompt: str, answer: str) -> Opinion:
-    """The judge's opinion: does the statement hold for this answer to this prompt?
-
-    Raises:
-        Unjudged: there is none.
-    """
+    """The judge's opinion: does the statement hold for this answer to this prompt? Raises Unjudged: there is none."""
     messages = [
         {"role": "system", "content": _RULE},
         {"role": "user", "content": json.dumps({"statement": statement, "prompt": prompt, "answer": answer})},

@@ -15,10 +15,8 @@ _ENDS = (("asyncio", "CancelledError"), ("greenlet", "GreenletExit"))
 
 
 class Through(BaseException):
-    """An end of the lab's own, which passes every boundary.
-
-    It is no `Exception`, since an agent would take it for an error of its tool, and a framework would try again.
-    """
+    """An end of the lab's own, which passes every boundary. It is no `Exception`, since an agent would take it for an
+    error of its tool, and a framework would try again."""
 
 
 def let_through(error: BaseException) -> None:

@@ -70,11 +70,9 @@ def print_json(**parts: Any) -> None:
 
 
 def open_streams() -> None:
-    """Makes printing safe, at a program's start: no missing character or reader makes it fail.
-
-    A character that the terminal's encoding lacks is replaced by the nearest one. Text for a pipe whose reader is gone,
-    or for a stream that was closed before the program began, goes to the null device.
-    """
+    """Makes printing safe, at a program's start: no missing character or reader makes it fail. A character that the
+    terminal's encoding lacks is replaced by the nearest one. Text for a pipe whose reader is gone, or for a stream that
+    was closed before the program began, goes to the null device."""
     with contextlib.suppress(OSError):
         for number in range(3):  # else the next file opened would get this stream's number
             if not _is_open(number):
@@ -141,18 +139,9 @@ class Steering:
 
 NEAREST = "chaoslab.nearest"
 _NEAREST = {
-    "–": "-",
-    "·": "|",
-    "→": "->",
-    "…": "...",
-    "×": "x",
-    "≥": ">=",
-    "≤": "<=",
-    "±": "+-",
-    "’": "'",
-    "“": '"',
+    "–": "-", "·": "|", "→": "->", "…": "...", "×": "x", "≥": ">=", "≤": "<=", "±": "+-", "’": "'", "“": '"',
     "”": '"',
-}
+}  # fmt: skip
 
 
 def _nearest(error: UnicodeError) -> tuple[str, int]:

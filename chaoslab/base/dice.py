@@ -1,8 +1,6 @@
-"""Named dice: a draw depends on its names and on nothing that was drawn before.
-
-With a shared stream every draw would depend on all earlier ones. Then taking one fault out of a plan would change all
-others, and no failure could be shrunk. Here the seed and the names are hashed, and the hash seeds the draw.
-"""
+"""Named dice: a draw depends on its names and on nothing that was drawn before. With a shared stream every draw would
+depend on all earlier ones. Then taking one fault out of a plan would change all others, and no failure could be shrunk.
+Here the seed and the names are hashed, and the hash seeds the draw."""
 
 from __future__ import annotations
 

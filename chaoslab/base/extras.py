@@ -35,22 +35,15 @@ class Incomplete(ValueError):
 
 
 def check(who: str, *extras: str, install: str = "") -> None:
-    """Checks that these extras are installed. `install`: another extra that brings them all.
-
-    Raises:
-        Incomplete: one is not.
-    """
+    """Checks that these extras are installed. `install`: another extra that brings them all. Raises Incomplete: one is
+    not."""
     for extra in extras:
         for module in MODULES[extra]:
             check_module(who, module, install or extra)
 
 
 def check_module(who: str, module: str, extra: str) -> None:
-    """Checks that this module, which `extra` brings, is installed.
-
-    Raises:
-        Incomplete: it is not.
-    """
+    """Checks that this module, which `extra` brings, is installed. Raises Incomplete: it is not."""
     if find_spec(module) is None:
         raise Incomplete(f"{who} needs {module}, which is not installed: {install_line(extra)}")
 

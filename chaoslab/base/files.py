@@ -33,12 +33,9 @@ _TOKEN = re.compile(
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A context with a file beside `path` that takes its place at the end, so that nobody reads a part of it.
-
-    Raises:
-        OSError: it could not be written, or what is there is a device or a pipe; the error names `path`, and what is
-            there is unchanged.
-    """
+    """A context with a file beside `path` that takes its place at the end, so that nobody reads a part of it. Raises
+    OSError: it could not be written, or what is there is a device or a pipe; the error names `path`, and what is there
+    is unchanged."""
     if path.exists():
         _check_kind(path, path.stat().st_mode, "replaced")
     part = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
@@ -64,11 +61,8 @@ class Unreadable(ValueError):
 
 
 def read(path: Path) -> bytes:
-    """The bytes of a regular file of up to `BYTES_MAX`.
-
-    Raises:
-        Unreadable: it is no regular file, is larger, or the system cannot read it.
-    """
+    """The bytes of a regular file of up to `BYTES_MAX`. Raises Unreadable: it is no regular file, is larger, or the
+    system cannot read it."""
     if "\0" in str(path):
         raise Unreadable("cannot be read: its name has a NUL character in it")
     with readable(), opened(path) as file:
@@ -89,11 +83,7 @@ def readable() -> Iterator[None]:
 
 
 def opened(path: Path) -> BinaryIO:
-    """A regular file, open for reading.
-
-    Raises:
-        OSError: it is no regular file, or the system cannot read it.
-    """
+    """A regular file, open for reading. Raises OSError: it is no regular file, or the system cannot read it."""
     _check_kind(path, path.stat().st_mode)
     # If it has become a pipe since, opening must not wait for its other end.
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
@@ -139,11 +129,7 @@ def json_of(path: Path) -> Any:
 
 
 def json_in(text: str) -> Any:
-    """The value of a JSON text.
-
-    Raises:
-        Unreadable: as `json_of`.
-    """
+    """The value of a JSON text. Raises Unreadable: as `json_of`."""
     try:
         value = json.loads(text, parse_int=_whole)
     except json.JSONDecodeError as error:

@@ -56,10 +56,8 @@ def put_aside() -> Iterator[None]:
 @contextmanager
 def no_garbage(*, lasting: bool = False) -> Iterator[None]:
     """Turns the garbage collector off while many objects are made and kept: it would take as long as the reading of a
-    log, and a fifth of the time in which libraries load.
-
-    `lasting`: what was made counts as old at the end. Else the collector goes through all of it at once.
-    """
+    log, and a fifth of the time in which libraries load. `lasting`: what was made counts as old at the end. Else the
+    collector goes through all of it at once."""
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -23,11 +23,9 @@ _TRIAL = re.compile(
 
 @dataclass(frozen=True)
 class TrialId:
-    """One prompt with its retries. Its header `X-Trial` reads `<run>.p<prompt>.r<repeat>`, counted from 1.
-
-    A `truth` trial is the lab's own question to a service, around every proxy, to learn what a right answer shows. It
-    has a state of its own, so it cannot disturb the trial that it is asked for.
-    """
+    """One prompt with its retries. Its header `X-Trial` reads `<run>.p<prompt>.r<repeat>`, counted from 1. A `truth`
+    trial is the lab's own question to a service, around every proxy, to learn what a right answer shows. It has a state
+    of its own, so it cannot disturb the trial that it is asked for."""
 
     run: str
     prompt: int
@@ -45,11 +43,8 @@ class TrialId:
 
     @classmethod
     def parse(cls, header: str | None) -> TrialId:
-        """The trial of a header; the trial of the run `alone` if there is none.
-
-        Raises:
-            ValueError: the header has another form.
-        """
+        """The trial of a header; the trial of the run `alone` if there is none. Raises ValueError: the header has
+        another form."""
         return _trial_of(header) if header else cls(ALONE, 0, 0)
 
 
@@ -72,11 +67,8 @@ canonical = speller(separators=(",", ":"), sort_keys=True)
 
 @lru_cache(16)
 def parsed(text: bytes) -> Any:
-    """The value of a JSON text. Callers must not change it: all calls with the same text get the same object.
-
-    Raises:
-        ValueError: it is no JSON.
-    """
+    """The value of a JSON text. Callers must not change it: all calls with the same text get the same object. Raises
+    ValueError: it is no JSON."""
     return value_of(text)
 
 
@@ -102,11 +94,9 @@ nobody gives a call up so soon."""
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One request of the agent to a target: the `nth` with this intent, tried `attempts` times so far.
-
-    `under_way`: its attempts that have not ended, of which the latest began at `began_s`. Both stay as they are where
-    nobody tells (`begin`, `end`). `beside`: the equal requests that were made together with it, itself too.
-    """
+    """One request of the agent to a target: the `nth` with this intent, tried `attempts` times so far. `under_way`: its
+    attempts that have not ended, of which the latest began at `began_s`. Both stay as they are where nobody tells
+    (`begin`, `end`). `beside`: the equal requests that were made together with it, itself too."""
 
     trial: TrialId
     target: str
@@ -160,16 +150,9 @@ class Requests:
     """The requests that were answered before this turn."""
 
     def ask(
-        self,
-        target: str,
-        tool: str,
-        arguments: Any,
-        *,
-        safe: bool = False,
-        spelt: Hashable = None,
-        instead: Request | None = None,
-        now_s: float | None = None,
-    ) -> Request:
+        self, target: str, tool: str, arguments: Any, *, safe: bool = False, spelt: Hashable = None,
+        instead: Request | None = None, now_s: float | None = None,
+    ) -> Request:  # fmt: skip
         """The request with this intent. It is the same one as before unless an identical one was answered for good.
 
         `spelt`: in place of the arguments, a value that is the same for the same ones. The id needs a text.
@@ -184,12 +167,8 @@ class Requests:
         return self.numbered(target, intent, instead, now_s)
 
     def numbered(
-        self,
-        target: str,
-        intent: tuple[str, Hashable],
-        instead: Request | None = None,
-        now_s: float | None = None,
-    ) -> Request:
+        self, target: str, intent: tuple[str, Hashable], instead: Request | None = None, now_s: float | None = None,
+    ) -> Request:  # fmt: skip
         """The request with this intent (tool, a value that is the same for the same arguments), as `ask` gives it."""
         nth = self._answered.get(intent, 0) + 1
         key: Hashable = intent if nth == 1 else (intent, nth)

@@ -35,11 +35,8 @@ LOOK_S = 0.05
 
 
 class Flag:
-    """An event that the handler of a signal may set.
-
-    One of `threading` may not be set there: `set` takes a lock that the interrupted thread holds for a moment within
-    `wait`, and the process would stand still for ever.
-    """
+    """An event that the handler of a signal may set. One of `threading` may not be set there: `set` takes a lock that
+    the interrupted thread holds for a moment within `wait`, and the process would stand still for ever."""
 
     def __init__(self) -> None:
         self._set = False

@@ -1,8 +1,6 @@
 """Files that end faults: a lever that is pulled, and a lease that its holder renews. All parts in real time watch them.
-
 A lever is pulled when its file is there; the file says who pulled it and why. A lease is in force while its file was
-touched lately, so it ends by itself with the process that touched it, kill -9 included.
-"""
+touched lately, so it ends by itself with the process that touched it, kill -9 included."""
 
 from __future__ import annotations
 
@@ -39,22 +37,14 @@ def in_time() -> bool:
 
 
 def pull(lever: Path, why: str, *, clock: Clock = system) -> None:
-    """Pulls a lever: no part that watches it makes a fault any more.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Pulls a lever: no part that watches it makes a fault any more. Raises OSError: the file cannot be written."""
     lever.parent.mkdir(parents=True, exist_ok=True)
     with replacing(lever) as part:
         part.write_text(f"{why}\nsince {iso(clock.utc())}\n", encoding="utf-8")
 
 
 def release(lever: Path) -> bool:
-    """Releases a lever. Returns False if it was not pulled.
-
-    Raises:
-        OSError: the file cannot be removed.
-    """
+    """Releases a lever. Returns False if it was not pulled. Raises OSError: the file cannot be removed."""
     try:
         lever.unlink()
     except FileNotFoundError:
@@ -83,11 +73,7 @@ def pulled(lever: Path) -> str:
 
 
 def renew(lease: Path, *, clock: Clock = system) -> None:
-    """Renews a lease, or begins it.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Renews a lease, or begins it. Raises OSError: the file cannot be written."""
     lease.touch()
     now = clock.utc().timestamp()
     os.utime(lease, (now, now))

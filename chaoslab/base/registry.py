@@ -1,8 +1,6 @@
 """Plug-ins by file name: `faults/tool/lost_reply.py` *is* the fault "lost_reply", its class is `LostReply`. Small ones
-share a file that the group names in `FAMILIES`: there each public class is one.
-
-A plug-in of another package registers its class under an entry-point group, for faults `chaoslab.faults`.
-"""
+share a file that the group names in `FAMILIES`: there each public class is one. A plug-in of another package registers
+its class under an entry-point group, for faults `chaoslab.faults`."""
 
 from __future__ import annotations
 
@@ -127,11 +125,8 @@ def _changed(folder: str) -> int:
 
 
 def add(group: str, name: str, found: type) -> None:
-    """Makes a class that no package registers a plug-in of this process, as a user's program does.
-
-    Raises:
-        ValueError: another plug-in has the name.
-    """
+    """Makes a class that no package registers a plug-in of this process, as a user's program does. Raises ValueError:
+    another plug-in has the name."""
     known = _added.get((group, name))
     again = known is not None and (known.__module__, known.__qualname__) == (found.__module__, found.__qualname__)
     if name in names(group) or (known is not None and not again):
@@ -146,11 +141,8 @@ _added: dict[tuple[str, str], type] = {}
 
 @cache
 def load(group: str, name: str) -> Any:
-    """The plug-in's class. Only a plug-in that is found is cached.
-
-    Raises:
-        LookupError: no such plug-in; the message names the nearest one. BrokenPlugin: it cannot be imported.
-    """
+    """The plug-in's class. Only a plug-in that is found is cached. Raises LookupError: no such plug-in; the message
+    names the nearest one. BrokenPlugin: it cannot be imported."""
     importlib.invalidate_caches()  # it may have been installed a moment ago, in a notebook
     for point in (point for point in _points(group) if point.name == name):
         try:

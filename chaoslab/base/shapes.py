@@ -79,11 +79,7 @@ _PLAIN: dict[Any, Allowed] = {
 
 
 def allowed(annotation: Any) -> Allowed:
-    """An annotation, compiled.
-
-    Raises:
-        TypeError: it is of no type that JSON has.
-    """
+    """An annotation, compiled. Raises TypeError: it is of no type that JSON has."""
     if annotation in _PLAIN:
         return _PLAIN[annotation]
     origin, inner = get_origin(annotation), get_args(annotation)
@@ -148,11 +144,8 @@ class Shape:
 
     @classmethod
     def of(cls, kind: type, *, without: Collection[str] = ()) -> Shape:
-        """The shape of a dataclass, except the fields `without`, or of a TypedDict.
-
-        Raises:
-            TypeError: an annotation is of no type that JSON has.
-        """
+        """The shape of a dataclass, except the fields `without`, or of a TypedDict. Raises TypeError: an annotation is
+        of no type that JSON has."""
         hints = get_type_hints(kind, include_extras=True)
         if is_typeddict(kind):
             rows = [(name, hint, get_origin(hint) is NotRequired) for name, hint in hints.items()]
@@ -162,11 +155,8 @@ class Shape:
         return cls(kind, tuple(_of_field(f, hints[f.name]) for f in own), tuple(nested.items()))
 
     def made(self, data: Mapping[str, Any]) -> Any:
-        """The dataclass's instance of these fields. Other keys of `data` are ignored.
-
-        Raises:
-            ValueError: a field is missing or is not allowed.
-        """
+        """The dataclass's instance of these fields. Other keys of `data` are ignored. Raises ValueError: a field is
+        missing or is not allowed."""
         made: Any = object.__new__(self.kind)
         held = made.__dict__  # the __init__ of a frozen class sets each field through a call
         for name, shape in self.inner:

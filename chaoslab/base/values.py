@@ -1,8 +1,6 @@
-"""Values: data classes that nobody changes once they are made, of which a run makes many.
-
-A frozen data class sets each field through `object.__setattr__`, which takes three times as long. So mypy alone sees
-that these are frozen. What a story gets of an exchange (`Call`, `Reply`) is frozen in earnest.
-"""
+"""Values: data classes that nobody changes once they are made, of which a run makes many. A frozen data class sets each
+field through `object.__setattr__`, which takes three times as long. So mypy alone sees that these are frozen. What a
+story gets of an exchange (`Call`, `Reply`) is frozen in earnest."""
 
 from __future__ import annotations
 

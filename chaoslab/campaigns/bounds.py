@@ -31,11 +31,8 @@ LIKE = "as in 'error_rate > 0.2 over 60s'"
 
 
 def number(text: str) -> float:
-    """The number of a text such as "0.2", "10%" or "5m", which is 300 seconds.
-
-    Raises:
-        ValueError: it is none; the message says what it should be.
-    """
+    """The number of a text such as "0.2", "10%" or "5m", which is 300 seconds. Raises ValueError: it is none; the
+    message says what it should be."""
     found = _NUMBER.fullmatch(text.strip())
     if found is None or (found[2] not in (None, "%") and found[2] not in parsers.UNITS):
         raise ValueError("a number, a share such as 10%, or a duration such as 0.2s or 5m")
@@ -52,11 +49,8 @@ class Bound:
 
     @classmethod
     def of(cls, text: str, tolerance: str = "") -> Bound:
-        """The bound in a text such as "< 0.2s" or "200". `tolerance`: a number, or a share of the value.
-
-        Raises:
-            ValueError: it is none; the message says what it should be.
-        """
+        """The bound in a text such as "< 0.2s" or "200". `tolerance`: a number, or a share of the value. Raises
+        ValueError: it is none; the message says what it should be."""
         found = _BOUND.fullmatch(text)
         if found is None:
             raise ValueError("a bound, as in '< 0.2s' or '= 200'")
@@ -85,11 +79,8 @@ class Condition:
 
     @classmethod
     def of(cls, text: str) -> Condition:
-        """The condition in a text such as "harm > 0".
-
-        Raises:
-            ValueError: it is none; the message says what it should be.
-        """
+        """The condition in a text such as "harm > 0". Raises ValueError: it is none; the message says what it should
+        be."""
         found = _CONDITION.fullmatch(text)
         if found is None:
             raise ValueError(f"a measure, a bound and maybe a time, {LIKE}")
@@ -109,11 +100,7 @@ class Condition:
 
 
 def check_measure(name: str, over: bool = False) -> None:
-    """Checks that there is such a measure. `over`: it is taken over a time.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """Checks that there is such a measure. `over`: it is taken over a time. Raises ValueError: there is none."""
     if name not in MEASURES:
         raise ValueError(f"one of {', '.join(MEASURES)}{parsers.near(name, MEASURES)}")
     if over and name not in RATED:

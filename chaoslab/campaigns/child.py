@@ -43,11 +43,7 @@ class Child(Protocol):
 
 
 class Process:
-    """A program and its own children. What it prints is appended to `output`.
-
-    Raises:
-        OSError: it cannot be run.
-    """
+    """A program and its own children. What it prints is appended to `output`. Raises OSError: it cannot be run."""
 
     def __init__(self, words: Sequence[str], *, folder: Path, variables: dict[str, str], output: Path) -> None:
         with output.open("ab") as file:

@@ -69,11 +69,7 @@ class Journal:
         self.story = read(folder)
 
     def note(self, what: str, **told: Any) -> None:
-        """Writes a line.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Writes a line. Raises OSError: it cannot be written."""
         said = {"ts": iso(self._clock.utc()), "what": what, **told}
         with self._path.open("ab") as file:
             file.write(json.dumps(said, ensure_ascii=False).encode() + b"\n")
@@ -84,11 +80,8 @@ class Journal:
 
 
 def read(folder: Path) -> Story:
-    """The story in a folder's journal. A line that was cut off by a kill is left out.
-
-    Raises:
-        Unreadable: it is there and cannot be read.
-    """
+    """The story in a folder's journal. A line that was cut off by a kill is left out. Raises Unreadable: it is there
+    and cannot be read."""
     story, path = Story(), folder / FILE
     for line in files.read(path).split(b"\n") if path.exists() else ():
         try:

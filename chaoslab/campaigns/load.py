@@ -67,11 +67,7 @@ class Campaign:
 
 
 def load(path: Path, *, clock: Clock = system) -> Campaign:
-    """The campaign in a file.
-
-    Raises:
-        ScenarioErrors: it cannot be read, or something in it is wrong: one line each.
-    """
+    """The campaign in a file. Raises ScenarioErrors: it cannot be read, or something in it is wrong: one line each."""
     extras.check("a campaign", "scenarios")
     try:
         located = read(path)

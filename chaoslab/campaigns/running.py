@@ -98,13 +98,9 @@ class Runner:
         return self._journal.story
 
     def run(self, *, fresh: bool = False) -> Story:
-        """Runs the campaign to its end, or goes on with one that was broken off, which is taken back first. `fresh`:
-        it begins anew.
-
-        Raises:
-            Running: another process runs it. OSError: its files cannot be written.
-            KeyboardInterrupt: it was interrupted, and everything was taken back.
-        """
+        """Runs the campaign to its end, or goes on with one that was broken off, which is taken back first. `fresh`: it
+        begins anew. Raises Running: another process runs it. OSError: its files cannot be written; KeyboardInterrupt:
+        it was interrupted, and everything was taken back."""
         digest = hashlib.blake2b(files.read(self.campaign.file), digest_size=8).hexdigest()
         story = self.story
         lease = self.folder / f"{LEASE}.{story.starts}"
@@ -203,11 +199,8 @@ class Runner:
                 failed.add(unit.step)
 
     def _unit(self, number: int, unit: Unit) -> str:
-        """Runs one unit, takes it back, and waits for the steady state. Returns how it ended.
-
-        Raises:
-            Breach, Over: the campaign ends.
-        """
+        """Runs one unit, takes it back, and waits for the steady state. Returns how it ended. Raises Breach, Over: the
+        campaign ends."""
         self._watch(at_rest=True)
         while self._hold():
             self._clock.sleep(POLL_S)
@@ -235,11 +228,7 @@ class Runner:
         return state
 
     def _allowed(self, unit: Unit) -> int | None:
-        """The most trials that a unit may make; None: its own number.
-
-        Raises:
-            Over: there is none left.
-        """
+        """The most trials that a unit may make; None: its own number. Raises Over: there is none left."""
         budget = self.spec.budget
         left = None if budget.trials is None else budget.trials - self._trials
         if unit.spec.scenario is None or left is None:
@@ -254,11 +243,8 @@ class Runner:
         return int(self._before["trials"] + self._gauge.trials)
 
     def _watched(self, unit: Unit, trials: int | None) -> tuple[str, str]:
-        """Runs a unit until it ends by itself, or by its time. A breach ends it, and all faults before it.
-
-        Raises:
-            Breach: something ends the campaign.
-        """
+        """Runs a unit until it ends by itself, or by its time. A breach ends it, and all faults before it. Raises
+        Breach: something ends the campaign."""
         began_s = self._clock.monotonic()
         try:
             child = self._start(unit, trials)
@@ -314,11 +300,8 @@ class Runner:
     # What ends it.
 
     def _watch(self, *, at_rest: bool = False) -> None:
-        """Renews the lease and looks at everything that ends the campaign. `at_rest`: no step is under way.
-
-        Raises:
-            Breach, Over: something does.
-        """
+        """Renews the lease and looks at everything that ends the campaign. `at_rest`: no step is under way. Raises
+        Breach, Over: something does."""
         levers.renew(self._lease, clock=self._clock)
         why = self._guard.ended()
         if why.startswith("until "):
@@ -473,11 +456,8 @@ class Runner:
 
 
 def act(folder: Path, do: str, why: str) -> str:
-    """Stops, pauses or resumes the campaign in a folder, by its levers. Returns the result in words.
-
-    Raises:
-        LookupError: it was never run. OSError: a lever cannot be pulled.
-    """
+    """Stops, pauses or resumes the campaign in a folder, by its levers. Returns the result in words. Raises
+    LookupError: it was never run. OSError: a lever cannot be pulled."""
     story = read(folder)
     if not story.instance:
         raise LookupError(f"{folder.name} was never run in {folder.parent}")

@@ -1,8 +1,5 @@
-"""The command `chaoslab`. Each subcommand is a file here with `HELP`, `arguments` and `run`.
-
-A command's file imports its dependencies only when the command runs. If a command is named, only its own file is
-loaded.
-"""
+"""The command `chaoslab`. Each subcommand is a file here with `HELP`, `arguments` and `run`. A command's file imports
+its dependencies only when the command runs. If a command is named, only its own file is loaded."""
 
 from __future__ import annotations
 
@@ -30,11 +27,9 @@ COMMANDS = (
 
 
 class Command(Protocol):
-    """The content of a command's file. `EXAMPLE`: a line that a user may type.
-
-    A file may also have `NEEDS`, the extras without which the command does not run. One that runs foreign code has
-    `IS_APART`, or `is_apart` which tells it from the options: a child process is to carry it out.
-    """
+    """The content of a command's file. `EXAMPLE`: a line that a user may type. A file may also have `NEEDS`, the extras
+    without which the command does not run. One that runs foreign code has `IS_APART`, or `is_apart` which tells it from
+    the options: a child process is to carry it out."""
 
     HELP: str
     EXAMPLE: str

@@ -22,11 +22,8 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def clustered(options: argparse.Namespace, folders: Iterable[Path | None]) -> Iterator[None]:
-    """A context in which the trials go to the cluster, if one is named. `folders`: those of the agents' modules.
-
-    Raises:
-        ScenarioError: the cluster cannot be used.
-    """
+    """A context in which the trials go to the cluster, if one is named. `folders`: those of the agents' modules. Raises
+    ScenarioError: the cluster cannot be used."""
     if options.cluster is None:
         yield
         return

@@ -69,7 +69,12 @@ def run(options: argparse.Namespace) -> int:
     if not all(of_scenarios):
         if any(of_scenarios) or options.new is None or ways or any(others[1:]):
             return refuse(ValueError("runs are compared with runs: give two of them, by their names in logs/"))
-        return _of_runs(options)
+        from chaoslab.scenarios.two_runs import of_runs
+
+        try:
+            return _said(of_runs(options.base, options.new, alpha=options.alpha), options)
+        except LookupError as error:
+            return refuse(error)
     if not ways and not any(others):
         given = "NEW, --agent, --fresh, --prompt, --model, --revisions or --set, or --a-a N"
         return refuse(ValueError(f"both sides are the same: give {given}"))
@@ -78,15 +83,6 @@ def run(options: argparse.Namespace) -> int:
     with ExitStack() as stack:
         name, base, new = _sides(options, [*options.set, *changed, *prompt], stack)
         return _said(_compared(options, base, new, name), options)
-
-
-def _of_runs(options: argparse.Namespace) -> int:
-    from chaoslab.scenarios.two_runs import of_runs
-
-    try:
-        return _said(of_runs(options.base, options.new, alpha=options.alpha), options)
-    except LookupError as error:
-        return refuse(error)
 
 
 def _sides(options: argparse.Namespace, changed: list[str], stack: ExitStack) -> tuple[str, Any, Any]:

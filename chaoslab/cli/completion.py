@@ -1,7 +1,5 @@
-"""`chaoslab completion`: completes commands, options and their values in a shell.
-
-The candidates come from the parsers of the commands. The shell's script asks this command for them.
-"""
+"""`chaoslab completion`: completes commands, options and their values in a shell. The candidates come from the parsers
+of the commands. The shell's script asks this command for them."""
 
 from __future__ import annotations
 
@@ -69,10 +67,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def candidates(words: Sequence[str]) -> list[str]:
-    """The completions of the last word, sorted; the words before it are complete. Empty if a file name may follow.
-
-    bash parts `--seed=1` at the sign, so a word "=" joins its neighbours.
-    """
+    """The completions of the last word, sorted; the words before it are complete. Empty if a file name may follow. bash
+    parts `--seed=1` at the sign, so a word "=" joins its neighbours."""
     from chaoslab.cli import COMMANDS
 
     *before, word = words

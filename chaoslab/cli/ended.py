@@ -40,11 +40,7 @@ def with_code(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Na
 
 
 def check_place(option: str, path: Path | None) -> None:
-    """Checks that a file could be written there, before anything runs.
-
-    Raises:
-        ScenarioError: it could not.
-    """
+    """Checks that a file could be written there, before anything runs. Raises ScenarioError: it could not."""
     from chaoslab.scenarios.located import ScenarioError
 
     if path is None:

@@ -90,11 +90,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _wanted(options: argparse.Namespace) -> list[Scenario]:
-    """The scenarios.
-
-    Raises:
-        LookupError: there is none, or two are called alike.
-    """
+    """The scenarios. Raises LookupError: there is none, or two are called alike."""
     from chaoslab.scenarios.files import found
     from chaoslab.scenarios.load import load
 

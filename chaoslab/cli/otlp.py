@@ -47,11 +47,8 @@ def add_live(parser: argparse.ArgumentParser) -> None:
 
 
 def live(options: argparse.Namespace, logs: Path | None) -> AbstractContextManager[None]:
-    """A context in which the trials are sent to the collector that the options or the environment name, if any.
-
-    Raises:
-        ValueError: the environment's variables cannot be read.
-    """
+    """A context in which the trials are sent to the collector that the options or the environment name, if any. Raises
+    ValueError: the environment's variables cannot be read."""
     from contextlib import nullcontext
 
     from chaoslab.config.settings import inherited

@@ -79,11 +79,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _file(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
     """The scenario's file, and the budget of its exploration. A run fills in the options with which it was explored,
-    and hardly any trial is added to it.
-
-    Raises:
-        LookupError: there is no such run, or it is no exploration of a scenario.
-    """
+    and hardly any trial is added to it. Raises LookupError: there is no such run, or it is no exploration of a
+    scenario."""
     from chaoslab.cli import explore
     from chaoslab.record.runs import command_of
     from chaoslab.reports.folder import find

@@ -204,12 +204,8 @@ def _where(name: str, own: Path) -> str:
 
 
 def _put(texts: dict[str, str], out: str | None, own: Path, *, alone: bool) -> list[Path]:
-    """Writes the files: into the run's folder, into the folder `out` (one for each run), or one file to the path
-    `out`.
-
-    Raises:
-        LookupError: a file should be in a folder that is not there. OSError: one could not be written.
-    """
+    """Writes the files: into the run's folder, into the folder `out` (one for each run), or one file to the path `out`.
+    Raises LookupError: a file should be in a folder that is not there. OSError: one could not be written."""
     from chaoslab.reports import formats
 
     if not out:

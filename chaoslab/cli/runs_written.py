@@ -38,10 +38,7 @@ def form_of(options: argparse.Namespace) -> dict[str, Any]:
 
 def start_logs(logs: Path | None) -> None:
     """Makes the folder if there is none. Git leaves a folder alone that was made here, as nobody commits its runs.
-
-    Raises:
-        OSError: it cannot be made.
-    """
+    Raises OSError: it cannot be made."""
     if logs is None or logs.exists():
         return
     logs.mkdir(parents=True)

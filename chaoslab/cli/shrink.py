@@ -57,13 +57,8 @@ def told(scenario: Scenario, failure: Failure, changed: list[str], test: str) ->
         lines += ["what each fault of the trial had to do with it:", *(f"  {each}" for each in failure.shares)]
         lines += ["what each call had to do with it:", *(f"  {each}" for each in failure.by_call)]
     lines += [
-        "",
-        failure.story().rstrip(),
-        "",
-        f"again: {command(scenario, failure, changed=changed)}",
-        "",
-        test.rstrip(),
-    ]
+        "", failure.story().rstrip(), "", f"again: {command(scenario, failure, changed=changed)}", "", test.rstrip(),
+    ]  # fmt: skip
     return "\n".join(lines)
 
 

@@ -19,11 +19,8 @@ _CREDENTIALS = re.compile(r"(?<=//)[^/@?#]*@|(?<=\?)[^#]*")
 def effective(
     arguments: Sequence[str] = (), *, environment: Mapping[str, str] | None = None, env_file: Path = Path(".env")
 ) -> str:
-    """A line per setting: its name, its value's origin, and the value. A secret shows only if it is set.
-
-    Raises:
-        SettingError: as `load`.
-    """
+    """A line per setting: its name, its value's origin, and the value. A secret shows only if it is set. Raises
+    SettingError: as `load`."""
     rows = [("setting", "from", "value")]
     found = in_force(arguments, environment=environment, env_file=env_file)
     rows += [(one["name"], one["from"], one["value"] or "(empty)") for one in found]
@@ -34,11 +31,8 @@ def effective(
 def in_force(
     arguments: Sequence[str] = (), *, environment: Mapping[str, str] | None = None, env_file: Path = Path(".env")
 ) -> list[dict[str, str]]:
-    """Each setting's `name`, `from` (its value's origin) and `value`. A secret is "set" or "not set".
-
-    Raises:
-        SettingError: as `load`.
-    """
+    """Each setting's `name`, `from` (its value's origin) and `value`. A secret is "set" or "not set". Raises
+    SettingError: as `load`."""
     chosen = load(arguments, environment=environment, env_file=env_file)
     derived = {
         "MODEL": (chosen.model, chosen.model_name, "default"),
@@ -62,9 +56,7 @@ def _masked(found: re.Match[str]) -> str:
 
 def as_settings(given: Sequence[str], unknown: Iterable[str]) -> str:
     """The settings, as in "SEED=3", that unknown options must have meant; empty unless each of them is like a setting.
-
-    `given` is the whole command line, `unknown` the words of it that were not understood.
-    """
+    `given` is the whole command line, `unknown` the words of it that were not understood."""
     table = {f.name.upper(): f for f in fields(Settings)}
     found = []
     for option in (word for word in unknown if word.startswith("-")):

@@ -1,7 +1,5 @@
-"""The limits that whoever started this process has set to all faults made in it: a file that CHAOSLAB_LIMITS names.
-
-A campaign sets it for all that it runs, so a plan or a scenario cannot go beyond.
-"""
+"""The limits that whoever started this process has set to all faults made in it: a file that CHAOSLAB_LIMITS names. A
+campaign sets it for all that it runs, so a plan or a scenario cannot go beyond."""
 
 from __future__ import annotations
 
@@ -18,11 +16,8 @@ VARIABLE = "CHAOSLAB_LIMITS"
 
 
 def of_file(path: Path, where: str = "") -> tuple[Limits, ...]:
-    """The limits in a JSON file: a mapping, or a list of several. `where`: what named it.
-
-    Raises:
-        ValueError: it cannot be read, or is wrong.
-    """
+    """The limits in a JSON file: a mapping, or a list of several. `where`: what named it. Raises ValueError: it cannot
+    be read, or is wrong."""
     try:
         return all_of(files.json_of(path))
     except (files.Unreadable, ValueError, LookupError) as error:
@@ -31,11 +26,8 @@ def of_file(path: Path, where: str = "") -> tuple[Limits, ...]:
 
 
 def limited(plan: Plan) -> Plan:
-    """The plan with the limits of this process too.
-
-    Raises:
-        ValueError: the file that states them is wrong, so nothing may be done.
-    """
+    """The plan with the limits of this process too. Raises ValueError: the file that states them is wrong, so nothing
+    may be done."""
     named = inherited().get(VARIABLE)
     return replace(plan, limits=plan.limits + of_file(Path(named), f"{VARIABLE}=")) if named else plan
 

@@ -14,8 +14,7 @@ from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core import triggers
 from chaoslab.core.fault import load, trait
 from chaoslab.core.inject import ENGINE_ALONE, of_tools
-from chaoslab.core.levels import level
-from chaoslab.core.networks import network
+from chaoslab.core.levels import level, network
 from chaoslab.core.plan import Choice, Injection, Plan, check_cascades
 
 OF_MODEL = ("stream", "context", "model")
@@ -30,12 +29,9 @@ SETTINGS = {
 
 
 def from_settings(settings: Settings) -> Plan:
-    """The plan that the settings describe. An injection that can never hit is left out.
-
-    Raises:
-        SettingError: a target that the table of services does not know, a plug-in's fault that cannot be used, or
-            faults of streams where nothing is streamed.
-    """
+    """The plan that the settings describe. An injection that can never hit is left out. Raises SettingError: a target
+    that the table of services does not know, a plug-in's fault that cannot be used, or faults of streams where nothing
+    is streamed."""
     if settings.stream_prob and not settings.streams:
         raise SettingError(f"STREAM_PROB={settings.stream_prob:g} needs STREAM=on: with off, no answer is streamed")
     params: dict[str, dict[str, Any]] = {
@@ -143,11 +139,8 @@ OF_PROCESSES = ("local", "compose")
 
 
 def check_world(chosen: Settings, plan: Plan) -> None:
-    """Checks that the world can do what the plan asks of it.
-
-    Raises:
-        SettingError: a fault stops a process where nobody can.
-    """
+    """Checks that the world can do what the plan asks of it. Raises SettingError: a fault stops a process where nobody
+    can."""
     alone = chosen.world == "compose" and read_variable("STOPPER") == "none"
     if not plan.of_process or (chosen.world in OF_PROCESSES and not alone):
         return
@@ -164,11 +157,8 @@ def check_world(chosen: Settings, plan: Plan) -> None:
 
 
 def _triggers(setting: str, text: str) -> tuple[tuple[int, ...], dict[str, Any]]:
-    """The request numbers and the other triggers that a setting states.
-
-    Raises:
-        SettingError: it is no such JSON, or one takes no such value.
-    """
+    """The request numbers and the other triggers that a setting states. Raises SettingError: it is no such JSON, or one
+    takes no such value."""
     should_be = 'JSON with triggers by name, as in {"max_times": 2, "tool": "get_*"}'
     try:
         found = json.loads(text or "{}")
@@ -186,11 +176,8 @@ def _triggers(setting: str, text: str) -> tuple[tuple[int, ...], dict[str, Any]]
 
 
 def _check(injection: Injection) -> None:
-    """Checks the injection's faults.
-
-    Raises:
-        SettingError: a fault cannot be used, or is of another layer than the setting that names it.
-    """
+    """Checks the injection's faults. Raises SettingError: a fault cannot be used, or is of another layer than the
+    setting that names it."""
     setting, layers = SETTINGS.get(injection.name, ("", ()))
     for choice in injection.choices:
         try:

@@ -1,7 +1,5 @@
-"""Every setting of the lab: its name, meaning, default and bounds, in one table.
-
-Command line > environment > `.env` > default; an empty value means unset. This module alone reads the environment.
-"""
+"""Every setting of the lab: its name, meaning, default and bounds, in one table. Command line > environment > `.env` >
+default; an empty value means unset. This module alone reads the environment."""
 
 from __future__ import annotations
 
@@ -22,15 +20,9 @@ GROQ_URL = "https://api.groq.com"
 GROQ_MODEL = "llama-3.3-70b-versatile"
 OFFLINE_MODEL = "chaoslab-offline"
 COMPOSES_OWN = (
-    "COMPOSE_",
-    "DOCKER_",
-    "STATUS_PORT",
-    "TOXIPROXY_PORT",
-    "PYTHON_IMAGE",
-    "TOXIPROXY_IMAGE",
-    "PROMETHEUS_IMAGE",
+    "COMPOSE_", "DOCKER_", "STATUS_PORT", "TOXIPROXY_PORT", "PYTHON_IMAGE", "TOXIPROXY_IMAGE", "PROMETHEUS_IMAGE",
     "GRAFANA_",
-)
+)  # fmt: skip
 """The starts of other names that `.env` may hold, since `docker compose` reads it too."""
 TOOLS_KEYS = ("TRANSLATOR_KEY",)
 AGENTS: dict[str, dict[str, Any]] = {
@@ -272,11 +264,8 @@ class Settings:
     )
 
     def override(self, given: Mapping[str, str], *, where: str = "") -> Settings:
-        """These settings with some replaced, given by environment name and as text.
-
-        Raises:
-            SettingError: an unknown name, or a value out of its bounds.
-        """
+        """These settings with some replaced, given by environment name and as text. Raises SettingError: an unknown
+        name, or a value out of its bounds."""
         table = {f.name.upper(): f for f in fields(self)}
         found: dict[str, Any] = {}
         for name, text in given.items():
@@ -317,11 +306,7 @@ class Settings:
     @classmethod
     def from_shown(cls, shown: Mapping[str, Any], *, where: str) -> Settings:
         """The settings that `shown` was made of, read back from JSON. Secrets come back empty, since `shown` masks
-        them.
-
-        Raises:
-            SettingError: a name or a value that this version does not know; the text names `where`.
-        """
+        them. Raises SettingError: a name or a value that this version does not know; the text names `where`."""
         secret = {f.name.upper() for f in fields(cls) if f.metadata["secret"]}
         return cls().override({n: as_text(as_tuple(v)) for n, v in shown.items() if n not in secret}, where=where)
 
@@ -370,10 +355,7 @@ def load(
     arguments: Iterable[str] = (), *, environment: Mapping[str, str] | None = None, env_file: Path = Path(".env")
 ) -> Settings:
     """The settings in force, from `NAME=value` arguments, the environment and the file, in this order of precedence.
-
-    Raises:
-        SettingError: one line that says what is wrong, where, and what would be right.
-    """
+    Raises SettingError: one line that says what is wrong, where, and what would be right."""
     environment = inherited() if environment is None else environment
     settings = Settings()
     for where, given in _lines(env_file):
@@ -410,22 +392,16 @@ def wrong_in(env_file: Path) -> list[str]:
 
 
 def name_secrets(more: Iterable[str] = ()) -> None:
-    """Takes SECRET_NAMES from the environment, and more names, for a process that loads no settings.
-
-    Raises:
-        SettingError: as `load`.
-    """
+    """Takes SECRET_NAMES from the environment, and more names, for a process that loads no settings. Raises
+    SettingError: as `load`."""
     given = {"SECRET_NAMES": read_variable("SECRET_NAMES")}
     secrets.set_names([*Settings().override(given, where="environment").secret_names, *more])
 
 
 def origin(
-    name: str,
-    arguments: Iterable[str] = (),
-    *,
-    environment: Mapping[str, str] | None = None,
+    name: str, arguments: Iterable[str] = (), *, environment: Mapping[str, str] | None = None,
     env_file: Path = Path(".env"),
-) -> str:
+) -> str:  # fmt: skip
     """The origin of the value in force, for the error about a value that proves wrong only in use."""
     environment = inherited() if environment is None else environment
     found = "default"

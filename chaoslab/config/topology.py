@@ -1,22 +1,13 @@
-"""The one table of services and ports.
-
-A service listens on BASE_PORT + its offset, its Toxiproxy proxy on BASE_PORT + 1000 + its offset. To add a service,
-write its file in flask_tools/ and add its line here.
-"""
+"""The one table of services and ports. A service listens on BASE_PORT + its offset, its Toxiproxy proxy on BASE_PORT +
+1000 + its offset. To add a service, write its file in flask_tools/ and add its line here."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 SERVICES: dict[str, int] = {
-    "search": 0,
-    "weather": 1,
-    "movies": 2,
-    "calendar": 3,
-    "calculator": 4,
-    "messaging": 5,
-    "translator": 6,
-}
+    "search": 0, "weather": 1, "movies": 2, "calendar": 3, "calculator": 4, "messaging": 5, "translator": 6,
+}  # fmt: skip
 WRITERS = ("info", "agent", "manager", *SERVICES)
 """The parts of the lab that have a log in each run."""
 MODEL = "model"

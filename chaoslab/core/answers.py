@@ -63,11 +63,8 @@ class Answers(ABC):
 
     @abstractmethod
     def heard(self, events: Sequence[Any]) -> Said | None:
-        """The content of a streamed answer; None if it is none of the format, or did not end as one should.
-
-        Raises:
-            LookupError, TypeError, AttributeError, ValueError: it has another form.
-        """
+        """The content of a streamed answer; None if it is none of the format, or did not end as one should. Raises
+        LookupError, TypeError, AttributeError, ValueError: it has another form."""
 
     @abstractmethod
     def retold(self, events: Sequence[Any], said: Said) -> Iterator[dict[str, Any]]:

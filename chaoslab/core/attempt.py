@@ -20,23 +20,16 @@ from chaoslab.core.stream import Streamed
 
 
 class AttemptFaults:
-    """The faults of one attempt. What each injection decided was asked of the trial's memory before.
-
-    `rolled`: the names of the injections that were asked; `active`: the faults that hit. `elapsed_s` and `spent`: the
-    trial's so far. `note` takes the events.
-    """
+    """The faults of one attempt. What each injection decided was asked of the trial's memory before. `rolled`: the
+    names of the injections that were asked; `active`: the faults that hit. `elapsed_s` and `spent`: the trial's so far.
+    `note` takes the events."""
 
     __slots__ = ("_call", "_elapsed_s", "_memory", "_note", "_spent", "active", "rolled")
 
     def __init__(
-        self,
-        memory: TrialMemory,
-        call: Call,
-        note: Callable[[Event], object],
-        *,
-        elapsed_s: float = 0.0,
+        self, memory: TrialMemory, call: Call, note: Callable[[Event], object], *, elapsed_s: float = 0.0,
         spent: Mapping[str, float] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._memory, self._call, self._note = memory, call, note
         self._elapsed_s, self._spent = elapsed_s, spent or {}
         self.rolled: list[str] = []
@@ -144,19 +137,10 @@ class Attempt(ABC):
     left = ""
 
     def __init__(
-        self,
-        call: Call,
-        memory: TrialMemory,
-        candidates: Sequence[Injection],
-        decisions: Sequence[Decision],
-        *,
-        clock: Clock,
-        began_s: float,
-        deadline_s: float,
-        elapsed_s: float,
-        spent: Mapping[str, float],
+        self, call: Call, memory: TrialMemory, candidates: Sequence[Injection], decisions: Sequence[Decision], *,
+        clock: Clock, began_s: float, deadline_s: float, elapsed_s: float, spent: Mapping[str, float],
         note: Callable[[Event], object] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """`note`: does what the method of this name does. Given, it spares a circle of references."""
         self.call, self.clock, self.began_s, self.deadline_s = call, clock, began_s, deadline_s
         self.held_s = 0.0
@@ -169,11 +153,7 @@ class Attempt(ABC):
 
     @abstractmethod
     async def send(self, call: Call) -> Reply:
-        """Sends the call; a step of a story.
-
-        Raises:
-            Failure: no reply came before the deadline.
-        """
+        """Sends the call; a step of a story. Raises Failure: no reply came before the deadline."""
 
     @abstractmethod
     def note(self, event: Event) -> None:
@@ -195,11 +175,7 @@ class Attempt(ABC):
         return bool(guard.watches and guard.ended())
 
     async def wait(self, delay_s: float) -> None:
-        """Lets time pass, up to the deadline; a step of a story.
-
-        Raises:
-            Failure: the deadline came first.
-        """
+        """Lets time pass, up to the deadline; a step of a story. Raises Failure: the deadline came first."""
         left_s = self.left_s
         self.waits = True
         ended = await self.paused(max(0.0, min(delay_s, left_s)), self.pause)
@@ -220,11 +196,7 @@ class Attempt(ABC):
         return self.deadline_s - (self.took_s - self.held_s)
 
     async def told(self) -> Reply:
-        """The caller's reply once all stories are told.
-
-        Raises:
-            Failure: there is none.
-        """
+        """The caller's reply once all stories are told. Raises Failure: there is none."""
         if not self._stories:
             return await self.send(self.call)
         self._skew = skew.get()

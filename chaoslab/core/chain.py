@@ -48,29 +48,19 @@ class ActiveFault:
     met: bool = False
 
     def toxics(self) -> Sequence[Toxic]:
-        """The toxics of the fault's lane.
-
-        Raises:
-            BrokenFault: the fault's code raised.
-        """
+        """The toxics of the fault's lane. Raises BrokenFault: the fault's code raised."""
         with guarded(self.fault_name, "toxics"):
             return self.fault.toxics()
 
     def evidence(self, seen: Observation) -> str | None:
-        """The evidence that the caller met the fault, in words, or None.
-
-        Raises:
-            BrokenFault: the fault's code raised.
-        """
+        """The evidence that the caller met the fault, in words, or None. Raises BrokenFault: the fault's code
+        raised."""
         with guarded(self.fault_name, "witnessed"):
             return self.fault.witnessed(seen)
 
     def idle(self, seen: Observation) -> str:
-        """The reason, in words, that the fault had nothing to do with the call, or an empty text.
-
-        Raises:
-            BrokenFault: the fault's code raised.
-        """
+        """The reason, in words, that the fault had nothing to do with the call, or an empty text. Raises BrokenFault:
+        the fault's code raised."""
         with guarded(self.fault_name, "idle"):
             return self.fault.idle(seen)
 
@@ -208,11 +198,8 @@ class Driver(Protocol):
 
 
 async def play(flow: Flow, driver: Driver) -> Reply:
-    """Performs the flow's steps until it returns the caller's reply.
-
-    Raises:
-        Failure: the exchange ended without a reply.
-    """
+    """Performs the flow's steps until it returns the caller's reply. Raises Failure: the exchange ended without a
+    reply."""
     resume: Callable[[], Step] = lambda: next(flow)  # noqa: E731
     while True:
         try:
@@ -237,11 +224,8 @@ async def play(flow: Flow, driver: Driver) -> Reply:
 
 
 def at_once(work: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that never suspends, as `play` is with a driver that only blocks.
-
-    Raises:
-        RuntimeError: it suspended.
-    """
+    """The result of a coroutine that never suspends, as `play` is with a driver that only blocks. Raises RuntimeError:
+    it suspended."""
     try:
         work.send(None)
     except StopIteration as end:

@@ -1,8 +1,6 @@
-"""The base of the faults that change what a model says.
-
-A streamed answer is held back to its end, up to 4 MiB, and told in events of its format. Meanwhile the reader gets
-empty events, so that its timeout stays one of the model. A longer answer passes unchanged.
-"""
+"""The base of the faults that change what a model says. A streamed answer is held back to its end, up to 4 MiB, and
+told in events of its format. Meanwhile the reader gets empty events, so that its timeout stays one of the model. A
+longer answer passes unchanged."""
 
 from __future__ import annotations
 
@@ -70,10 +68,8 @@ class ChangedAnswer(Fault):
 
 
 class _Retelling(Line):
-    """Holds a streamed answer back until it has ended, and tells it with another content.
-
-    `told`: the number and the bytes of all events of the changed answer, None before it is told.
-    """
+    """Holds a streamed answer back until it has ended, and tells it with another content. `told`: the number and the
+    bytes of all events of the changed answer, None before it is told."""
 
     def __init__(self, answers: Answers, changed: Callable[[Said], Said]) -> None:
         super().__init__(self._retell, room_bytes=0)

@@ -62,11 +62,8 @@ class Condition:
 
 
 def parse(text: str) -> Condition:
-    """The condition that a text states.
-
-    Raises:
-        ValueError: it states none; one line with the column (from 1), what is there, and what would be right.
-    """
+    """The condition that a text states. Raises ValueError: it states none; one line with the column (from 1), what is
+    there, and what would be right."""
     return Condition(text)
 
 

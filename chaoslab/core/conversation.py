@@ -21,11 +21,9 @@ USER_TURNS_MAX = 10
 
 @dataclass(frozen=True)
 class Turn:
-    """One turn: the user's words, or an answer that depends on the agent's last one.
-
-    `say`: the words. `reply`: words by pattern (a regular expression); the first that is found in the last answer is
-    said, and if none is found the conversation ends. `after_s`: the time that passes before it, in seconds.
-    """
+    """One turn: the user's words, or an answer that depends on the agent's last one. `say`: the words. `reply`: words
+    by pattern (a regular expression); the first that is found in the last answer is said, and if none is found the
+    conversation ends. `after_s`: the time that passes before it, in seconds."""
 
     say: str = ""
     reply: Mapping[str, str] = field(default_factory=dict)
@@ -128,10 +126,8 @@ def turns(*each: str | Turn, user: Mapping[str, str] | None = None, turns_max: i
 
 
 class Talk:
-    """A conversation under way in a trial.
-
-    Use: `while (words := talk.next()) is not None:` wait `talk.wait_s`, `begin`, ask the agent, `answered`.
-    """
+    """A conversation under way in a trial. Use: `while (words := talk.next()) is not None:` wait `talk.wait_s`,
+    `begin`, ask the agent, `answered`."""
 
     def __init__(
         self, conversation: Conversation, note: Callable[[Event], object], requests: Requests, memory: TrialMemory,

@@ -63,13 +63,9 @@ class Call:
     def at(self) -> AttemptRef:
         """The attempt's name in the log."""
         return AttemptRef(
-            trial=self.trial,
-            turn=self.turn,
-            target=self.target,
-            request=self.request,
-            attempt=self.attempt,
+            trial=self.trial, turn=self.turn, target=self.target, request=self.request, attempt=self.attempt,
             request_id=self.request_id,
-        )
+        )  # fmt: skip
 
     def with_value(self, value: Any) -> Call:
         return replace(self, value=value)
@@ -86,11 +82,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply. `value` is its meaning: the JSON of its body, or None.
-
-    It is whole as a rule. A streamed one has an empty `body`; its parts come from `stream` and go through `pipes`, the
-    one nearest to the target first.
-    """
+    """A reply. `value` is its meaning: the JSON of its body, or None. It is whole as a rule. A streamed one has an
+    empty `body`; its parts come from `stream` and go through `pipes`, the one nearest to the target first."""
 
     status: int
     headers: Mapping[str, str]

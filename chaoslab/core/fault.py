@@ -1,8 +1,6 @@
-"""`Fault`, the base of every fault, and `load`, which checks a fault before it is used.
-
-A fault is a dataclass of its parameters that derives from `Fault` and overrides what differs. Everything that the lab
-has to know of a fault is a trait of its class, so nothing outside of `chaoslab.faults` names one.
-"""
+"""`Fault`, the base of every fault, and `load`, which checks a fault before it is used. A fault is a dataclass of its
+parameters that derives from `Fault` and overrides what differs. Everything that the lab has to know of a fault is a
+trait of its class, so nothing outside of `chaoslab.faults` names one."""
 
 from __future__ import annotations
 
@@ -172,11 +170,8 @@ def load(name: str) -> type[Fault]:
 
 def stated(fault: Fault) -> tuple[str, dict[str, Any]]:
     """The name and the parameters of a fault that is given as an object. A class that no package registers is known by
-    its name from now on: `LateReply` is the fault "late_reply".
-
-    Raises:
-        BrokenPlugin: it is no fault. ValueError: another fault has its name.
-    """
+    its name from now on: `LateReply` is the fault "late_reply". Raises BrokenPlugin: it is no fault. ValueError:
+    another fault has its name."""
     found: Any = type(fault)
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", found.__name__).lower()
     if wrong := _wrong(found):

@@ -1,7 +1,10 @@
-"""Faults as Python code states them: `inject("latency", "message", chance=0.3, delay_s=2.0)`."""
+"""Faults as Python code states them: `inject("latency", "message", chance=0.3, delay_s=2.0)`, and the list of all
+faults that its help ends with, made when it is read."""
 
 from __future__ import annotations
 
+import inspect
+import textwrap
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, Field, fields
@@ -10,13 +13,68 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from chaoslab.base.boundary import let_through
 from chaoslab.base.jsonable import shown
 from chaoslab.base.parsers import SECONDS_MAX
-from chaoslab.base.registry import did_you_mean
+from chaoslab.base.registry import did_you_mean, names
 from chaoslab.core import triggers
-from chaoslab.core.fault import Fault, load, stated, trait
-from chaoslab.core.fault_list import WithFaults
+from chaoslab.core.fault import GROUP, Fault, load, stated, trait
 from chaoslab.core.plan import Choice, Injection, check_cascades
+
+WIDTH = 100
+
+
+def fault_list() -> str:
+    """Each fault with its parameters, its layer and its description; for a plug-in that cannot be used, the reason."""
+    lines = []
+    for name in names(GROUP):
+        try:
+            fault = load(name)
+        except LookupError as error:
+            lines += [name, *_indented(str(error.args[0]))]
+            continue
+        parameters = ", ".join(_parameter(each, _options(fault, each.name)) for each in fields(fault))
+        about = (inspect.getdoc(fault) or "").partition("\n\n")[0]
+        lines += [f"{name}({parameters}), of the layer {fault.layer}", *_indented(about)]
+    return "\n".join(lines)
+
+
+def _parameter(parameter: Field[Any], options: tuple[Any, ...]) -> str:
+    """The name and the default, followed by the other options of a Literal."""
+    if parameter.default is MISSING:
+        return parameter.name if parameter.default_factory is MISSING else f"{parameter.name}=…"
+    others = (option for option in options if option != parameter.default)
+    return f"{parameter.name}={' | '.join(map(repr, (parameter.default, *others)))}"
+
+
+def _options(fault: type[Fault], parameter: str) -> tuple[Any, ...]:
+    try:
+        hint = get_type_hints(fault).get(parameter)
+    except BaseException as error:  # noqa: BLE001 - annotations are code, which may be a plug-in's
+        let_through(error)
+        return ()
+    return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+def _indented(text: str) -> list[str]:
+    return textwrap.wrap(" ".join(text.split()), WIDTH, initial_indent="    ", subsequent_indent="    ")
+
+
+class WithFaults(str):
+    """A docstring that ends with the list of faults. The faults are loaded when it is read."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return (
+            f"{inspect.cleandoc(str.__str__(self))}\n\n"
+            f"The faults, with their parameters and defaults:\n\n{fault_list()}\n"
+        )
+
+    def expandtabs(self, tabsize: int = 8) -> str:  # type: ignore[override]
+        """The text with the list; `inspect.getdoc`, and so `help`, calls this first."""
+        return str(self).expandtabs(tabsize)
+
 
 NUMBER_MAX = 10**15
 """The largest value of a limit or a factor."""
@@ -37,25 +95,12 @@ ENGINE_ALONE = "is done by a container's engine: use `chaoslab lab WORLD=compose
 
 
 def inject(
-    fault: str | Fault,
-    target: str | Sequence[str],
-    *,
-    name: str | None = None,
-    chance: float = 1.0,
-    calls: Sequence[int] | int | float = (),
-    attempts: Sequence[int] | None = None,
-    every: int | None = None,
-    after_calls: int | None = None,
-    max_times: int | None = None,
-    on_turn: Sequence[int] | int | None = None,
-    between_turns: bool | None = None,
-    window_s: Sequence[float] | None = None,
-    persistence: str | None = None,
-    tool: str | None = None,
-    when: str | None = None,
-    after: str | Sequence[Any] | None = None,
-    **params: Parameter,
-) -> Injection:
+    fault: str | Fault, target: str | Sequence[str], *, name: str | None = None, chance: float = 1.0,
+    calls: Sequence[int] | int | float = (), attempts: Sequence[int] | None = None, every: int | None = None,
+    after_calls: int | None = None, max_times: int | None = None, on_turn: Sequence[int] | int | None = None,
+    between_turns: bool | None = None, window_s: Sequence[float] | None = None, persistence: str | None = None,
+    tool: str | None = None, when: str | None = None, after: str | Sequence[Any] | None = None, **params: Parameter,
+) -> Injection:  # fmt: skip
     """One source of faults for a trial. `fault` is a name, or an object of a class that derives from
     `chaoslab.plugins.Fault`. `target` is the name of a function or service, a pattern such as "get_*", or
     several of these. `name` names the dice, "<fault> on <target>" by default. `params` are the fault's own (listed
@@ -169,23 +214,14 @@ def of_tools(fault: str, model: str) -> str:
 
 
 def check(
-    injections: Iterable[Injection],
-    known: Iterable[str],
-    *,
-    turns: int = 1,
-    models: Iterable[str] = (),
-    functions: Iterable[str] = (),
-    objects: Iterable[str] = (),
-    may_be: Iterable[str] = (),
-) -> tuple[Injection, ...]:
+    injections: Iterable[Injection], known: Iterable[str], *, turns: int = 1, models: Iterable[str] = (),
+    functions: Iterable[str] = (), objects: Iterable[str] = (), may_be: Iterable[str] = (),
+) -> tuple[Injection, ...]:  # fmt: skip
     """The injections, if each has a name of its own, targets that exist and triggers that can hold in a conversation of
     so many turns. `models`: the targets whose requests have messages, which faults of the context need. `functions`:
     the targets that return no stream, which faults of streams need. `objects`: the models whose calls have objects as
-    arguments, where no text can be cut. `may_be`: the targets that are models if they are asked as such.
-
-    Raises:
-        LookupError: a target does not exist. ValueError: two of one name, or one that can never hit.
-    """
+    arguments, where no text can be cut. `may_be`: the targets that are models if they are asked as such. Raises
+    LookupError: a target does not exist. ValueError: two of one name, or one that can never hit."""
     names, there, has_messages, returns, maybe = set(), list(known), set(models), set(functions), set(may_be)
     checked, no_texts = tuple(injections), tuple(objects)
     for injection in checked:

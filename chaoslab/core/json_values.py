@@ -1,8 +1,6 @@
-"""Places of values in any JSON value or Python value like it, and copies with another value at a place.
-
-A place is the path of keys and positions. Nothing is changed in place: a copy shares what did not change. Besides
-dicts, lists and tuples, the fields of dataclasses and of pydantic's models are entries.
-"""
+"""Places of values in any JSON value or Python value like it, and copies with another value at a place. A place is the
+path of keys and positions. Nothing is changed in place: a copy shares what did not change. Besides dicts, lists and
+tuples, the fields of dataclasses and of pydantic's models are entries."""
 
 from __future__ import annotations
 
@@ -94,11 +92,8 @@ def put(value: Any, place: Place, new: Any) -> Any:
     if not place:
         return new
     key, *rest = place
-    return with_entry(value, key, put(at(value, (key,)), tuple(rest), new))
-
-
-def with_entry(value: Any, key: Any, held: Any) -> Any:
-    """A copy of a container with another entry. Of dicts, the entry may be new."""
+    # a copy of a container with another entry. Of dicts, the entry may be new.
+    held = put(at(value, (key,)), tuple(rest), new)
     if isinstance(value, dict | list):
         made: Any = copy.copy(value)
         made[key] = held

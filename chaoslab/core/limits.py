@@ -57,11 +57,8 @@ class Limits:
 
     @classmethod
     def of(cls, given: Any) -> Limits:
-        """The limits of a mapping as a user writes it: shares as 0.1 or "10%", times in seconds or as in "5m".
-
-        Raises:
-            ValueError, LookupError: it is none; the message says what it should be.
-        """
+        """The limits of a mapping as a user writes it: shares as 0.1 or "10%", times in seconds or as in "5m". Raises
+        ValueError, LookupError: it is none; the message says what it should be."""
         if not isinstance(given, Mapping):
             raise ValueError(f"limits is {shown(given)}: it should be a mapping, as in {{share: 10%, faults: 5}}")
         if unknown := [name for name in given if name not in _READS]:
@@ -171,20 +168,13 @@ _UNSET: Mapping[str, Any] = {"share": 1.0, "targets": [], "lease_s": LEASE_S, "s
 
 
 def all_of(given: Any) -> tuple[Limits, ...]:
-    """One or several limits, all of which hold, as a user writes them.
-
-    Raises:
-        ValueError, LookupError: one is wrong.
-    """
+    """One or several limits, all of which hold, as a user writes them. Raises ValueError, LookupError: one is wrong."""
     return tuple(map(Limits.of, given if isinstance(given, list | tuple) else [given]))
 
 
 def check_targets(limits: Iterable[Limits], names: Sequence[str]) -> None:
-    """Checks that each target of the limits is one of all these.
-
-    Raises:
-        LookupError: one is none, so its limits would hold every fault back.
-    """
+    """Checks that each target of the limits is one of all these. Raises LookupError: one is none, so its limits would
+    hold every fault back."""
     for target in (target for each in limits for target in each.targets):
         if not any(fnmatchcase(name, target) for name in names):
             raise LookupError(f"targets of limits names {shown(target)}: {did_you_mean(target, names)}")

@@ -39,11 +39,9 @@ NOBODY = Decisions()
 
 
 class _Asked:
-    """Injections that were asked before: each one's own hits and `Injection.asks`.
-
-    Most attempts are decided alike. So the last decisions without a hit are kept (`calm`), with what each injection
-    returned for them (`usual`): an attempt for which all return the same is decided the same.
-    """
+    """Injections that were asked before: each one's own hits and `Injection.asks`. Most attempts are decided alike. So
+    the last decisions without a hit are kept (`calm`), with what each injection returned for them (`usual`): an attempt
+    for which all return the same is decided the same."""
 
     __slots__ = ("_asks", "calm", "injections", "usual")
 

@@ -1,8 +1,6 @@
-"""The occasion of an attempt: all that a trigger may depend on. It is data, so the proxy manager can be sent it.
-
-The state of a trial's triggers counts what they decided, for every attempt in the order of beginning, whether the fault
-was reached or an outer one masked it. So taking one injection out of a plan moves no other's hits.
-"""
+"""The occasion of an attempt: all that a trigger may depend on. It is data, so the proxy manager can be sent it. The
+state of a trial's triggers counts what they decided, for every attempt in the order of beginning, whether the fault was
+reached or an outer one masked it. So taking one injection out of a plan moves no other's hits."""
 
 from __future__ import annotations
 
@@ -15,11 +13,9 @@ from chaoslab.core.exchange import Call
 
 @dataclass(slots=True)
 class Met:
-    """An injection's hits so far in one trial.
-
-    `times`: their number. `in_a_row`: the number of hits in the last row, which `persistence` makes longer than 1. The
-    row began at `since_s`, in seconds since the trial began, with the attempt `first` (target, request, attempt).
-    """
+    """An injection's hits so far in one trial. `times`: their number. `in_a_row`: the number of hits in the last row,
+    which `persistence` makes longer than 1. The row began at `since_s`, in seconds since the trial began, with the
+    attempt `first` (target, request, attempt)."""
 
     injection: str
     times: int = 0

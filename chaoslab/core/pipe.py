@@ -86,11 +86,8 @@ class Law(Protocol):
 
     def __call__(self, timed: Timed, start: float) -> Iterable[Timed]:
         """The pieces of an item that gets its turn at `start`, each with its due time (never falling, `math.inf` is
-        never).
-
-        Byte pieces are successive parts of the item. An empty piece is a pause: it keeps the line busy and is not let
-        out.
-        """
+        never). Byte pieces are successive parts of the item. An empty piece is a pause: it keeps the line busy and is
+        not let out."""
 
 
 class Line:
@@ -99,14 +96,9 @@ class Line:
     impatient = False
 
     def __init__(
-        self,
-        law: Law,
-        *,
-        since: float = -math.inf,
-        straight: bool = False,
-        room_bytes: int = ROOM_BYTES,
+        self, law: Law, *, since: float = -math.inf, straight: bool = False, room_bytes: int = ROOM_BYTES,
         pause_s: float = 0.0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Makes a line from which nothing leaves before `since`, not even overdue items taken over from a
         predecessor."""
         self.held = 0

@@ -1,8 +1,6 @@
-"""Plans as data: which fault may hit which call, and when. A hit is a pure function of seed, names and occasion.
-
-The dice of an injection are named (seed, trial, injection, target, request, attempt). So taking one injection out
-changes no other, and one retry more changes no later request.
-"""
+"""Plans as data: which fault may hit which call, and when. A hit is a pure function of seed, names and occasion. The
+dice of an injection are named (seed, trial, injection, target, request, attempt). So taking one injection out changes
+no other, and one retry more changes no later request."""
 
 from __future__ import annotations
 
@@ -53,11 +51,8 @@ class Choice:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def made(self) -> Fault:
-        """The fault with these parameters, of which earlier logs may give former names.
-
-        Raises:
-            LookupError: it is not installed here, or cannot be used. TypeError, ValueError: it takes no such value.
-        """
+        """The fault with these parameters, of which earlier logs may give former names. Raises LookupError: it is not
+        installed here, or cannot be used. TypeError, ValueError: it takes no such value."""
         fault = load(self.fault)
         renamed = trait(fault, "renamed")
         return fault(**{renamed.get(key, key): value for key, value in self.params.items()})

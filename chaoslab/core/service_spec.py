@@ -1,8 +1,6 @@
-"""A service's offer as data: its tools, the HTTP request of each, and its error replies.
-
-Every service answers `GET /tools` with this, so the agent learns the tools over HTTP and a new service is one file.
-The wire formats are the real services' own: pointing a service at the real one changes only the address.
-"""
+"""A service's offer as data: its tools, the HTTP request of each, and its error replies. Every service answers `GET
+/tools` with this, so the agent learns the tools over HTTP and a new service is one file. The wire formats are the real
+services' own: pointing a service at the real one changes only the address."""
 
 from __future__ import annotations
 
@@ -46,12 +44,9 @@ def _reworded(value: Any, old: str, new: str) -> Any:
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """One tool: what the model sees (name, description, JSON schema) and what goes over the wire.
-
-    In `path`, `query` and `body`, a string "$city" stands for the argument `city`; an argument that was not given
-    leaves its key out. Strings without "$" are sent as they are. `effect` is the kind of effect that the tool has, if
-    any.
-    """
+    """One tool: what the model sees (name, description, JSON schema) and what goes over the wire. In `path`, `query`
+    and `body`, a string "$city" stands for the argument `city`; an argument that was not given leaves its key out.
+    Strings without "$" are sent as they are. `effect` is the kind of effect that the tool has, if any."""
 
     name: str
     description: str

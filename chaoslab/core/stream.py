@@ -1,8 +1,6 @@
 """A reply's body in parts: where the parts come from, the pipes that they go through, and the reader's view of them.
-
 Nothing here does I/O or reads a clock. A seam's driver takes the parts as they come, feeds them to the pipes event by
-event, and hands on what is due.
-"""
+event, and hands on what is due."""
 
 from __future__ import annotations
 
@@ -30,11 +28,7 @@ class Parts(Protocol):
     """The body of a streamed reply as it comes."""
 
     async def take(self) -> bytes | None:
-        """The next part, which is not empty; None at the end.
-
-        Raises:
-            Failure: the stream broke off.
-        """
+        """The next part, which is not empty; None at the end. Raises Failure: the stream broke off."""
 
     async def aclose(self) -> None:
         """Stops reading; a stream that has not ended is ended upstream. It may be called twice. By default it does

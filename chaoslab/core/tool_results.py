@@ -1,7 +1,5 @@
-"""The results of tools in a request to a model, whatever the format: the tool of each, and its content.
-
-The formats differ in their fields, and no field has two meanings, so the fields tell the format.
-"""
+"""The results of tools in a request to a model, whatever the format: the tool of each, and its content. The formats
+differ in their fields, and no field has two meanings, so the fields tell the format."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Asks a model, as a judge, over HTTP: any server with OpenAI's chat completions.
-
-JUDGE_URL, JUDGE_MODEL and JUDGE_KEY in the environment name it.
-"""
+"""Asks a model, as a judge, over HTTP: any server with OpenAI's chat completions. JUDGE_URL, JUDGE_MODEL and JUDGE_KEY
+in the environment name it."""
 
 from __future__ import annotations
 
@@ -39,11 +37,8 @@ class Model:
 
     @classmethod
     def named(cls, who: str, name: str = "") -> Model:
-        """The model of the environment. `who`: who needs it. `name`: in place of JUDGE_MODEL.
-
-        Raises:
-            Unjudged: it is not named, or its address is none.
-        """
+        """The model of the environment. `who`: who needs it. `name`: in place of JUDGE_MODEL. Raises Unjudged: it is
+        not named, or its address is none."""
         environment = inherited()
         given, model = environment.get(URL, ""), name or environment.get(MODEL, "")
         if not given or not model:
@@ -54,11 +49,7 @@ class Model:
             raise Unjudged(f"{URL}={given[:60]} should be {error}") from None
 
     def ask(self, messages: Messages) -> Words:
-        """Its reply.
-
-        Raises:
-            Unjudged: there is none.
-        """
+        """Its reply. Raises Unjudged: there is none."""
         import httpx
 
         try:
@@ -91,10 +82,6 @@ class Model:
 
 
 def ask(messages: Messages) -> tuple[str, str]:
-    """The name and the words of the model of the environment, for `judged_by`.
-
-    Raises:
-        Unjudged: there is no reply.
-    """
+    """The name and the words of the model of the environment, for `judged_by`. Raises Unjudged: there is no reply."""
     model = Model.named("judged_by")
     return model.name, model.ask(messages).text

@@ -85,11 +85,8 @@ class Ground:
         return {**self.services, **self.upstreams}
 
     def checked(self, faults: Iterable[Injection]) -> tuple[Injection, ...]:
-        """The injections, if each can hit its targets here.
-
-        Raises:
-            ValueError, LookupError: one cannot; the message is one line.
-        """
+        """The injections, if each can hit its targets here. Raises ValueError, LookupError: one cannot; the message is
+        one line."""
         found = check(
             faults,
             self.names,
@@ -107,11 +104,8 @@ class Ground:
 
 
 def checked(asked: Asked) -> tuple[AgentSpec, bool, Path | None]:
-    """The run, True if it is compared with a twin, and the folder of its logs.
-
-    Raises:
-        ValueError, LookupError, TypeError: an argument is invalid; the message is one line.
-    """
+    """The run, True if it is compared with a twin, and the folder of its logs. Raises ValueError, LookupError,
+    TypeError: an argument is invalid; the message is one line."""
     adapters.adapters.cache_clear()  # one may have been installed since the last run, in a notebook
     tools, reads = validation.functions("tools", asked.tools), validation.functions("reads", asked.reads)
     faults = validation.a_list("faults", asked.faults, '[lab.inject("latency", "refund")]')

@@ -1,9 +1,6 @@
 """The check that faults arrive: each is fired through each seam in virtual time, and those that met their caller are
-counted.
-
-Nothing here is mocked: a caller calls a function, a client asks a service over HTTP, a client asks a model. One trial
-of many calls is one cell of the check: a fault, a seam and a chance.
-"""
+counted. Nothing here is mocked: a caller calls a function, a client asks a service over HTTP, a client asks a model.
+One trial of many calls is one cell of the check: a fault, a seam and a chance."""
 
 from __future__ import annotations
 
@@ -38,11 +35,7 @@ ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
 
 
 def cells(faults: Sequence[str] = (), *, calls: int = CALLS, seed: int = 1) -> list[Cell]:
-    """The cells of these faults, of all by default.
-
-    Raises:
-        LookupError: no fault of that name.
-    """
+    """The cells of these faults, of all by default. Raises LookupError: no fault of that name."""
     for fault in faults:
         load(fault)
     if twice := next((fault for fault in faults if faults.count(fault) > 1), None):

@@ -1,7 +1,5 @@
-"""The callers in the check of faults: a function is called, a service and a model are asked over HTTP.
-
-Each makes as many calls as a cell says, in a trial of its own.
-"""
+"""The callers in the check of faults: a function is called, a service and a model are asked over HTTP. Each makes as
+many calls as a cell says, in a trial of its own."""
 
 from __future__ import annotations
 
@@ -218,12 +216,9 @@ def _spelt(host: str, method: str, path: str, body: bytes | None) -> bytes:
 
 
 def _answered(connection: socket.socket) -> bool:
-    """Reads an answer to its end; True if the connection may be asked again. A client of the standard library takes
-    as long for its headers as all of the lab does for the call.
-
-    Raises:
-        OSError: the connection failed, or nothing came in time.
-    """
+    """Reads an answer to its end; True if the connection may be asked again. A client of the standard library takes as
+    long for its headers as all of the lab does for the call. Raises OSError: the connection failed, or nothing came in
+    time."""
     data = b""
     while b"\r\n\r\n" not in data:
         if not (part := connection.recv(65536)):

@@ -95,11 +95,8 @@ class Failure:
         return self.trial.story()
 
     def test(self) -> str:
-        """A test for pytest that is red until this is mended, as text.
-
-        Raises:
-            ValueError: something that `lab.run` was given has no name that a test could import.
-        """
+        """A test for pytest that is red until this is mended, as text. Raises ValueError: something that `lab.run` was
+        given has no name that a test could import."""
         from chaoslab.execution.found_test import text_of
 
         return text_of(self.trial, self.variation, causes.where(self.variation))
@@ -129,11 +126,9 @@ class AskedExplore(Asked):
 
 @dataclass
 class Found:
-    """The findings of an exploration.
-
-    `failures`: the distinct ones, worst first. `map`: each call with each fault. `trials`: all that were tried, as
-    data. `ended`: why it ended before all was tried; empty if it did not. `seconds`: of real time.
-    """
+    """The findings of an exploration. `failures`: the distinct ones, worst first. `map`: each call with each fault.
+    `trials`: all that were tried, as data. `ended`: why it ended before all was tried; empty if it did not. `seconds`:
+    of real time."""
 
     failures: list[Failure]
     map: Map
@@ -159,11 +154,8 @@ class Found:
     __repr__ = __str__
 
     def save(self, path: str | Path) -> None:
-        """Writes the map as a page (.html) or as data (.json).
-
-        Raises:
-            ValueError: the name ends otherwise. OSError: it cannot be written.
-        """
+        """Writes the map as a page (.html) or as data (.json). Raises ValueError: the name ends otherwise. OSError: it
+        cannot be written."""
         from chaoslab.reports.explored import save
 
         save(self, Path(path))
@@ -254,20 +246,17 @@ class _Explorer:
                     yield known
                     continue
                 if by != "calm":  # without which nothing can be said
-                    self._check_budget()
+                    if self.trials.trials - self._before >= self._asked.trials:
+                        raise _Ended(f"the budget of {self._asked.trials} trials was spent")
+                    most_s = self._asked.seconds
+                    if most_s is not None and system.monotonic() - self._began_s >= most_s:
+                        raise _Ended(f"the budget of {most_s:g} s was spent")
                 tried, trial = next(ran)
                 if self._journal is not None:
                     self._journal.add(tried, trial)
                 yield tried
         finally:
             ran.close()
-
-    def _check_budget(self) -> None:
-        if self.trials.trials - self._before >= self._asked.trials:
-            raise _Ended(f"the budget of {self._asked.trials} trials was spent")
-        most_s = self._asked.seconds
-        if most_s is not None and system.monotonic() - self._began_s >= most_s:
-            raise _Ended(f"the budget of {most_s:g} s was spent")
 
     def found(self, failures: Sequence[Failure], ended: str) -> Found:
         """The findings so far."""
@@ -298,11 +287,7 @@ class _Explorer:
 
 
 def searched(trials: Session, asked: AskedExplore) -> Found:
-    """The exploration of a session.
-
-    Raises:
-        ValueError, LookupError, TypeError, NoBaseline: as `explore`.
-    """
+    """The exploration of a session. Raises ValueError, LookupError, TypeError, NoBaseline: as `explore`."""
     _check(asked)
     with ExitStack() as stack:
         journal = None
@@ -455,11 +440,7 @@ def _shorter(prompt: Any) -> Iterator[Any]:
 
 
 def shrunk_in(trials: Session, trial: Trial) -> Failure:
-    """The smallest cause of a trial of this session's agent.
-
-    Raises:
-        ValueError: it does not happen again.
-    """
+    """The smallest cause of a trial of this session's agent. Raises ValueError: it does not happen again."""
     with trials.one_by_one():
         return _shrunk_in(trials, trial)
 

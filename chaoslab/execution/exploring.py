@@ -227,13 +227,9 @@ def session(
     standing: Sequence[Injection] = (), mitigation: str = "",
 ) -> Iterator[Session]:  # fmt: skip
     """A context in which the trials of a search run. `asked`: the agent with its options, without faults. `apart`: no
-    trial is run in this process. `standing`: injections that every trial has, such as a budget. `mitigation`:
-    what is tried around the agent's functions.
-
-    Raises:
-        ValueError, LookupError, TypeError: an argument is invalid; the message is one line.
-        NoBaseline: the trial without faults is nothing to compare with, or fails by itself.
-    """
+    trial is run in this process. `standing`: injections that every trial has, such as a budget. `mitigation`: what is
+    tried around the agent's functions. Raises ValueError, LookupError, TypeError: an argument is invalid; the message
+    is one line; NoBaseline: the trial without faults is nothing to compare with, or fails by itself."""
     if asked.faults:
         raise ValueError("faults= is chosen by the search: name those that it may try in tries=")
     if asked.world != "virtual":

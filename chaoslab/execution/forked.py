@@ -95,11 +95,7 @@ class Child(Generic[S, R]):
 
     def result(self, limit_s: float | None = None) -> tuple[Came[R], Iterable[str]]:
         """The next result, with the modules that were imported for it. `limit_s`: the most seconds of real time that it
-        may take from now on.
-
-        Raises:
-            TooLong: it took longer. Died: the child is gone. Both end it.
-        """
+        may take from now on. Raises TooLong: it took longer. Died: the child is gone. Both end it."""
         while True:
             if len(self._got) >= HEAD.size:
                 end = HEAD.size + HEAD.unpack_from(self._got)[0]
@@ -213,23 +209,15 @@ class InChild:
     tries: int = 1
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
-        """See `Executor.map`.
-
-        Raises:
-            WorkerLost, NotPicklable: as `each`.
-        """
+        """See `Executor.map`. Raises WorkerLost, NotPicklable: as `each`."""
         with closing(self.each(work, specs)) as done:
             for came in done:
                 yield from came.of_it()
 
     def each(self, work: Work[S, R], specs: Iterable[S | None]) -> Generator[Came[R], None, None]:
         """The results of `map` as the bytes that came, for whoever passes them on. A None in `specs` says that no more
-        are there for the moment.
-
-        Raises:
-            WorkerLost: the child ended before the trial that the message names.
-            NotPicklable: a result cannot be sent from one process to another.
-        """
+        are there for the moment. Raises WorkerLost: the child ended before the trial that the message names;
+        NotPicklable: a result cannot be sent from one process to another."""
         coming, given = iter(specs), deque[S]()
         child: Child[S, R] | None = None
         killed = 0
@@ -276,13 +264,9 @@ def _there(specs: Iterable[S | None]) -> Iterator[S]:
 
 
 def children(
-    jobs: int,
-    limit_s: float,
-    *,
-    at_once: bool,
-    heard: Heard = nullcontext,
+    jobs: int, limit_s: float, *, at_once: bool, heard: Heard = nullcontext,
     tell: Callable[[str], None] = lambda _: None,
-) -> Executor:
+) -> Executor:  # fmt: skip
     """The executor in so many child processes, or in this process where there is none. `at_once`: with one child a
     trial begins only after the result of the last was taken, as it has to where a trial acts on the real world or
     counts on those before it. `heard`, `tell`: see `Processes`."""

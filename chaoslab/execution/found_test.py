@@ -21,11 +21,8 @@ NOT_ASKED = ("faults", "logs", "order")
 
 
 def text_of(trial: Trial, variation: Variation, name: str) -> str:
-    """The test of a variation of this trial's agent. `name`: what it is called after.
-
-    Raises:
-        ValueError: something has no name that a test could import.
-    """
+    """The test of a variation of this trial's agent. `name`: what it is called after. Raises ValueError: something has
+    no name that a test could import."""
     if trial.asked is None:
         raise ValueError("this trial holds no agent to run again: give one of lab.run or lab.run_many")
     asked, imports = trial.asked, dict[str, dict[str, None]]()

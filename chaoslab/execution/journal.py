@@ -56,11 +56,8 @@ def _digest(agent: Any) -> str:
 
 class Journal:
     """Writes the trials of an exploration into a new run of `logs`. `recalled`: what came of those of an earlier one.
-
-    Raises:
-        ValueError: the earlier one is of another agent, seed or version; the message is one line.
-        LogLost: nothing can be written.
-    """
+    Raises ValueError: the earlier one is of another agent, seed or version; the message is one line; LogLost: nothing
+    can be written."""
 
     def __init__(self, subject: Subject, logs: str | Path | None, resume: str | Path | None) -> None:
         spec = _Explored(subject.run, subject.agent)
@@ -76,11 +73,8 @@ class Journal:
                 self._note(tried)
 
     def add(self, tried: Tried, trial: Trial) -> str:
-        """Writes a trial, with what was tried in it; returns its key, empty without a folder.
-
-        Raises:
-            KeyboardInterrupt: the run is asked to stop (`record.steering`).
-        """
+        """Writes a trial, with what was tried in it; returns its key, empty without a folder. Raises KeyboardInterrupt:
+        the run is asked to stop (`record.steering`)."""
         if self.folder is None:
             return ""
         key = self._key()

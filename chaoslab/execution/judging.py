@@ -1,7 +1,5 @@
-"""Has a model, or a user's function, answer the questions about answers that only words would decide.
-
-Each question is asked once. The replies are kept beside the run's log, so that reports go without the model.
-"""
+"""Has a model, or a user's function, answer the questions about answers that only words would decide. Each question is
+asked once. The replies are kept beside the run's log, so that reports go without the model."""
 
 from __future__ import annotations
 
@@ -37,11 +35,8 @@ class Judge:
 
     @staticmethod
     def of(given: Any) -> Judge | None:
-        """The judge that `judge=` stands for; None for None.
-
-        Raises:
-            ValueError, TypeError: it is none, or the environment does not name the model.
-        """
+        """The judge that `judge=` stands for; None for None. Raises ValueError, TypeError: it is none, or the
+        environment does not name the model."""
         if given is None or isinstance(given, Judge):
             return given
         if given == MODEL:
@@ -175,11 +170,8 @@ class Wanted:
         return {key: each for key, each in self.there.items() if not answered(self.replies.get(key), self.model)}
 
     def ask(self, judge: Judge) -> Iterator[Reply]:
-        """Asks the open questions one by one. Each reply is kept before it is given.
-
-        Raises:
-            OSError: it cannot be kept.
-        """
+        """Asks the open questions one by one. Each reply is kept before it is given. Raises OSError: it cannot be
+        kept."""
         for key, question in self.open.items():
             reply = self.replies[key] = judge.reply(question)
             keep(self.folder, OPINIONS, **vars(reply))

@@ -1,8 +1,6 @@
-"""The options of `run` and `run_many`: the only place where their names, types, defaults and meanings stand.
-
-The signatures and the help of `run` and `run_many`, the keys of scenario files and the checks of the plug-in for pytest
-are made from `RunOptions`. A new option is a field of it, and is read as `options.<name>` of the trial's `AgentCase`.
-"""
+"""The options of `run` and `run_many`: the only place where their names, types, defaults and meanings stand. The
+signatures and the help of `run` and `run_many`, the keys of scenario files and the checks of the plug-in for pytest are
+made from `RunOptions`. A new option is a field of it, and is read as `options.<name>` of the trial's `AgentCase`."""
 
 from __future__ import annotations
 
@@ -328,11 +326,8 @@ class RunOptions:
     )  # fmt: skip
 
     def check(self) -> None:
-        """Checks each value that can be wrong alone.
-
-        Raises:
-            ValueError, TypeError: one is wrong; the message is one line.
-        """
+        """Checks each value that can be wrong alone. Raises ValueError, TypeError: one is wrong; the message is one
+        line."""
         for each in fields(RunOptions):
             if each.metadata["check"] is not None:
                 each.metadata["check"](each.name, getattr(self, each.name))

@@ -10,16 +10,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from chaoslab.analysis.verdict.standing import ENDED_WELL
-from chaoslab.core.events import (
-    AttemptEvent,
-    CallStarted,
-    Event,
-    FaultWitnessed,
-    PromptAttempt,
-    PromptFinished,
-    RunStarted,
-    StoryLeftOut,
-)
+from chaoslab.core import events
 from chaoslab.execution.drawn import Around
 from chaoslab.execution.spec import Executor, RunSpec, TrialResult, TrialSpec
 from chaoslab.record.log import BufferedEvent, LogLost
@@ -37,17 +28,14 @@ class Named(Protocol):
     def name(self) -> str: ...
     @property
     def now(self) -> str: ...
-    def started(self, trials: int) -> RunStarted: ...
+    def started(self, trials: int) -> events.RunStarted: ...
 
 
 @contextmanager
 def written(run: Named, trials: int, folder: Path, *, log_as: str = "lines", keep: str = "all") -> Iterator[RunWriter]:
     """A context that writes the run's folder. The run ends as done, interrupted (Ctrl-C, or the iterator was closed) or
-    broken. `log_as`, `keep`: see `RunOptions`.
-
-    Raises:
-        LogLost: the folder cannot be written. Incomplete: a package for this form is not installed.
-    """
+    broken. `log_as`, `keep`: see `RunOptions`. Raises LogLost: the folder cannot be written. Incomplete: a package for
+    this form is not installed."""
     packed = None if log_as == "lines" else Tables(folder).add if log_as == "tables" else _nothing
     with RunWriter(folder, run.name, run.now, keep=keep, packed=packed) as book:
         book.begin(run.started(trials))
@@ -84,12 +72,9 @@ def results(
     sums: Callable[[Sequence[R]], bytes | None] = lambda _: None,
 ) -> Generator[R, None, None]:  # fmt: skip
     """Yields the result of each trial, in order, after writing it down. `trials`: how many, or their numbers from 0.
-    `sums`: makes those of trials (`measures/sums.py`), for a book that takes them.
-
-    Raises:
-        LogLost: it cannot be written. KeyboardInterrupt: the run is asked to stop (`record.steering`).
-            Exceptions of the trials and of the executor pass through.
-    """
+    `sums`: makes those of trials (`measures/sums.py`), for a book that takes them. Raises LogLost: it cannot be
+    written. KeyboardInterrupt: the run is asked to stop (`record.steering`). Exceptions of the trials and of the
+    executor pass through."""
     spent_usd = 0.0
 
     def specs() -> Iterator[TrialSpec]:
@@ -149,15 +134,15 @@ def without_story(kept: Sequence[BufferedEvent]) -> list[BufferedEvent]:
     met: dict[str, Counter[str]] = defaultdict(Counter)
     found = []
     for each in kept:
-        kind = Event.kinds[each.kind]
-        if kind is CallStarted:
+        kind = events.Event.kinds[each.kind]
+        if kind is events.CallStarted:
             calls[each.fields["target"]] += 1
-        elif kind is FaultWitnessed:
+        elif kind is events.FaultWitnessed:
             met[each.fields["fault"]][each.fields["target"]] += 1
-        elif kind is PromptFinished:
-            counts = StoryLeftOut(calls=dict(calls), met={fault: dict(by) for fault, by in met.items()})
+        elif kind is events.PromptFinished:
+            counts = events.StoryLeftOut(calls=dict(calls), met={fault: dict(by) for fault, by in met.items()})
             found.append(BufferedEvent.of(each.writer, each.t, each.trial, counts))
-        if not issubclass(kind, (AttemptEvent, PromptAttempt)):
+        if not issubclass(kind, (events.AttemptEvent, events.PromptAttempt)):
             found.append(each)
     return found
 

@@ -54,11 +54,8 @@ class Place(Protocol):
 
 
 class Here:
-    """This process, in real time.
-
-    The first call after the deadline raises SystemExit, and `late` describes it. Agents do not take SystemExit for a
-    failure, event loops stop at it, and threads end by it silently.
-    """
+    """This process, in real time. The first call after the deadline raises SystemExit, and `late` describes it. Agents
+    do not take SystemExit for a failure, event loops stop at it, and threads end by it silently."""
 
     def __init__(self, deadline_s: float) -> None:
         self.deadline_s, self.deadline, self.late = deadline_s, system.monotonic() + deadline_s, ""

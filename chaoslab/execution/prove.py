@@ -47,11 +47,7 @@ def prove(
 
 
 def opened_with(asked: Asked, mitigation: str, **options: Any) -> AbstractContextManager[Session]:
-    """The session of an agent with this mitigation; empty for none.
-
-    Raises:
-        LookupError: there is no such mitigation.
-    """
+    """The session of an agent with this mitigation; empty for none. Raises LookupError: there is no such mitigation."""
     if mitigation and mitigation not in MITIGATIONS:
         raise LookupError(f"no mitigation is called '{mitigation:.40}': {did_you_mean(mitigation, MITIGATIONS)}")
     if mitigation == DEADLINE:

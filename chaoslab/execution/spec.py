@@ -1,7 +1,5 @@
-"""A run as a value: its trials, and the result of each.
-
-`RunSpec` → `TrialSpec` → `TrialResult`. All three can be sent to another process; an `Executor` carries out the trials.
-"""
+"""A run as a value: its trials, and the result of each. `RunSpec` → `TrialSpec` → `TrialResult`. All three can be sent
+to another process; an `Executor` carries out the trials."""
 
 from __future__ import annotations
 

@@ -26,17 +26,7 @@ from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.base.terminal import clean
 from chaoslab.config.settings import name_secrets
-from chaoslab.core.events import (
-    AnswerRead,
-    CallFinished,
-    CallStarted,
-    Effect,
-    EndState,
-    Event,
-    FaultWitnessed,
-    PromptFinished,
-    TurnStarted,
-)
+from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.execution.agents.calling import readable
 from chaoslab.execution.agents.case import AgentResult
@@ -99,9 +89,9 @@ class Trial:
         """The seed of the faults' dice."""
         return self.plan.seed
 
-    def _events(self) -> Iterator[Event]:
+    def _events(self) -> Iterator[events.Event]:
         """The events without records, which the history makes of them: to be read once, and instead of it."""
-        found: Iterator[Event] = self._result.book.events()
+        found: Iterator[events.Event] = self._result.book.events()
         return found
 
     @cached_property
@@ -123,7 +113,7 @@ class Trial:
         there: tuple[str, ...] | None = getattr(self._result, "met", None)
         if there is not None:
             return there
-        return tuple(event.injection for _, event in self.history.of(FaultWitnessed))
+        return tuple(event.injection for _, event in self.history.of(events.FaultWitnessed))
 
     @property
     def outcome(self) -> Outcome:
@@ -138,7 +128,7 @@ class Trial:
     @property
     def said(self) -> str | None:
         """The answer as the text that is judged; None if the agent gave none."""
-        finished = next((event for _, event in self.history.of(PromptFinished)), None)
+        finished = next((event for _, event in self.history.of(events.PromptFinished)), None)
         return finished.answer if finished is not None and finished.status == "ok" else None
 
     @property
@@ -165,7 +155,7 @@ class Trial:
     @property
     def end_state(self) -> Any:
         """The JSON value that `state` returned at the end; None without `state`, or if it failed."""
-        return next((event.after for _, event in self.history.of(EndState)), None)
+        return next((event.after for _, event in self.history.of(events.EndState)), None)
 
     @property
     def recovery(self) -> dict[str, Incident]:
@@ -267,11 +257,8 @@ def numbered(
 ) -> Generator[Trial, None, None]:  # fmt: skip
     """The same for the trials with these numbers, from 0: each is as it is among all others. `drawn`: the plan of a
     trial by its number, in place of the faults. `apart`: no trial, nor the twin, is run in this process, so that the
-    end of its process is not the end of this one.
-
-    Raises:
-        WorkerLost: `apart`, and the process that does a trial ended.
-    """
+    end of its process is not the end of this one. Raises WorkerLost: `apart`, and the process that does a trial
+    ended."""
     spec, wants_twin, logs = checked(asked)
     judge = Judge.of(asked.judge)
     made = _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn, apart=apart)
@@ -344,11 +331,8 @@ class NoBaseline(ValueError):
 
 def compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
     """The twin without faults, and the spec with the twin's results in place of those not stated. `alone`: does one
-    trial after the other.
-
-    Raises:
-        NoBaseline: the twin is nothing to compare with, and the trials are not to run anyway.
-    """
+    trial after the other. Raises NoBaseline: the twin is nothing to compare with, and the trials are not to run
+    anyway."""
     calm, times = Plan(spec.plan.seed), 2 if spec.options.world == "virtual" else 1
     plain = replace(spec, plan=calm, options=replace(spec.options, order="asked"))
     done = list(alone.map(plain, [TrialSpec(0)] * times))
@@ -390,12 +374,12 @@ def compared(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
         twin=Twin(
             None if facts_stated else answer,
             twin.seconds,
-            sum(1 for _ in twin.history.of(CallStarted)),
+            sum(1 for _ in twin.history.of(events.CallStarted)),
         ),
         incomparable=incomparable,
         stated=facts_stated or effects_stated or answer is not None or effects is not None,
         notes=notes,
-        twin_says=next((event.says for _, event in twin.history.of(AnswerRead)), None),
+        twin_says=next((event.says for _, event in twin.history.of(events.AnswerRead)), None),
         right_state=twin.end_state if twin.end_state == again.end_state else None,
     )
 
@@ -404,9 +388,9 @@ def no_baseline(twin: Trial, spec: AgentSpec) -> str:
     """The reason why a trial without faults is nothing to compare with; empty if there is none."""
     if twin.said is None:
         return f"it fails ({line(_failure(twin), SHOWN)})"
-    if error := next((event.error for _, event in twin.history.of(AnswerRead)), ""):
+    if error := next((event.error for _, event in twin.history.of(events.AnswerRead)), ""):
         return f"says= cannot read its answer ({error})"
-    failed = next((event for _, event in twin.history.of(CallFinished) if not event.ok), None)
+    failed = next((event for _, event in twin.history.of(events.CallFinished) if not event.ok), None)
     if failed is not None and not spec.facts and admits(twin.said):  # words alone would be a guess
         return f"its call of {failed.tool or failed.target} fails, and its own answer says so: {_short(twin.said)}"
     if spec.effects is None and (twice := _repeated(twin, spec.options.idempotent or ())):
@@ -420,9 +404,9 @@ def _repeated(twin: Trial, idempotent: Collection[str]) -> dict[str, Any] | None
     own, seen = {id(effect) for _, effect in done_in(twin.history, twin.key)}, set[str]()
     for record in twin.history:
         effect = record.event
-        if isinstance(effect, TurnStarted):
+        if isinstance(effect, events.TurnStarted):
             seen.clear()
-        elif isinstance(effect, Effect) and id(effect) in own and effect.effect not in idempotent:
+        elif isinstance(effect, events.Effect) and id(effect) in own and effect.effect not in idempotent:
             content = {"effect": effect.effect, **effect.content}
             if canonical(content) in seen:
                 return content
@@ -438,7 +422,7 @@ _LEAKS = "two runs without faults differ: {}; {}, which makes it anew for each t
 
 def _kept(spec: AgentSpec, twin: Trial, again: Trial) -> str:
     """The advice on what to make anew: the service whose answer differs first, or the agent."""
-    ends = [[event for _, event in each.history.of(CallFinished)] for each in (twin, again)]
+    ends = [[event for _, event in each.history.of(events.CallFinished)] for each in (twin, again)]
     answers = zip(*([(end.target, end.status, end.reply) for end in found] for found in ends), strict=False)
     host = next((one[0] for one, other in answers if one != other and one[0] == other[0]), "")
     if isinstance(spec.services.get(host, Fresh(str)), Fresh):

@@ -29,11 +29,7 @@ GRACE_S = 0.5
 
 
 def check_clocks(injections: Iterable[Injection]) -> None:
-    """Checks that no injection moves a wall clock, which real time has but one of.
-
-    Raises:
-        ValueError: one does.
-    """
+    """Checks that no injection moves a wall clock, which real time has but one of. Raises ValueError: one does."""
     for injection in injections:
         if any(trait(load(choice.fault), "of_clock") for choice in injection.choices):
             raise ValueError(
@@ -43,11 +39,7 @@ def check_clocks(injections: Iterable[Injection]) -> None:
 
 
 def check_refusing(injections: Iterable[Injection], routes: Iterable[str]) -> None:
-    """Checks that no injection refuses connections to a route.
-
-    Raises:
-        ValueError: one does.
-    """
+    """Checks that no injection refuses connections to a route. Raises ValueError: one does."""
     names = list(routes)
     for injection in injections:
         if injection.of_process and any(map(injection.covers, names)):
@@ -63,11 +55,8 @@ def check_refusing(injections: Iterable[Injection], routes: Iterable[str]) -> No
 
 
 def check_hosts(plan: Plan, routes: Mapping[str, Route]) -> None:
-    """Checks that the faults of a plan with limits hit loopback alone, or the hosts that these name.
-
-    Raises:
-        ValueError: one would hit another.
-    """
+    """Checks that the faults of a plan with limits hit loopback alone, or the hosts that these name. Raises ValueError:
+    one would hit another."""
     allowed = hosts_allowed(plan.limits)
     if allowed is None or any(each.shadow for each in plan.limits):
         return
@@ -81,11 +70,7 @@ def check_hosts(plan: Plan, routes: Mapping[str, Route]) -> None:
 
 
 def check_bases(routes: Mapping[str, Route]) -> None:
-    """Checks that no provider's path would stand twice in an address.
-
-    Raises:
-        ValueError: a route has it already.
-    """
+    """Checks that no provider's path would stand twice in an address. Raises ValueError: a route has it already."""
     for each in formats.PROVIDERS:
         name, path = each.name, each.added
         if path and name in routes and routes[name].base.endswith(path):
@@ -101,20 +86,11 @@ def of_model(route: Route) -> bool:
 
 @contextmanager
 def listening(
-    routes: Mapping[str, Route],
-    seam: ServiceSeam,
-    *,
-    port: int = 0,
-    ports: Mapping[str, int] | None = None,
-    timeout_s: float = UPSTREAM_S,
-    proxy: tuple[int, str] | None = None,
-) -> Iterator[tuple[str, Gateway]]:
+    routes: Mapping[str, Route], seam: ServiceSeam, *, port: int = 0, ports: Mapping[str, int] | None = None,
+    timeout_s: float = UPSTREAM_S, proxy: tuple[int, str] | None = None,
+) -> Iterator[tuple[str, Gateway]]:  # fmt: skip
     """A context with listeners on loopback, one for all routes, one for each of `ports`, and that of the `proxy`; gives
-    the first one's address. Those of the others are the gateway's `addresses`.
-
-    Raises:
-        OSError: a port is taken.
-    """
+    the first one's address. Those of the others are the gateway's `addresses`. Raises OSError: a port is taken."""
     extras.check("the gateway", "gateway")
     from chaoslab.seams.gateway.engine import running
 

@@ -306,11 +306,8 @@ def isolated(value: Any) -> bool:
 
 
 def agent(value: Any) -> None:
-    """Checks that an agent can be asked: with the prompt alone, unless a framework calls it.
-
-    Raises:
-        TypeError: it cannot.
-    """
+    """Checks that an agent can be asked: with the prompt alone, unless a framework calls it. Raises TypeError: it
+    cannot."""
     if isinstance(value, Fresh) or adapters.of_agent(value) is not None:
         return
     if not callable(value):
@@ -338,11 +335,7 @@ def names_of(tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, 
 
 
 def state(given: Any) -> Callable[[], Any] | None:
-    """The function that reads the world's state.
-
-    Raises:
-        TypeError: it cannot be called without arguments.
-    """
+    """The function that reads the world's state. Raises TypeError: it cannot be called without arguments."""
     if given is None:
         return None
     if not callable(given):

@@ -110,7 +110,11 @@ def subject(
 
 def _with_twin(spec: LabSpec, effects: Sequence[Mapping[str, Any]] | None) -> tuple[LabSpec, Trial]:
     """The run with the effects of its twin, unless they are stated, and the twin."""
-    twin, another = _calm(spec)
+    # the first two trials without faults
+    calm = replace(spec, plan=Plan(spec.plan.seed), twins=False)
+    with calm.opened() as do:
+        first, second = (_trial(calm, do(TrialSpec(number)), calm.plan, None) for number in range(2))
+    twin, another = first, second
     if effects is None and twin.said is not None:
         stated = {"effects": [wish(each) for each in lasting(twin.effects, another.effects)]}
         spec = replace(spec, prompts=as_data([Prompt.model_validate({**spec.prompts[0], **stated})]))
@@ -131,14 +135,6 @@ def _spec(
     prompts, plan = as_data([asked]), limited(Plan(seed, tuple(faults), () if limits is None else all_of(limits)))
     name = f"lab{seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
     return LabSpec(name, chosen.now, chosen, plan, prompts)
-
-
-def _calm(spec: LabSpec) -> tuple[Trial, Trial]:
-    """The first two trials without faults."""
-    calm = replace(spec, plan=Plan(spec.plan.seed), twins=False)
-    with calm.opened() as do:
-        first, second = (_trial(calm, do(TrialSpec(number)), calm.plan, None) for number in range(2))
-    return first, second
 
 
 def _trial(spec: LabSpec, result: LabResult, plan: Plan, twin: Trial | None, folder: Path | None = None) -> Trial:

@@ -179,11 +179,7 @@ def _virtual(
 
 
 def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
-    """The run as a value.
-
-    Raises:
-        SettingError: something in it is real, and this world has no way out.
-    """
+    """The run as a value. Raises SettingError: something in it is real, and this world has no way out."""
     from chaoslab.agent import config
     from chaoslab.agent.prompts import as_data
     from chaoslab.base.identity import digest
@@ -282,18 +278,19 @@ def check_installed(world: str) -> None:
 
 
 def check(chosen: Settings) -> list[Any]:
-    """Reads all inputs of the parts, so that a mistake is found before anything starts; returns the prompts.
-
-    Raises:
-        SettingError: an input is invalid.
-        OSError: the lab cannot write to one of its places.
-    """
+    """Reads all inputs of the parts, so that a mistake is found before anything starts; returns the prompts. Raises
+    SettingError: an input is invalid; OSError: the lab cannot write to one of its places."""
     from chaoslab.agent import config, prompts
     from chaoslab.config.scenario import from_settings
     from chaoslab.flask_tools import app
 
     from_settings(chosen)
-    _check_places()
+    # raises NotADirectoryError or IsADirectoryError if something else stands where the lab will write
+    for folder in (LOGS, STATE.parent, CHARTS):
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(folder))
+    if STATE.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it should be a file: delete it", str(STATE))
     asked = prompts.load(_prompts(chosen))
     config.load()
     app.check(chosen)
@@ -301,11 +298,7 @@ def check(chosen: Settings) -> list[Any]:
 
 
 def _stopped(chosen: Settings) -> tuple[str, ...]:
-    """The services whose processes a fault may stop.
-
-    Raises:
-        SettingError: one is not the lab's own.
-    """
+    """The services whose processes a fault may stop. Raises SettingError: one is not the lab's own."""
     from chaoslab.agent import config
     from chaoslab.config.scenario import from_settings
     from chaoslab.config.settings import SettingError
@@ -326,21 +319,8 @@ def _prompts(chosen: Settings) -> Path:
     return Path(chosen.prompts or FILE)
 
 
-def _check_places() -> None:
-    """Raises NotADirectoryError or IsADirectoryError if something else stands where the lab will write."""
-    for folder in (LOGS, STATE.parent, CHARTS):
-        if folder.exists() and not folder.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(folder))
-    if STATE.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "it should be a file: delete it", str(STATE))
-
-
 def _check_state() -> None:
-    """Opens the shared state as the manager will.
-
-    Raises:
-        WorldError: it cannot be used.
-    """
+    """Opens the shared state as the manager will. Raises WorldError: it cannot be used."""
     import sqlite3
 
     from chaoslab.wire.control import Control, explain
@@ -372,15 +352,9 @@ def _check_toxiproxy(url: str) -> None:
 
 
 def leave(
-    folder: Path,
-    code: int,
-    *,
-    program: str | None = None,
-    gate: Gate | None = None,
-    history: History | None = None,
-    summarized: bool = True,
-    drawn: bool = True,
-) -> int:
+    folder: Path, code: int, *, program: str | None = None, gate: Gate | None = None, history: History | None = None,
+    summarized: bool = True, drawn: bool = True,
+) -> int:  # fmt: skip
     """Prints the gate's ruling and the paths of logs and charts, if `summarized` between the run's summary and the next
     command; returns the exit code. `history`: the run's, if it was read. `drawn`: draws the charts."""
     with heard_outside_imports():

@@ -1,7 +1,5 @@
-"""A run read from its log, so far as it can be replayed: its trials line by line, and the run as a value.
-
-The log is the only source. A log that lacks something needed is refused with a one-line message.
-"""
+"""A run read from its log, so far as it can be replayed: its trials line by line, and the run as a value. The log is
+the only source. A log that lacks something needed is refused with a one-line message."""
 
 from __future__ import annotations
 
@@ -15,19 +13,7 @@ from typing import TYPE_CHECKING
 from chaoslab.base.jsonable import line as shortened
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import MODEL
-from chaoslab.core.events import (
-    VERSION,
-    CallFinished,
-    ChanceSet,
-    FaultHeldBack,
-    FaultsOff,
-    PromptFinished,
-    PromptStarted,
-    Replied,
-    RunStarted,
-    Usage,
-    ValuesDrawn,
-)
+from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.record.gaps import of_logs
 from chaoslab.record.history import History
@@ -71,7 +57,7 @@ class RecordedRun:
 
     folder: Path
     run: str
-    started: RunStarted
+    started: events.RunStarted
     files: dict[str, list[Line]]
     history: History
     trials: list[str]
@@ -100,11 +86,7 @@ class RecordedRun:
         return found
 
     def number(self, trial: str) -> int:
-        """The trial's number in the run, from 0.
-
-        Raises:
-            Unrepeatable: no trial of the run's prompts has that name.
-        """
+        """The trial's number in the run, from 0. Raises Unrepeatable: no trial of the run's prompts has that name."""
         match = _KEY.fullmatch(trial)
         prompts = len(self.started.asked)
         if match is None or not 1 <= int(match["prompt"]) <= prompts or not int(match["repeat"]):
@@ -120,7 +102,7 @@ class RecordedRun:
         """The spending before each trial, added up in the order of the calls, since sums of floats depend on the
         order."""
         costs: dict[str | None, list[float]] = {}
-        for record, event in self.history.of(Usage):
+        for record, event in self.history.of(events.Usage):
             costs.setdefault(record.trial, []).append(event.cost_usd or 0.0)
         before, spent_usd = {}, 0.0
         for trial in self.trials:
@@ -131,12 +113,8 @@ class RecordedRun:
 
 
 def read(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
-    """Reads the logs of a run, given as for `chaoslab show`.
-
-    Raises:
-        LookupError: there is no such run.
-        Unrepeatable: the log lacks something that a replay needs.
-    """
+    """Reads the logs of a run, given as for `chaoslab show`. Raises LookupError: there is no such run; Unrepeatable:
+    the log lacks something that a replay needs."""
     folder = places.find(name, logs=logs)
     try:
         files = {
@@ -149,7 +127,7 @@ def read(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
     cut = {name: [line.number for line in lines if line.cut] for name, lines in files.items()}
     gaps = of_logs(folder, {name: [line.record for line in lines if line.record] for name, lines in files.items()}, cut)
     history = History(records, cut={name: numbers for name, numbers in cut.items() if numbers}, gaps=gaps)
-    begun = next(((record, event) for record, event in history.of(RunStarted)), None)
+    begun = next(((record, event) for record, event in history.of(events.RunStarted)), None)
     if begun is None:
         if records:
             raise Unrepeatable(
@@ -162,17 +140,19 @@ def read(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
     return RecordedRun(folder, record.run, started, files, history, [*history.trials])
 
 
-def _check_version(folder: Path, started: RunStarted) -> None:
+def _check_version(folder: Path, started: events.RunStarted) -> None:
     written = started.code.get("log", "1")
     if "log" in started.code and not started.asked:
         raise Unrepeatable(f"{folder} {_made_by(folder, started)}")
     if not started.code or not started.asked or not started.world:
         raise Unrepeatable(f"{folder} was written by version 1 of the log, which did not keep what a replay needs")
-    if written != str(VERSION):
-        raise Unrepeatable(f"{folder} was written by version {written} of the log; this lab replays version {VERSION}")
+    if written != str(events.VERSION):
+        raise Unrepeatable(
+            f"{folder} was written by version {written} of the log; this lab replays version {events.VERSION}"
+        )
 
 
-def _made_by(folder: Path, started: RunStarted) -> str:
+def _made_by(folder: Path, started: events.RunStarted) -> str:
     """The command that made a run of the user's own program, and the way to run it again, in words."""
     rulings = Rulings.read(folder)
     if rulings is not None:
@@ -189,20 +169,16 @@ def _made_by(folder: Path, started: RunStarted) -> str:
 
 def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
     """The trials of these names, in the run's order; all trials if no name is given. `reports.trials` defines the
-    names.
-
-    Raises:
-        Unrepeatable: there is no such trial, or it is incomplete.
-    """
+    names. Raises Unrepeatable: there is no such trial, or it is incomplete."""
     there = remembered.trials
     if not there:
         raise Unrepeatable(f"no trial was begun in {remembered.folder}")
-    if next(remembered.history.of(ValuesDrawn), None) is not None:
+    if next(remembered.history.of(events.ValuesDrawn), None) is not None:
         raise Unrepeatable(
             f"each trial in {remembered.folder} drew parameters of its faults from a scenario's ranges, which the "
             "log's plan has not: run the scenario again with chaoslab test --trial"
         )
-    if next(remembered.history.of(ChanceSet), None) is not None:
+    if next(remembered.history.of(events.ChanceSet), None) is not None:
         raise Unrepeatable(
             f"somebody set other chances while {remembered.folder} was made, so its plan does not tell its trials"
         )
@@ -214,7 +190,7 @@ def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
     keys = named if wanted else set(there)
     chosen = [key for key in there if key in keys]
     _check_unchanged(remembered.history, set(chosen))
-    ended = {record.trial for record, _ in remembered.history.of(PromptFinished)}
+    ended = {record.trial for record, _ in remembered.history.of(events.PromptFinished)}
     for key in chosen:
         if key not in ended:
             raise Unrepeatable(f"{key} was cut off, and nobody knows how it would have ended: {_others(there, key)}")
@@ -224,15 +200,12 @@ def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
 
 
 def _check_unchanged(history: History, chosen: Set[str]) -> None:
-    """Checks that nobody has kept a fault of the plan from these trials: the log's plan does not tell that.
-
-    Raises:
-        Unrepeatable: somebody has.
-    """
-    for record, off in history.of(FaultsOff):
+    """Checks that nobody has kept a fault of the plan from these trials: the log's plan does not tell that. Raises
+    Unrepeatable: somebody has."""
+    for record, off in history.of(events.FaultsOff):
         if record.trial in chosen:
             raise Unrepeatable(f"{record.trial} was made with faults {off.said}, so the plan does not tell it")
-    for record, held in history.of(FaultHeldBack):
+    for record, held in history.of(events.FaultHeldBack):
         if record.trial in chosen and held.limit.startswith("lever "):
             why = f"'{held.injection}' was held back in {record.trial} by the {held.limit}"
             raise Unrepeatable(f"{shortened(why, 200)}, so the plan does not tell it")
@@ -266,8 +239,8 @@ def _check_whole(remembered: RecordedRun, wanted: set[str]) -> None:
 def _check_replies(remembered: RecordedRun, wanted: set[str]) -> None:
     """Refuses a log without the reply of a model or service that was not the lab's own."""
     strangers = foreign(remembered)
-    known = {(r.trial, e.target, e.request, e.attempt) for r, e in remembered.history.of(Replied)}
-    for record, event in remembered.history.of(CallFinished):
+    known = {(r.trial, e.target, e.request, e.attempt) for r, e in remembered.history.of(events.Replied)}
+    for record, event in remembered.history.of(events.CallFinished):
         if event.target not in strangers or record.trial not in wanted or event.status is None or event.via == "none":
             continue
         if (record.trial, event.target, event.request, event.attempt) not in known:
@@ -281,19 +254,16 @@ def _check_replies(remembered: RecordedRun, wanted: set[str]) -> None:
 def foreign(remembered: RecordedRun) -> tuple[str, ...]:
     """The targets of the run that were not the lab's own."""
     shown = remembered.started.settings
-    asked = {event.target for _, event in remembered.history.of(Replied)}
+    asked = {event.target for _, event in remembered.history.of(events.Replied)}
     if not remembered.virtual and (shown.get("GROQ_API_KEY") or shown.get("MODEL_URL")):
         asked.add(MODEL)
     return tuple(sorted(asked))
 
 
 def spec_of(remembered: RecordedRun) -> LabSpec:
-    """The run as a value, to be carried out in virtual time with the recorded replies of foreign targets.
-
-    Raises:
-        SettingError: this version does not know one of its settings.
-        Unrepeatable: this version does not know its plan or its prompts.
-    """
+    """The run as a value, to be carried out in virtual time with the recorded replies of foreign targets. Raises
+    SettingError: this version does not know one of its settings; Unrepeatable: this version does not know its plan or
+    its prompts."""
     from chaoslab.agent.prompts import Prompt
     from chaoslab.lab.virtual_lab import LabSpec
 
@@ -320,8 +290,8 @@ def spec_of(remembered: RecordedRun) -> LabSpec:
         raise Unrepeatable(
             f"{where}: it has the seeds {started.seed}, {plan.seed} (plan) and {chosen.seed} (SEED): it was changed"
         )
-    replies: dict[str, list[Replied]] = {}
-    for record, event in remembered.history.of(Replied):
+    replies: dict[str, list[events.Replied]] = {}
+    for record, event in remembered.history.of(events.Replied):
         replies.setdefault(record.trial or "", []).append(event)
-    twins = any(event.twin is not None for _, event in remembered.history.of(PromptStarted))
+    twins = any(event.twin is not None for _, event in remembered.history.of(events.PromptStarted))
     return LabSpec(remembered.run, started.now, chosen, plan, started.asked, replies, foreign(remembered), twins=twins)

@@ -1,8 +1,5 @@
-"""Replays a recorded run in virtual time, and reports the first difference.
-
-A run made in virtual time is compared byte for byte. A run made in real time is compared as a story: the faults of each
-attempt and its end, without the times.
-"""
+"""Replays a recorded run in virtual time, and reports the first difference. A run made in virtual time is compared byte
+for byte. A run made in real time is compared as a story: the faults of each attempt and its end, without the times."""
 
 from __future__ import annotations
 
@@ -35,18 +32,12 @@ VALUE_MAX = 160
 
 
 class Rerun:
-    """A recorded run that can be replayed.
-
-    `replay` describes it, with the changes since it was recorded. Changes do not stop a replay: after a fix one wants
-    to see if the failure is gone.
-    """
+    """A recorded run that can be replayed. `replay` describes it, with the changes since it was recorded. Changes do
+    not stop a replay: after a fix one wants to see if the failure is gone."""
 
     def __init__(self, log: RecordedRun, wanted: Sequence[str] = ()) -> None:
-        """`wanted`: the names of its trials, all if empty.
-
-        Raises:
-            Unrepeatable, SettingError: there is nothing to replay.
-        """
+        """`wanted`: the names of its trials, all if empty. Raises Unrepeatable, SettingError: there is nothing to
+        replay."""
         self._log = log
         trials = recorded_run.choose(log, wanted)
         self._spec = recorded_run.spec_of(log)
@@ -56,11 +47,7 @@ class Rerun:
         )
 
     def trials(self) -> Iterator[ReplayedTrial]:
-        """Replays and compares each trial.
-
-        Raises:
-            Unrepeatable: the agent of today touches something real.
-        """
+        """Replays and compares each trial. Raises Unrepeatable: the agent of today touches something real."""
         done = InProcess().map(self._spec, self._specs.values())
         try:
             for trial, result in zip(self._specs, done, strict=True):

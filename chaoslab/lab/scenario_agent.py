@@ -126,17 +126,10 @@ def session(scenario: Scenario, *, seed: int, jobs: int, fails: Callable[[Trial]
     spec = scenario.spec
     given = spec.model_fields_set
     found, does = subject(
-        scenario.prompt,
-        TARGETS,
-        _check_one,
-        seed=seed,
-        jobs=jobs,
-        limit_s=spec.real_limit,
-        effects=spec.effects,
-        facts=[list(fact) for fact in spec.facts] or None,
-        timeout_s=spec.timeout if "timeout" in given else None,
+        scenario.prompt, TARGETS, _check_one, seed=seed, jobs=jobs, limit_s=spec.real_limit, effects=spec.effects,
+        facts=[list(fact) for fact in spec.facts] or None, timeout_s=spec.timeout if "timeout" in given else None,
         deadline_s=spec.deadline if "deadline" in given else None,
-    )
+    )  # fmt: skip
     standing = [each for each in scenario.injections if each.name == BUDGET]
     yield Session(found, does, fails, standing)
 

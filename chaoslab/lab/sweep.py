@@ -63,11 +63,8 @@ class Stopped(Exception):
 
 def grid(given: Sequence[str]) -> list[Cell]:
     """The cells of the settings, of which one or two have several values, with commas, or with semicolons where a value
-    holds commas itself.
-
-    Raises:
-        SettingError: a name or a value is wrong, or no setting or more than two have several values.
-    """
+    holds commas itself. Raises SettingError: a name or a value is wrong, or no setting or more than two have several
+    values."""
     several: dict[str, list[str]] = {}
     alone: list[str] = []
     for word in given:
@@ -114,11 +111,8 @@ def sweep(
     clock: Clock = system,
 ) -> Iterator[Done]:  # fmt: skip
     """Runs the cells in their order, but for those that have a complete run in `logs`. `prompts`: as the log of a run
-    has them. `start`: runs the lab with these settings, as `launch.start`.
-
-    Raises:
-        Stopped: a run did not come to its end.
-    """
+    has them. `start`: runs the lab with these settings, as `launch.start`. Raises Stopped: a run did not come to its
+    end."""
     kept = _kept(cells, prompts, logs)
     took_s: list[float] = []
     for number, cell in enumerate(cells, 1):

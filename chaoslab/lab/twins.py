@@ -1,8 +1,6 @@
 """The twins of a run of the lab's agent in real time: each prompt once without faults, in virtual time, before its
-first trial.
-
-So a run on loopback or in containers is judged as one in virtual time is. With a real model there are none.
-"""
+first trial. So a run on loopback or in containers is judged as one in virtual time is. With a real model there are
+none."""
 
 from __future__ import annotations
 
@@ -32,11 +30,7 @@ def twins(
 ) -> Iterator[Callable[[int], Twin | None]]:
     """A context that gives a function: the twin of a prompt of the file, by its number from 0; None if it has none.
     They are made in a child process, of which virtual time leaves nothing. `tell`: is told in one line which prompts
-    have nothing to be judged by.
-
-    Raises:
-        SettingError: a prompt states what no service can tell or do.
-    """
+    have nothing to be judged by. Raises SettingError: a prompt states what no service can tell or do."""
     if why := _none(chosen, config):
         bare = [str(number) for number, prompt in enumerate(asked, 1) if not prompt.stated]
         if bare:

@@ -1,7 +1,5 @@
 """The whole lab in one process: its services, its model and its agent, made once and used for any number of trials.
-
-Each trial has its own clock, network, lanes, chance and service memory.
-"""
+Each trial has its own clock, network, lanes, chance and service memory."""
 
 from __future__ import annotations
 
@@ -29,19 +27,7 @@ from chaoslab.base.garbage import put_aside
 from chaoslab.base.identity import TrialId, nth
 from chaoslab.config.settings import Settings, keep_tracing_off
 from chaoslab.config.topology import MODEL, SERVICES, Ports
-from chaoslab.core.events import (
-    CallStarted,
-    Effect,
-    EndState,
-    Event,
-    FaultsOff,
-    FaultWitnessed,
-    PromptFinished,
-    PromptStarted,
-    Replied,
-    RunStarted,
-    ValuesDrawn,
-)
+from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.core.service_spec import ServiceSpec
 from chaoslab.execution.drawn import Drawn
@@ -67,7 +53,7 @@ from chaoslab.worlds.virtual.world import World
 
 HOST = "127.0.0.1"
 _JUDGED = frozenset(JUDGED)
-_PLAIN = _JUDGED - {Effect, EndState, PromptStarted}
+_PLAIN = _JUDGED - {events.Effect, events.EndState, events.PromptStarted}
 """The judged events that hold no values of services or prompts: a line gives them back as they are."""
 SWEPT, SWEPT_WELL = 5, 100
 """Trials between two garbage collections, and between two full ones. A trial leaves cycles; automatic collection would
@@ -100,7 +86,7 @@ class LabSpec:
     settings: Settings
     plan: Plan
     prompts: Sequence[Any]
-    recorded: Mapping[str, Sequence[Replied]] = field(default_factory=dict)
+    recorded: Mapping[str, Sequence[events.Replied]] = field(default_factory=dict)
     foreign: tuple[str, ...] = ()
     """The targets whose replies are taken from `recorded`."""
     twins: bool = True
@@ -127,7 +113,7 @@ class LabSpec:
         """True if a budget in dollars counts over the whole run."""
         return any(choice.params.get("cost_usd") for i in self.plan.injections for choice in i.choices)
 
-    def started(self, trials: int) -> RunStarted:
+    def started(self, trials: int) -> events.RunStarted:
         """The first event of the run."""
         asked = [Prompt.model_validate(prompt) for prompt in self.prompts]
         return assembly.started(self.settings, self.plan, asked, trials, self.now)
@@ -146,7 +132,7 @@ class Lab:
 
     def __init__(self, run: LabSpec) -> None:
         keep_tracing_off()
-        self._spec, self._kept, self._events = run, list[BufferedEvent](), list[Event]()
+        self._spec, self._kept, self._events = run, list[BufferedEvent](), list[events.Event]()
         chosen, self._ports = run.settings, Ports()
         self._now = datetime.fromisoformat(run.now)
         self._run = Run(run.name, Path(), STARTS_S, run.now)
@@ -190,15 +176,10 @@ class Lab:
         self.prompts = [Prompt.model_validate(prompt) for prompt in run.prompts]
         targets = assembly.targets(services, config, self._ports, chosen)
         seam = self.seam = HttpSeam(
-            plan=run.plan,
-            targets=targets,
-            lanes=cast(Any, None),
-            log=self._logs["info"],
-            clock=system,
-            price=cost_usd,
-            on_call=lambda what: context.world().machine.steps.calls.step(f"calls {what}", "calls"),
+            plan=run.plan, targets=targets, lanes=cast(Any, None), log=self._logs["info"], clock=system,
+            price=cost_usd, on_call=lambda what: context.world().machine.steps.calls.step(f"calls {what}", "calls"),
             ways=InProcessTransports(),
-        )
+        )  # fmt: skip
         client = httpx.AsyncClient(transport=seam, timeout=None)
         toolbox = Toolbox(client, targets, services, config, chosen, self._logs["info"], system)
         graph = assembly.graph(chosen, targets[MODEL].url, client, toolbox)
@@ -228,9 +209,9 @@ class Lab:
 
         async def main() -> None:
             if run.drawn:
-                self._logs["info"].write(ValuesDrawn(values=dict(run.drawn)), trial=trial.key)
+                self._logs["info"].write(events.ValuesDrawn(values=dict(run.drawn)), trial=trial.key)
             if off:
-                self._logs["info"].write(FaultsOff(injections=[*off]), trial=trial.key)
+                self._logs["info"].write(events.FaultsOff(injections=[*off]), trial=trial.key)
             await session.trial(trial, prompt, twin=twin)
             await seam.aclose()
 
@@ -248,11 +229,11 @@ class Lab:
         self._done += 1
         if self._done % SWEPT == 0:
             gc.collect(0 if self._done % SWEPT_WELL else 2)
-        witnessed = sum(type(event) is FaultWitnessed for event in told)
+        witnessed = sum(type(event) is events.FaultWitnessed for event in told)
         ok, outcome = session.progress.succeeded > succeeded, self._judged(trial, kept, told)
         return LabResult(spec.number, seconds, ok, outcome, witnessed, seam.cost_usd, kept, off=off)
 
-    def _judged(self, trial: TrialId, kept: Sequence[BufferedEvent], told: Sequence[Event]) -> Outcome:
+    def _judged(self, trial: TrialId, kept: Sequence[BufferedEvent], told: Sequence[events.Event]) -> Outcome:
         """The outcome, judged by what the log's lines will hold. `told`: the events of `kept`."""
         records: list[Record | None] = []
         for number, (entry, event) in enumerate(zip(kept, told, strict=True), 1):
@@ -266,11 +247,7 @@ class Lab:
 
 def check_stated(chosen: Settings, asked: Sequence[Prompt], file: Path) -> None:
     """Checks the prompts of the file against the lab's own services, as the agent does once services describe
-    themselves.
-
-    Raises:
-        SettingError: a prompt states what no service can tell or do.
-    """
+    themselves. Raises SettingError: a prompt states what no service can tell or do."""
     assembly.check(asked, file, [ServiceModule.load(name, chosen).service for name in SERVICES])
 
 
@@ -296,9 +273,9 @@ class Twins:
     def _calm_trial(self, number: int) -> tuple[Twin | None, list[dict[str, Any]]]:
         """The trial with that number, from 0, and its effects."""
         done = self._calm.trial(TrialSpec(number))
-        ended = next((entry for entry in done.kept if entry.is_a(PromptFinished)), None)
-        calls = sum(entry.is_a(CallStarted) for entry in done.kept)
-        effects = [entry.fields for entry in done.kept if entry.is_a(Effect)]
+        ended = next((entry for entry in done.kept if entry.is_a(events.PromptFinished)), None)
+        calls = sum(entry.is_a(events.CallStarted) for entry in done.kept)
+        effects = [entry.fields for entry in done.kept if entry.is_a(events.Effect)]
         twin = Twin(str(ended.fields["answer"]), done.seconds, calls) if ended is not None and done.ok else None
         return twin, [{"effect": effect["effect"], **effect["content"]} for effect in effects]
 

@@ -21,7 +21,6 @@ from chaoslab.core.fault import load as fault_of
 from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection
 from chaoslab.execution.journal import Journal
-from chaoslab.execution.trial import Trial
 from chaoslab.memory.plans import Done, Entry, Plan
 from chaoslab.memory.reading import Facts, experiment_of, kind_of, read
 from chaoslab.memory.store import Memory
@@ -76,11 +75,8 @@ class Asked:
 
 
 def budget_of(budget: int | str | None) -> tuple[int, float | None]:
-    """The most trials and the most seconds of a budget, as in 200 or "10m".
-
-    Raises:
-        ValueError: it is neither; one line.
-    """
+    """The most trials and the most seconds of a budget, as in 200 or "10m". Raises ValueError: it is neither; one
+    line."""
     text = str(TRIALS if budget is None else budget).strip()
     try:
         if text.isdecimal():
@@ -191,7 +187,12 @@ def _of_scenario(
         ((calm, trial),) = made.session.tried([Variation()], "calm")
         agent = made.session.subject.run.started(0).model
         evidence = store.evidence(scenario.name, agent=agent)
-        _note_calls(evidence, scenario.name, trial)
+        # notes what the trial without faults calls and changes, for targets of which the memory knows nothing
+        undoes = {each for _, event in trial.history.of(PromptStarted) for each in (event.undoes or {}).values()}
+        effects = [(event.target, event.effect in undoes) for _, event in trial.history.of(Effect)]
+        for target in dict.fromkeys(event.target for _, event in trial.history.of(CallStarted)):
+            own = [undone for name, undone in effects if name == target]
+            evidence.targets.setdefault((scenario.name, target), Target(1, 1, len(own), sum(own)))
         plan, left = Plan(scenario.name, evidence), [*_cells_of(made, calm, asked.tries)]
         if budget is not None:
             _run(plan, made, scenario, asked, left, budget, logs, tell)
@@ -203,15 +204,6 @@ def _of_scenario(
     if plan.folder is not None:
         store.add([plan.folder])
     return plan
-
-
-def _note_calls(evidence: Evidence, subject: str, calm: Trial) -> None:
-    """Notes what the trial without faults calls and changes, for targets of which the memory knows nothing."""
-    undoes = {each for _, event in calm.history.of(PromptStarted) for each in (event.undoes or {}).values()}
-    effects = [(event.target, event.effect in undoes) for _, event in calm.history.of(Effect)]
-    for target in dict.fromkeys(event.target for _, event in calm.history.of(CallStarted)):
-        own = [undone for name, undone in effects if name == target]
-        evidence.targets.setdefault((subject, target), Target(1, 1, len(own), sum(own)))
 
 
 def _cells_of(made: Opened, calm: Tried, tries: Sequence[str]) -> Iterator[Cell]:
@@ -232,11 +224,8 @@ def _cells_of(made: Opened, calm: Tried, tries: Sequence[str]) -> Iterator[Cell]
 
 
 def injection_of(cell: Cell) -> Injection:
-    """The injection of a cell, as its kind of experiment makes it.
-
-    Raises:
-        LookupError: there is no such kind. BrokenPlugin: it raised.
-    """
+    """The injection of a cell, as its kind of experiment makes it. Raises LookupError: there is no such kind.
+    BrokenPlugin: it raised."""
     kind = hooks.load_of("experiments", cell.how)
     made: Injection = hooks.asked("experiments", cell.how, lambda: kind().injection(cell))
     return made
@@ -340,11 +329,7 @@ def prediction_of(
     store: Memory, scenario: Scenario | None = None, folder: Path | None = None
 ) -> tuple[Prediction, float | None, int]:
     """The prediction for a trial of a scenario; or for a run that there is, from all others, with its Brier score and
-    the number of its judged trials.
-
-    Raises:
-        LookupError: the folder holds no run of this lab; one line.
-    """
+    the number of its judged trials. Raises LookupError: the folder holds no run of this lab; one line."""
     if folder is not None:
         run = read(folder)
         evidence = store.evidence(without=[run.key])

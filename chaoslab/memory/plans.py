@@ -105,11 +105,8 @@ class Plan:
 
     def enhance(self, experiment: Design | Cell | Mapping[str, Any]) -> Enhanced:
         """A new experiment with what is missing filled in, and each change with its evidence. `experiment`: a mapping
-        with `target`, `fault` and maybe `how`, `params`, `limits`, `stop`, `watch` and `deadline_s`.
-
-        Raises:
-            ValueError, LookupError: something in it is wrong; one line.
-        """
+        with `target`, `fault` and maybe `how`, `params`, `limits`, `stop`, `watch` and `deadline_s`. Raises ValueError,
+        LookupError: something in it is wrong; one line."""
         return enhance(experiment, self.evidence, self.subject)
 
     @property

@@ -17,20 +17,7 @@ from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.standing import Standing, Standings
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base import files
-from chaoslab.core.events import (
-    CallFinished,
-    CallStarted,
-    Effect,
-    FaultScheduled,
-    FaultWitnessed,
-    PromptFinished,
-    PromptStarted,
-    RunFinished,
-    RunStarted,
-    StoryLeftOut,
-    Usage,
-    VariationTried,
-)
+from chaoslab.core import events
 from chaoslab.record import runs
 from chaoslab.record.batches import Batches, Unordered
 from chaoslab.record.history import History
@@ -90,11 +77,7 @@ class RunRead:
 
 def key_of(folder: Path) -> str:
     """The key of a run: a digest of the bytes of its logs, and of what was ruled and said of it. A run of virtual time
-    that is done twice has one key.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
+    that is done twice has one key. Raises OSError: a file cannot be read."""
     found = hashlib.blake2b(digest_size=12)
     for path in [*log_files(folder), *sorted(folder.glob("*.zst")), *sorted(folder.glob("*.jsonl"))]:
         with files.opened(path) as file:
@@ -105,11 +88,7 @@ def key_of(folder: Path) -> str:
 
 
 def read(folder: Path) -> RunRead:
-    """The run in a folder.
-
-    Raises:
-        LookupError: it holds no run of this lab; one line. OSError: a log cannot be read.
-    """
+    """The run in a folder. Raises LookupError: it holds no run of this lab; one line. OSError: a log cannot be read."""
     try:
         taken = _Taking(folder)
         for history in Batches(folder):
@@ -127,7 +106,7 @@ class _Taking:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.rulings, self.traits = folder, Rulings.read(folder), Traits()
-        self.started: RunStarted | None = None
+        self.started: events.RunStarted | None = None
         self.name, self.plan = "", dict[str, _Stated]()
         self.facts: list[Facts] = []
         self.incidents: dict[Cell, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
@@ -136,20 +115,20 @@ class _Taking:
         self._outcomes = [*hooks.all_of("outcomes")]
 
     def take(self, history: History) -> None:
-        if StoryLeftOut in history.kinds:
+        if events.StoryLeftOut in history.kinds:
             raise LookupError(
                 f"{self.folder} lacks the stories of trials that ended well (keep='failed'): add one with all"
             )
         self.name = self.name or history.run
-        self.running = history.running and history.first(RunFinished) is None
-        if self.started is None and (started := history.first(RunStarted)) is not None:
+        self.running = history.running and history.first(events.RunFinished) is None
+        if self.started is None and (started := history.first(events.RunStarted)) is not None:
             self.started = started
             self.plan = self._stated(started.plan.get("injections", ()))
         judged = verdicts(history)
-        self.stated = self.stated or any(event.stated for _, event in history.of(PromptStarted))
+        self.stated = self.stated or any(event.stated for _, event in history.of(events.PromptStarted))
         plans = {
             record.trial: self._stated(event.tried["variation"]["injections"])
-            for record, event in history.of(VariationTried)
+            for record, event in history.of(events.VariationTried)
         }
         cells: dict[str | None, dict[tuple[str, str, str], Cell]] = {}
         for trial, target, fault, injection, drawn in _met(history):
@@ -182,21 +161,21 @@ class _Taking:
     ) -> None:
         called: dict[str | None, set[str]] = defaultdict(set)
         failed: dict[str | None, set[str]] = defaultdict(set)
-        for record, call in history.of(CallStarted):
+        for record, call in history.of(events.CallStarted):
             called[record.trial].add(call.target)
         gone = history.given_up
-        for record, over, at in history.placed(CallFinished):
+        for record, over, at in history.placed(events.CallFinished):
             if not over.ok and at not in gone:
                 failed[record.trial].add(over.target)
         used: dict[str | None, list[float]] = defaultdict(lambda: [0, 0.0])
-        for record, usage in history.of(Usage):
+        for record, usage in history.of(events.Usage):
             used[record.trial][0] += usage.prompt_tokens + usage.completion_tokens
             used[record.trial][1] += usage.cost_usd or 0.0
-        ends = {record.trial: event.duration_s for record, event in history.of(PromptFinished)}
+        ends = {record.trial: event.duration_s for record, event in history.of(events.PromptFinished)}
         undoes: set[str] = set()
-        tried = {record.trial: bool(event.tried["failed"]) for record, event in history.of(VariationTried)}
+        tried = {record.trial: bool(event.tried["failed"]) for record, event in history.of(events.VariationTried)}
         standings = Standings(self.stated, self.rulings.by_trial if self.rulings is not None else {})
-        for record, started in history.of(PromptStarted):
+        for record, started in history.of(events.PromptStarted):
             trial = record.trial or ""
             if (verdict := judged.get(trial)) is None:
                 continue
@@ -214,8 +193,8 @@ class _Taking:
             )  # fmt: skip
             self.facts.append(self._own(facts))
             undoes |= {*(started.undoes or {}).values()}
-        effects = Counter(event.target for _, event in history.of(Effect))
-        undoable = Counter(event.target for _, event in history.of(Effect) if event.effect in undoes)
+        effects = Counter(event.target for _, event in history.of(events.Effect))
+        undoable = Counter(event.target for _, event in history.of(events.Effect) if event.effect in undoes)
         there = Counter(target for trial in judged for target in called[trial])
         for target in {*there, *effects}:
             own = Target(0, there[target], effects[target], undoable[target])
@@ -229,11 +208,7 @@ class _Taking:
         return facts
 
     def run(self) -> RunRead:
-        """The run, when all was taken.
-
-        Raises:
-            LookupError: it is no run, or is not over.
-        """
+        """The run, when all was taken. Raises LookupError: it is no run, or is not over."""
         if self.started is None and not self.facts:
             raise LookupError(f"{self.folder} tells of no run of this lab")
         if self.running:
@@ -291,8 +266,8 @@ def experiment_of(subject: str, cell: Cell | None, trials: list[Facts], world: s
 
 def _met(history: History) -> Iterator[tuple[str, str, str, str, Mapping[str, Any]]]:
     """The faults that were witnessed in trials: trial, target, fault, injection and parameters."""
-    drawn = {(at, event.injection, event.fault): event.params for _, event, at in history.placed(FaultScheduled)}
-    for record, event, at in history.placed(FaultWitnessed):
+    drawn = {(at, event.injection, event.fault): event.params for _, event, at in history.placed(events.FaultScheduled)}
+    for record, event, at in history.placed(events.FaultWitnessed):
         if record.trial is not None and event.fault not in ASIDE:
             params = drawn.get((at, event.injection, event.fault), {})
             yield record.trial, event.target, event.fault, event.injection, params

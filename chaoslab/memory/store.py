@@ -1,8 +1,6 @@
-"""The memory: one SQLite file beside the logs, with tables that a person can read.
-
-`runs`, `experiments` and `calls` are filled from logs. `components`, `ranges`, `relations` and `lessons` are made of
-them anew whenever something was added or left out.
-"""
+"""The memory: one SQLite file beside the logs, with tables that a person can read. `runs`, `experiments` and `calls`
+are filled from logs. `components`, `ranges`, `relations` and `lessons` are made of them anew whenever something was
+added or left out."""
 
 from __future__ import annotations
 
@@ -93,11 +91,8 @@ class Memory:
 
     def __init__(self, path: Path, *, make: bool = False) -> None:
         """Opens the file. `make`: it is made if it is not there, and one that cannot be used is laid aside, with
-        `.old` after its name (`laid_aside`).
-
-        Raises:
-            Unusable: it is not there, or cannot be used. OSError: it cannot be made.
-        """
+        `.old` after its name (`laid_aside`). Raises Unusable: it is not there, or cannot be used. OSError: it cannot
+        be made."""
         self.path, self.laid_aside = path, ""
         if make and path.is_file():
             try:
@@ -201,11 +196,8 @@ class Memory:
 
     def forget(self, *, run: str = "", subject: str = "", target: str = "") -> int:
         """Takes out the experiments of a run (its name, key or folder), of a subject or at a target; returns their
-        number. A run that was forgotten is not added again, unless that is asked for.
-
-        Raises:
-            LookupError: there is none.
-        """
+        number. A run that was forgotten is not added again, unless that is asked for. Raises LookupError: there is
+        none."""
         with self._open() as db:
             column, wanted = next(
                 (name, each) for name, each in (("run", run), ("subject", subject), ("target", target)) if each
@@ -300,11 +292,7 @@ class Memory:
             return similar(experiment, _experiments(db), n)
 
     def rows(self, table: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """The columns and the rows of a table.
-
-        Raises:
-            LookupError: there is no such table.
-        """
+        """The columns and the rows of a table. Raises LookupError: there is no such table."""
         if table not in TABLES:
             raise LookupError(f"the memory has no table '{table[:60]}': {did_you_mean(table, TABLES)}")
         with self._open() as db:
@@ -331,11 +319,8 @@ class Memory:
 
 
 def memory(logs: str | Path = places.LOGS) -> Memory:
-    """The memory beside the logs of this folder, or in this file.
-
-    Raises:
-        Unusable: there is none, or it is damaged or of another version; the message is one line.
-    """
+    """The memory beside the logs of this folder, or in this file. Raises Unusable: there is none, or it is damaged or
+    of another version; the message is one line."""
     path = Path(logs)
     return Memory(path if path.suffix == ".db" else path / FILE)
 

@@ -14,22 +14,13 @@ from chaoslab.model.skills.translate import LANGUAGES
 from chaoslab.model.story import Draft
 
 _BEFORE = {
-    "from": "from|in",
-    "source": "from|in",
-    "to": "to|into|in",
-    "target": "to|into|in",
-    "destination": "to",
+    "from": "from|in", "source": "from|in", "to": "to|into|in", "target": "to|into|in", "destination": "to",
     "origin": "from",
-}
+}  # fmt: skip
 _BEFORE |= {
-    "city": "in|for|at",
-    "location": "in|for|at",
-    "place": "in|for|at",
-    "country": "in|for|of",
-    "recipient": "to",
-    "subject": "about|on",
-    "topic": "about|on",
-}
+    "city": "in|for|at", "location": "in|for|at", "place": "in|for|at", "country": "in|for|of", "recipient": "to",
+    "subject": "about|on", "topic": "about|on",
+}  # fmt: skip
 _LEFT_OUT = frozenset([
     "a", "an", "the", "please", "of", "for", "to", "in", "on", "at", "with", "from", "by", "me", "my", "is", "are",
     "what", "how", "does", "do", "mean", "word", "it", "and", "up",
@@ -62,14 +53,9 @@ def filled(offer: Offer, clause: str, draft: Draft) -> dict[str, Any] | None:
 
 
 def _value(
-    name: str,
-    schema: Mapping[str, Any],
-    clause: str,
-    draft: Draft,
-    numbers: list[float],
-    quotes: list[str],
+    name: str, schema: Mapping[str, Any], clause: str, draft: Draft, numbers: list[float], quotes: list[str],
     offer: Offer,
-) -> Any:
+) -> Any:  # fmt: skip
     kind = schema.get("type") or next(
         (part.get("type") for part in schema.get("anyOf", ()) if part.get("type") != "null"), "string"
     )
@@ -155,16 +141,9 @@ def _language(clause: str) -> str | None:
 
 
 _MONEY = {
-    "dollar": "USD",
-    "euro": "EUR",
-    "pound": "GBP",
-    "yen": "JPY",
-    "franc": "CHF",
-    "rupee": "INR",
-    "yuan": "CNY",
-    "krone": "NOK",
-    "krona": "SEK",
-}
+    "dollar": "USD", "euro": "EUR", "pound": "GBP", "yen": "JPY", "franc": "CHF", "rupee": "INR", "yuan": "CNY",
+    "krone": "NOK", "krona": "SEK",
+}  # fmt: skip
 _SIGNS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
 
 

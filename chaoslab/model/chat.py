@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,9 +18,52 @@ from importlib import import_module
 from typing import Any
 
 from chaoslab.base.json_text import speller
-from chaoslab.model import dates, telling
+from chaoslab.model import dates
 from chaoslab.model.choosing import KINDS, Offer, catalogue, choose, parameters
 from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, said
+
+
+def reading(content: str, status: str | None = None) -> tuple[Any, str | None]:
+    """The reply's value, and the reason if it reports a failure (fit for the end of a sentence)."""
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        value = content
+    if status == "error" or re.match(r"\s*(?:Error|Exception|Traceback|Failed)\b", content):
+        return value, _words(value if isinstance(value, Mapping) else content)
+    if not content.strip():
+        return value, "the tool answered nothing"
+    if isinstance(value, Mapping) and _failed(value):
+        return value, _words(value)
+    return value, None
+
+
+def _failed(value: Mapping[str, Any]) -> bool:
+    """True if the value has the form in which a service refuses. A search without results also has "error", but is no
+    failure."""
+    if "search_information" in value or "organic_results" in value:
+        return False
+    code = str(value.get("cod", ""))
+    refused = value.get("ok") is False or value.get("success") is False or bool(re.fullmatch(r"[45]\d\d", code))
+    return refused or (bool(value.get("error")) and "result" not in value)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, Mapping):
+        inner = value.get("error") or value.get("message") or value.get("status_message") or value
+        value = inner.get("message", inner) if isinstance(inner, Mapping) else inner
+    elif str(value).rstrip().endswith("}"):
+        # The client's own text, such as "weather answered 404", before the service's message.
+        before, bracket, rest = str(value).partition("{")
+        try:
+            inside = json.loads(bracket + rest)
+        except (ValueError, RecursionError):
+            inside = None
+        if isinstance(inside, Mapping):
+            value = f"{before}{_words(inside)}"
+    text = re.sub(r"^\s*(?:Error|Exception)\b[\s:]*", "", str(value)).strip()
+    return re.sub(r"(?<![\s.])[\s.]++$", "", text.splitlines()[0] if text else "no reason was given")
+
 
 ATTEMPTS = 2
 BEYOND = "the calendar ends before that"
@@ -153,7 +197,7 @@ def _answers(messages: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], lis
                 arguments = {}
             called[str(call.get("id"))] = (str(function.get("name")), _key(arguments))
         if message.get("role") == "tool" and (key := called.get(str(message.get("tool_call_id")))):
-            found.setdefault(key, []).append(telling.reading(text_of(message), message.get("status")))
+            found.setdefault(key, []).append(reading(text_of(message), message.get("status")))
     return found
 
 

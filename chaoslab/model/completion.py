@@ -1,7 +1,5 @@
-"""A chat request, validated and answered in Groq's wire format, whole or as a stream of events; no I/O here.
-
-Tokens are estimated at four characters each, a rule of thumb for English; the same request always counts the same.
-"""
+"""A chat request, validated and answered in Groq's wire format, whole or as a stream of events; no I/O here. Tokens are
+estimated at four characters each, a rule of thumb for English; the same request always counts the same."""
 
 from __future__ import annotations
 
@@ -34,11 +32,7 @@ def _of_length(characters: int) -> int:
 
 def completed(asked: bytes) -> Completion | ErrorReply:
     """The answer to a request, or the refusal in Groq's format. The model is deterministic and agents in repeated
-    trials ask the same, so answers to short requests are cached.
-
-    Raises:
-        ValueError: it is no JSON.
-    """
+    trials ask the same, so answers to short requests are cached. Raises ValueError: it is no JSON."""
     return _remembered(asked) if len(asked) <= REMEMBERED_BYTES_MAX else _worked_out(asked)
 
 
@@ -103,10 +97,8 @@ def wrong(body: Any) -> str | None:
 
 class Completion:
     """One answered chat request. `asked`: its bytes, of which the id is a hash. `created`: seconds since 1970. The
-    object is cached and shared, so it never changes.
-
-    `reply`: the reply; the offline model's if it is left out. `groq`: in Groq's format, else in OpenAI's.
-    """
+    object is cached and shared, so it never changes. `reply`: the reply; the offline model's if it is left out. `groq`:
+    in Groq's format, else in OpenAI's."""
 
     def __init__(self, body: Mapping[str, Any], asked: bytes, *, reply: Reply | None = None, groq: bool = True) -> None:
         tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []

@@ -7,14 +7,9 @@ import re
 from chaoslab.model.story import Condition, Found
 
 SKY = {
-    "rain": r"rain|drizzle|shower|thunder",
-    "umbrella": r"rain|drizzle|shower|thunder",
-    "wet": r"rain|drizzle|shower",
-    "snow": r"snow|sleet",
-    "sun": r"clear|sun",
-    "clear": r"clear|sun",
-    "cloud": r"cloud|overcast",
-}
+    "rain": r"rain|drizzle|shower|thunder", "umbrella": r"rain|drizzle|shower|thunder", "wet": r"rain|drizzle|shower",
+    "snow": r"snow|sleet", "sun": r"clear|sun", "clear": r"clear|sun", "cloud": r"cloud|overcast",
+}  # fmt: skip
 _MORE, _LESS = (
     r"above|over|more than|warmer than|higher than|greater than|hotter than|exceeds|at least|larger than|bigger "
     r"than|better than|>",

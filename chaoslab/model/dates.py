@@ -1,8 +1,6 @@
-"""Days and times in plain English, relative to the day in the system prompt.
-
-"next Tuesday" is the Tuesday of next week (weeks begin on Monday); "on Tuesday" is the first one after today. An hour
-from 1 to 6 without am or pm is in the afternoon. An event without an end lasts an hour.
-"""
+"""Days and times in plain English, relative to the day in the system prompt. "next Tuesday" is the Tuesday of next week
+(weeks begin on Monday); "on Tuesday" is the first one after today. An hour from 1 to 6 without am or pm is in the
+afternoon. An event without an end lasts an hour."""
 
 from __future__ import annotations
 

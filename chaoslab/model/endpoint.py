@@ -1,7 +1,5 @@
 """The offline model behind an HTTP endpoint: Groq's chat completions, model list and refusals, and all other formats.
-
-It accepts any model name, so that an agent set up for a paid model needs only another address.
-"""
+It accepts any model name, so that an agent set up for a paid model needs only another address."""
 
 from __future__ import annotations
 
@@ -160,24 +158,14 @@ def _names_a_model(path: str) -> bool:
 
 def _model(name: str) -> dict[str, Any]:
     return {
-        "id": name,
-        "object": "model",
-        "created": 0,
-        "owned_by": "chaoslab",
-        "active": True,
-        "context_window": 131072,
-    }
+        "id": name, "object": "model", "created": 0, "owned_by": "chaoslab", "active": True, "context_window": 131072,
+    }  # fmt: skip
 
 
 def serve(
-    *,
-    host: str,
-    port: int,
-    ready: Callable[[int, Callable[[], None]], None] | None = None,
-    api_key: str | None = None,
-    token_s: float = 0.0,
-    model: LiveModel | None = None,
-) -> None:
+    *, host: str, port: int, ready: Callable[[int, Callable[[], None]], None] | None = None,
+    api_key: str | None = None, token_s: float = 0.0, model: LiveModel | None = None,
+) -> None:  # fmt: skip
     """Serves until stopped. `ready` is called with the port in use (for `port=0`) and a function to stop, once
     connections are accepted."""
     from waitress.server import create_server

@@ -42,11 +42,7 @@ def offline_model(*, token_s: float = 0.0) -> OfflineModel:
 
 
 def seconds(token_s: float) -> float:
-    """The value, if it is a number of seconds.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """The value, if it is a number of seconds. Raises ValueError: it is none."""
     fits = isinstance(token_s, int | float) and not isinstance(token_s, bool) and 0 <= token_s <= SECONDS_MAX
     if not fits:
         raise ValueError(f"token_s is {token_s!r:.60}: it should be a number of seconds from 0 to {SECONDS_MAX}")

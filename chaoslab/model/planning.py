@@ -15,20 +15,9 @@ Skill = Callable[[str, Draft], bool]
 
 # The order decides a clause that two skills could accept: a named effect goes before a named subject.
 _SKILLS: tuple[Skill, ...] = (
-    other.read_first,
-    translate.read,
-    messages.read,
-    inbox.read,
-    units.read,
-    calculate.read,
-    movies.read,
-    calendar.read,
-    search.read,
-    weather.read,
-    other.read,
-    other.read_clock,
-    search.read_question,
-)
+    other.read_first, translate.read, messages.read, inbox.read, units.read, calculate.read, movies.read,
+    calendar.read, search.read, weather.read, other.read, other.read_clock, search.read_question,
+)  # fmt: skip
 _IF = re.compile(
     r"^(?:only )?(?:if|in case|(?P<unless>unless))\s+(?P<condition>[^,]+?)(?:\s*,\s*(?:then\s+)?|\s+then\s+"
     r"|\s+(?=(?:let|tell|message|text|send|ping|notify|remind)\s+(?:(?-i:[A-Z#@])|my|him|her|them)|(?:delete|cancel"

@@ -82,9 +82,7 @@ def asks(sentence: str, verbs: frozenset[str]) -> bool:
 
 def clauses(sentence: str, verbs: frozenset[str]) -> list[str]:
     """The sentence split at each new request: at "; ", "and then", and at "and" or a comma before a word that asks.
-
-    `verbs`: further such words (the first words of the offered tools' names).
-    """
+    `verbs`: further such words (the first words of the offered tools' names)."""
     opening = "|".join(sorted({*_VERBS.split(), *verbs}, key=len, reverse=True))
     soft = (
         rf"(?:\s*,\s*and\s+|\s+and\s+|\s*,\s*(?:but\s+)?|\s+but\s+)"

@@ -78,11 +78,7 @@ def scripted(steps: Sequence[Any], *, token_s: float = 0.0) -> Scripted:
 
 def of_json(value: Any) -> Scripted:
     """The model of a script in JSON: a list of steps as in `scripted`, with {"call": "refund", "arguments": {"order":
-    17}} for a call.
-
-    Raises:
-        ValueError, TypeError: as `scripted`.
-    """
+    17}} for a call. Raises ValueError, TypeError: as `scripted`."""
     if not isinstance(value, list):
         raise TypeError(f"the script is {value!r:.60}: it should be a list of steps, each {IN_JSON}")
     return scripted([_of_json(number, step) for number, step in enumerate(value, 1)])

@@ -1,8 +1,6 @@
-"""A step of a request: a story that asks tools and ends with a finding or an honest refusal.
-
-A story is a generator without I/O: it yields an `Ask`, gets the tool's JSON back, and returns a `Found`. The chat model
-replays every story from the conversation at each turn, so that it needs no memory of its own.
-"""
+"""A step of a request: a story that asks tools and ends with a finding or an honest refusal. A story is a generator
+without I/O: it yields an `Ask`, gets the tool's JSON back, and returns a `Found`. The chat model replays every story
+from the conversation at each turn, so that it needs no memory of its own."""
 
 from __future__ import annotations
 
@@ -25,11 +23,9 @@ class Ask:
 
 @dataclass(frozen=True)
 class Found:
-    """A step's finding or result: a sentence for the answer, and the referent of "it" in later steps.
-
-    `text`: the text for a message; empty if there is nothing to pass on. `parts`: single details, each by a pattern of
-    the words that ask for it ("rating|score").
-    """
+    """A step's finding or result: a sentence for the answer, and the referent of "it" in later steps. `text`: the text
+    for a message; empty if there is nothing to pass on. `parts`: single details, each by a pattern of the words that
+    ask for it ("rating|score")."""
 
     sentence: str
     text: str = ""

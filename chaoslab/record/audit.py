@@ -1,7 +1,5 @@
 """The audit file of faults: who made which, where, when and why, a line of JSON each, over all runs that name the file.
-
-A line is on the disk before its fault acts. If it cannot be written, the fault is not made and the run ends.
-"""
+A line is on the disk before its fault acts. If it cannot be written, the fault is not made and the run ends."""
 
 from __future__ import annotations
 
@@ -23,11 +21,7 @@ class Audit:
     it, by default the user of this process."""
 
     def __init__(self, path: Path, *, why: str = "", by: str = "", clock: Clock = system) -> None:
-        """Opens the file.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Opens the file. Raises OSError: it cannot be written."""
         self._path, self._clock, self.run = path, clock, ""
         self._file = path.open("ab", buffering=0)
         self._said: dict[str, Any] = {
@@ -35,11 +29,7 @@ class Audit:
         }  # fmt: skip
 
     def take(self, event: Event) -> None:
-        """Writes a line if the event is about a fault.
-
-        Raises:
-            LogLost: it cannot be written.
-        """
+        """Writes a line if the event is about a fault. Raises LogLost: it cannot be written."""
         what = SAYS.get(type(event))
         if what is None or not isinstance(event, AttemptEvent):
             return

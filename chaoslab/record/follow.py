@@ -39,11 +39,8 @@ class Follower:
     def new(self, most: int = -1) -> list[Record]:
         """The events written since the last call, in the order of their time. The main log is read first, so what other
         parts wrote before one of its events comes with it. Unreadable lines are left out; an unfinished line waits for
-        its end. `most`: the bytes that are read of the main log at once; -1 is all.
-
-        Raises:
-            OSError: a log cannot be read.
-        """
+        its end. `most`: the bytes that are read of the main log at once; -1 is all. Raises OSError: a log cannot be
+        read."""
         found: list[Record] = []
         until = inf
         for path in sorted(log_files(self._folder), key=lambda path: path.stem != MAIN):
@@ -124,12 +121,8 @@ class Follower:
 
 def follow(folder: Path, *, clock: Clock = system, poll_s: float = POLL_S) -> Iterator[Record]:
     """Every event of a run, from the first on, as it is written. It ends with the run, once nothing more comes. A run
-    that was killed never logs its end: then it ends after some seconds of silence. Where no process can be told to
-    live (on Windows), it goes on until the reader stops.
-
-    Raises:
-        OSError: a log cannot be read.
-    """
+    that was killed never logs its end: then it ends after some seconds of silence. Where no process can be told to live
+    (on Windows), it goes on until the reader stops. Raises OSError: a log cannot be read."""
     with Follower(folder) as follower:
         heard_s = clock.monotonic()
         while True:

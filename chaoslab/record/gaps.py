@@ -122,11 +122,8 @@ def ends_of(folder: Path) -> dict[str, int]:
 
 
 def counted(folder: Path) -> dict[str, int]:
-    """The number of lines that each writer of a run but its main one has written so far.
-
-    Raises:
-        OSError: a log cannot be read.
-    """
+    """The number of lines that each writer of a run but its main one has written so far. Raises OSError: a log cannot
+    be read."""
     last = {path.stem: last_of(path) for path in log_files(folder) if path.stem != MAIN}
     return {writer: record.seq for writer, record in last.items() if record is not None}
 

@@ -64,18 +64,10 @@ class History:
     """The beginning of the first trial behind this history, in seconds since the run's start."""
 
     def __init__(
-        self,
-        records: Iterable[Record],
-        *,
-        cut: Mapping[str, Sequence[int]] | None = None,
-        unknown: Iterable[type[Event]] = (),
-        notes: Iterable[str] = (),
-        ordered: bool = False,
-        rulings: Rulings | None = None,
-        running: bool = False,
-        spoken: Spoken = SILENT,
-        gaps: Sequence[Gap] = (),
-    ) -> None:
+        self, records: Iterable[Record], *, cut: Mapping[str, Sequence[int]] | None = None,
+        unknown: Iterable[type[Event]] = (), notes: Iterable[str] = (), ordered: bool = False,
+        rulings: Rulings | None = None, running: bool = False, spoken: Spoken = SILENT, gaps: Sequence[Gap] = (),
+    ) -> None:  # fmt: skip
         """Merges the records. `ordered`: they are in order already."""
         self.records = list(records) if ordered else sorted(records, key=place_in_time)
         self.cut_lines = {name: tuple(numbers) for name, numbers in (cut or {}).items()}
@@ -106,12 +98,8 @@ class History:
     @classmethod
     def read(cls, folder: Path, *, trials: Collection[str] | None = None) -> History:
         """Reads every `*.log` of a run's folder, with its packs. `trials`: these are wanted, by key, and packs without
-        them are left out.
-
-        Raises:
-            FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read.
-            Incomplete: a log has packs, and the package that reads them is not installed.
-        """
+        them are left out. Raises FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read;
+        Incomplete: a log has packs, and the package that reads them is not installed."""
         paths = log_files(folder)
         if not paths:
             raise FileNotFoundError(f"no logs in {folder}")
@@ -138,11 +126,8 @@ class History:
 
     @staticmethod
     def follow(folder: Path, *, clock: Clock = system) -> Iterator[Record]:
-        """The events of a run as they are written, by any process. It ends with the run.
-
-        Raises:
-            OSError: a log cannot be read.
-        """
+        """The events of a run as they are written, by any process. It ends with the run. Raises OSError: a log cannot
+        be read."""
         return follow(folder, clock=clock)
 
     @property

@@ -44,11 +44,8 @@ def log_files(folder: Path) -> list[Path]:
 
 def lines_of(path: Path, packs: Packs | None = None) -> Iterator[bytes]:
     """The lines of a file with their ends, and those of packs in the place of the lines that stand for them. A line
-    longer than LINE_MAX is cut off there, so it cannot be read. `packs`: opens them, and is told what they lack.
-
-    Raises:
-        OSError: the file cannot be read. Incomplete: it has packs, and the package that reads them is not installed.
-    """
+    longer than LINE_MAX is cut off there, so it cannot be read. `packs`: opens them, and is told what they lack. Raises
+    OSError: the file cannot be read. Incomplete: it has packs, and the package that reads them is not installed."""
     with opened(path) as file:
         for line in _lines_in(file):
             if line.startswith(PACK):

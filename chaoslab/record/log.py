@@ -1,7 +1,5 @@
-"""Writes events to logs. One writer owns one file, and a line is with the system before the writer goes on.
-
-So a killed process loses nothing that it had logged.
-"""
+"""Writes events to logs. One writer owns one file, and a line is with the system before the writer goes on. So a killed
+process loses nothing that it had logged."""
 
 from __future__ import annotations
 
@@ -28,10 +26,8 @@ from chaoslab.record.lines import Record, record_of
 
 
 class LogLost(Through):
-    """A line could not be written. Its text names the file, the reason and the remedy.
-
-    The run ends: what cannot be written down is not done. It is no `Exception`, since an SDK would ask again.
-    """
+    """A line could not be written. Its text names the file, the reason and the remedy. The run ends: what cannot be
+    written down is not done. It is no `Exception`, since an SDK would ask again."""
 
 
 def lost(path: Path, error: OSError) -> LogLost:
@@ -42,19 +38,13 @@ def lost(path: Path, error: OSError) -> LogLost:
 
 class Log:
     """Appends events to `<folder>/<writer>.log`. If `write` returns, the whole line is there; if it raises, none of it.
-
-    Safe to share between threads.
-    """
+    Safe to share between threads."""
 
     def __init__(
         self, folder: Path, writer: str, *, run: str, origin: float, clock: Clock = system, secrets: Sequence[str] = ()
     ) -> None:
         """Opens the log. `origin` is the monotonic time at which the run began. `secrets` are masked in every line, as
-        are those that stand in it.
-
-        Raises:
-            OSError: the file cannot be opened.
-        """
+        are those that stand in it. Raises OSError: the file cannot be opened."""
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / f"{writer}.log"
         self._run, self._writer, self._origin, self._clock = run, writer, origin, clock
@@ -71,11 +61,7 @@ class Log:
         self._torn = False
 
     def write(self, event: Event, *, trial: str | None = None) -> None:
-        """Appends the event.
-
-        Raises:
-            LogLost: it cannot be written, as when the disk is full or the file was deleted.
-        """
+        """Appends the event. Raises LogLost: it cannot be written, as when the disk is full or the file was deleted."""
         with self._lock:
             ts, t = iso(self._clock.utc()), round(self._clock.monotonic() - self._origin, 6)
             line = spell(ts, t, self._run, trial, self._writer, self._seq + 1, self.masked(event))
@@ -111,10 +97,7 @@ class Log:
 
     def copy(self, kept: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
         """Writes buffered events, moved by `after_s` seconds, into a run that began at `began`; all of them or none.
-
-        Raises:
-            LogLost: as `write`.
-        """
+        Raises LogLost: as `write`."""
         with self._lock:
             lines, seq = self._spelled(kept, began, after_s)
             self._write(lines)
@@ -201,13 +184,8 @@ class BufferedEvent(NamedTuple):
         t = round(self.t, 6)
         text = self.text if isinstance(self.text, str) else encode_event(self.text)
         envelope = {
-            "ts": iso(later(began, t)),
-            "t": t,
-            "run": run,
-            "trial": self.trial,
-            "writer": self.writer,
-            "seq": seq,
-        }
+            "ts": iso(later(began, t)), "t": t, "run": run, "trial": self.trial, "writer": self.writer, "seq": seq,
+        }  # fmt: skip
         return record_of(envelope | _DECODER.raw_decode(f"{{{text}")[0], brackets=text.count("[") + text.count("{") + 1)
 
     @property

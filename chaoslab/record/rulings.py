@@ -52,11 +52,8 @@ class Rulings:
 
     @classmethod
     def read(cls, folder: Path) -> Rulings | None:
-        """The rulings in a run's folder; None if no scenario ran it.
-
-        Raises:
-            OSError: the file is there and cannot be read.
-        """
+        """The rulings in a run's folder; None if no scenario ran it. Raises OSError: the file is there and cannot be
+        read."""
         path = folder / FILE
         if not path.exists():
             return None
@@ -77,22 +74,15 @@ class Rulings:
             else:
                 end = found
         return cls(
-            scenario=_text(head.get("scenario")),
-            asked=_texts(head.get("asked")),
-            trials=trials if isinstance(trials := head.get("trials"), int) else 0,
-            by_trial=by_trial,
-            state=_state(end.get("state")),
-            why=_texts(end.get("why")),
-            cut_lines=tuple(cut),
-        )
+            scenario=_text(head.get("scenario")), asked=_texts(head.get("asked")),
+            trials=trials if isinstance(trials := head.get("trials"), int) else 0, by_trial=by_trial,
+            state=_state(end.get("state")), why=_texts(end.get("why")), cut_lines=tuple(cut),
+        )  # fmt: skip
 
 
 @dataclass
 class RulingsFile:
-    """Writes the rulings on a run, each as it is made.
-
-    `folder`: the run's. The other fields are those of `Rulings`.
-    """
+    """Writes the rulings on a run, each as it is made. `folder`: the run's. The other fields are those of `Rulings`."""
 
     folder: Path
     scenario: str
@@ -101,22 +91,14 @@ class RulingsFile:
     _begun: bool = False
 
     def add(self, trial: str, ruling: TrialRuling) -> None:
-        """Writes the ruling on a trial.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Writes the ruling on a trial. Raises OSError: it cannot be written."""
         if not self._begun:
             self._begun = True
             self._write(scenario=self.scenario, asked=self.asked, trials=self.trials)
         self._write(trial=trial, **vars(ruling))
 
     def end(self, state: State, why: Sequence[str]) -> None:
-        """Writes the ruling on the whole.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Writes the ruling on the whole. Raises OSError: it cannot be written."""
         self._write(state=state, why=why)
 
     def _write(self, **fields: Any) -> None:

@@ -51,11 +51,7 @@ class Run:
     ) -> Run:
         """Makes a new folder, named by the wall clock. A run with a `name` is not of real time: it begins at `now`, and
         its files do not show the wall clock. Each of the `writers` but the main one gets its log, so that one that is
-        missing later is known to be lost.
-
-        Raises:
-            OSError: a file is in the way; its `filename` names it.
-        """
+        missing later is known to be lost. Raises OSError: a file is in the way; its `filename` names it."""
         cls.prepare(logs)
         latest = logs / "latest"
         if latest.is_dir() and not latest.is_symlink():
@@ -84,11 +80,8 @@ class Run:
 
     @staticmethod
     def prepare(logs: Path) -> None:
-        """Makes the folder of runs, if it is not there.
-
-        Raises:
-            OSError: it cannot be made or written to; its `filename` names it.
-        """
+        """Makes the folder of runs, if it is not there. Raises OSError: it cannot be made or written to; its `filename`
+        names it."""
         try:
             logs.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
@@ -149,11 +142,8 @@ def revision_of(folder: Path) -> str:
 
 
 def note_command(folder: Path, words: Sequence[str]) -> None:
-    """Writes down in run.json the words of the command that makes such a run again.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Writes down in run.json the words of the command that makes such a run again. Raises OSError: it cannot be
+    written."""
     data = {**files.json_of(folder / "run.json"), "again": [*words]}
     with files.replacing(folder / "run.json") as part:
         part.write_text(json.dumps(data, indent=2) + "\n")

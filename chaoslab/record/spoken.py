@@ -1,8 +1,6 @@
 """The words of people and models on the answers of a run, as lines of JSON beside its log: `labels.jsonl` by trial,
-`opinions.jsonl` by the hash of the question.
-
-A line that cannot be read is a note, and so are labels of another run and labels that disagree.
-"""
+`opinions.jsonl` by the hash of the question. A line that cannot be read is a note, and so are labels of another run and
+labels that disagree."""
 
 from __future__ import annotations
 
@@ -179,7 +177,9 @@ class Kept:
             what = "a label is of another run" if len(strange) == 1 else f"{len(strange)} labels are of another run"
             notes.append(f"{LABELS}: {what} ({_trials(strange)})")
         apart = {
-            trial: " and ".join(sorted({_by(each) for each in labels}))
+            trial: " and ".join(
+                sorted({f"{each.said} by {line(each.by, TEXT)}" if each.by else each.said for each in labels})
+            )
             for trial, labels in self.by_trial(run).items()
             if trial in trials and len({each.said for each in labels}) > 1
         }
@@ -191,11 +191,8 @@ class Kept:
 
 
 def keep(folder: Path, name: str, **fields: Any) -> None:
-    """Appends a line to a file of a run's folder, on a line of its own even if the last one was cut.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Appends a line to a file of a run's folder, on a line of its own even if the last one was cut. Raises OSError: it
+    cannot be written."""
     told = {key: value for key, value in fields.items() if value is not None and value is not False and value != ""}
     with (folder / name).open("ab+") as file:
         end = file.seek(0, os.SEEK_END)
@@ -208,11 +205,8 @@ _LABEL, _REPLY, _TRUST = Shape.of(Label), Shape.of(Reply), Shape.of(Trust)
 
 
 def _taken(path: Path, take: Callable[[dict[str, Any]], None]) -> list[int]:
-    """Gives each line of a file that is a JSON object to `take`, and returns the numbers of the rest.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
+    """Gives each line of a file that is a JSON object to `take`, and returns the numbers of the rest. Raises OSError:
+    the file cannot be read."""
     cut = []
     for number, data in enumerate(lines_of(path), 1):
         try:
@@ -228,7 +222,3 @@ def _trials(trials: Collection[str]) -> str:
     named = sorted(trials)[:NAMED]
     more = f" and {len(trials) - NAMED} more" if len(trials) > NAMED else ""
     return f"{', '.join(line(trial, TEXT) for trial in named)}{more}"
-
-
-def _by(label: Label) -> str:
-    return f"{label.said} by {line(label.by, TEXT)}" if label.by else label.said

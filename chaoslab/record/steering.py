@@ -72,12 +72,8 @@ _SHAPE = Shape.of(Steering)
 
 def steer(folder: Path, words: Sequence[str]) -> list[str]:
     """Asks for these beside all that was asked for before: pause, resume, stop, NAME=chance as in TOXIC_PROB=0.3,
-    FAULT=off or FAULT=on, manager=pause or manager=resume. Returns what will happen, a line each.
-
-    Raises:
-        ValueError: a word is none of these, or the run cannot do it; the message says why. OSError: it cannot be
-            written.
-    """
+    FAULT=off or FAULT=on, manager=pause or manager=resume. Returns what will happen, a line each. Raises ValueError: a
+    word is none of these, or the run cannot do it; the message says why. OSError: it cannot be written."""
     if not is_written(folder):
         raise ValueError(f"nothing runs in {folder} any more")
     started = started_of(folder)
@@ -157,11 +153,7 @@ def started_of(folder: Path) -> RunStarted | None:
 
 
 def obey(folder: Path, *, clock: Clock = system) -> None:
-    """Waits while the run is asked to.
-
-    Raises:
-        KeyboardInterrupt: the run is asked to stop.
-    """
+    """Waits while the run is asked to. Raises KeyboardInterrupt: the run is asked to stop."""
     while (now := Steering.read(folder)) is not NOTHING:
         if now.stop:
             raise KeyboardInterrupt

@@ -182,16 +182,10 @@ class TrialLog:
             timed = None if self._history is None else [(record.t, record.event) for record in self._history.records]
             sent = pickle.dumps((self._lines, timed))
         return {
-            "trial": self.trial,
-            "key": self.key,
-            "began": self.began,
-            "calls": self.calls,
-            "secrets": self.secrets,
-            "origin": self.origin,
-            "_sent": sent,
-            "plain": self.plain,
+            "trial": self.trial, "key": self.key, "began": self.began, "calls": self.calls, "secrets": self.secrets,
+            "origin": self.origin, "_sent": sent, "plain": self.plain,
             "spelt": None if self.spelt is None else _Spelt.of(self.spelt),
-        }
+        }  # fmt: skip
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -81,11 +81,8 @@ def _untried(map_: Map) -> list[str]:
 
 
 def save(found: Any, path: Path, commands: Mapping[str, str] | None = None) -> None:
-    """Writes the map as a page (.html) or as data (.json).
-
-    Raises:
-        ValueError: the name ends otherwise. OSError: it cannot be written.
-    """
+    """Writes the map as a page (.html) or as data (.json). Raises ValueError: the name ends otherwise. OSError: it
+    cannot be written."""
     from chaoslab.reports.formats import put
 
     if path.suffix not in ENDINGS:

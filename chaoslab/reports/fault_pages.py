@@ -42,11 +42,8 @@ def catalogue() -> str:
 
 
 def plain(shown: Sequence[str]) -> list[dict[str, Any]]:
-    """Faults as JSON values, all of them if none is named. One that cannot be used has an `error`.
-
-    Raises:
-        LookupError: no such fault.
-    """
+    """Faults as JSON values, all of them if none is named. One that cannot be used has an `error`. Raises LookupError:
+    no such fault."""
     families = {name: module.split(".")[-2] for name, module in bundled(GROUP).items()}
     found: list[dict[str, Any]] = []
     for name in shown or names(GROUP):
@@ -87,11 +84,8 @@ def _about(name: str) -> str:
 
 
 def page(name: str, seen: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """The page of a fault. `seen`: what a caller sees of it, as the name of a seam and lines of a trial's story.
-
-    Raises:
-        LookupError: no such fault. BrokenPlugin: it cannot be used.
-    """
+    """The page of a fault. `seen`: what a caller sees of it, as the name of a seam and lines of a trial's story. Raises
+    LookupError: no such fault. BrokenPlugin: it cannot be used."""
     fault = load(name)
     module = inspect.getmodule(fault)
     subject = ((module and module.__doc__) or "").strip()

@@ -8,26 +8,16 @@ from dataclasses import dataclass, field
 
 from chaoslab.base.durations import duration
 from chaoslab.base.jsonable import line
-from chaoslab.core.events import (
-    OPEN,
-    CallDisturbed,
-    CallFinished,
-    Event,
-    FaultArmed,
-    FaultHealed,
-    FaultInjected,
-    FaultScheduled,
-    FaultWitnessed,
-)
+from chaoslab.core import events
 from chaoslab.record.lines import Record
 
 Place = tuple[str, str, str, int, int]
 """A fault's name, its injection, and its attempt: target, request, attempt."""
-Stage = FaultScheduled | FaultArmed | FaultInjected | FaultWitnessed | FaultHealed
+Stage = events.FaultScheduled | events.FaultArmed | events.FaultInjected | events.FaultWitnessed | events.FaultHealed
 WIDTH = 300
 
 
-def is_stage(event: Event) -> bool:
+def is_stage(event: events.Event) -> bool:
     return isinstance(event, Stage)
 
 
@@ -36,23 +26,29 @@ class Met:
     """One fault of one attempt: its stages, and the end of the attempt."""
 
     stages: list[Stage] = field(default_factory=list)
-    ended: CallFinished | None = None
-    disturbed: CallDisturbed | None = None
+    ended: events.CallFinished | None = None
+    disturbed: events.CallDisturbed | None = None
 
     @classmethod
     def by_place(cls, records: Sequence[Record]) -> dict[int, Met]:
         """A trial's faults, each by the index of the record that witnessed it, or else of its latest stage."""
         found: dict[Place, Met] = {}
         numbers: dict[Place, int] = {}
-        ended: dict[tuple[str, int, int], CallFinished] = {}
-        disturbed: dict[tuple[str, int, int], CallDisturbed] = {}
+        ended: dict[tuple[str, int, int], events.CallFinished] = {}
+        disturbed: dict[tuple[str, int, int], events.CallDisturbed] = {}
         for number, event in enumerate(record.event for record in records):
             match event:
-                case CallFinished():
+                case events.CallFinished():
                     ended[event.target, event.request, event.attempt] = event
-                case CallDisturbed():
+                case events.CallDisturbed():
                     disturbed[event.target, event.request, event.attempt] = event
-                case FaultScheduled() | FaultArmed() | FaultInjected() | FaultWitnessed() | FaultHealed():
+                case (
+                    events.FaultScheduled()
+                    | events.FaultArmed()
+                    | events.FaultInjected()
+                    | events.FaultWitnessed()
+                    | events.FaultHealed()
+                ):
                     place = (event.fault, event.injection, event.target, event.request, event.attempt)
                     met = found.setdefault(place, cls())
                     if not met.witnessed:
@@ -63,8 +59,8 @@ class Met:
         return {numbers[place]: met for place, met in found.items()}
 
     @property
-    def witnessed(self) -> FaultWitnessed | None:
-        return next((stage for stage in self.stages if isinstance(stage, FaultWitnessed)), None)
+    def witnessed(self) -> events.FaultWitnessed | None:
+        return next((stage for stage in self.stages if isinstance(stage, events.FaultWitnessed)), None)
 
     def told(self) -> str:
         """The fault in one line; a fault that nobody witnessed stands out, with the reason."""
@@ -73,16 +69,18 @@ class Met:
         head = f"{stage.target} {stage.request}.{stage.attempt} {stage.fault}{source}"
         if met := self.witnessed:
             return f"{head}: {line(met.changed or met.evidence, WIDTH)} – witnessed"
-        params = next((s.params for s in self.stages if isinstance(s, FaultScheduled)), {})
+        params = next((s.params for s in self.stages if isinstance(s, events.FaultScheduled)), {})
         planned = f" {line(json.dumps(params, ensure_ascii=False), WIDTH)}" if params else ""
         return f"{head}{planned}: {self._unmet()}"
 
     def _unmet(self) -> str:
-        if idle := next((stage.idle for stage in self.stages if isinstance(stage, FaultHealed) and stage.idle), ""):
+        if idle := next(
+            (stage.idle for stage in self.stages if isinstance(stage, events.FaultHealed) and stage.idle), ""
+        ):
             return f"armed, and {idle}"
-        if any(isinstance(stage, FaultArmed) for stage in self.stages):
+        if any(isinstance(stage, events.FaultArmed) for stage in self.stages):
             return f"ARMED AND NOT WITNESSED: {self._instead()}"
-        if any(isinstance(stage, FaultInjected) for stage in self.stages):
+        if any(isinstance(stage, events.FaultInjected) for stage in self.stages):
             return f"INJECTED AND NOT WITNESSED: {self._instead()}"
         if self.ended is not None and (self.ended.status is not None or not self.ended.error):
             return "not injected: it found nothing to change"
@@ -97,8 +95,8 @@ class Met:
         after = f"after {duration(self.ended.duration_s)}"
         if self.ended.status is not None:
             return f"the caller got {self.ended.status} {after}"
-        if self.ended.error == OPEN:
-            return f"the call was {OPEN}, {after}"
+        if self.ended.error == events.OPEN:
+            return f"the call was {events.OPEN}, {after}"
         return (
             f"the call ended with {self.ended.error} {after}"
             if self.ended.error

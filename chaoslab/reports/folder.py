@@ -26,10 +26,7 @@ _NUMBERED = re.compile(r"(?P<name>.+)#(?P<number>\d{1,6})")
 def read(name: str, *, logs: Path = LOGS, trials: Collection[str] = ()) -> History:
     """The history of a run: a folder or its name in `logs`. `#2` after it stands for the second run in a log of the
     first lab. `trials`: those alone are wanted, by key; of a run in packs the others are not read, if these are there.
-
-    Raises:
-        LookupError: there is no such run, or neither lab wrote its logs.
-    """
+    Raises LookupError: there is no such run, or neither lab wrote its logs."""
     _check_name(name)
     number = None
     numbered = _NUMBERED.fullmatch(name)
@@ -59,11 +56,7 @@ def read(name: str, *, logs: Path = LOGS, trials: Collection[str] = ()) -> Histo
 
 
 def of_this_lab(name: str, *, logs: Path = LOGS) -> tuple[Path, History]:
-    """The folder and the history of a run of this lab.
-
-    Raises:
-        LookupError: as `read`, or the first lab wrote it.
-    """
+    """The folder and the history of a run of this lab. Raises LookupError: as `read`, or the first lab wrote it."""
     folder = find(name, logs=logs)
     history = read(str(folder), logs=logs)
     if history.unknown:
@@ -72,11 +65,8 @@ def of_this_lab(name: str, *, logs: Path = LOGS) -> tuple[Path, History]:
 
 
 def matching(name: str, *, logs: Path = LOGS) -> list[str]:
-    """The name, or the folders of the runs that it is a pattern of, as in `2026*`: oldest first, each run once.
-
-    Raises:
-        LookupError: no run is called so.
-    """
+    """The name, or the folders of the runs that it is a pattern of, as in `2026*`: oldest first, each run once. Raises
+    LookupError: no run is called so."""
     if not set(name) & set("*?[") or Path(name).exists():
         return [name]
     at = Path(name)
@@ -91,10 +81,7 @@ def matching(name: str, *, logs: Path = LOGS) -> list[str]:
 
 def report(name: str, *, logs: Path = LOGS) -> RunReport:
     """The report on the run that `read` finds by this name. A log of this lab is read once and not held as a whole.
-
-    Raises:
-        LookupError: as `read`.
-    """
+    Raises LookupError: as `read`."""
     if "#" not in name:
         try:
             found = RunReport.read(find(name, logs=logs))
@@ -119,11 +106,8 @@ def unreadable(folder: Path, error: OSError) -> str:
 def find(name: str, *, logs: Path = LOGS) -> Path:
     """The folder of a run. The name is a path (also of a log in it), the folder's name in `logs`, the name that the run
     prints, a unique prefix of either, `latest`, or `latest~2` for the second before it; without the link, `latest` is
-    the newest run. Of several runs with one name it is the newest, with a note on stderr.
-
-    Raises:
-        LookupError: there is no such run, several, or no run at all.
-    """
+    the newest run. Of several runs with one name it is the newest, with a note on stderr. Raises LookupError: there is
+    no such run, several, or no run at all."""
     _check_name(name)
     is_log = name.endswith(".log") and Path(name).is_file()
     for folder in (Path(name), Path(name).parent if is_log else Path(name), logs / name):

@@ -1,8 +1,6 @@
-"""The requirements on a run, for CI: a minimum share of correct trials, and outcomes that no trial may have.
-
-Certain verdicts count. Those that rest on words are listed, and count only if that is asked for. A run in which
-nothing could be judged has no share of correct trials, so it fails any minimum.
-"""
+"""The requirements on a run, for CI: a minimum share of correct trials, and outcomes that no trial may have. Certain
+verdicts count. Those that rest on words are listed, and count only if that is asked for. A run in which nothing could
+be judged has no share of correct trials, so it fails any minimum."""
 
 from __future__ import annotations
 
@@ -71,14 +69,9 @@ def outcomes(text: str) -> tuple[str, ...]:
 
 
 def rule(
-    gate: Gate,
-    judged: Mapping[str, Verdict],
-    *,
-    judgeable: bool,
-    untried: Sequence[str] = (),
-    unmet: Sequence[str] = (),
-    lost: int = 0,
-) -> Ruling:
+    gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool, untried: Sequence[str] = (),
+    unmet: Sequence[str] = (), lost: int = 0,
+) -> Ruling:  # fmt: skip
     """Compares a run's verdicts with the requirements. `judgeable`: something was stated about right answers.
     `untried`: the plan's injections, if none of them had an attempt that it could hit. `unmet`: lines about those that
     had to hit and hit nothing. `lost`: the number of trials whose lines are lost."""

@@ -23,11 +23,8 @@ NAME = 100
 
 
 def write(logs: Path) -> Path:
-    """Writes the page into the folder; returns its path.
-
-    Raises:
-        LookupError: there is no run. ModuleNotFoundError: Jinja is not installed. OSError: it cannot be written.
-    """
+    """Writes the page into the folder; returns its path. Raises LookupError: there is no run. ModuleNotFoundError:
+    Jinja is not installed. OSError: it cannot be written."""
     runs = list(listed(logs))
     by_name: dict[str, list[RunLine]] = {}
     for run in runs:

@@ -8,15 +8,7 @@ from dataclasses import dataclass, field
 
 from chaoslab.base.durations import duration, span
 from chaoslab.base.jsonable import line
-from chaoslab.core.events import (
-    CallStarted,
-    FaultArmed,
-    FaultHealed,
-    FaultWitnessed,
-    PromptFinished,
-    PromptStarted,
-    RunStarted,
-)
+from chaoslab.core import events
 from chaoslab.record.lines import Record
 
 TEXT_MAX = 80
@@ -32,7 +24,7 @@ class _Trial:
     text: str
     armed: set[tuple[str, str, int, int]] = field(default_factory=set)
     met: Counter[str] = field(default_factory=Counter)
-    finished: PromptFinished | None = None
+    finished: events.PromptFinished | None = None
 
 
 class Watched:
@@ -55,23 +47,23 @@ class Watched:
         event, trial = record.event, self._trials.get(record.trial)
         self._t = record.t
         match event:
-            case RunStarted():
+            case events.RunStarted():
                 self._of = event.prompts
-            case PromptStarted():
+            case events.PromptStarted():
                 self._now = _Trial(len(self._trials) + 1, event.prompt)
                 self._trials[record.trial] = self._open[record.trial] = self._now
                 self._call = ""
-            case CallStarted():
+            case events.CallStarted():
                 self._call = f"{event.target}.{event.tool}"
-            case FaultArmed() if trial is not None:
+            case events.FaultArmed() if trial is not None:
                 trial.armed.add((event.target, event.request_id, event.request, event.attempt))
-            case FaultHealed() if trial is not None:
+            case events.FaultHealed() if trial is not None:
                 trial.armed.discard((event.target, event.request_id, event.request, event.attempt))
-            case FaultWitnessed():
+            case events.FaultWitnessed():
                 self._faults += 1
                 if trial is not None:
                     trial.met[event.fault] += 1
-            case PromptFinished() if trial is not None:
+            case events.PromptFinished() if trial is not None:
                 trial.finished = event
                 self._done += 1
 
@@ -83,7 +75,7 @@ class Watched:
                 del self._open[key]
                 yield self._line(key, trial, trial.finished)
 
-    def _line(self, key: str | None, trial: _Trial, finished: PromptFinished) -> str:
+    def _line(self, key: str | None, trial: _Trial, finished: events.PromptFinished) -> str:
         what = "answered" if finished.error_type == "none" else f"no answer: {finished.error_type} error"
         met = ", ".join(f"{count} × {fault}" if count > 1 else fault for fault, count in trial.met.items())
         whose = f"{key}, met {met}" if met else str(key)

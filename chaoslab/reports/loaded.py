@@ -29,11 +29,8 @@ class Loaded(Frames):
 
     def chart(self, name: str) -> Figure:
         """One of the charts that `charts.py` draws, as a matplotlib figure: `lab.load("latest").chart("mttr")`; of
-        several runs, one that lays them over each other, such as "pass_rate_vs_level".
-
-        Raises:
-            LookupError: there is no such chart. Incomplete: matplotlib is not installed.
-        """
+        several runs, one that lays them over each other, such as "pass_rate_vs_level". Raises LookupError: there is no
+        such chart. Incomplete: matplotlib is not installed."""
         extras.check("a chart", "charts")
         figures, known = self._figures(name)
         if name not in figures:
@@ -48,11 +45,8 @@ class Loaded(Frames):
         return draw(self, only=name), names()
 
     def report(self) -> Report:
-        """The report on the run, with its figures as values and `save("report.html")`.
-
-        Raises:
-            ValueError: these are several runs.
-        """
+        """The report on the run, with its figures as values and `save("report.html")`. Raises ValueError: these are
+        several runs."""
         from chaoslab.reports.report import Report
 
         return Report(self.history)
@@ -124,11 +118,8 @@ def _tables_there(folder: Path) -> bool:
 
 
 def _written(folder: Path, name: str) -> pd.DataFrame:
-    """A table, one of `NAMES`, that was written while the run went on.
-
-    Raises:
-        Incomplete: a package that reads it is not installed.
-    """
+    """A table, one of `NAMES`, that was written while the run went on. Raises Incomplete: a package that reads it is
+    not installed."""
     extras.check("reading the tables of a run", "parquet")
     import pandas as pd
 

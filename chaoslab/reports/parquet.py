@@ -11,11 +11,8 @@ from chaoslab.reports.frames import Frames
 
 
 def write(run: Frames, folder: Path) -> list[Path]:
-    """Writes `trials.parquet` and so on into the folder; each file is replaced as a whole.
-
-    Raises:
-        Incomplete: pandas or pyarrow is not installed. OSError: a file could not be written.
-    """
+    """Writes `trials.parquet` and so on into the folder; each file is replaced as a whole. Raises Incomplete: pandas or
+    pyarrow is not installed. OSError: a file could not be written."""
     extras.check("a Parquet file", "parquet")
     folder.mkdir(parents=True, exist_ok=True)
     paths = []

@@ -15,11 +15,8 @@ SHOWN = 10
 
 @dataclass(frozen=True)
 class ReplayedTrial:
-    """One trial compared with its replay.
-
-    `events`: their number in the log. `difference`: the first, as text. `left_out`: the reason why the comparison would
-    mean nothing. `seconds`, `outcome`, `witnessed`: of the replay.
-    """
+    """One trial compared with its replay. `events`: their number in the log. `difference`: the first, as text.
+    `left_out`: the reason why the comparison would mean nothing. `seconds`, `outcome`, `witnessed`: of the replay."""
 
     trial: str
     events: int

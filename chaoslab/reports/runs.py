@@ -1,7 +1,5 @@
 """The list of a folder's runs, newest first: time, world, seed, scenario, level, outcomes, harm and witnessed faults.
-
-Of a log, no records are made but of what tells these, since a folder may hold hundreds of runs.
-"""
+Of a log, no records are made but of what tells these, since a folder may hold hundreds of runs."""
 
 from __future__ import annotations
 
@@ -104,20 +102,12 @@ class RunLine:
 
 
 def render(logs: Path = places.LOGS) -> str:
-    """The list of all runs in a folder, newest first, as text.
-
-    Raises:
-        LookupError: there is none.
-    """
+    """The list of all runs in a folder, newest first, as text. Raises LookupError: there is none."""
     return "\n".join(line.told() for line in listed(logs)) + "\n"
 
 
 def listed(logs: Path = places.LOGS) -> Iterator[RunLine]:
-    """The lines of all runs in a folder, newest first.
-
-    Raises:
-        LookupError: there is none.
-    """
+    """The lines of all runs in a folder, newest first. Raises LookupError: there is none."""
     there = runs.newest_first(logs) or (
         [logs] if any(logs.glob("*.log")) else []
     )  # the first lab has no folder per run

@@ -14,39 +14,7 @@ from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.durations import difference, duration
 from chaoslab.base.jsonable import line
 from chaoslab.base.phrases import a
-from chaoslab.core.events import (
-    UNTOLD,
-    Budget,
-    CallDisturbed,
-    CallFinished,
-    CallsOrdered,
-    CallStarted,
-    ChanceSet,
-    Effect,
-    Event,
-    Fallback,
-    FaultArmed,
-    FaultHealed,
-    FaultInjected,
-    FaultScheduled,
-    FaultsOff,
-    FaultUnreached,
-    FaultWitnessed,
-    LabWarning,
-    PromptAttempt,
-    PromptFinished,
-    PromptStarted,
-    Retry,
-    RunStarted,
-    ServiceResumed,
-    ServiceStopped,
-    StoryLeftOut,
-    TurnFinished,
-    TurnStarted,
-    Usage,
-    UsageUnstated,
-    ValuesDrawn,
-)
+from chaoslab.core import events
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.log import encode_event
@@ -58,19 +26,12 @@ WIDTH, ANSWER_WIDTH = 200, 1000
 
 
 def render(
-    history: History,
-    *,
-    prompt: int | None = None,
-    trials: Sequence[str] = (),
-    outcomes: Set[Outcome] | None = None,
+    history: History, *, prompt: int | None = None, trials: Sequence[str] = (), outcomes: Set[Outcome] | None = None,
     stages: bool = False,
-) -> str:
+) -> str:  # fmt: skip
     """The stories of a run's trials; `t` counts from each one's start. `prompt`, `trials`, `outcomes` select the
-    trials. `stages`: each stage of a fault has a line of its own.
-
-    Raises:
-        LookupError: the run has no such prompt or trial.
-    """
+    trials. `stages`: each stage of a fault has a line of its own. Raises LookupError: the run has no such prompt or
+    trial."""
     wanted, records, judged = _selected(history, prompt, trials, outcomes)
     if not wanted:
         return (
@@ -78,7 +39,7 @@ def render(
             f"{those.counted(Counter(v.outcome for v in judged.values()))}\n"
         )
     of_run = not_met(history)
-    run = history.first(RunStarted)
+    run = history.first(events.RunStarted)
     planned = [str(each.get("name", "")) for each in run.plan.get("injections", ())] if run is not None else []
     planned = [name for name in planned if not any(name in said for said in of_run)]
     stories = (
@@ -100,10 +61,12 @@ def _unmet(said: str) -> str:
 def _spared(planned: Sequence[str], records: Sequence[Record]) -> list[str]:
     """The planned injections that no call of the trial was drawn for, in a line for each reason; of one that was drawn
     and not met the story itself tells."""
-    if any(isinstance(record.event, StoryLeftOut) for record in records):
+    if any(isinstance(record.event, events.StoryLeftOut) for record in records):
         return []
-    drawn = {record.event.injection for record in records if isinstance(record.event, FaultScheduled)}
-    rolled = {name for record in records if isinstance(record.event, CallFinished) for name in record.event.rolled}
+    drawn = {record.event.injection for record in records if isinstance(record.event, events.FaultScheduled)}
+    rolled = {
+        name for record in records if isinstance(record.event, events.CallFinished) for name in record.event.rolled
+    }
     left = [name for name in planned if name not in drawn]
     reasons = {
         "spared by the dice": [name for name in left if name in rolled],
@@ -113,17 +76,10 @@ def _spared(planned: Sequence[str], records: Sequence[Record]) -> list[str]:
 
 
 def plain(
-    history: History,
-    *,
-    prompt: int | None = None,
-    trials: Sequence[str] = (),
-    outcomes: Set[Outcome] | None = None,
-) -> list[dict[str, Any]]:
-    """The same trials as JSON values: verdict and events; `t` counts in seconds from the run's start.
-
-    Raises:
-        LookupError: the run has no such prompt or trial.
-    """
+    history: History, *, prompt: int | None = None, trials: Sequence[str] = (), outcomes: Set[Outcome] | None = None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The same trials as JSON values: verdict and events; `t` counts in seconds from the run's start. Raises
+    LookupError: the run has no such prompt or trial."""
     wanted, records, judged = _selected(history, prompt, trials, outcomes)
     found = []
     for start, event in wanted:
@@ -143,7 +99,7 @@ def plain(
     return found
 
 
-Chosen = list[tuple[Record, PromptStarted]]
+Chosen = list[tuple[Record, events.PromptStarted]]
 
 
 def _selected(
@@ -176,8 +132,8 @@ class Story(History):
         return render(self).removesuffix("\n") if self.trials else repr(self)
 
 
-def _chosen(history: History, prompt: int | None, trials: Sequence[str]) -> list[tuple[Record, PromptStarted]]:
-    begun = [(record, event) for record, event in history.of(PromptStarted) if record.trial is not None]
+def _chosen(history: History, prompt: int | None, trials: Sequence[str]) -> list[tuple[Record, events.PromptStarted]]:
+    begun = [(record, event) for record, event in history.of(events.PromptStarted) if record.trial is not None]
     starts = [pair for pair in begun if prompt in (None, pair[1].prompt_index)]
     if not starts:
         known = sorted({event.prompt_index for _, event in begun})
@@ -198,7 +154,7 @@ def _either(outcomes: Set[Outcome]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def _story(start: Record, event: PromptStarted, records: list[Record], verdict: Verdict, *, stages: bool) -> str:
+def _story(start: Record, event: events.PromptStarted, records: list[Record], verdict: Verdict, *, stages: bool) -> str:
     lines = [f"{start.trial}  prompt {event.prompt_index}: {_flat(event.prompt)}"]
     met, answered = Met.by_place(records), False
     for number, record in enumerate(records):
@@ -209,17 +165,17 @@ def _story(start: Record, event: PromptStarted, records: list[Record], verdict: 
                 lines.append(f"{'':>12}  after the answer:")
                 answered = False
             lines.append(f"{difference(record.t - start.t, 3):>12}  {said}")
-        answered = answered or type(record.event) is PromptFinished
+        answered = answered or type(record.event) is events.PromptFinished
     lines.append(f"{'verdict':>12}  {verdict.name}: {line(verdict.why, ANSWER_WIDTH)}")
     return "\n".join(lines)
 
 
-def event_text(event: Event) -> str:
+def event_text(event: events.Event) -> str:
     """The event as text; empty if it adds nothing."""
     match event:
-        case CallStarted():
+        case events.CallStarted():
             return f"call     {_place(event)} {event.tool}({_value(event.arguments)})"
-        case CallFinished():
+        case events.CallFinished():
             how = "ok" if event.ok else "" if event.cancelled else "FAILED"
             status = "" if event.status is None else f" {event.status}"
             error = f" {_flat(event.error)}" if event.error else ""
@@ -231,75 +187,75 @@ def event_text(event: Event) -> str:
             )
             took = f"in {_time(event.duration_s)} via {event.via}{replayed}"
             return f"result   {_place(event)} {f'{how}{status}{error}'.lstrip()} {took}{reply}"
-        case FaultScheduled():
+        case events.FaultScheduled():
             return (
                 f"fault    {_place(event)} {event.fault} scheduled by {event.injection} {_value(event.params)}".rstrip()
             )
-        case FaultArmed():
+        case events.FaultArmed():
             return f"fault    {_place(event)} {event.fault} armed on lane {event.lane}"
-        case FaultInjected():
+        case events.FaultInjected():
             return f"fault    {_place(event)} {event.fault} injected"
-        case FaultWitnessed():
+        case events.FaultWitnessed():
             changed = f" ({_flat(event.changed)})" if event.changed else ""
             return f"fault    {_place(event)} {event.fault} witnessed: {_flat(event.evidence)}{changed}"
-        case FaultHealed():
+        case events.FaultHealed():
             unmet = f", since {event.masked_by} ended the call first" if event.masked_by else ""
             said = "" if event.witnessed else f", {event.idle}" if event.idle else f", NOT WITNESSED{unmet}"
             return f"fault    {_place(event)} {event.fault} healed{said}"
-        case FaultUnreached():
+        case events.FaultUnreached():
             return f"fault    {event.target} {event.request} NOT REACHED by {event.injection}"
-        case ServiceStopped():
+        case events.ServiceStopped():
             return f"process  {_place(event)} {event.how} for {event.fault}"
-        case ServiceResumed():
+        case events.ServiceResumed():
             return f"process  {event.target} back after {_wait(event.lasted_s)}"
-        case CallDisturbed():
+        case events.CallDisturbed():
             return f"lab      {_place(event)} disturbed: {_flat(event.why)}"
-        case Retry():
+        case events.Retry():
             return f"retry    {_place(event)} after {_wait(event.wait_s)}: {_flat(event.reason)}"
-        case Fallback():
+        case events.Fallback():
             return f"fallback {_place(event)} to {event.address}"
-        case Effect():
+        case events.Effect():
             return f"effect   {event.target} {event.effect} {_value(event.content)}"
         case _:
             return _said_of_the_prompt(event)
 
 
-def _said_of_the_prompt(event: Event) -> str:
+def _said_of_the_prompt(event: events.Event) -> str:
     match event:
-        case PromptStarted() if event.twin is not None:
+        case events.PromptStarted() if event.twin is not None:
             return f"twin     without faults: {line(event.twin, ANSWER_WIDTH)}"
-        case ValuesDrawn():
+        case events.ValuesDrawn():
             return f"drawn    {_flat(', '.join(f'{name} = {value}' for name, value in event.values.items()))}"
-        case TurnStarted():
+        case events.TurnStarted():
             return f"turn     {event.turn}: {line(event.prompt, ANSWER_WIDTH)}"
-        case TurnFinished():
+        case events.TurnFinished():
             return f"turn     {event.turn} answered: {line(event.answer, ANSWER_WIDTH)}"
-        case Usage():
+        case events.Usage():
             return f"usage    model {event.request} {event.prompt_tokens} + {event.completion_tokens} tokens"
-        case UsageUnstated():
+        case events.UsageUnstated():
             about = event.prompt_tokens + event.completion_tokens
             return f"usage    model {event.request} not stated, about {about} tokens"
-        case Budget():
+        case events.Budget():
             return f"budget   {event.limit}: {event.spent:g} of {event.allowed:g} ({event.mode})"
-        case CallsOrdered():
+        case events.CallsOrdered():
             return f"order    {_flat(', '.join(event.calls))}: drawn for calls made together"
-        case FaultsOff():
+        case events.FaultsOff():
             return f"off      {_flat(event.said)}"
-        case ChanceSet():
+        case events.ChanceSet():
             return f"set      {_flat(event.said)}"
-        case LabWarning():
+        case events.LabWarning():
             return f"warning  {_flat(event.message)}"
-        case StoryLeftOut():
+        case events.StoryLeftOut():
             calls, met = sum(event.calls.values()), sum(sum(by.values()) for by in event.met.values())
             counts = f"{calls} call{'' if calls == 1 else 's'}, {met} fault{'' if met == 1 else 's'} met"
             return f"left out its story, as it ended well (keep='failed'): {counts}"
-        case PromptAttempt() if event.status != "ok":
+        case events.PromptAttempt() if event.status != "ok":
             return f"attempt  {event.prompt_attempt} ended with {a(event.error_type)} error: {_flat(event.error)}"
-        case PromptFinished():
+        case events.PromptFinished():
             lack = "empty" if event.error_type == "none" else f"none ({event.error_type} error)"
             answer = line(event.answer, ANSWER_WIDTH) if event.answer.strip() else lack
-            answer = "untold in such a log" if event.status == UNTOLD else answer
-            count = UNTOLD if event.attempts is None else event.attempts
+            answer = "untold in such a log" if event.status == events.UNTOLD else answer
+            count = events.UNTOLD if event.attempts is None else event.attempts
             return f"answer   after {_time(event.duration_s)}, {count} attempt{'' if count == 1 else 's'}: {answer}"
         case _:
             return ""

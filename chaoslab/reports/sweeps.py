@@ -93,11 +93,8 @@ def _times_s(report: RunReport) -> list[float]:
 
 
 def write(done: Sequence[Place], pictures: Mapping[str, bytes], folder: Path) -> Path:
-    """Writes the charts and the page into the folder; returns the page's path.
-
-    Raises:
-        OSError: one cannot be written.
-    """
+    """Writes the charts and the page into the folder; returns the page's path. Raises OSError: one cannot be
+    written."""
     from chaoslab.reports.formats.html import page
 
     charts.write(pictures, folder)

@@ -24,11 +24,8 @@ class Tables:
         self._started: list[Record] = []
 
     def add(self, lines: bytes) -> None:
-        """Adds the rows of a pack's trials. A table without a row for it has no file for it.
-
-        Raises:
-            LogLost: they cannot be written.
-        """
+        """Adds the rows of a pack's trials. A table without a row for it has no file for it. Raises LogLost: they
+        cannot be written."""
         if not self._started:
             self._started = [
                 record

@@ -29,11 +29,7 @@ def is_key(name: str) -> bool:
 
 def named(name: str, there: Sequence[str], *, prompts: int) -> list[str]:
     """The existing trials that a name stands for: a number counted from 1 ("3"), a range ("1-6"), a trial ("p3.r2"), or
-    a prompt with all its repeats ("p3").
-
-    Raises:
-        LookupError: there is no such trial.
-    """
+    a prompt with all its repeats ("p3"). Raises LookupError: there is no such trial."""
     match = _RANGE.fullmatch(name)
     if _PROMPT.fullmatch(name):
         keys = [key for key in there if key.startswith(f"{name}.")]
@@ -60,11 +56,8 @@ def prompts_of(history: History) -> int:
 
 
 def outcomes(words: Iterable[str]) -> set[Outcome]:
-    """The outcomes of these names; one text may hold several, with commas.
-
-    Raises:
-        LookupError: there is no such outcome.
-    """
+    """The outcomes of these names; one text may hold several, with commas. Raises LookupError: there is no such
+    outcome."""
     found = set()
     for word in (word.strip() for words_ in words for word in words_.split(",")):
         if word not in list(Outcome):

@@ -77,11 +77,8 @@ class Baseline:
         return found
 
     def suite(self, path: Path, scenario: Scenario, seed: int) -> Suite:
-        """The trials of this scenario.
-
-        Raises:
-            ScenarioError: it has none, or they are of another suite, seed or version of the lab.
-        """
+        """The trials of this scenario. Raises ScenarioError: it has none, or they are of another suite, seed or version
+        of the lab."""
         found = self.suites.get(scenario.name)
         if self.lab != __version__:
             raise ScenarioError(f"{path} was made by chaoslab {self.lab}, and this is {__version__}: {AGAIN}")
@@ -96,11 +93,7 @@ class Baseline:
         return found
 
     def save(self, path: Path) -> None:
-        """Writes the file.
-
-        Raises:
-            OSError: it cannot be written, or something else is there.
-        """
+        """Writes the file. Raises OSError: it cannot be written, or something else is there."""
         own = {key: value for key, value in vars(self).items() if key != "suites"}
         head = {"chaoslab": FORMAT, "baseline": 1, **own}
         suites = ",\n".join(_text(each) for each in self.suites.values())
@@ -108,11 +101,7 @@ class Baseline:
 
     @classmethod
     def read(cls, path: Path) -> Baseline:
-        """The baseline of a file.
-
-        Raises:
-            ScenarioError: there is none, or it is no baseline.
-        """
+        """The baseline of a file. Raises ScenarioError: there is none, or it is no baseline."""
         try:
             found = json_of(path)
             suites = [_suite(each) for each in found["suites"]]

@@ -61,11 +61,8 @@ def bisect(
     opened: Opened = revision,
 ) -> Bisected:  # fmt: skip
     """The first commit after `good`, up to `bad`, that is worse than `good`. A commit that does not import, or of which
-    too little is known, is skipped. `opened`: the sides of a commit.
-
-    Raises:
-        ScenarioError: one of the two is no revision, `good` is no ancestor of `bad`, or one of them cannot be tried.
-    """
+    too little is known, is skipped. `opened`: the sides of a commit. Raises ScenarioError: one of the two is no
+    revision, `good` is no ancestor of `bad`, or one of them cannot be tried."""
     root = root_of(what.file)
     first, last = resolved(root, good), resolved(root, bad)
     between = _between(root, [first], last)

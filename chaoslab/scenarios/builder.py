@@ -23,11 +23,8 @@ HERE = "here"
 @dataclass(frozen=True)
 class ScenarioBuilder:
     """A scenario that is made step by step, with the keys of a scenario's file. Nothing is checked before `check`,
-    `run` or `to_file`, and no method changes the scenario that it is called on.
-
-    `data`: the scenario as a file has it. `objects`: the user's functions by their name in `data`. `file`, `folder`:
-    the file that it was read from.
-    """
+    `run` or `to_file`, and no method changes the scenario that it is called on. `data`: the scenario as a file has it.
+    `objects`: the user's functions by their name in `data`. `file`, `folder`: the file that it was read from."""
 
     data: Mapping[str, Any]
     objects: Mapping[str, Any]
@@ -157,10 +154,7 @@ class ScenarioBuilder:
 
     def check(self, *, changed: Sequence[str] = ()) -> tuple[Scenario, ...]:
         """The scenario checked: one, or one for each variant. `changed`: values in place of its own, as in "trials=50".
-
-        Raises:
-            ScenarioErrors: a ValueError; something is wrong, one line each.
-        """
+        Raises ScenarioErrors: a ValueError; something is wrong, one line each."""
         from chaoslab.scenarios.load import changed_by, checked
         from chaoslab.scenarios.located import Located
 
@@ -173,11 +167,8 @@ class ScenarioBuilder:
         trial: int | None = None,
     ) -> Results:  # fmt: skip
         """Runs all trials of all variants. `trials`, `seed`: in place of the scenario's own. `logs`: a folder for the
-        runs' logs. `trial`: this one alone, from 1.
-
-        Raises:
-            ScenarioError: a ValueError; something is wrong or cannot be imported.
-        """
+        runs' logs. `trial`: this one alone, from 1. Raises ScenarioError: a ValueError; something is wrong or cannot be
+        imported."""
         from chaoslab.scenarios.running import Result, run
         from chaoslab.scenarios.tell import again
 
@@ -193,11 +184,8 @@ class ScenarioBuilder:
         return Results(tuple(results), given)
 
     def test(self, **options: Any) -> Results:
-        """Runs it like `run`, for a test.
-
-        Raises:
-            AssertionError: it does not hold, or it proves nothing; the message has the trials that show it.
-        """
+        """Runs it like `run`, for a test. Raises AssertionError: it does not hold, or it proves nothing; the message
+        has the trials that show it."""
         results = self.run(**options)
         if not results.passed:
             raise AssertionError(f"\n{results}")
@@ -331,11 +319,8 @@ def _stated(expect: Sequence[Any]) -> dict[str, Any]:
 
 
 def arguments_of(given: Any) -> dict[str, Any]:
-    """The arguments that make this injection.
-
-    Raises:
-        TypeError: it is none. ValueError: it chooses between several faults, as those of a level do.
-    """
+    """The arguments that make this injection. Raises TypeError: it is none. ValueError: it chooses between several
+    faults, as those of a level do."""
     from chaoslab.core.plan import Injection
 
     if not isinstance(given, Injection):

@@ -104,18 +104,10 @@ class Checks:
         if len(injections) == len(spec.faults) and self._sure("faults") and sure:
             faults.check_cascades(whole)
         return Scenario(
-            spec,
-            whole,
-            self._assertions(spec.expect, ("expect",)),
-            by_turn,
-            prompt,
-            self.located.file,
-            self.folder,
-            variant,
-            self.objects,
-            tuple(Slo(each.share, each.within, each.tool) for each in spec.slo),
+            spec, whole, self._assertions(spec.expect, ("expect",)), by_turn, prompt, self.located.file, self.folder,
+            variant, self.objects, tuple(Slo(each.share, each.within, each.tool) for each in spec.slo),
             faults.spaces(self._waits()),
-        )
+        )  # fmt: skip
 
     def _choose(self, one: str, other: str, meaning: str) -> None:
         given = [name for name in (one, other) if getattr(self.spec, name)]
@@ -259,11 +251,8 @@ class Checks:
 
 def of_data(given: Any) -> Assertion:
     """The assertion of a scenario's entry: "no_duplicate_effects", {max_calls: 5}, or {max_calls: {calls: 5}}; in
-    Python also a function, or a metric with `measure(test_case)`.
-
-    Raises:
-        LookupError, ValueError, TypeError: it is none.
-    """
+    Python also a function, or a metric with `measure(test_case)`. Raises LookupError, ValueError, TypeError: it is
+    none."""
     if isinstance(given, str):
         return stated(given, {})
     if isinstance(given, Assertion):

@@ -21,11 +21,7 @@ SAID_MAX = 300
 
 
 def check_command(words: Sequence[str]) -> None:
-    """Checks that a command's program is there.
-
-    Raises:
-        LookupError: it is not.
-    """
+    """Checks that a command's program is there. Raises LookupError: it is not."""
     if shutil.which(words[0]) is None:
         raise LookupError(f"the command {words[0]!r} is not found: give its path, or see that PATH holds it")
 
@@ -35,20 +31,13 @@ class CommandAgent:
     standard input too."""
 
     def __init__(self, words: Sequence[str], *, folder: Path | None, deadline_s: float) -> None:
-        """Checks that the program is there.
-
-        Raises:
-            LookupError: it is not.
-        """
+        """Checks that the program is there. Raises LookupError: it is not."""
         check_command(words)
         self._words, self._folder, self._deadline_s = tuple(words), folder, deadline_s
 
     def __call__(self, prompt: str) -> str:
-        """The command's output.
-
-        Raises:
-            RuntimeError: it ended with an exit code other than 0. TimeoutError: it did not end in time.
-        """
+        """The command's output. Raises RuntimeError: it ended with an exit code other than 0. TimeoutError: it did not
+        end in time."""
         words = [word.replace(PROMPT, prompt) for word in self._words]
         with subprocess.Popen(
             words, cwd=self._folder, env=inherited(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -40,11 +40,8 @@ def of_scenarios(
     jobs: int = 1, but: Sequence[str] = (),
 ) -> tuple[Sides, Sides]:  # fmt: skip
     """The sides of two scenarios, or of their variants in turns. `new_seed`: of the new side, for one that is compared
-    with itself. `but`: the keys in which they are meant to differ.
-
-    Raises:
-        ScenarioError: they do not have the same trials.
-    """
+    with itself. `but`: the keys in which they are meant to differ. Raises ScenarioError: they do not have the same
+    trials."""
     if len(bases) != len(news) or not bases:
         raise ScenarioError(
             f"the sides have {len(bases)} and {len(news)} scenarios, so their trials cannot be paired: choose with -k"

@@ -22,11 +22,7 @@ LOST = 0.2
 
 
 def lines(trials: int, seed: int, chaos_level: float = 0.0) -> Iterator[str]:
-    """The demonstration, line by line.
-
-    Raises:
-        ValueError: there is no such level.
-    """
+    """The demonstration, line by line. Raises ValueError: there is no such level."""
     faults = [
         inject("lost_reply", "refund", chance=LOST),
         inject("timeout_before_effect", "get_order", chance=0.1),

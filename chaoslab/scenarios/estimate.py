@@ -20,11 +20,7 @@ def estimated(
     logs: Path | None = None,
 ) -> Estimate:  # fmt: skip
     """The cost of a run with these options, as `running.run` has them. In virtual time a few trials are run, without
-    judge and assertions, which may ask a model.
-
-    Raises:
-        ScenarioError: the pilot cannot be run.
-    """
+    judge and assertions, which may ask a model. Raises ScenarioError: the pilot cannot be run."""
     spec = scenario.spec
     real = not is_of_one_process(spec.world)
     count = 1 if only is not None else spec.trials if trials is None else trials
@@ -42,11 +38,8 @@ def of_levels(
     path: Path, levels: Sequence[float], trials: int, *, seed: int | None = None, jobs: int = 1,
     logs: Path | None = None,
 ) -> Iterator[Estimate]:  # fmt: skip
-    """The cost of each scenario of a file at each level of chaos.
-
-    Raises:
-        ScenarioError: the file is wrong, or a pilot cannot be run.
-    """
+    """The cost of each scenario of a file at each level of chaos. Raises ScenarioError: the file is wrong, or a pilot
+    cannot be run."""
     for level in levels:
         for scenario in load(path, changed=[f"chaos_level={level:g}"]):
             found = estimated(scenario, trials=trials, seed=seed, jobs=jobs, logs=logs)

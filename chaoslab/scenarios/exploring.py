@@ -53,11 +53,8 @@ class Opened:
 @contextmanager
 def opened(scenario: Scenario, *, seed: int | None = None, jobs: int = 1, mitigation: str = "") -> Iterator[Opened]:
     """A context with a search over a scenario. A trial fails if the scenario's requirements say so. `mitigation`: what
-    is tried around the agent's functions.
-
-    Raises:
-        ScenarioError: something of the user's cannot be imported or does not fit, or there is no baseline.
-    """
+    is tried around the agent's functions. Raises ScenarioError: something of the user's cannot be imported or does not
+    fit, or there is no baseline."""
     spec = scenario.spec
     rules = Rules(spec.accept, scenario.expect, scenario.by_turn, spec.count_words, bool(spec.operations))
 
@@ -102,11 +99,7 @@ def _met_without_faults(rules: Rules, trials: Session) -> tuple[Rules, list[str]
 
 
 def explore(scenario: Scenario, *, seed: int | None = None, jobs: int = 1, **budget: Any) -> Found:
-    """Explores a scenario. `budget`: the further arguments of `lab.explore`.
-
-    Raises:
-        ScenarioError: as `opened`.
-    """
+    """Explores a scenario. `budget`: the further arguments of `lab.explore`. Raises ScenarioError: as `opened`."""
     with opened(scenario, seed=seed, jobs=jobs) as made:
         own = {} if scenario.spec.explore is None else scenario.spec.explore.budget
         given = {name: value for name, value in budget.items() if value is not None}
@@ -120,11 +113,7 @@ def prove(
     scenario: Scenario, other: Scenario, found: Found, *, mitigation: str = "", seed: int | None = None, jobs: int = 1
 ) -> Proof:
     """The exploration of a scenario run again on `other`, the same with another agent, or with a mitigation around its
-    functions.
-
-    Raises:
-        ScenarioError: as `opened`.
-    """
+    functions. Raises ScenarioError: as `opened`."""
     if mitigation and scenario.spec.agent == LAB:
         raise ScenarioError(f"{scenario.name}: mitigations go around functions, and the lab's own agent has services")
     what = mitigation or f"{other.spec.agent or other.spec.fresh}"
@@ -139,11 +128,8 @@ def prove(
 
 def saved(scenario: Scenario, found: Found, folder: Path, *, changed: Sequence[str] = ()) -> list[Path]:
     """Writes each failure as a scenario of one trial, which `chaoslab test` runs. One that is there is left alone: it
-    stays when it is fixed. `changed`: values in place of the file's.
-
-    Raises:
-        ScenarioError: the scenario is none of a file. OSError: a file cannot be written.
-    """
+    stays when it is fixed. `changed`: values in place of the file's. Raises ScenarioError: the scenario is none of a
+    file. OSError: a file cannot be written."""
     if scenario.folder is None:
         raise ScenarioError(
             f"{scenario.name} is made in Python: a failure is saved as a file only of a scenario's file"
@@ -164,8 +150,8 @@ def saved(scenario: Scenario, found: Found, folder: Path, *, changed: Sequence[s
         write(
             {
                 **data,
-                "name": _named(scenario.name, failure),
-                "folder": _relative(scenario.folder, folder),
+                "name": re.sub(r"[^\w .,()'+-]", " ", f"{scenario.name}, {failure.cause}")[:100].strip(),
+                "folder": Path(os.path.relpath(scenario.folder.resolve(), folder.resolve())).as_posix(),
                 "found": failure.cause[:300],
                 "trials": 1,
                 "seed": failure.trial.seed,
@@ -199,14 +185,6 @@ def _turns(failure: Failure) -> list[Any]:
         {**one, **({"after": each.after_s} if each.after_s else {})}
         for one, each in zip(own, failure.prompt.turns, strict=True)
     ]
-
-
-def _relative(target: Path, start: Path) -> str:
-    return Path(os.path.relpath(target.resolve(), start.resolve())).as_posix()
-
-
-def _named(name: str, failure: Failure) -> str:
-    return re.sub(r"[^\w .,()'+-]", " ", f"{name}, {failure.cause}")[:100].strip()
 
 
 def _slug(text: str) -> str:
@@ -258,11 +236,8 @@ def plain_failure(failure: Failure, again: str) -> dict[str, Any]:
 
 
 def of_agent(named: str, prompt: str | None, changed: Sequence[str] = ()) -> tuple[Scenario, ...]:
-    """The scenario of an agent module:name. Its tools are those that its source calls.
-
-    Raises:
-        ScenarioError: it is no such name, nothing is asked, or no tool is found.
-    """
+    """The scenario of an agent module:name. Its tools are those that its source calls. Raises ScenarioError: it is no
+    such name, nothing is asked, or no tool is found."""
     from chaoslab.scenarios.agent_tools import tools_of
     from chaoslab.scenarios.builder import scenario
     from chaoslab.scenarios.scenario import folders_of
@@ -310,11 +285,8 @@ def estimate(scenario: Scenario, *, seed: int | None, trials: int | None, tries:
 
 
 def shrink(scenario: Scenario, number: int, *, seed: int | None = None) -> Failure:
-    """The smallest cause of a trial of the scenario that fails. `number`: from 1.
-
-    Raises:
-        ScenarioError: it does not fail, or does not happen again with its faults stated one by one.
-    """
+    """The smallest cause of a trial of the scenario that fails. `number`: from 1. Raises ScenarioError: it does not
+    fail, or does not happen again with its faults stated one by one."""
     (ruling,) = run(scenario, seed=seed, only=number, apart=True)
     if ruling.state is not State.FAILED:
         why = f", {ruling.reasons[0]}" if ruling.reasons else ""
@@ -334,11 +306,7 @@ def shrink(scenario: Scenario, number: int, *, seed: int | None = None) -> Failu
 
 def again_of(folder: Path, trial: str) -> list[str]:
     """The words of the command that runs a trial of a run again, after `chaoslab test`. `trial`: its key or number;
-    empty for the first that failed.
-
-    Raises:
-        ScenarioError: no scenario made the run, or the trial did not fail.
-    """
+    empty for the first that failed. Raises ScenarioError: no scenario made the run, or the trial did not fail."""
     rulings = Rulings.read(folder)
     if rulings is None:
         raise ScenarioError(f"{folder}: no scenario made this run: give a scenario's file, and --trial")

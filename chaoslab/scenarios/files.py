@@ -18,11 +18,7 @@ def is_python(given: str) -> bool:
 
 def found(paths: Sequence[Path]) -> list[Path]:
     """The files that were named, and those in the folders that were named, each once; without names, those below the
-    current folder.
-
-    Raises:
-        LookupError: there is none.
-    """
+    current folder. Raises LookupError: there is none."""
     files: list[Path] = []
     for path in paths or [Path()]:
         if not path.is_dir():

@@ -1,8 +1,6 @@
 """`chaoslab gate`: the trials of scenarios compared with those of a baseline, until it is shown if they became worse.
-
 It holds a change to a baseline of the same trials. The requirements on one run alone, such as --fail-on, are those of
-`reports/gate.py`.
-"""
+`reports/gate.py`."""
 
 from __future__ import annotations
 
@@ -127,13 +125,9 @@ def under(
 def gate(
     made: Gate, *, trials: int, seconds: float | None = None, tell: Callable[[Gated], object] = lambda _: None
 ) -> None:
-    """Tries the scenarios until each is decided. `trials`, `seconds`: the budget of all together; the next batch
-    goes to the undecided scenario with the most evidence that it became worse. Trials that cannot decide come last,
-    since they may still do harm.
-
-    Raises:
-        ScenarioError: something of the user's cannot be imported or does not fit.
-    """
+    """Tries the scenarios until each is decided. `trials`, `seconds`: the budget of all together; the next batch goes
+    to the undecided scenario with the most evidence that it became worse. Trials that cannot decide come last, since
+    they may still do harm. Raises ScenarioError: something of the user's cannot be imported or does not fit."""
     began_s, left = system.monotonic(), trials
     while left > 0:
         took_s = system.monotonic() - began_s

@@ -54,11 +54,7 @@ def text_of(results: Sequence[Result], given: Sequence[str] = ()) -> str:
 
 
 def write(results: Sequence[Result], path: Path, given: Sequence[str] = ()) -> None:
-    """Writes the file.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Writes the file. Raises OSError: it cannot be written."""
     put(text_of(results, given), path)
 
 

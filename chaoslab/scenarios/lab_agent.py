@@ -1,7 +1,5 @@
-"""The door to the lab's own agent for a scenario with `agent: lab`.
-
-It is named here and loaded when such a scenario is read, since the library imports nothing of the lab.
-"""
+"""The door to the lab's own agent for a scenario with `agent: lab`. It is named here and loaded when such a scenario is
+read, since the library imports nothing of the lab."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Reads YAML, JSON and TOML into plain data, with the line and column of each value of YAML and JSON.
-
-Nothing in a file is executed: only mappings, lists, texts, numbers, true, false and null are made. Size, depth and the
-expansion of aliases are bounded.
-"""
+"""Reads YAML, JSON and TOML into plain data, with the line and column of each value of YAML and JSON. Nothing in a file
+is executed: only mappings, lists, texts, numbers, true, false and null are made. Size, depth and the expansion of
+aliases are bounded."""
 
 from __future__ import annotations
 
@@ -68,11 +66,7 @@ class Located:
 
 
 def read(path: Path) -> Located:
-    """The data of a file.
-
-    Raises:
-        ScenarioError: it cannot be read, or is not what its suffix says.
-    """
+    """The data of a file. Raises ScenarioError: it cannot be read, or is not what its suffix says."""
     shown = str(path)
     if path.suffix not in SUFFIXES and not path.exists():
         raise ScenarioError(f"{shown}: there is no such file or folder")
@@ -100,11 +94,7 @@ def read(path: Path) -> Located:
 
 
 def parse(text: str, file: str, *, suffix: str = ".yaml", values_max: int = VALUES_MAX) -> Located:
-    """The data of a text. `values_max`: of YAML.
-
-    Raises:
-        ScenarioError: it cannot be read.
-    """
+    """The data of a text. `values_max`: of YAML. Raises ScenarioError: it cannot be read."""
     if suffix == ".toml":
         return _bounded(_toml(text, file))
     if suffix == ".json" and text.strip():
@@ -117,19 +107,18 @@ def parse(text: str, file: str, *, suffix: str = ".yaml", values_max: int = VALU
 def _json(text: str, file: str) -> Located:
     import json
 
-    from chaoslab.scenarios.json_places import Twice, read
-
     try:
-        json.loads(text)
-        return Located(file, *read(text))
+        data = json.loads(text)
     except json.JSONDecodeError as error:
         raise ScenarioError(f"{file}:{error.lineno}:{error.colno}: this is no JSON: {error.msg}") from None
     except RecursionError:
         raise ScenarioError(f"{file}: it is nested more than {DEPTH_MAX} deep") from None
-    except Twice as error:
-        raise ScenarioError(f"{file}:{error.place[0]}:{error.place[1]}: {error}") from None
     except ValueError as error:  # a number of thousands of digits
         raise ScenarioError(f"{file}: this is no JSON: {error}") from None
+    try:
+        return replace(_Yaml(file, VALUES_MAX).located(text), data=data)
+    except _NoYamlError:  # nearly all JSON is YAML; of the rest, an error names the way to a value
+        return Located(file, data)
 
 
 def _toml(text: str, file: str) -> Located:
@@ -150,11 +139,8 @@ def _toml(text: str, file: str) -> Located:
 
 
 def _bounded(located: Located) -> Located:
-    """The same with moments as texts.
-
-    Raises:
-        ScenarioError: it has too many values, is too deep, or has a number that is none.
-    """
+    """The same with moments as texts. Raises ScenarioError: it has too many values, is too deep, or has a number that
+    is none."""
     count = 0
 
     def plain(value: Any, path: Path_) -> Any:
@@ -173,6 +159,10 @@ def _bounded(located: Located) -> Located:
         return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
     return replace(located, data=plain(located.data, ()))
+
+
+class _NoYamlError(ScenarioError):
+    """A text is no YAML."""
 
 
 class _Yaml:
@@ -196,11 +186,11 @@ class _Yaml:
             mark = error.problem_mark or error.context_mark
             place = self.file if mark is None else f"{self.file}:{mark.line + 1}:{mark.column + 1}"
             said = " ".join(filter(None, (error.context, error.problem)))
-            if "nesting depth" in said:  # libyaml has a limit of its own, which it meets while it looks ahead
+            if "nest" in said:  # here or in libyaml, which has a limit of its own that it meets while it looks ahead
                 raise ScenarioError(f"{place}: it is nested more than {DEPTH_MAX} deep") from None
-            raise ScenarioError(f"{place}: this is no YAML: {' '.join(said.split())}") from None
+            raise _NoYamlError(f"{place}: this is no YAML: {' '.join(said.split())}") from None
         except yaml.YAMLError as error:
-            raise ScenarioError(f"{self.file}: this is no YAML: {' '.join(str(error).split())[:200]}") from None
+            raise _NoYamlError(f"{self.file}: this is no YAML: {' '.join(str(error).split())[:200]}") from None
         except RecursionError:
             raise ScenarioError(f"{self.file}: it is nested more than {DEPTH_MAX} deep") from None
         if second is not None:
@@ -285,10 +275,8 @@ class _Yaml:
 
 
 def _composed(module: Any, text: str, loader: Any) -> Iterator[Any]:
-    """The documents of a text as trees of nodes; nothing is constructed.
-
-    The depth is checked first, event by event, since composing is recursive.
-    """
+    """The documents of a text as trees of nodes; nothing is constructed. The depth is checked first, event by event,
+    since composing is recursive."""
     depth = 0
     for event in module.parse(text, Loader=loader):
         depth += isinstance(event, module.CollectionStartEvent) - isinstance(event, module.CollectionEndEvent)

@@ -1,8 +1,6 @@
 """The modules that scenarios name. Each folder of scenarios has its own, though another has modules of the same names.
-
 Python keeps one module of a name for the whole process, so the second of two folders that both have an `agent.py` would
-silently be tried with the agent of the first.
-"""
+silently be tried with the agent of the first."""
 
 from __future__ import annotations
 

@@ -150,10 +150,7 @@ def workflow(address: str | None, *, test: bool) -> str:
 
 def files(folder: Path, agent: str | None, prompt: str = PROMPT) -> Mapping[Path, str]:
     """The files of a new project. `agent`: the user's own, as module:name; None: the example's. `prompt`: its words.
-
-    Raises:
-        ValueError: the agent is none. LookupError: its module has no such name.
-    """
+    Raises ValueError: the agent is none. LookupError: its module has no such name."""
     import re
 
     if agent is None:
@@ -224,10 +221,7 @@ def _test(agent: str, prompt: str, found: AgentTools) -> str:
 
 def write(wanted: Mapping[Path, str], folder: Path) -> list[Path]:
     """Writes files, as `files` returns them, and returns their paths. Nothing is written if one of them is there.
-
-    Raises:
-        ValueError: one of them is there. OSError: one cannot be written.
-    """
+    Raises ValueError: one of them is there. OSError: one cannot be written."""
     if there := [path for path in wanted if path.exists()]:
         raise ValueError(f"{there[0]} is there already: name another folder, or move it away")
     if folder.exists() and not folder.is_dir():

@@ -22,11 +22,8 @@ WHY = 300
 
 
 def scenarios_of(given: str, *, changed: Sequence[str] = ()) -> list[Scenario]:
-    """The scenarios that a file's module binds to names, or those of one name. `changed`: as for `load`.
-
-    Raises:
-        ScenarioError: it cannot be imported, has no scenario, or something in one is wrong.
-    """
+    """The scenarios that a file's module binds to names, or those of one name. `changed`: as for `load`. Raises
+    ScenarioError: it cannot be imported, has no scenario, or something in one is wrong."""
     folder, module, name = _place(given)
     with modules_of(folder, [module]):
         try:

@@ -110,11 +110,8 @@ def in_child(
 @contextmanager
 def revision(what: Work, name: str) -> Iterator[Sides]:
     """A context with a side as a revision has its code. The scenario's file is that of now, so that all revisions have
-    the same trials. An empty name stands for the work tree as it is.
-
-    Raises:
-        ScenarioError: there is no such revision, or the file lies in no work tree.
-    """
+    the same trials. An empty name stands for the work tree as it is. Raises ScenarioError: there is no such revision,
+    or the file lies in no work tree."""
     root, here = root_of(what.file), Path.cwd().resolve()
     inside = what.file.resolve().relative_to(root)
     beside = here.relative_to(root) if here.is_relative_to(root) else Path()
@@ -151,11 +148,7 @@ def models(what: Work, name: str) -> Iterator[tuple[Sides, Sides]]:
 
 
 def root_of(file: Path) -> Path:
-    """The top of the Git work tree that the file lies in.
-
-    Raises:
-        ScenarioError: it lies in none, or there is no Git.
-    """
+    """The top of the Git work tree that the file lies in. Raises ScenarioError: it lies in none, or there is no Git."""
     if not file.is_file():
         raise ScenarioError(f"{file} cannot be read: there is no such file")
     try:
@@ -167,11 +160,7 @@ def root_of(file: Path) -> Path:
 
 
 def resolved(root: Path, name: str) -> str:
-    """The commit of a revision.
-
-    Raises:
-        ScenarioError: there is none.
-    """
+    """The commit of a revision. Raises ScenarioError: there is none."""
     try:
         return git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     except ScenarioError:
@@ -179,11 +168,7 @@ def resolved(root: Path, name: str) -> str:
 
 
 def git(folder: Path, *words: str) -> str:
-    """The output of Git.
-
-    Raises:
-        ScenarioError: it fails, or is not installed.
-    """
+    """The output of Git. Raises ScenarioError: it fails, or is not installed."""
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *words], capture_output=True, text=True, env=_own_environment(),

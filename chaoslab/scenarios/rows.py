@@ -1,8 +1,6 @@
-"""One side of a comparison in a process of its own, with another revision's code or another environment.
-
-`python -P -m chaoslab.scenarios.rows` reads lines of JSON: first what to run, then the numbers of trials, or of one
-whose cause is asked. It prints a line for each trial, and ends with its input.
-"""
+"""One side of a comparison in a process of its own, with another revision's code or another environment. `python -P -m
+chaoslab.scenarios.rows` reads lines of JSON: first what to run, then the numbers of trials, or of one whose cause is
+asked. It prints a line for each trial, and ends with its input."""
 
 from __future__ import annotations
 
@@ -72,11 +70,8 @@ def _rows(asking: IO[str], telling: IO[str]) -> int:
 
 
 def _check_origin(scenario: Scenario, root: str) -> None:
-    """Checks that the scenario's modules are of this tree, not of the one at `root`, which may be installed.
-
-    Raises:
-        ScenarioError: one is, or one cannot be imported.
-    """
+    """Checks that the scenario's modules are of this tree, not of the one at `root`, which may be installed. Raises
+    ScenarioError: one is, or one cannot be imported."""
     here = Path.cwd().resolve()
     with in_one_line(scenario), modules_of(scenario.folder, scenario.spec.dotted):
         if scenario.spec.dotted:

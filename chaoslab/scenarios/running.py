@@ -219,7 +219,9 @@ def run(
                 stack.enter_context(modules_of(scenario.folder, [*filter(None, [spec.judge_named])]))
                 form = {"log_as": log_as, "keep": keep}
                 of_lab = lab_agent().trials(scenario, numbers, seed=seed, jobs=jobs, logs=logs, apart=apart, **form)
-                done = judged(of_lab, _judge(scenario))
+                # the judge of the lab's own agent
+                named = scenario.spec.judge_named
+                done = judged(of_lab, Judge.of(_imported(scenario, "judge", named) if named else scenario.spec.judge))
             else:
                 stack.enter_context(modules_of(scenario.folder, spec.dotted))
                 agent, options = imported(scenario)
@@ -245,10 +247,7 @@ def run(
 @contextmanager
 def in_one_line(scenario: Scenario) -> Iterator[None]:
     """A context in which whatever is wrong with the user's agent or world becomes one line that names the scenario.
-
-    Raises:
-        ScenarioError: something is.
-    """
+    Raises ScenarioError: something is."""
     try:
         yield
     except ScenarioError:
@@ -297,11 +296,8 @@ def unproven(rulings: Sequence[Ruling], most: float) -> str:
 
 
 def missing(rules: Rules, trial: Trial, opinions: list[Opinion]) -> Iterator[Missed]:
-    """The assertions that do not hold. Adds the opinions that they asked for.
-
-    Raises:
-        Unjudged: an assertion asks a judge who gives no verdict.
-    """
+    """The assertions that do not hold. Adds the opinions that they asked for. Raises Unjudged: an assertion asks a
+    judge who gives no verdict."""
     twin = trial.twin.history if trial.twin is not None else None
     for turn, assertions in ((None, rules.expect), *rules.by_turn.items()):
         seen = Seen(trial.history, trial.key, trial.verdict, twin, turn, opinions, ask, trial)
@@ -332,11 +328,7 @@ class Book:
         self._file: RulingsFile | None = None
 
     def add(self, ruling: Ruling, again: str) -> None:
-        """Adds the ruling on a trial. `again`: the command that runs it again.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Adds the ruling on a trial. `again`: the command that runs it again. Raises OSError: it cannot be written."""
         passed, folder = ruling.state is State.PASSED, ruling.trial.folder
         if passed or next(ruling.trial.history.of(FaultsOff), None) is not None:
             again = ""  # nothing to run again, or no command does: faults were switched off meanwhile
@@ -350,21 +342,14 @@ class Book:
                 file.write(json.dumps({"trial": ruling.trial.key, **vars(opinion)}, ensure_ascii=False) + "\n")
 
     def end(self, state: State, reasons: Sequence[str]) -> None:
-        """Adds the ruling on the whole, if there is one on a trial.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Adds the ruling on the whole, if there is one on a trial. Raises OSError: it cannot be written."""
         if self._file is not None:
             self._file.end(state, reasons)
 
 
 def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
     """The agent, and the options of `lab.run`, with everything imported that the scenario names, within `modules_of`.
-
-    Raises:
-        ScenarioError: something cannot be imported.
-    """
+    Raises ScenarioError: something cannot be imported."""
     from chaoslab.execution.agents.functions import fresh
     from chaoslab.scenarios.spec import CommandSpec
 
@@ -399,12 +384,6 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
     if len({*calls}) < len(calls):
         made["anyway"] = True  # the user's own calls repeat an effect
     return agent, {each.name: made.get(each.name, getattr(spec, key_of(each))) for each in keys()}
-
-
-def _judge(scenario: Scenario) -> Judge | None:
-    """The judge of the lab's own agent."""
-    named = scenario.spec.judge_named
-    return Judge.of(_imported(scenario, "judge", named) if named else scenario.spec.judge)
 
 
 def _command(scenario: Scenario, given: CommandSpec) -> CommandAgent:

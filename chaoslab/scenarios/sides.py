@@ -119,21 +119,13 @@ def side_of(ruling: Ruling, prompt: str = "") -> Side:
     prices = [event.cost_usd for event in used]
     quality = recovery_quality(history, {key: verdict})
     return Side(
-        None if ruling.state is State.INVALID else ruling.state is State.PASSED,
-        verdict.name,
-        "; ".join(ruling.reasons) or verdict.why,
-        sum(1 for _ in history.of(CallStarted)),
-        trial.seconds,
-        sum(event.prompt_tokens + event.completion_tokens for event in used),
-        bool(verdict.harm),
-        None if None in prices else sum(filter(None, prices)),
-        None if quality is None else quality.quality,
-        tuple((one.duration_s, one.recovered, one.cut) for one in incidents(history)),
-        not verdict.certain,
-        prompt,
-        tuple(dict.fromkeys(event.model for event in used)),
-        partial(tell, history.records, key),
-    )
+        None if ruling.state is State.INVALID else ruling.state is State.PASSED, verdict.name,
+        "; ".join(ruling.reasons) or verdict.why, sum(1 for _ in history.of(CallStarted)), trial.seconds,
+        sum(event.prompt_tokens + event.completion_tokens for event in used), bool(verdict.harm),
+        None if None in prices else sum(filter(None, prices)), None if quality is None else quality.quality,
+        tuple((one.duration_s, one.recovered, one.cut) for one in incidents(history)), not verdict.certain, prompt,
+        tuple(dict.fromkeys(event.model for event in used)), partial(tell, history.records, key),
+    )  # fmt: skip
 
 
 def text_of(prompt: object) -> str:

@@ -40,11 +40,8 @@ class Source:
 
 def function_name(dotted: str, folders: Sequence[Path]) -> str | None:
     """The name in plans and logs of a function that is given as module:name, None if only an import would tell.
-    `folders`: where modules are sought, in this order.
-
-    Raises:
-        LookupError: there surely is no such name. SyntaxError: the module is no Python.
-    """
+    `folders`: where modules are sought, in this order. Raises LookupError: there surely is no such name. SyntaxError:
+    the module is no Python."""
     module, _, name = dotted.partition(":")
     return _named(module, name.split("."), folders, IMPORTS_MAX)
 

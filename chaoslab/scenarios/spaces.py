@@ -105,11 +105,7 @@ class DrawnFault:
         return inject(self.fault, self.target, **{**self.arguments, **values, **more}), values
 
     def check(self) -> None:
-        """Checks that each value may be drawn.
-
-        Raises:
-            LookupError, ValueError, TypeError: one may not.
-        """
+        """Checks that each value may be drawn. Raises LookupError, ValueError, TypeError: one may not."""
         spaces = {key: value for key, value in self.arguments.items() if isinstance(value, Space)}
         first = {key: space.ends[0] for key, space in spaces.items()}
         for key, value in [(key, value) for key, space in spaces.items() for value in space.ends]:
@@ -154,11 +150,7 @@ class Spaces:
 
 def space_of(given: Any) -> Space | None:
     """The space that a value states, as in {from: 1, to: 5}, {choices: [1, 5]}, or a list with such entries; None if it
-    states none.
-
-    Raises:
-        ValueError: it is a mapping and no space, or has too many values.
-    """
+    states none. Raises ValueError: it is a mapping and no space, or has too many values."""
     if isinstance(given, list) and any(isinstance(each, Mapping) for each in given):
         parts = tuple(each if (space := space_of(each)) is None else space for each in given)
         if (count := prod(len(_ends(part)) for part in parts)) > CHOICES_MAX:

@@ -317,14 +317,9 @@ class ScenarioSpec(Strict):
 
 
 PARTS: dict[str, type[Strict]] = {
-    "agent": CommandSpec,
-    "turns": TurnSpec,
-    "user": AnswerSpec,
-    "operations": OperationSpec,
-    "budget": BudgetSpec,
-    "slo": SloSpec,
-    "explore": ExploreSpec,
-}
+    "agent": CommandSpec, "turns": TurnSpec, "user": AnswerSpec, "operations": OperationSpec, "budget": BudgetSpec,
+    "slo": SloSpec, "explore": ExploreSpec,
+}  # fmt: skip
 """The types of the mappings below a scenario's keys."""
 DRAWN = ("after", "tokens", "calls", "seconds", "chaos_level")
 """The keys whose value each trial may draw, beside those of a fault."""

@@ -59,11 +59,8 @@ def stress(
     logs: Path | None = None, log_as: str = "lines", keep: str = "all",
 ) -> Iterator[Step]:  # fmt: skip
     """The scenarios of a file at each level, which comes to their own faults. The same trial has the same dice at each
-    level. `logs`: a folder that gets a run for each step. `log_as`, `keep`: see `RunOptions`.
-
-    Raises:
-        ScenarioError: the file is wrong, or something of the user's cannot be imported.
-    """
+    level. `logs`: a folder that gets a run for each step. `log_as`, `keep`: see `RunOptions`. Raises ScenarioError: the
+    file is wrong, or something of the user's cannot be imported."""
     for level in levels:
         for scenario in load(path, changed=[f"chaos_level={level:g}"]):
             result = Result(scenario)
@@ -130,11 +127,8 @@ def plain(steps: Sequence[Step]) -> dict[str, Any]:
 
 
 def chart(steps: Sequence[Step], path: Path) -> None:
-    """Draws the share that passes over the level, with its intervals: a picture (.png, .svg) or a page (.html).
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Draws the share that passes over the level, with its intervals: a picture (.png, .svg) or a page (.html). Raises
+    OSError: the file cannot be written."""
     from chaoslab.reports.levels import PassRate
 
     by_scenario = {

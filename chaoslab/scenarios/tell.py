@@ -228,13 +228,9 @@ def foreseen_hits(
             if decision in HITS
         ]
     return {
-        "scenario": scenario.name,
-        "trials": count,
-        "seed": plan.seed,
-        "hits": found,
-        "depends": open_,
+        "scenario": scenario.name, "trials": count, "seed": plan.seed, "hits": found, "depends": open_,
         "drawn": drawn,
-    }
+    }  # fmt: skip
 
 
 def _depends(injection: Injection, target: str, functions: Sequence[str]) -> bool:

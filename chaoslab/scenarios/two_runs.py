@@ -26,12 +26,8 @@ WELL = {Standing.WELL: True, Standing.BAD: False, Standing.OPEN: None}
 
 
 def of_runs(base: str, new: str, *, alpha: float) -> Comparison:
-    """The comparison of two runs, named as for `chaoslab show`. All their pairs are looked at.
-
-    Raises:
-        LookupError: there is no such run.
-        ScenarioError: they have other seeds, plans or prompts, so their trials are not the same.
-    """
+    """The comparison of two runs, named as for `chaoslab show`. All their pairs are looked at. Raises LookupError:
+    there is no such run; ScenarioError: they have other seeds, plans or prompts, so their trials are not the same."""
     one, other = (Contents.of(read(name), where=name) for name in (base, new))
     begun = [each.report.started for each in (one, other)]
     for what in ("seed", "plan"):

@@ -43,11 +43,7 @@ def expanded(located: Located, wrong: list[str]) -> Iterator[tuple[str, Located]
 
 def changed(located: Located, key: str, value: Any, source: str) -> Located:
     """The data with this value of a key, which may be a fault's, as in "lost_reply.chance". `source`: the place that
-    errors name.
-
-    Raises:
-        ScenarioError: the key fits nowhere.
-    """
+    errors name. Raises ScenarioError: the key fits nowhere."""
     wrong: list[str] = []
     there = replace(located, given={**located.given, key: source})
     found = _Changes(there, there, wrong).applied([(key, value, (key,))])
@@ -57,11 +53,8 @@ def changed(located: Located, key: str, value: Any, source: str) -> Located:
 
 
 def without(variants: Any, key: str, source: str) -> Any:
-    """The variants without values of their own for a key that the command line gives.
-
-    Raises:
-        ScenarioError: they are a matrix in which the key varies.
-    """
+    """The variants without values of their own for a key that the command line gives. Raises ScenarioError: they are a
+    matrix in which the key varies."""
     if isinstance(variants, Mapping) and key in variants:
         raise ScenarioError(f"{source}: {key} varies in this file: choose a variant with -k")
     if not isinstance(variants, list):
@@ -133,7 +126,10 @@ class _Changes:
                 continue
             if (other := self.instead.get(key)) is not None:
                 made.data.pop(other, None)
-            _put(made.data, path, value)
+            at: Any = made.data
+            for part in path[:-1]:
+                at = at.setdefault(part, {}) if isinstance(at, dict) else at[part]
+            at[path[-1]] = value
             for held in (made.marks, made.keys):
                 for old in [old for old in held if old[: len(path)] == path]:
                     del held[old]
@@ -161,13 +157,6 @@ class _Changes:
         hint = did_you_mean(owner, names) if names else "there are none"
         self.say(at, f"'{key:.60}' is of no fault of this scenario: {hint}", of_key=True)
         return None
-
-
-def _put(data: dict[str, Any], path: Path_, value: Any) -> None:
-    at: Any = data
-    for part in path[:-1]:
-        at = at.setdefault(part, {}) if isinstance(at, dict) else at[part]
-    at[path[-1]] = value
 
 
 def _copy(value: Any) -> Any:

@@ -19,11 +19,8 @@ WIDTH = 120
 
 
 def text_of(data: Mapping[str, Any], suffix: str) -> str:
-    """The data as the text of a file with this suffix. `plain_data` has made it plain.
-
-    Raises:
-        ScenarioError: the format cannot hold a value.
-    """
+    """The data as the text of a file with this suffix. `plain_data` has made it plain. Raises ScenarioError: the format
+    cannot hold a value."""
     if suffix == ".json":
         return _escaped(json.dumps(data, indent=2, ensure_ascii=False)) + "\n"
     if suffix == ".toml":
@@ -34,22 +31,15 @@ def text_of(data: Mapping[str, Any], suffix: str) -> str:
 
 
 def write(data: Mapping[str, Any], path: Path) -> None:
-    """Writes the data to a file, whose suffix says how.
-
-    Raises:
-        ScenarioError: the format cannot hold a value. OSError: the file cannot be written.
-    """
+    """Writes the data to a file, whose suffix says how. Raises ScenarioError: the format cannot hold a value. OSError:
+    the file cannot be written."""
     from chaoslab.reports.formats import put
 
     put(text_of(data, path.suffix), path)
 
 
 def plain_data(value: Any, where: str) -> Any:
-    """The value as a file holds it. `where`: its key, for the error.
-
-    Raises:
-        ScenarioError: no file can hold it.
-    """
+    """The value as a file holds it. `where`: its key, for the error. Raises ScenarioError: no file can hold it."""
     if isinstance(value, Assertion):
         try:
             known = load(value.name) is type(value)

@@ -1,8 +1,6 @@
-"""The tries of a request that its client counts itself.
-
-The SDKs of OpenAI, Anthropic and Groq send their count with every request: 0 with the first, 1 with their first retry.
-So a further attempt that says 0 was made by the code around the SDK.
-"""
+"""The tries of a request that its client counts itself. The SDKs of OpenAI, Anthropic and Groq send their count with
+every request: 0 with the first, 1 with their first retry. So a further attempt that says 0 was made by the code around
+the SDK."""
 
 from __future__ import annotations
 

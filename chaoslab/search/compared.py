@@ -25,7 +25,29 @@ class Comparison(Figures):
 
     def data(self) -> dict[str, Any]:
         """The comparison as JSON values."""
-        return _data(self)
+        (e_worse, e_better), (more, less) = self.evidence, self.harm_evidence
+        times, all_ = self.recovery, self.pass_all
+        return {
+            "verdict": self.verdict, "alpha": self.alpha, "pairs": len(self.pairs), "judged": len(self.judged),
+            "worse": self.count(WORSE), "better": self.count(BETTER),
+            "evidence": {"worse": e_worse, "better": e_better},
+            "p": self.p, "interval": self.interval,
+            "power": self.power, "needed": self.needed, "detectable": self.detectable,
+            "outcomes": self.outcomes,
+            "harm": {"base": self.harmed[0], "new": self.harmed[1], "evidence": {"more": more, "less": less}},
+            "prompts": [{"prompt": prompt, "judged": n, "base": base, "new": new}
+                        for prompt, (n, base, new) in self.by_prompt.items()],
+            "costs": {each.amount: {"base": each.base, "new": each.new, "interval": _bounds(each.interval)}
+                      for each in self.costs},
+            "pass_all": None if all_ is None else {**vars(all_), "interval": _bounds(all_.interval)},
+            "recovery": None if times is None else {**vars(times), "interval": _bounds(times.interval)},
+            "notes": self.notes,
+            "changed": [
+                {"trial": each.number, "change": each.change, "base": each.base.plain(), "new": each.new.plain(),
+                 "differs": each.differs, "cause": each.cause}
+                for each in self.pairs if each.change
+            ],
+        }  # fmt: skip
 
     def __str__(self) -> str:
         return "\n".join(self.told())
@@ -127,32 +149,6 @@ def _pairs(found: Figures, most: int) -> Iterator[str]:
                 yield f"    smallest cause: {each.cause}"
         if len(changed) > most:
             yield f"  … and {len(changed) - most} more {change}"
-
-
-def _data(found: Figures) -> dict[str, Any]:
-    (e_worse, e_better), (more, less) = found.evidence, found.harm_evidence
-    times, all_ = found.recovery, found.pass_all
-    return {
-        "verdict": found.verdict, "alpha": found.alpha, "pairs": len(found.pairs), "judged": len(found.judged),
-        "worse": found.count(WORSE), "better": found.count(BETTER),
-        "evidence": {"worse": e_worse, "better": e_better},
-        "p": found.p, "interval": found.interval,
-        "power": found.power, "needed": found.needed, "detectable": found.detectable,
-        "outcomes": found.outcomes,
-        "harm": {"base": found.harmed[0], "new": found.harmed[1], "evidence": {"more": more, "less": less}},
-        "prompts": [{"prompt": prompt, "judged": n, "base": base, "new": new}
-                    for prompt, (n, base, new) in found.by_prompt.items()],
-        "costs": {each.amount: {"base": each.base, "new": each.new, "interval": _bounds(each.interval)}
-                  for each in found.costs},
-        "pass_all": None if all_ is None else {**vars(all_), "interval": _bounds(all_.interval)},
-        "recovery": None if times is None else {**vars(times), "interval": _bounds(times.interval)},
-        "notes": found.notes,
-        "changed": [
-            {"trial": each.number, "change": each.change, "base": each.base.plain(), "new": each.new.plain(),
-             "differs": each.differs, "cause": each.cause}
-            for each in found.pairs if each.change
-        ],
-    }  # fmt: skip
 
 
 def _bounds(interval: Interval | None) -> tuple[float, float] | None:

@@ -8,10 +8,18 @@ from dataclasses import dataclass, field, replace
 from math import comb, fsum
 from statistics import fmean
 
-from chaoslab.analysis.measures.anytime import detectable, fewest, mean_sequence, pairs_needed, power
+from chaoslab.analysis.measures.anytime import (
+    detectable,
+    difference,
+    e_value,
+    fewest,
+    mcnemar,
+    mean_sequence,
+    pairs_needed,
+    power,
+)
 from chaoslab.analysis.measures.consistency import K_MAX
 from chaoslab.analysis.measures.intervals import CONFIDENCE, Interval
-from chaoslab.analysis.measures.paired import difference, e_value, mcnemar
 from chaoslab.analysis.measures.two_recoveries import Lasted, TwoRecoveries, two_recoveries
 from chaoslab.base.dice import Dice
 from chaoslab.search.pairs import BETTER, FEW, LEAST, POWER, SAME, WORSE, Pair

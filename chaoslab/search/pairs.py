@@ -47,11 +47,7 @@ class Side:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Side:
-        """The side of such values.
-
-        Raises:
-            ValueError, TypeError: they are none of a side.
-        """
+        """The side of such values. Raises ValueError, TypeError: they are none of a side."""
         spells = tuple((float(s), bool(r), bool(c)) for s, r, c in plain.get("spells", ()))
         made = cls(**{**plain, "spells": spells, "models": tuple(map(str, plain.get("models", ())))})
         numbers = (made.calls, made.seconds, made.tokens)

@@ -1,8 +1,6 @@
-"""A trial that a search may run, and what came of it, as data.
-
-A variation is all in which a trial differs from the one without faults. Every trial of a search has the same dice, so
-a variation alone decides what happens: it is never run twice, and the same faults in `lab.run` do the same.
-"""
+"""A trial that a search may run, and what came of it, as data. A variation is all in which a trial differs from the one
+without faults. Every trial of a search has the same dice, so a variation alone decides what happens: it is never run
+twice, and the same faults in `lab.run` do the same."""
 
 from __future__ import annotations
 
@@ -220,12 +218,8 @@ class Known:
     `seed`: of the dice of strategies."""
 
     def __init__(
-        self,
-        calm: Tried,
-        probes: Mapping[str, Sequence[Probe]],
-        *,
-        seed: int,
-    ) -> None:
+        self, calm: Tried, probes: Mapping[str, Sequence[Probe]], *, seed: int,
+    ) -> None:  # fmt: skip
         self.calm, self.probes, self.seed = calm, probes, seed
         self.tried: dict[str, Tried] = {calm.variation.key: calm}
         self._given_up = dict[str, float]()

@@ -1,7 +1,5 @@
-"""The plug-in for pytest: the fixture `chaos`, the mark `chaos`, and scenario files as tests.
-
-The lab is imported when a test uses it, since pytest loads this module in every project.
-"""
+"""The plug-in for pytest: the fixture `chaos`, the mark `chaos`, and scenario files as tests. The lab is imported when
+a test uses it, since pytest loads this module in every project."""
 
 from __future__ import annotations
 
@@ -89,20 +87,12 @@ class Chaos:
             return inject(fault, target, **arguments)
 
     def run(
-        self,
-        agent: Any,
-        prompt: Any,
-        *,
-        faults: Sequence[Injection] | None = None,
-        trials: int | None = None,
+        self, agent: Any, prompt: Any, *, faults: Sequence[Injection] | None = None, trials: int | None = None,
         seed: int | None = None,
         expect: Iterable[Assertion | str | dict[str, Any] | Callable[[Trial], Any]] | None = None,
-        accept: Sequence[str] | None = None,
-        pass_rate: float | None = None,
-        invalid_rate: float | None = None,
-        count_words: bool | None = None,
-        **options: Any,
-    ) -> list[Trial]:
+        accept: Sequence[str] | None = None, pass_rate: float | None = None, invalid_rate: float | None = None,
+        count_words: bool | None = None, **options: Any,
+    ) -> list[Trial]:  # fmt: skip
         """Runs the trials and returns them, or fails the test with the story of the first that does not end well.
 
         `faults`, `trials`, `seed`: as in `chaoslab.run_many`; the command line's `--chaos-seed` and `--chaos-trials`
@@ -219,11 +209,7 @@ def _one_line(*, run: bool = False) -> Iterator[None]:
 
 
 def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> Rules:
-    """The requirements on each trial.
-
-    Raises:
-        LookupError, ValueError, TypeError: an assertion or an outcome is none.
-    """
+    """The requirements on each trial. Raises LookupError, ValueError, TypeError: an assertion or an outcome is none."""
     from chaoslab.analysis.verdict.table import Outcome
     from chaoslab.base.registry import did_you_mean
     from chaoslab.scenarios.checks import of_data

@@ -1,7 +1,5 @@
-"""Reads a reply's body unpacked: whole, up to a stated size, or part by part.
-
-Bytes beyond that size are neither kept nor unpacked. Of a body that is read in parts only the part in hand is kept.
-"""
+"""Reads a reply's body unpacked: whole, up to a stated size, or part by part. Bytes beyond that size are neither kept
+nor unpacked. Of a body that is read in parts only the part in hand is kept."""
 
 from __future__ import annotations
 
@@ -18,11 +16,7 @@ ACCEPTED = "gzip"
 
 
 async def whole(stream: AsyncIterable[bytes], codings: str) -> bytes:
-    """The whole body of a stream, unpacked. `codings`: its Content-Encoding.
-
-    Raises:
-        Failure: as `unpacked`.
-    """
+    """The whole body of a stream, unpacked. `codings`: its Content-Encoding. Raises Failure: as `unpacked`."""
     packed = bytearray()
     async for chunk in stream:
         packed += chunk
@@ -32,11 +26,8 @@ async def whole(stream: AsyncIterable[bytes], codings: str) -> bytes:
 
 
 def unpacked(packed: bytes, codings: str) -> bytes:
-    """The body unpacked. `codings`: its Content-Encoding.
-
-    Raises:
-        Failure: too_large, or garbled: not packed as its header says.
-    """
+    """The body unpacked. `codings`: its Content-Encoding. Raises Failure: too_large, or garbled: not packed as its
+    header says."""
     if len(packed) > BODY_MAX:
         raise Failure("too_large")
     body = packed
@@ -50,11 +41,8 @@ PART_MAX = 64 * 1024
 
 
 class Unpacker:
-    """Unpacks a body part by part. `codings`: its Content-Encoding.
-
-    Raises:
-        Failure: garbled, if it is packed in a way that cannot be unpacked.
-    """
+    """Unpacks a body part by part. `codings`: its Content-Encoding. Raises Failure: garbled, if it is packed in a way
+    that cannot be unpacked."""
 
     def __init__(self, codings: str) -> None:
         packings = [coding for part in codings.lower().split(",") if (coding := part.strip()) not in ("", "identity")]
@@ -68,11 +56,8 @@ class Unpacker:
         self._packed = part
 
     def next(self) -> bytes:
-        """The next bytes unpacked, at most `PART_MAX` of a packed body; none if the part is through.
-
-        Raises:
-            Failure: garbled, if they are not packed as the header says.
-        """
+        """The next bytes unpacked, at most `PART_MAX` of a packed body; none if the part is through. Raises Failure:
+        garbled, if they are not packed as the header says."""
         packed, self._packed = self._packed, b""
         if self._zlib is None or not packed:
             return packed

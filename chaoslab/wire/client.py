@@ -52,11 +52,8 @@ class ToxicInfo:
     attributes: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON to send.
-
-        Raises:
-            ValueError: an empty name, a toxicity outside of 0–1, an attribute that is no integer.
-        """
+        """The JSON to send. Raises ValueError: an empty name, a toxicity outside of 0–1, an attribute that is no
+        integer."""
         _check_name("toxic", self.name)
         if not 0 <= self.toxicity <= 1:
             raise ValueError(f"toxicity {self.toxicity} of '{self.name}' is not between 0 and 1")
@@ -173,11 +170,8 @@ class ToxiproxyClient:
         self._ask("DELETE", _path(name))
 
     def populate(self, proxies: Sequence[ProxyInfo]) -> tuple[ProxyInfo, ...]:
-        """Makes all of these in one request. Those that exist already stay as they are, toxics included.
-
-        Raises:
-            ValueError: a proxy with toxics, which servers silently ignore here.
-        """
+        """Makes all of these in one request. Those that exist already stay as they are, toxics included. Raises
+        ValueError: a proxy with toxics, which servers silently ignore here."""
         for proxy in proxies:
             _check_name("proxy", proxy.name)
             if proxy.toxics:
@@ -211,11 +205,8 @@ class ToxiproxyClient:
     def arm(
         self, name: str, *, upstream: str, listen: str = "127.0.0.1:0", toxics: Sequence[ToxicInfo] = ()
     ) -> ProxyInfo:
-        """Makes a proxy with its toxics, reads it back and compares it with the request: all of it or nothing.
-
-        Raises:
-            ToxiproxyError: refused, or the server holds something else. No proxy is left behind.
-        """
+        """Makes a proxy with its toxics, reads it back and compares it with the request: all of it or nothing. Raises
+        ToxiproxyError: refused, or the server holds something else. No proxy is left behind."""
         for toxic in toxics:
             toxic.to_json()  # checks all before the first request
         self.create(name, listen=listen, upstream=upstream)

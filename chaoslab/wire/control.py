@@ -76,10 +76,8 @@ def explain(path: Path, error: sqlite3.Error) -> str:
 @dataclass(frozen=True)
 class Answer:
     """The manager's answer to a call. `state`: clear, armed or failed. `rolled`: the injections whose dice were rolled.
-
     `epoch`: the number of times that the clean proxies were made anew. `held`: the answer had to wait for that.
-    `stands`: the lane stays for further calls, so connections to it may be kept.
-    """
+    `stands`: the lane stays for further calls, so connections to it may be kept."""
 
     state: str
     host: str = ""
@@ -225,17 +223,9 @@ class Control:
     def ask(self, run: str, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST) -> int:
         """Asks for the address of this call on this occasion (`Occasion.to_json`). Returns the row's id."""
         columns = (
-            run,
-            "asked",
-            call.trial,
-            call.target,
-            call.tool,
-            call.request,
-            call.attempt,
-            call.request_id,
-            json.dumps(dict(occasion)),
-            deadline_s,
-        )
+            run, "asked", call.trial, call.target, call.tool, call.request, call.attempt, call.request_id,
+            json.dumps(dict(occasion)), deadline_s,
+        )  # fmt: skip
         return self._write(
             "INSERT INTO calls (run, state, trial, target, tool, request, attempt, request_id, occasion,"
             " deadline_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -17,11 +17,8 @@ def lane(target: str, run: str, number: int, until: int) -> str:
 
 
 def delete_all(toxiproxy: ToxiproxyClient) -> int:
-    """Deletes all lanes of a Toxiproxy, whoever made them. Returns their number.
-
-    Raises:
-        ToxiproxyError: it does not answer, or refuses.
-    """
+    """Deletes all lanes of a Toxiproxy, whoever made them. Returns their number. Raises ToxiproxyError: it does not
+    answer, or refuses."""
     from chaoslab.wire.client import ToxiproxyError
 
     found = [name for name in toxiproxy.proxies() if _LEASED.fullmatch(name)]

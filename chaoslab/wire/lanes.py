@@ -29,11 +29,9 @@ class LabDown(Through):
 
 @dataclass(frozen=True)
 class Health:
-    """The lab's state as the manager reports it.
-
-    `trouble`: the problem in one line, or empty. `epoch`: the number of times that the clean proxies were made anew.
-    `recovering`: they are gone and the manager is making them, or it waits for Toxiproxy.
-    """
+    """The lab's state as the manager reports it. `trouble`: the problem in one line, or empty. `epoch`: the number of
+    times that the clean proxies were made anew. `recovering`: they are gone and the manager is making them, or it waits
+    for Toxiproxy."""
 
     trouble: str = ""
     epoch: int = 0
@@ -69,11 +67,8 @@ class Lanes:
         """The error once the lab is down. A framework between this and the session may swallow the raised one."""
 
     async def ask(self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST) -> tuple[int, Answer]:
-        """The row of this call and the manager's answer: clear, or armed with an address.
-
-        Raises:
-            LabDown: the manager is dead, does not answer, or cannot arm.
-        """
+        """The row of this call and the manager's answer: clear, or armed with an address. Raises LabDown: the manager
+        is dead, does not answer, or cannot arm."""
         try:
             row = self._control.ask(self._run, call, deadline_s=deadline_s, occasion=occasion)
             asked = began = self._clock.monotonic()
@@ -110,10 +105,7 @@ class Lanes:
 
     async def cut(self, answer: Answer) -> bool:
         """Tells if the clean proxies went away under a call that had got this answer. Returns once they stand again.
-
-        Raises:
-            LabDown: they do not come back.
-        """
+        Raises LabDown: they do not come back."""
         began = self._clock.monotonic()
         while (health := await self.check()).recovering:
             if self._clock.monotonic() > began + MENDING_S:
@@ -122,11 +114,8 @@ class Lanes:
         return health.epoch != answer.epoch
 
     async def check(self) -> Health:
-        """The lab's state as the manager reports it.
-
-        Raises:
-            LabDown: the manager reports trouble, or does not answer.
-        """
+        """The lab's state as the manager reports it. Raises LabDown: the manager reports trouble, or does not
+        answer."""
         health = await self._healthy()
         if health.trouble:
             raise self._down(health.trouble)

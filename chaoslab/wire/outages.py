@@ -29,11 +29,8 @@ class OutageRequests:
         self._control, self._state, self._run, self._clock = Control(state), state, run, clock
 
     async def stop(self, service: str, how: str, *, for_s: float, fault: Mapping[str, Any]) -> int:
-        """Returns the outage's number once the process is killed or paused.
-
-        Raises:
-            NotStopped: it could not be, or nobody answers.
-        """
+        """Returns the outage's number once the process is killed or paused. Raises NotStopped: it could not be, or
+        nobody answers."""
         try:
             row = self._control.ask_outage(self._run, service, how, for_s=for_s, fault=fault)
             state = await self._left(row, "asked", STOPPED_S)
@@ -46,22 +43,14 @@ class OutageRequests:
         return row
 
     def is_over(self, row: int) -> bool:
-        """True if the process answers again.
-
-        Raises:
-            NotStopped: it does not come back.
-        """
+        """True if the process answers again. Raises NotStopped: it does not come back."""
         try:
             return self._state_of(row) == "over"
         except sqlite3.Error as error:
             raise NotStopped(explain(self._state, error)) from error
 
     async def end(self, rows: list[int]) -> None:
-        """Ends these outages, and returns once the processes answer.
-
-        Raises:
-            NotStopped: one does not.
-        """
+        """Ends these outages, and returns once the processes answer. Raises NotStopped: one does not."""
         try:
             self._control.end_outages(self._run)
             for row in rows:

@@ -1,8 +1,6 @@
-"""Sends one HTTP request over one transport. Each way in which it can end has an exchange's name for it.
-
-A reply is read whole, or part by part if it is a stream of events and its caller asked for one. Over sockets it uses
-httpcore, below httpx, since the caller's client has done httpx's own work already.
-"""
+"""Sends one HTTP request over one transport. Each way in which it can end has an exchange's name for it. A reply is
+read whole, or part by part if it is a stream of events and its caller asked for one. Over sockets it uses httpcore,
+below httpx, since the caller's client has done httpx's own work already."""
 
 from __future__ import annotations
 
@@ -55,21 +53,12 @@ class TransportFactory(Protocol):
 
 
 async def send(
-    way: Transport,
-    request: httpx.Request,
-    *,
-    within_s: float,
-    to: Address | None = None,
-    body: bytes | None = None,
+    way: Transport, request: httpx.Request, *, within_s: float, to: Address | None = None, body: bytes | None = None,
     streams: bool = False,
-) -> Reply:
+) -> Reply:  # fmt: skip
     """The whole reply, body included. `to`: another address; Host, SNI and the certificate's name stay the target's.
     `body`: a body in place of the request's. `streams`: a stream of events comes in parts, and only its head is waited
-    for.
-
-    Raises:
-        Failure: there was none, or it took longer than `within_s`.
-    """
+    for. Raises Failure: there was none, or it took longer than `within_s`."""
     headers = [_PACKED if name.lower() == b"accept-encoding" else (name, value) for name, value in request.headers.raw]
     if body is not None:
         headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
@@ -111,11 +100,7 @@ def is_stream(status: int, headers: Mapping[str, str]) -> bool:
 
 
 async def gathered(reply: Reply, parts: Parts, *, most: int = BODY_MAX) -> Reply:
-    """A streamed reply made whole, of at most so many bytes.
-
-    Raises:
-        Failure: it broke off, or is too large.
-    """
+    """A streamed reply made whole, of at most so many bytes. Raises Failure: it broke off, or is too large."""
     body = bytearray()
     try:
         while (part := await parts.take()) is not None:
@@ -221,13 +206,9 @@ async def _usable(idle: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTT
 
 
 async def _asked(
-    connection: httpcore.AsyncHTTPConnection,
-    request: httpx.Request,
-    to: Address,
-    headers: Headers,
-    body: bytes,
+    connection: httpcore.AsyncHTTPConnection, request: httpx.Request, to: Address, headers: Headers, body: bytes,
     over: Callable[[], Awaitable[None]],
-) -> Reply:
+) -> Reply:  # fmt: skip
     """The reply over this connection. `over` is called when no more of it will be read."""
     opened: list[Any] = []
     streamed: _Body | None = None

@@ -13,11 +13,8 @@ OWN_NAME = "state.db"
 
 
 def check(path: Path) -> None:
-    """Checks that the shared state can be kept in this file, whose folder is made.
-
-    Raises:
-        OSError: it cannot; its `filename` names what is in the way.
-    """
+    """Checks that the shared state can be kept in this file, whose folder is made. Raises OSError: it cannot; its
+    `filename` names what is in the way."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "this is a folder; name a file in it", str(path))
     try:

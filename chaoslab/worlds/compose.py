@@ -1,8 +1,6 @@
 """The containers' world: runs `docker compose` with the settings in force, and takes everything down afterwards.
-
 Compose stops its containers at Ctrl-C, but receives one Ctrl-C twice and may take the second as a request to kill. Here
-it never receives any: a command that cannot stop the agent follows it, and another one stops it.
-"""
+it never receives any: a command that cannot stop the agent follows it, and another one stops it."""
 
 from __future__ import annotations
 
@@ -139,11 +137,7 @@ class Containers:
 
     def _fill(self, container: Container) -> None:
         """Lowers the limit of memory to little more than what is in use, and fills a file in memory until the kernel
-        kills the process of the service, which is the largest.
-
-        Raises:
-            OSError: it did not.
-        """
+        kills the process of the service, which is the largest. Raises OSError: it did not."""
         figures: Any = container.stats(stream=False, one_shot=True)
         limit = figures["memory_stats"]["usage"] + SPARE
         limit = min(limit, container.attrs["HostConfig"]["Memory"] or limit)
@@ -158,11 +152,7 @@ class Containers:
         raise OSError(f"{container.name} was not killed for want of memory at {limit >> 20} MiB")
 
     def _of(self, service: str) -> Container:
-        """The service's container, running or not.
-
-        Raises:
-            LookupError: there is none.
-        """
+        """The service's container, running or not. Raises LookupError: there is none."""
         wanted = {"service": service, "oneoff": "False", "project.working_dir": str(Path.cwd())}
         if project := self.environment.get("COMPOSE_PROJECT_NAME"):
             wanted["project"] = project
@@ -235,11 +225,8 @@ def _stopping(make: Callable[[Containers], Stopper] | None, environment: Mapping
 
 def run(environment: Mapping[str, str], *, stopper: Callable[[Containers], Stopper] | None = None) -> int:
     """Runs the whole lab in containers, attached to the agent; returns the agent's exit code. `stopper`: makes what
-    carries out the faults of processes, once the lab is up.
-
-    Raises:
-        WorldError: there is no Docker, or nothing to compose here.
-    """
+    carries out the faults of processes, once the lab is up. Raises WorldError: there is no Docker, or nothing to
+    compose here."""
     if not FILE.exists():
         raise WorldError(f"there is no {FILE} here: run this from the lab's folder")
     if shutil.which("docker") is None or _docker(environment, "info", quiet=True):

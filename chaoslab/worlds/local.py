@@ -84,12 +84,8 @@ class Local:
     _guards: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, *, now: str, toxiproxy: bool, model: bool) -> None:
-        """Starts everything but the agent. `toxiproxy`, `model`: start the lab's own.
-
-        Raises:
-            PortTaken: a part cannot listen on its port.
-            WorldError: a part did not come up.
-        """
+        """Starts everything but the agent. `toxiproxy`, `model`: start the lab's own. Raises PortTaken: a part cannot
+        listen on its port; WorldError: a part did not come up."""
         chaoslab = (*_python(), "chaoslab")
         if toxiproxy:
             told = self.environment.get("TOXIPROXY_METRICS") == "true"
@@ -163,11 +159,7 @@ class Local:
         self._spawn(service, part.command)
 
     def is_up(self, service: str) -> bool:
-        """True once it answers.
-
-        Raises:
-            ChildProcessError: it has ended.
-        """
+        """True once it answers. Raises ChildProcessError: it has ended."""
         part = self._part(service)
         if part.process.poll() is not None:
             raise ChildProcessError(part.last_words())
@@ -321,22 +313,12 @@ def _answers(port: int, path: str) -> bool:
 
 @contextlib.contextmanager
 def brought_up(
-    ports: Ports,
-    make: Callable[[Ports], Local],
-    *,
-    now: str,
-    toxiproxy: bool,
-    model: bool,
-    movable: bool,
+    ports: Ports, make: Callable[[Ports], Local], *, now: str, toxiproxy: bool, model: bool, movable: bool,
     bases: Sequence[int] = BASES,
-) -> Iterator[Local]:
+) -> Iterator[Local]:  # fmt: skip
     """A context with a running world at these ports. If it is `movable` and a port was taken after the check, it uses
-    one of the other `bases`.
-
-    Raises:
-        PortTaken: it is not movable, or no other base is free.
-        WorldError: see `Local.start`.
-    """
+    one of the other `bases`. Raises PortTaken: it is not movable, or no other base is free; WorldError: see
+    `Local.start`."""
     tried = {ports.base}
     while True:
         with make(ports) as world:

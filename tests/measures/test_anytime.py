@@ -6,8 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from chaoslab.analysis.measures.anytime import decides, detectable, mean_sequence, pairs_needed, power
-from chaoslab.analysis.measures.paired import SHARES, e_value
+from chaoslab.analysis.measures.anytime import SHARES, decides, detectable, e_value, mean_sequence, pairs_needed, power
 from chaoslab.base.dice import Dice
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.measures import faults
-from chaoslab.analysis.measures.calls import calls
+from chaoslab.analysis.measures.calls import WIDTHS_S, calls, throughput
 from chaoslab.analysis.measures.errors import NOBODY, errors
 from chaoslab.analysis.measures.faults import uninjected
 from chaoslab.analysis.measures.incidents import Ending, incidents
@@ -17,7 +17,6 @@ from chaoslab.analysis.measures.latency import Attempts, attempts, late, latency
 from chaoslab.analysis.measures.quantiles import Quantiles, percentile
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.success import success
-from chaoslab.analysis.measures.throughput import WIDTHS_S, throughput
 from chaoslab.analysis.measures.usage import usage
 from chaoslab.core.events import (
     UNTOLD_S,

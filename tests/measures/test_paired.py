@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chaoslab.analysis.measures.anytime import SHARES, difference, e_value, mcnemar
 from chaoslab.analysis.measures.intervals import wilson
-from chaoslab.analysis.measures.paired import SHARES, difference, e_value, mcnemar
 from chaoslab.base.dice import Dice
 
 

@@ -33,7 +33,7 @@ given, length = json.loads(sys.argv[1])
 """
 RULES = """
 from datetime import datetime
-from chaoslab.model import conditions, dates, reading, telling
+from chaoslab.model import chat, conditions, dates, reading
 from chaoslab.model.expressions import expression
 from chaoslab.flask_tools.arithmetic import Wrong, calculate
 from chaoslab.flask_tools.translator import detect, render
@@ -55,7 +55,7 @@ def times(text):
     return dates.when(reading.spaced_once(text), datetime(2026, 6, 1)), dates.today(text)
 
 def told(text):
-    return telling.reading(f"Error: {text}"), telling.reading(text, "error")
+    return chat.reading(f"Error: {text}"), chat.reading(text, "error")
 
 def translated(text):
     return detect(text), render(text, "en", "fr"), render(text + "hello", "en", "fr")

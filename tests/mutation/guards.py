@@ -97,7 +97,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/config/settings.py": ("tests/test_settings.py",),
     "chaoslab/scenarios/sources.py": ("tests/scenarios/test_sources.py",),
     "chaoslab/scenarios/modules.py": ("tests/scenarios/test_modules.py",),
-    "chaoslab/scenarios/sound.py": ("tests/scenarios/test_load.py",),
+    "chaoslab/scenarios/load.py": ("tests/scenarios/test_load.py",),
     "chaoslab/wire/state_place.py": ("tests/test_places_of_parts.py",),
     "chaoslab/lab/replay.py": ("tests/test_replay.py", "tests/test_replay_strangers.py"),
     "chaoslab/execution/workers.py": ("tests/test_workers.py", "-k", "not forkserver"),
@@ -118,7 +118,6 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/analysis/measures/quantiles.py": ("tests/measures/test_quantiles.py",),
     "chaoslab/analysis/measures/spells.py": ("tests/measures/test_spells.py",),
     "chaoslab/analysis/measures/success.py": ("tests/measures/test_counts.py",),
-    "chaoslab/analysis/measures/throughput.py": ("tests/measures/test_counts.py",),
     "chaoslab/analysis/measures/usage.py": ("tests/measures/test_counts.py",),
     "chaoslab/analysis/measures/wishes.py": ("tests/measures/test_wishes.py", "tests/measures/test_mttr.py"),
     "chaoslab/faults/budget/budget.py": (
@@ -159,7 +158,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
         "tests/wire/test_fault_lifecycle.py",
         "tests/wire/test_server_timeout.py",
     ),
-    "chaoslab/wire/server/link.py": ("tests/wire/test_link.py", "tests/wire/test_server_link.py", "-k", "not uvloop"),
+    "chaoslab/wire/server/proxy.py": ("tests/wire/test_link.py", "tests/wire/test_server_link.py", "-k", "not uvloop"),
     "proxy_manager/manager.py": (
         "tests/proxy_manager/test_manager.py",
         "tests/proxy_manager/test_manager_trouble.py",

@@ -13,8 +13,8 @@ import pytest
 
 from chaoslab.core.plan import Plan
 from chaoslab.proxy_manager import clean_proxies
+from chaoslab.proxy_manager.command import server
 from chaoslab.proxy_manager.manager import Manager
-from chaoslab.proxy_manager.status import server
 from tests.proxy_manager.manager_parts import bench, embedded, eventually, said, site
 
 

@@ -38,7 +38,6 @@ from chaoslab.core.events import (
 )
 from chaoslab.record import legacy_logs
 from chaoslab.record.history import History
-from chaoslab.record.legacy_logs.scan import scan
 from chaoslab.reports import folder
 from chaoslab.reports.charts import draw, overlay
 from chaoslab.reports.charts import main as charts
@@ -431,7 +430,7 @@ def written(pieces: list[Any]) -> tuple[str, list[tuple[int, dict[str, Any]]]]:
 
 
 def told(text: str) -> list[str]:
-    return [json.dumps(entry.data) for entry in scan(text)[0] if entry.kind != "late"]
+    return [json.dumps(entry.data) for entry in legacy_logs.scan(text)[0] if entry.kind != "late"]
 
 
 @given(PIECES, PIECES, st.data())

@@ -11,12 +11,10 @@ import pytest
 from matplotlib.text import Text
 
 from chaoslab.analysis.measures import faults, run_report
-from chaoslab.analysis.measures.budgets import Limits
-from chaoslab.analysis.measures.calls import CallCount
+from chaoslab.analysis.measures.calls import CallCount, Ends
 from chaoslab.analysis.measures.mttr import Outages
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.measures.throughput import Ends
-from chaoslab.analysis.measures.usage import Bill
+from chaoslab.analysis.measures.usage import Bill, Limits
 from chaoslab.analysis.verdict import judge as judging
 from chaoslab.analysis.verdict.guard import Unknown
 from chaoslab.analysis.verdict.judge import judge, verdicts

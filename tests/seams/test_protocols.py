@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.seams.protocols import graphql, mcp, message_of, schema, sse
+from chaoslab.seams.protocols import graphql, json_rpc, mcp, message_of, schema
 
 CALL = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 17}}}
 
@@ -117,10 +117,10 @@ def test_a_result_of_mcp_keeps_all_but_its_value(data: Any, meaning: Any, change
 
 def test_the_data_of_an_event_is_replaced_and_its_other_fields_stay() -> None:
     body = b'id: 1\ndata:\n\nevent: message\nid: 2\ndata: {"result": 1}\n\n: ping\n\n'
-    assert list(sse.values(body)) == [{"result": 1}]
-    now = sse.replaced(body, lambda said: isinstance(said, dict), '{"result": 2}')
+    assert list(json_rpc.values(body)) == [{"result": 1}]
+    now = json_rpc.replaced(body, lambda said: isinstance(said, dict), '{"result": 2}')
     assert now == body.replace(b'{"result": 1}', b'{"result": 2}')
-    assert list(sse.values(now)) == [{"result": 2}]
+    assert list(json_rpc.values(now)) == [{"result": 2}]
 
 
 ORDER = {

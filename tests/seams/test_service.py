@@ -35,8 +35,8 @@ from chaoslab.core.events import (
     LabWarning,
 )
 from chaoslab.core.fault import BrokenFault
+from chaoslab.seams.services.enveloped import Wanted
 from chaoslab.seams.services.messages import HttpRequest
-from chaoslab.seams.services.wanted import Wanted
 from tests.plugin_parts import STALE, installed
 from tests.worlds.virtual.patch_parts import in_place
 

@@ -37,6 +37,7 @@ DIFFERENCES = [
         ],
     ),
     Difference("A body may be of any size.", [post("/proxies", LONG)]),
+    Difference("A body that is no JSON is refused in the words of Go's decoder.", [post("/proxies", "{oops")]),
     Difference("JSON may be nested 10,000 deep.", [post("/proxies", DEEP)]),
     Difference(
         "A body that breaks off, or whose chunks are none, is refused in JSON.",

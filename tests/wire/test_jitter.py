@@ -19,7 +19,7 @@ import pytest
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Timed
-from chaoslab.wire.server.attached import Attached
+from chaoslab.wire.server.end import Attached
 from chaoslab.wire.toxics.latency import Latency
 from chaoslab.worlds.virtual.lanes import Lane
 from chaoslab.worlds.virtual.network import TRIP_S

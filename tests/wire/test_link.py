@@ -9,9 +9,8 @@ from typing import Any, cast
 import pytest
 
 from chaoslab.base.dice import Dice
-from chaoslab.wire.server.attached import Attached
-from chaoslab.wire.server.link import Link
-from chaoslab.wire.server.proxy import Junction, real_turns
+from chaoslab.wire.server.end import Attached
+from chaoslab.wire.server.proxy import Junction, Link, real_turns
 from chaoslab.wire.toxics.noop import Noop
 
 

@@ -10,8 +10,7 @@ from typing import Any, cast
 import pytest
 
 from chaoslab.base.dice import Dice
-from chaoslab.wire.server.attached import Attached
-from chaoslab.wire.server.end import End
+from chaoslab.wire.server.end import Attached, End
 from chaoslab.wire.server.turns import SOON_S, Alarm, Turns, Worker
 from chaoslab.wire.toxics.slicer import Slicer
 

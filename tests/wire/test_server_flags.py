@@ -54,7 +54,10 @@ def test_the_version_is_the_one_that_it_stands_for(flag: str, capsys: pytest.Cap
     ("text", "reason"),
     [
         ("", ": EOF; it should be an array of proxies"),
-        ('[{"name":"a"', ": unexpected EOF; it should be an array of proxies"),
+        (
+            '[{"name":"a"',
+            ": no JSON: Expecting ',' delimiter: line 1 column 13 (char 12); it should be an array of proxies",
+        ),
         ('{"name":"a"}', ": json: cannot unmarshal object into Go value of type []struct"),
         ('[{"name":"a"}]', ": missing required field: upstream at proxy 1; it should be an array of proxies"),
         ('[{"name":"a","upstream":"b:1","listen":"c"}]', ": listen tcp: address c: missing port in address\n"),

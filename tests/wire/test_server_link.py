@@ -16,7 +16,7 @@ import pytest
 
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
-from chaoslab.wire.server import link
+from chaoslab.wire.server import proxy
 from chaoslab.wire.server.process import loop_factory
 from chaoslab.wire.server.proxy import Proxy
 from tests.wire.wire_parts import DEADLINE_S, black_hole, dial, echo, embedded, free_port, read_exactly, upstream
@@ -361,8 +361,8 @@ def test_an_upstream_that_cannot_be_dialled_ends_the_connection(lab: Lab, addres
 
 
 def test_dialling_a_black_hole_is_given_up(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert link.DIAL_TIMEOUT_S == 10.0
-    monkeypatch.setattr(link, "DIAL_TIMEOUT_S", 0.05)
+    assert proxy.DIAL_TIMEOUT_S == 10.0
+    monkeypatch.setattr(proxy, "DIAL_TIMEOUT_S", 0.05)
     with black_hole() as address:
         lab.client.patch("/proxies/p", json={"upstream": address}).raise_for_status()
         with dial(lab.listen) as connection:

@@ -60,7 +60,7 @@ def asked_alike(sides: Sides, asks: Iterable[Ask]) -> int:
     differing, count = [], 0
     for ask in asks:
         count += 1
-        model, own = (side.ask(ask) for side in sides)
+        model, own = (side.ask(ask).told for side in sides)
         if model != own:
             differing.append(f"{bytes(ask)!r}\n  real     {model}\n  embedded {own}")
     if differing:

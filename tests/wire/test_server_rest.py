@@ -121,8 +121,6 @@ def test_toxics_are_listed_upstream_first_and_a_stream_keeps_its_spelling(api: h
     ("path", "body", "status", "error"),
     [
         ("/proxies", "", 400, "bad request body: EOF"),
-        ("/proxies", '{"na', 400, "bad request body: unexpected EOF"),
-        ("/proxies", "xx", 400, "bad request body: invalid character 'x' looking for beginning of value"),
         ("/proxies", "[]", 400, "bad request body: json: cannot unmarshal array into Go value of type toxiproxy.Proxy"),
         ("/proxies", "null", 400, "missing required field: name"),
         ("/proxies", '{"name":"b"}', 400, "missing required field: upstream"),

@@ -25,7 +25,7 @@ from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Pipeline, Signal, Timed
 from chaoslab.wire import toxics
-from chaoslab.wire.server.attached import Attached
+from chaoslab.wire.server.end import Attached
 from chaoslab.worlds.virtual.lanes import Lane
 from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.world import World

@@ -17,11 +17,9 @@ from pathlib import Path
 
 from chaoslab.core.pipe import Line, Pipeline
 from chaoslab.wire.server import serve
-from chaoslab.wire.server.attached import Attached
-from chaoslab.wire.server.end import End
-from chaoslab.wire.server.link import Link
+from chaoslab.wire.server.end import Attached, End
 from chaoslab.wire.server.process import allow_many_files, loop_factory
-from chaoslab.wire.server.proxy import Proxy
+from chaoslab.wire.server.proxy import Link, Proxy
 
 WATCHED = (Proxy, Attached, Link, End, Pipeline, Line)
 

@@ -17,17 +17,7 @@ from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.jsonable import describe_error, line, shown
 from chaoslab.base.registry import broken, did_you_mean, names, snake
 from chaoslab.base.registry import load as load_plugin
-from chaoslab.core.events import (
-    AttemptEvent,
-    CallFinished,
-    CallStarted,
-    Effect,
-    Event,
-    PromptFinished,
-    TurnFinished,
-    Usage,
-    UsageUnstated,
-)
+from chaoslab.core import events
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
@@ -37,7 +27,7 @@ NUMBER_MAX = 1e15
 """The largest value of a parameter that has no bounds of its own."""
 SAID = 300
 """The most characters of a reason that a function gives."""
-E_ = TypeVar("E_", bound=Event)
+E_ = TypeVar("E_", bound=events.Event)
 
 
 @dataclass(frozen=True)
@@ -55,7 +45,7 @@ class Miss:
         return cls(text, tuple((record.writer, record.seq) for record in records))
 
     @classmethod
-    def unmeasured(cls, usage: UsageUnstated, record: Record) -> Miss:
+    def unmeasured(cls, usage: events.UsageUnstated, record: Record) -> Miss:
         """The miss of a limit on tokens or dollars by an answer that does not state its usage."""
         about = usage.prompt_tokens + usage.completion_tokens
         return cls.at(f"{usage.why}; estimated: true judges it by the lab's estimate of {about} tokens", record)
@@ -89,40 +79,40 @@ class Seen:
     def of(self, kind: type[E_]) -> Iterator[tuple[Record, E_]]:
         """The events of one kind in time order; with a `turn`, of attempts in that turn only."""
         for record, event in self.history.of(kind, trial=self.trial):
-            if self.turn is None or not isinstance(event, AttemptEvent) or event.at.turn == self.turn:
+            if self.turn is None or not isinstance(event, events.AttemptEvent) or event.at.turn == self.turn:
                 yield record, event
 
-    def used(self) -> Iterator[tuple[Record, Usage | UsageUnstated]]:
+    def used(self) -> Iterator[tuple[Record, events.Usage | events.UsageUnstated]]:
         """The usage of the model's answers in time order, of those too that do not state it."""
         for record in self.history.records:
-            if record.trial == self.trial and isinstance(record.event, Usage | UsageUnstated):
+            if record.trial == self.trial and isinstance(record.event, events.Usage | events.UsageUnstated):
                 yield record, record.event
 
-    def started(self, tool: str = "*") -> list[tuple[Record, CallStarted]]:
+    def started(self, tool: str = "*") -> list[tuple[Record, events.CallStarted]]:
         """The attempts at calls of a tool, a target, or a pattern such as "get_*"."""
-        return [found for found in self.of(CallStarted) if named(found[1], tool)]
+        return [found for found in self.of(events.CallStarted) if named(found[1], tool)]
 
-    def finished(self, tool: str = "*") -> list[tuple[Record, CallFinished]]:
+    def finished(self, tool: str = "*") -> list[tuple[Record, events.CallFinished]]:
         """The ends of attempts at calls of a tool, a target, or a pattern."""
-        return [found for found in self.of(CallFinished) if named(found[1], tool)]
+        return [found for found in self.of(events.CallFinished) if named(found[1], tool)]
 
-    def effects(self, effect: str = "*") -> list[tuple[Record, Effect]]:
+    def effects(self, effect: str = "*") -> list[tuple[Record, events.Effect]]:
         """The effects of a name or a pattern; lines of one request are one effect."""
         from chaoslab.analysis.verdict.ledger import done_in
 
         return [found for found in done_in(self.history, self.trial) if fnmatchcase(found[1].effect, effect)]
 
-    def tries(self, tool: str = "*") -> list[tuple[Record, CallStarted, int]]:
+    def tries(self, tool: str = "*") -> list[tuple[Record, events.CallStarted, int]]:
         """The attempts of `started` without those that were given up, each with its number among the others at its
         request."""
         return [(record, event, n) for record, event in self.started(tool) if (n := self._number(event))]
 
-    def ended(self, tool: str = "*") -> list[tuple[Record, CallFinished, int]]:
+    def ended(self, tool: str = "*") -> list[tuple[Record, events.CallFinished, int]]:
         """The ends of `finished` without those that were given up, which neither failed nor succeeded, each with the
         number of its attempt as in `tries`."""
         return [(record, event, n) for record, event in self.finished(tool) if (n := self._number(event))]
 
-    def _number(self, event: CallStarted | CallFinished) -> int:
+    def _number(self, event: events.CallStarted | events.CallFinished) -> int:
         """The number of an attempt among those at its request that were not given up; 0 if it was."""
         gone = self._given_up.get((event.target, event.request), ())
         return 0 if event.attempt in gone else event.attempt - sum(each < event.attempt for each in gone)
@@ -137,15 +127,15 @@ class Seen:
         return found
 
     @cached_property
-    def end(self) -> tuple[Record, PromptFinished] | None:
+    def end(self) -> tuple[Record, events.PromptFinished] | None:
         """The end of the trial; None if it did not end."""
-        return next(iter(self.history.of(PromptFinished, trial=self.trial)), None)
+        return next(iter(self.history.of(events.PromptFinished, trial=self.trial)), None)
 
     @property
-    def answered(self) -> tuple[Record, TurnFinished | PromptFinished] | None:
+    def answered(self) -> tuple[Record, events.TurnFinished | events.PromptFinished] | None:
         """The event with the agent's answer, of the turn if one is looked at; None if it gave none."""
         if self.turn is not None:
-            turns = self.history.of(TurnFinished, trial=self.trial)
+            turns = self.history.of(events.TurnFinished, trial=self.trial)
             return next(((record, event) for record, event in turns if event.turn == self.turn), None)
         return self.end if self.end is not None and self.end[1].status == "ok" else None
 
@@ -159,7 +149,7 @@ class Seen:
         return Miss.at(text, *([self.answered[0]] if self.answered is not None else []))
 
 
-def named(event: CallStarted | CallFinished, pattern: str) -> bool:
+def named(event: events.CallStarted | events.CallFinished, pattern: str) -> bool:
     """True if the event's tool or target has this name, or matches this pattern."""
     return fnmatchcase(event.tool, pattern) or fnmatchcase(event.target, pattern)
 
@@ -181,11 +171,7 @@ class Assertion:
     asks: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Checks the types and bounds of the parameters.
-
-        Raises:
-            ValueError: one is wrong.
-        """
+        """Checks the types and bounds of the parameters. Raises ValueError: one is wrong."""
         hints = get_type_hints(type(self))
         for each in fields(self):
             value, hint = getattr(self, each.name), hints[each.name]
@@ -218,11 +204,7 @@ class ByFunction(Assertion):
     function: Callable[[Any], Any]
 
     def check(self, seen: Seen) -> Miss | None:
-        """As `Assertion.check`.
-
-        Raises:
-            Unjudged: the function raises something else, or returns something else.
-        """
+        """As `Assertion.check`. Raises Unjudged: the function raises something else, or returns something else."""
         try:
             said = self.function(seen.result)
         except AssertionError as error:
@@ -275,11 +257,7 @@ def _should_be(hint: Any, value: Any, bounds: tuple[float, float]) -> str:
 
 
 def load(name: str) -> type[Assertion]:
-    """The class of the assertion of this name.
-
-    Raises:
-        LookupError: there is no such assertion, or it cannot be used.
-    """
+    """The class of the assertion of this name. Raises LookupError: there is no such assertion, or it cannot be used."""
     found = load_plugin(GROUP, name)
     if not (isinstance(found, type) and is_dataclass(found) and issubclass(found, Assertion)):
         raise broken(GROUP, name, "it is no dataclass that derives from chaoslab.analysis.assertions.Assertion")
@@ -287,11 +265,8 @@ def load(name: str) -> type[Assertion]:
 
 
 def stated(name: str, params: Any) -> Assertion:
-    """The assertion of this name with parameters from plain data: a mapping, or the value of the first one.
-
-    Raises:
-        LookupError: there is no such assertion. ValueError: a parameter is missing, unknown or wrong.
-    """
+    """The assertion of this name with parameters from plain data: a mapping, or the value of the first one. Raises
+    LookupError: there is no such assertion. ValueError: a parameter is missing, unknown or wrong."""
     found = load(name)
     known = {each.name: each for each in fields(found)}
     if not isinstance(params, Mapping) or (len(known) == 1 and _takes_a_mapping(found)):

@@ -1,7 +1,5 @@
-"""Fault coverage: how far each planned pair of a call target and a fault came, and the targets without any.
-
-A plan that names a pattern of targets plans its faults for each target that was called and fits.
-"""
+"""Fault coverage: how far each planned pair of a call target and a fault came, and the targets without any. A plan that
+names a pattern of targets plans its faults for each target that was called and fits."""
 
 from __future__ import annotations
 

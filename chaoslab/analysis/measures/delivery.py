@@ -25,10 +25,8 @@ class Cell:
 @dataclass(frozen=True)
 class Delivered:
     """The counts of a cell. `refusal`: the line by which the seam does not take the fault; empty if it does.
-
     `eligible`: the attempts for which its dice were rolled. `scheduled`: those that it should hit. `injected`: those in
-    which there was something to do. `witnessed`: those in which the caller met it.
-    """
+    which there was something to do. `witnessed`: those in which the caller met it."""
 
     cell: Cell
     eligible: int = 0

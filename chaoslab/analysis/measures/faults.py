@@ -1,9 +1,6 @@
 """The delivery of faults (eligible → scheduled → injected → witnessed), failures without a fault, and disturbances by
-the lab.
-
-An attempt is eligible for an injection if its dice were rolled for it; if an outer fault masks it, they are not. The
-exact binomial interval of the hits, at 99.9 %, checks that the plan was carried out.
-"""
+the lab. An attempt is eligible for an injection if its dice were rolled for it; if an outer fault masks it, they are
+not. The exact binomial interval of the hits, at 99.9 %, checks that the plan was carried out."""
 
 from __future__ import annotations
 
@@ -70,11 +67,8 @@ class InjectionCount:
 @dataclass(frozen=True)
 class Failure:
     """Attempts that failed without a witnessed fault and without a disturbance by the lab, with their number. Those
-    that were given up did not fail.
-
-    `late`: the number of them whose trial had met a fault before, so that they may be a consequence of it. `met`: these
-    faults and their targets, most frequent first, as in "wrong_value on model".
-    """
+    that were given up did not fail. `late`: the number of them whose trial had met a fault before, so that they may be
+    a consequence of it. `met`: these faults and their targets, most frequent first, as in "wrong_value on model"."""
 
     target: str
     error: str
@@ -254,11 +248,9 @@ def _faults(
 
 @dataclass
 class Damage:
-    """The calls that got no answer from their service, or a 5xx, though no fault had hit it in the trial.
-
-    `trials`: their number by trial. `overdue`: by target, the number of those that were not answered by their deadline;
-    `waited_s`: the longest wait of these.
-    """
+    """The calls that got no answer from their service, or a 5xx, though no fault had hit it in the trial. `trials`:
+    their number by trial. `overdue`: by target, the number of those that were not answered by their deadline;
+    `waited_s`: the longest wait of these."""
 
     trials: Counter[str] = field(default_factory=Counter)
     overdue: Counter[str] = field(default_factory=Counter)

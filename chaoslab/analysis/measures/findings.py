@@ -8,8 +8,7 @@ from sys import intern
 from typing import Any, Generic, Protocol, TypeVar
 
 from chaoslab.analysis.measures.amplification import Sent
-from chaoslab.analysis.measures.budgets import Limits
-from chaoslab.analysis.measures.calls import CallCount
+from chaoslab.analysis.measures.calls import CallCount, Ends
 from chaoslab.analysis.measures.coverage import Reached
 from chaoslab.analysis.measures.errors import Failed
 from chaoslab.analysis.measures.faults import Delivery, Disturbances, NotWitnessed, Uninjected
@@ -19,9 +18,8 @@ from chaoslab.analysis.measures.recovery_quality import Recovered
 from chaoslab.analysis.measures.response import Ended
 from chaoslab.analysis.measures.section import Section
 from chaoslab.analysis.measures.spells import Spells
-from chaoslab.analysis.measures.throughput import Ends
 from chaoslab.analysis.measures.trials import Trials
-from chaoslab.analysis.measures.usage import Bill
+from chaoslab.analysis.measures.usage import Bill, Limits
 from chaoslab.analysis.verdict.guard import guarded
 from chaoslab.analysis.verdict.judge import verdicts
 from chaoslab.analysis.verdict.table import Verdict

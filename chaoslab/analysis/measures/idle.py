@@ -66,7 +66,9 @@ class Idle:
         self._hits.update(event.injection for event in hits)
         self._held.update((event.injection, event.limit) for _, event in history.of(FaultHeldBack))
         for name, each in list(self._left.items()):
-            if name in acted or (name in concerned and _by_chance(each)):
+            if name in acted or (
+                name in concerned and (each.chance < 1 or "after" in each.triggers or each.conditional)
+            ):
                 self._done.add(name)
                 del self._left[name]
         for name, each in self._left.items():
@@ -106,10 +108,6 @@ def not_met(history: History) -> tuple[str, ...]:
     with suppress(LookupError, TypeError, ValueError):  # a plan that is none of this version's
         found.take(history, Plan.from_json(started.plan).injections if started is not None else ())
     return tuple(found.told())
-
-
-def _by_chance(injection: Injection) -> bool:
-    return injection.chance < 1 or "after" in injection.triggers or injection.conditional
 
 
 def conditions(injection: Injection) -> str:

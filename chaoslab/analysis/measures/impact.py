@@ -122,19 +122,12 @@ class _Told:
         lone = [n for n in blamed if here.issuperset(place for place, _ in rows[n].met)]
         alone = self._bad(lone)
         return Impact(
-            trials=len(met),
-            attempts=sum([count for n in met for place, count in rows[n].met if place in here]),
-            outcomes=self._outcomes(met),
-            bad=self._bad(met),
-            without=_bad(others),
-            lost_s=fmean(seconds) if seconds else None,
-            lost_calls=fmean(calls) if calls else None,
-            beside_twin=beside_twin,
-            beside_median=len(lost) - beside_twin,
-            blamed=self._bad(blamed),
-            alone=alone,
+            trials=len(met), attempts=sum([count for n in met for place, count in rows[n].met if place in here]),
+            outcomes=self._outcomes(met), bad=self._bad(met), without=_bad(others),
+            lost_s=fmean(seconds) if seconds else None, lost_calls=fmean(calls) if calls else None,
+            beside_twin=beside_twin, beside_median=len(lost) - beside_twin, blamed=self._bad(blamed), alone=alone,
             worst_of=self._outcomes(lone if alone is not None else met),
-        )
+        )  # fmt: skip
 
     def _outcomes(self, trials: Iterable[int]) -> Counter[str]:
         return Counter([outcome for n in trials if (outcome := self.rows[n].outcome) is not None])

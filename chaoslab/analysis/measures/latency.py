@@ -1,8 +1,6 @@
-"""The duration of attempts, from leaving the seam to their end.
-
-Numbers and percentiles are of all attempts. The report's pictures draw each of them up to 100,000, and of more a part:
-each attempt has the same chance to be in it, and the dice are the same in every report of a run.
-"""
+"""The duration of attempts, from leaving the seam to their end. Numbers and percentiles are of all attempts. The
+report's pictures draw each of them up to 100,000, and of more a part: each attempt has the same chance to be in it, and
+the dice are the same in every report of a run."""
 
 from __future__ import annotations
 
@@ -30,10 +28,8 @@ T_ = TypeVar("T_")
 
 class Attempt(NamedTuple):
     """One attempt. `t`: its end. `faults`: the names of those witnessed on it. A duration of NaN is unknown.
-
     `first_byte_s` and `last_byte_s` tell when a streamed reply's first and last part reached the caller; None for any
-    other.
-    """
+    other."""
 
     trial: str
     target: str

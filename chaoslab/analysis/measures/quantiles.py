@@ -1,8 +1,6 @@
-"""Percentiles of many values: exact up to 100,000 of them, beyond that from a sketch of bounded size.
-
-Exact ones are linear between the two nearest ranks: type 7 of Hyndman and Fan (1996), as in NumPy. The sketch is
-DDSketch (Masson, Rim and Lee 2019), which tells a value within 1 % of the one at the lower of the two ranks.
-"""
+"""Percentiles of many values: exact up to 100,000 of them, beyond that from a sketch of bounded size. Exact ones are
+linear between the two nearest ranks: type 7 of Hyndman and Fan (1996), as in NumPy. The sketch is DDSketch (Masson, Rim
+and Lee 2019), which tells a value within 1 % of the one at the lower of the two ranks."""
 
 from __future__ import annotations
 

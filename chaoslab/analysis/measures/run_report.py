@@ -1,7 +1,5 @@
-"""A run as data: its verdicts and every measure. The summary, the charts and the gate are renderers of it.
-
-The measures take the run's events in batches of whole trials, so that a long run need not be held (`findings.py`).
-"""
+"""A run as data: its verdicts and every measure. The summary, the charts and the gate are renderers of it. The measures
+take the run's events in batches of whole trials, so that a long run need not be held (`findings.py`)."""
 
 from __future__ import annotations
 
@@ -10,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaoslab.analysis.measures.amplification import Amplification
-from chaoslab.analysis.measures.budgets import Passed
-from chaoslab.analysis.measures.calls import Calls
+from chaoslab.analysis.measures.calls import Calls, Throughput
 from chaoslab.analysis.measures.consistency import Consistency, consistency
 from chaoslab.analysis.measures.cost import Costs, costs_of
 from chaoslab.analysis.measures.coverage import Coverage
@@ -30,8 +27,7 @@ from chaoslab.analysis.measures.spells import Spell
 from chaoslab.analysis.measures.success import Success, success
 from chaoslab.analysis.measures.sums import add
 from chaoslab.analysis.measures.surface import Point, point
-from chaoslab.analysis.measures.throughput import Throughput
-from chaoslab.analysis.measures.usage import Spent
+from chaoslab.analysis.measures.usage import Passed, Spent
 from chaoslab.analysis.verdict.standing import Standing, StandingOfEach, Standings
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.garbage import no_garbage
@@ -144,11 +140,8 @@ class RunReport:
     @no_garbage(lasting=True)
     def read(cls, folder: Path) -> RunReport:
         """The report on the run in a folder, read once. The run is not held as a whole, but where its lines are out of
-        order or its trials side by side.
-
-        Raises:
-            FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read.
-        """
+        order or its trials side by side. Raises FileNotFoundError: no such folder, or no log in it. OSError: a log
+        cannot be read."""
         summed = _summed(folder)
         if summed is not None:
             return cls._of(*summed)

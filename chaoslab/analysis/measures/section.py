@@ -13,10 +13,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Section(Generic[T]):
-    """One measure of a run. `unknown`: one line with the reason if the measure failed, else empty.
-
-    A measure without data has a value that expresses it (None, an empty list, n of 0); it is not unknown.
-    """
+    """One measure of a run. `unknown`: one line with the reason if the measure failed, else empty. A measure without
+    data has a value that expresses it (None, an empty list, n of 0); it is not unknown."""
 
     _found: T | None = None
     unknown: str = ""
@@ -28,11 +26,7 @@ class Section(Generic[T]):
 
     @property
     def value(self) -> T:
-        """The result of the measure.
-
-        Raises:
-            Unknown: it failed.
-        """
+        """The result of the measure. Raises Unknown: it failed."""
         if self.unknown:
             raise Unknown(self.unknown)
         return cast(T, self._found)

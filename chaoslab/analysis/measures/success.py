@@ -21,11 +21,8 @@ class Success:
 
 
 def success(outcomes: Iterable[str], *, judgeable: bool = True) -> Success:
-    """The rates with Wilson intervals, from one outcome per trial (as `judge` gives them).
-
-    `judgeable`: False if nothing was stated about right answers: then only failures can be found, and there is no share
-    of correct ones.
-    """
+    """The rates with Wilson intervals, from one outcome per trial (as `judge` gives them). `judgeable`: False if
+    nothing was stated about right answers: then only failures can be found, and there is no share of correct ones."""
     counts = Counter(str(outcome) for outcome in outcomes)
     total = counts.total()
     rates = {name: rate(count, total) for name, count in counts.items()}

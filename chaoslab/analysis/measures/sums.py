@@ -200,11 +200,8 @@ def _trial(figures: _Figures) -> Trial:
 
 def add(found: Findings, data: bytes, *, after_s: Sequence[float], lines: Sequence[int]) -> None:
     """Adds sums to the findings about a run, of which the trials before have been taken. `after_s`, `lines`: for each
-    trial its beginning in seconds since the run's, and the number of lines of the log before it.
-
-    Raises:
-        ValueError: these are no sums of so many trials.
-    """
+    trial its beginning in seconds since the run's, and the number of lines of the log before it. Raises ValueError:
+    these are no sums of so many trials."""
     sums: Sums = _DECODER.decode(data)
     trials, told = sums.trials, sums.told
     if not len(trials) == len(after_s) == len(lines) == len(sums.rows) == len(sums.verdicts):

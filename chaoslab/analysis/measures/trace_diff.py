@@ -1,7 +1,5 @@
-"""A trial as a story: its calls, the faults of each attempt and its end, without times and addresses.
-
-Stories make a trial comparable with itself in another world, where everything takes another time.
-"""
+"""A trial as a story: its calls, the faults of each attempt and its end, without times and addresses. Stories make a
+trial comparable with itself in another world, where everything takes another time."""
 
 from __future__ import annotations
 
@@ -11,25 +9,7 @@ from typing import Any
 
 from chaoslab.analysis.verdict import traits
 from chaoslab.analysis.verdict.judge import judge
-from chaoslab.core.events import (
-    Budget,
-    CallDisturbed,
-    CallFinished,
-    CallStarted,
-    Effect,
-    Event,
-    Fallback,
-    FaultArmed,
-    FaultHealed,
-    FaultInjected,
-    FaultScheduled,
-    FaultUnreached,
-    FaultWitnessed,
-    PromptAttempt,
-    PromptFinished,
-    PromptStarted,
-    Retry,
-)
+from chaoslab.core import events
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
@@ -39,9 +19,9 @@ not exact."""
 
 Story = dict[str, dict[str, Any]]
 """Facts by place ("search 1.2" is the second attempt of the first request), in the order of their start."""
-STAGES: Mapping[type[Event], str] = {
-    FaultScheduled: "scheduled", FaultArmed: "armed", FaultInjected: "injected", FaultWitnessed: "witnessed",
-    FaultHealed: "healed",
+STAGES: Mapping[type[events.Event], str] = {
+    events.FaultScheduled: "scheduled", events.FaultArmed: "armed", events.FaultInjected: "injected",
+    events.FaultWitnessed: "witnessed", events.FaultHealed: "healed",
 }  # fmt: skip
 
 
@@ -59,33 +39,39 @@ def tell(records: Iterable[Record], trial: str) -> Story:
     """The story of that trial."""
     history = History(record for record in records if record.trial == trial)
     story: Story = {}
-    asked = {(e.target, e.request_id): f"{e.target} {e.request}" for _, e in history.of(CallStarted)}
+    asked = {(e.target, e.request_id): f"{e.target} {e.request}" for _, e in history.of(events.CallStarted)}
     for record in history.records:
         event = record.event
         match event:
-            case CallStarted():
+            case events.CallStarted():
                 _at(story, event).update({"tool": event.tool, "arguments": event.arguments})
-            case CallFinished():
+            case events.CallFinished():
                 end = {"ok": event.ok, "status": event.status, "error": event.error, "via": event.via}
                 _at(story, event).update({**end, "rolled": sorted(event.rolled), "replayed": event.replayed})
-            case FaultScheduled() | FaultArmed() | FaultInjected() | FaultWitnessed() | FaultHealed():
+            case (
+                events.FaultScheduled()
+                | events.FaultArmed()
+                | events.FaultInjected()
+                | events.FaultWitnessed()
+                | events.FaultHealed()
+            ):
                 _befell(story, event)
-            case FaultUnreached():
+            case events.FaultUnreached():
                 place = f"{event.target} {event.request}"
                 story.setdefault(place, {}).setdefault("not reached by", []).append(event.injection)
-            case Retry() | Fallback():
+            case events.Retry() | events.Fallback():
                 _at(story, event)[event.kind] = True
-            case Budget():
+            case events.Budget():
                 story.setdefault("budget", {}).setdefault(event.limit, []).append([event.mode, event.target])
-            case Effect():
+            case events.Effect():
                 place = asked.get((event.target, event.request_id), event.target)
                 happened = story.setdefault(f"effects of {place}", {}).setdefault("happened", [])
                 happened.append([event.effect, event.content])
-            case PromptStarted():
+            case events.PromptStarted():
                 story["prompt"] = {"asked": event.prompt, "facts": event.facts, "effects": event.effects}
-            case PromptAttempt():
+            case events.PromptAttempt():
                 story[f"prompt, attempt {event.prompt_attempt}"] = {"status": event.status, "error": event.error_type}
-            case PromptFinished():
+            case events.PromptFinished():
                 story["end"] = {"status": event.status, "error": event.error_type, "answer": event.answer}
                 story["end"]["outcome"] = str(judge(history, trial).outcome)
             case _:
@@ -93,13 +79,20 @@ def tell(records: Iterable[Record], trial: str) -> Story:
     return story
 
 
-def _befell(story: Story, event: FaultScheduled | FaultArmed | FaultInjected | FaultWitnessed | FaultHealed) -> None:
+def _befell(
+    story: Story,
+    event: events.FaultScheduled
+    | events.FaultArmed
+    | events.FaultInjected
+    | events.FaultWitnessed
+    | events.FaultHealed,
+) -> None:
     """Adds a fault's event to its place in the story."""
     fault = _at(story, event)["faults"].setdefault(f"{event.fault} of {event.injection}", {"stages": []})
     stage = STAGES[type(event)]
-    if isinstance(event, FaultScheduled):
+    if isinstance(event, events.FaultScheduled):
         fault["params"] = event.params
-    if isinstance(event, FaultHealed) and not event.witnessed:
+    if isinstance(event, events.FaultHealed) and not event.witnessed:
         stage = "healed, not witnessed"
     fault["stages"].append(stage)
 
@@ -146,14 +139,12 @@ def first_unlike(was: Any, now: Any, path: str = "") -> tuple[str, Any, Any] | N
 
 
 def matter_of_time(records: Iterable[Record], trial: str, found: Difference, *, tool_s: float, model_s: float) -> str:
-    """The reason why the difference is only one of the clock, as part of a line; empty if it is none.
-
-    A delay within `FACTOR` of the attempt's deadline may end either way. A closed connection is seen as reset if bytes
-    of its client's were still unread.
-    """
+    """The reason why the difference is only one of the clock, as part of a line; empty if it is none. A delay within
+    `FACTOR` of the attempt's deadline may end either way. A closed connection is seen as reset if bytes of its client's
+    were still unread."""
     for record in records:
         event = record.event
-        if record.trial != trial or not isinstance(event, FaultScheduled) or _place(event) != found.place:
+        if record.trial != trial or not isinstance(event, events.FaultScheduled) or _place(event) != found.place:
             continue
         if traits.closes(event.fault) and found.what == "error" and {found.was, found.now} == {"closed", "reset"}:
             return f"{event.fault} closes a connection of which not all may have been read"
@@ -170,8 +161,8 @@ def incomparable(records: Iterable[Record], trial: str) -> str:
     is none."""
     for record in records:
         if record.trial == trial:
-            if isinstance(record.event, CallDisturbed):
+            if isinstance(record.event, events.CallDisturbed):
                 return f"the lab itself got in the way ({record.event.why})"
-            if isinstance(record.event, Budget) and record.event.limit == "seconds":
+            if isinstance(record.event, events.Budget) and record.event.limit == "seconds":
                 return "it ran out of seconds, which no two worlds count alike"
     return ""

@@ -1,7 +1,5 @@
-"""The figures of each trial that several measures need: its calls, its faults, its time, its spending and its match.
-
-A run's events are taken batch by batch, each with whole trials; what is kept of a trial is one small row.
-"""
+"""The figures of each trial that several measures need: its calls, its faults, its time, its spending and its match. A
+run's events are taken batch by batch, each with whole trials; what is kept of a trial is one small row."""
 
 from __future__ import annotations
 

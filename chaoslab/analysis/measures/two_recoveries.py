@@ -70,13 +70,9 @@ def two_recoveries(base: Sequence[Lasted], new: Sequence[Lasted]) -> TwoRecoveri
     half = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * math.sqrt(math.fsum(x * x for x in sums.values()))
     more = means[1] - means[0]
     return TwoRecoveries(
-        (len(base), len(new)),
-        (sum(each.recovered for each in base), sum(each.recovered for each in new)),
-        (means[0], means[1]),
-        Interval(more - half, more + half),
-        horizon_s,
-        _log_rank(base, new, sides),
-    )
+        (len(base), len(new)), (sum(each.recovered for each in base), sum(each.recovered for each in new)),
+        (means[0], means[1]), Interval(more - half, more + half), horizon_s, _log_rank(base, new, sides),
+    )  # fmt: skip
 
 
 def _length(spell: Spell) -> float:

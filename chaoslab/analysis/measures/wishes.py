@@ -45,10 +45,8 @@ _Right = tuple[Moment, _Request, CallFinished]
 
 
 class Wishes:
-    """Finds the right result that another request got for the same thing.
-
-    `targets`: the only ones that are asked about. `wrong`: attempts that got another reply in place of the right one.
-    """
+    """Finds the right result that another request got for the same thing. `targets`: the only ones that are asked
+    about. `wrong`: attempts that got another reply in place of the right one."""
 
     def __init__(self, history: History, targets: Collection[Target], wrong: Set[Place]) -> None:
         self._history, self._targets, self._wrong = history, targets, wrong

@@ -1,7 +1,5 @@
-"""The triggers: each class of a family is one, `MaxTimes` for `inject(…, max_times=2)`. So is a file of its own.
-
-A trigger is a pure condition on an occasion. An injection hits an attempt if all its triggers hold.
-"""
+"""The triggers: each class of a family is one, `MaxTimes` for `inject(…, max_times=2)`. So is a file of its own. A
+trigger is a pure condition on an occasion. An injection hits an attempt if all its triggers hold."""
 
 from __future__ import annotations
 
@@ -41,11 +39,8 @@ class Trigger:
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """The trigger of a value as a user writes it.
-
-        Raises:
-            ValueError: it takes no such value; the message says which would be right, as `refused` makes it.
-        """
+        """The trigger of a value as a user writes it. Raises ValueError: it takes no such value; the message says which
+        would be right, as `refused` makes it."""
         raise NotImplementedError
 
     @property
@@ -77,11 +72,8 @@ def names() -> tuple[str, ...]:
 
 
 def of(name: str, value: Any, *, where: str = "") -> Trigger:
-    """The trigger of that name with this value. `where` stands behind the name in an error, as in " of latency".
-
-    Raises:
-        LookupError: no such trigger. ValueError: it takes no such value.
-    """
+    """The trigger of that name with this value. `where` stands behind the name in an error, as in " of latency". Raises
+    LookupError: no such trigger. ValueError: it takes no such value."""
     kind = load(name)
     try:
         return kind.of(value)
@@ -90,11 +82,7 @@ def of(name: str, value: Any, *, where: str = "") -> Trigger:
 
 
 def load(name: str) -> type[Trigger]:
-    """The class of the trigger of this name.
-
-    Raises:
-        LookupError: no such trigger. BrokenPlugin: it cannot be loaded.
-    """
+    """The class of the trigger of this name. Raises LookupError: no such trigger. BrokenPlugin: it cannot be loaded."""
     found: type[Trigger] = registry.load(GROUP, name)
     return found
 

@@ -31,12 +31,9 @@ SETTLE_S = {"virtual": 60.0, "local": 30.0}
 
 @dataclass
 class AgentResult:
-    """The result of one trial; see `TrialResult`.
-
-    `book`: its events. `warnings`: warnings about it. `called`: the names of the functions and services that were
-    called. `pending`: a warning about what was under way still when the trial ended. `spent_usd`: the run's spending
-    for models at the end of the trial, in dollars.
-    """
+    """The result of one trial; see `TrialResult`. `book`: its events. `warnings`: warnings about it. `called`: the
+    names of the functions and services that were called. `pending`: a warning about what was under way still when the
+    trial ended. `spent_usd`: the run's spending for models at the end of the trial, in dollars."""
 
     book: TrialLog
     answer: Any = None
@@ -193,12 +190,7 @@ class AgentCase:
     def started(self, trials: int) -> events.RunStarted:
         """The first event of the run. The log does not hold the agent's program, so the run cannot be replayed."""
         return events.RunStarted(
-            seed=self.plan.seed,
-            settings={"TOOL_TIMEOUT_S": self.options.timeout_s, "DEADLINE_S": self.deadline_s},
-            plan=self.plan.to_json(),
-            prompts=trials,
-            now=self.now,
-            model=name_of(self.agent),
-            world=self.options.world,
-            code={"log": str(events.VERSION)},
-        )
+            seed=self.plan.seed, settings={"TOOL_TIMEOUT_S": self.options.timeout_s, "DEADLINE_S": self.deadline_s},
+            plan=self.plan.to_json(), prompts=trials, now=self.now, model=name_of(self.agent),
+            world=self.options.world, code={"log": str(events.VERSION)},
+        )  # fmt: skip

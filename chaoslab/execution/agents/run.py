@@ -1,7 +1,5 @@
-"""A run of a user's agent: its world, the stand-ins for its functions, and a function that runs its trials.
-
-This module chooses the place of a trial; the trial itself is the same in both worlds.
-"""
+"""A run of a user's agent: its world, the stand-ins for its functions, and a function that runs its trials. This module
+chooses the place of a trial; the trial itself is the same in both worlds."""
 
 from __future__ import annotations
 
@@ -54,11 +52,7 @@ class AgentSpec(AgentCase):
     @contextmanager
     def prepared(self) -> Iterator[None]:
         """A context that keeps the world ready, so that `opened` need not make it again, and reserves this process for
-        the run.
-
-        Raises:
-            RuntimeError: another trial is under way in this process.
-        """
+        the run. Raises RuntimeError: another trial is under way in this process."""
         if not _alone.acquire(blocking=False):
             raise RuntimeError(
                 "another trial is under way in this process, and its functions are swapped: one after the other, or "
@@ -78,7 +72,13 @@ class AgentSpec(AgentCase):
             stack.enter_context(self._gateway(ready.services))
 
             def do(spec: TrialSpec) -> AgentResult:
-                self._check_upstreams()
+                # checks that there are services to break: an agent that meets none is at most degraded, which proves
+                # nothing. Raises LookupError: one cannot be reached.
+                if self.upstreams:
+                    from chaoslab.seams.gateway.routes import check_reached
+
+                    for route in self.upstreams.values():
+                        check_reached(route)
                 case = self.without(spec.off)
                 if case.plan is not ready.services.plan:
                     ready.functions.plan = case.plan
@@ -124,18 +124,6 @@ class AgentSpec(AgentCase):
         made = ServiceSeam(plan, timeout_s=self.options.timeout_s, models=models, price=cost_usd, mcp_reads=reads)
         made.models_max = self.options.model_calls_max
         return made
-
-    def _check_upstreams(self) -> None:
-        """Checks that there are services to break: an agent that meets none is at most degraded, which proves nothing.
-
-        Raises:
-            LookupError: one cannot be reached.
-        """
-        if self.upstreams:
-            from chaoslab.seams.gateway.routes import check_reached
-
-            for route in self.upstreams.values():
-                check_reached(route)
 
     @contextmanager
     def _gateway(self, services: ServiceSeam) -> Iterator[None]:

@@ -23,10 +23,7 @@ LIKE = 'says={"refund": {"done": "refunded", "undone": "could not|failed"}, "tot
 
 def check(says: Any, tools: Iterable[str], *, of_services: bool) -> None:
     """Checks a given `says`. `tools`: the names of the tools with effects. `of_services`: effects may be requests.
-
-    Raises:
-        TypeError, ValueError, LookupError: it is wrong; the message is one line.
-    """
+    Raises TypeError, ValueError, LookupError: it is wrong; the message is one line."""
     if says is None or callable(says):
         return
     if not isinstance(says, Mapping):
@@ -64,19 +61,15 @@ def read(says: Says, answer: Any, text: str) -> tuple[dict[str, Any], str]:
             found = says(answer)
         except BaseException as error:  # noqa: BLE001 - the user's own code
             let_through(error)
-            return {}, _raised(error)
+            # the user's exception with the line of their code that raised it
+            frames = traceback.extract_tb(error.__traceback__)
+            place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if len(frames) > 1 else ""
+            return {}, line(f"{describe_error(error)}{place}", WHY)
         if not isinstance(found, Mapping):
             return {}, f"says= returned {shown(found)}: it should be a dict of values by name"
         values = to_jsonable(found)
         return dict(values), ""
     return {name: _found(given, text[:READ_MAX]) for name, given in says.items()}, ""
-
-
-def _raised(error: BaseException) -> str:
-    """The user's exception with the line of their code that raised it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if len(frames) > 1 else ""
-    return line(f"{describe_error(error)}{place}", WHY)
 
 
 def _found(given: str | Mapping[str, str], text: str) -> Any:

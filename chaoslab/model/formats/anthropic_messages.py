@@ -9,32 +9,13 @@ from chaoslab.core.answers import Answers, FunctionCall, Said, halves, new_id, p
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.core.stream import spelt_event, type_of
-from chaoslab.model.formats.common import (
-    QUOTA,
-    Answer,
-    Chat,
-    Format,
-    Heard,
-    Refused,
-    function,
-    objects,
-    offered,
-    spelt,
-    text_in,
-    with_headers,
-)
+from chaoslab.model.formats import common
 
 KINDS = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    402: "billing_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    504: "timeout_error",
+    400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",
+    404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 504: "timeout_error",
     529: "overloaded_error",
-}
+}  # fmt: skip
 """The types of errors by status, as Anthropic's documentation lists them."""
 
 
@@ -46,12 +27,12 @@ def _error(status: int, message: str, code: str | None = None) -> ErrorReply:
 
 KNOWN = {
     401: _error(401, "invalid x-api-key"),
-    QUOTA: _error(
+    common.QUOTA: _error(
         400,
         "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or "
         "purchase credits.",
     ),
-    429: with_headers(
+    429: common.with_headers(
         _error(429, "This request would exceed your organization's rate limit. Please try again later."),
         retry_after="1",
     ),
@@ -87,7 +68,7 @@ class AnthropicAnswers(Answers):
         blocks = [block for block in value["content"] if isinstance(block, Mapping)]
         text = "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text")
         calls = (block for block in blocks if block.get("type") == "tool_use")
-        made = (FunctionCall(str(call.get("name")), spelt(call.get("input")), call) for call in calls)
+        made = (FunctionCall(str(call.get("name")), common.spelt(call.get("input")), call) for call in calls)
         return Said(text, tuple(made), objects=True)
 
     def with_said(self, value: Any, said: Said) -> dict[str, Any]:
@@ -162,7 +143,7 @@ LOST = "thread_not_found"
 """The code of a refusal after which the SDK sends a thread's whole history again."""
 
 
-class AnthropicMessages(Format):
+class AnthropicMessages(common.Format):
     """`POST …/messages`."""
 
     name = "Anthropic messages"
@@ -172,29 +153,31 @@ class AnthropicMessages(Format):
     def serves(self, path: str) -> bool:
         return path.endswith("/messages")
 
-    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:  # noqa: ARG002
+    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> common.Chat:  # noqa: ARG002
         for key, kind in (("model", str), ("max_tokens", int), ("messages", list)):
             if not isinstance(body.get(key), kind):
-                raise Refused(400, f"{key}: {'Field required' if key not in body else 'Input is of the wrong type'}")
-        given = objects("messages", body["messages"])
+                raise common.Refused(
+                    400, f"{key}: {'Field required' if key not in body else 'Input is of the wrong type'}"
+                )
+        given = common.objects("messages", body["messages"])
         if not given:
-            raise Refused(400, "messages: at least one message is required")
-        told = text_in(body.get("system"))
+            raise common.Refused(400, "messages: at least one message is required")
+        told = common.text_in(body.get("system"))
         messages: list[dict[str, Any]] = [{"role": "system", "content": told}] if told else []
         for number, message in enumerate(given):
             if message.get("role") == "system":
-                raise Refused(400, SYSTEM)
+                raise common.Refused(400, SYSTEM)
             if message.get("role") not in ("user", "assistant"):
-                raise Refused(400, f"messages.{number}.role: Input should be 'user' or 'assistant'")
+                raise common.Refused(400, f"messages.{number}.role: Input should be 'user' or 'assistant'")
             messages += _messages(message)
         choice = body.get("tool_choice")
         idle = isinstance(choice, Mapping) and choice.get("type") == "none"
         tools = [
-            offered(str(tool.get("name")), tool.get("description"), tool.get("input_schema"))
-            for tool in objects("tools", body.get("tools"))
+            common.offered(str(tool.get("name")), tool.get("description"), tool.get("input_schema"))
+            for tool in common.objects("tools", body.get("tools"))
             if "input_schema" in tool and not idle
         ]
-        return Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
+        return common.Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
 
     def check(self, body: Mapping[str, Any]) -> None:
         made: list[str] = []
@@ -204,10 +187,10 @@ class AnthropicMessages(Format):
             results = [block for block in blocks if block.get("type") == "tool_result"]
             for result in results:
                 if str(result.get("tool_use_id")) not in made:
-                    raise Refused(400, ORPHAN.format(number, blocks.index(result), result.get("tool_use_id")))
+                    raise common.Refused(400, ORPHAN.format(number, blocks.index(result), result.get("tool_use_id")))
             answered = {str(result.get("tool_use_id")) for result in results}
             if open_ := [each for each in made if each not in answered]:
-                raise Refused(400, UNANSWERED.format(number - 1, ", ".join(open_)))
+                raise common.Refused(400, UNANSWERED.format(number - 1, ", ".join(open_)))
             made = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
 
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -218,29 +201,24 @@ class AnthropicMessages(Format):
         if (
             not isinstance(before, str) or before not in memory
         ):  # the SDK then sends the whole history again, in a new thread
-            raise Refused(404, f"thread: no message is called {before!s:.60}", code=LOST)
+            raise common.Refused(404, f"thread: no message is called {before!s:.60}", code=LOST)
         return {**memory[before], **body, "messages": [*memory[before]["messages"], *body.get("messages", [])]}
 
-    def remember(self, answer: Answer, memory: dict[str, Any]) -> None:
+    def remember(self, answer: common.Answer, memory: dict[str, Any]) -> None:
         native = answer.chat.native
         if native.get("thread"):
             said = {"role": "assistant", "content": _content(answer)}
             kept = {key: value for key, value in native.items() if key not in ("thread", "stream")}
             memory[_id(answer)] = {**kept, "messages": [*native["messages"], said]}
 
-    def whole(self, answer: Answer) -> Any:
+    def whole(self, answer: common.Answer) -> Any:
         return {
-            "id": _id(answer),
-            "type": "message",
-            "role": "assistant",
-            "model": answer.chat.model,
-            "content": _content(answer),
-            "stop_reason": "tool_use" if answer.reply.tool_calls else "end_turn",
-            "stop_sequence": None,
-            "usage": _usage(answer.chat.tokens, answer.tokens),
-        }
+            "id": _id(answer), "type": "message", "role": "assistant", "model": answer.chat.model,
+            "content": _content(answer), "stop_reason": "tool_use" if answer.reply.tool_calls else "end_turn",
+            "stop_sequence": None, "usage": _usage(answer.chat.tokens, answer.tokens),
+        }  # fmt: skip
 
-    def stream(self, answer: Answer) -> Iterator[bytes]:
+    def stream(self, answer: common.Answer) -> Iterator[bytes]:
         whole = self.whole(answer)
         begun = {**whole, "content": [], "stop_reason": None, "usage": _usage(answer.chat.tokens, 1)}
         yield _event("message_start", message=begun)
@@ -249,7 +227,7 @@ class AnthropicMessages(Format):
             yield _event("content_block_start", index=index, content_block=empty)
             if not index:
                 yield _event("ping")
-            content = block["text"] if block["type"] == "text" else spelt(block["input"])
+            content = block["text"] if block["type"] == "text" else common.spelt(block["input"])
             for delta in _deltas(block["type"], content):
                 yield _event("content_block_delta", index=index, delta=delta)
             yield _event("content_block_stop", index=index)
@@ -260,7 +238,7 @@ class AnthropicMessages(Format):
     def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
         return _error(status, message, LOST if code == LOST else None)
 
-    def headers(self, answer: Answer) -> Mapping[str, str]:
+    def headers(self, answer: common.Answer) -> Mapping[str, str]:
         return {"request-id": f"req_{answer.chat.id[:24]}"}
 
     def models(self, names: Sequence[str]) -> dict[str, Any]:
@@ -269,17 +247,17 @@ class AnthropicMessages(Format):
     def model(self, name: str) -> Any:
         return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
 
-    def hear(self, heard: Heard, value: Any) -> None:
+    def hear(self, heard: common.Heard, value: Any) -> None:
         heard.model = str(value["model"])
         heard.counted(value["usage"].get("input_tokens"), value["usage"].get("output_tokens"))
         for number, block in enumerate(value["content"]):
             if block["type"] == "text":
                 heard.text += block["text"]
             elif block["type"] == "tool_use":
-                heard.called(number, block["name"], spelt(block["input"]))
+                heard.called(number, block["name"], common.spelt(block["input"]))
         heard.ended(value.get("stop_reason"))
 
-    def hear_event(self, heard: Heard, value: Any) -> None:
+    def hear_event(self, heard: common.Heard, value: Any) -> None:
         kind = value["type"]
         if kind == "message_start":
             message = value["message"]
@@ -308,11 +286,11 @@ def _usage(tokens_in: int, tokens_out: int) -> dict[str, Any]:
     }
 
 
-def _id(answer: Answer) -> str:
+def _id(answer: common.Answer) -> str:
     return f"msg_{answer.chat.id[:24]}"
 
 
-def _content(answer: Answer) -> list[dict[str, Any]]:
+def _content(answer: common.Answer) -> list[dict[str, Any]]:
     """The blocks of an answer: its text, then its calls."""
     said = [{"type": "text", "text": answer.reply.content}] if answer.reply.content else []
     calls = [
@@ -344,15 +322,15 @@ def _messages(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [{"role": message["role"], "content": content}]
     text, calls, results = "", [], []
-    for block in objects("messages.content", content):
+    for block in common.objects("messages.content", content):
         kind = block.get("type")
         if kind == "text":
             text += str(block.get("text", ""))
         elif kind == "tool_use":
-            calls.append(function(str(block.get("name")), block.get("input") or {}, str(block.get("id"))))
+            calls.append(common.function(str(block.get("name")), block.get("input") or {}, str(block.get("id"))))
         elif kind == "tool_result":
             failed = {"status": "error"} if block.get("is_error") is True else {}
-            said = text_in(block.get("content"))
+            said = common.text_in(block.get("content"))
             results.append({"role": "tool", "tool_call_id": str(block.get("tool_use_id")), "content": said, **failed})
     if message["role"] == "assistant":
         return [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}]

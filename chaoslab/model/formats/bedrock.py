@@ -14,21 +14,7 @@ from chaoslab.core.answers import Answers, FunctionCall, Said, halves, new_id, p
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.frames import FRAMES, Frames, frame, payload_of
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
-from chaoslab.model.formats.common import (
-    QUOTA,
-    UNREAD,
-    Answer,
-    Chat,
-    Format,
-    Heard,
-    Refused,
-    function,
-    objects,
-    offered,
-    spelt,
-    text_in,
-    with_headers,
-)
+from chaoslab.model.formats import common
 
 PATH = re.compile(r"/model/([^/]+)/(converse|converse-stream)$")
 KINDS = {
@@ -41,12 +27,12 @@ KINDS = {
 
 def _error(status: int, message: str, kind: str = "") -> ErrorReply:
     kind = kind or KINDS.get(status) or ("InternalServerException" if status >= 500 else "ValidationException")
-    return with_headers(ErrorReply(status, {"message": message}), x_amzn_ErrorType=kind)
+    return common.with_headers(ErrorReply(status, {"message": message}), x_amzn_ErrorType=kind)
 
 
 KNOWN = {
     401: _error(401, "The security token included in the request is invalid.", "UnrecognizedClientException"),
-    QUOTA: _error(400, "You have exceeded a service quota.", "ServiceQuotaExceededException"),
+    common.QUOTA: _error(400, "You have exceeded a service quota.", "ServiceQuotaExceededException"),
     429: _error(429, "Too many requests, please wait before trying again."),
     500: _error(500, "The system encountered an unexpected error during processing. Try your request again."),
     503: _error(503, "Bedrock is unable to process your request."),
@@ -73,7 +59,7 @@ class BedrockAnswers(Answers):
         if blocks is None:
             return None
         calls = [block["toolUse"] for block in blocks if isinstance(block.get("toolUse"), Mapping)]
-        made = (FunctionCall(str(call.get("name")), spelt(call.get("input")), call) for call in calls)
+        made = (FunctionCall(str(call.get("name")), common.spelt(call.get("input")), call) for call in calls)
         return Said("".join(text_of(block.get("text")) for block in blocks), tuple(made), objects=True)
 
     def with_said(self, value: Any, said: Said) -> dict[str, Any]:
@@ -113,7 +99,7 @@ class BedrockAnswers(Answers):
         return [block for block in blocks if isinstance(block, Mapping)] if isinstance(blocks, list) else None
 
 
-class Bedrock(Format):
+class Bedrock(common.Format):
     """`POST /model/<model>/converse` and `/converse-stream`."""
 
     name = "Bedrock converse"
@@ -124,39 +110,39 @@ class Bedrock(Format):
     def serves(self, path: str) -> bool:
         return PATH.search(path) is not None
 
-    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:  # noqa: ARG002
+    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> common.Chat:  # noqa: ARG002
         found = PATH.search(path)
         assert found is not None
-        given = objects("messages", body.get("messages"))
+        given = common.objects("messages", body.get("messages"))
         if not given:
-            raise Refused(400, "The messages field is empty: a conversation must start with a user message.")
-        told = text_in(body.get("system"))
+            raise common.Refused(400, "The messages field is empty: a conversation must start with a user message.")
+        told = common.text_in(body.get("system"))
         messages: list[dict[str, Any]] = [{"role": "system", "content": told}] if told else []
         for message in given:
             messages += _messages(message)
         config = body.get("toolConfig") or {}
-        specs = [tool.get("toolSpec") or {} for tool in objects("toolConfig.tools", config.get("tools"))]
+        specs = [tool.get("toolSpec") or {} for tool in common.objects("toolConfig.tools", config.get("tools"))]
         tools = [
-            offered(str(each.get("name")), each.get("description"), (each.get("inputSchema") or {}).get("json"))
+            common.offered(str(each.get("name")), each.get("description"), (each.get("inputSchema") or {}).get("json"))
             for each in specs
             if each
         ]
         streams = found[2] == "converse-stream"
-        return Chat(unquote(found[1]), messages, tools, body, path.encode() + asked, events=streams)
+        return common.Chat(unquote(found[1]), messages, tools, body, path.encode() + asked, events=streams)
 
     def check(self, body: Mapping[str, Any]) -> None:
         made: set[str] = set()
         for number, message in enumerate([*body["messages"], {"role": "user", "content": []}]):
-            blocks = objects("messages.content", message.get("content"))
+            blocks = common.objects("messages.content", message.get("content"))
             results = {str(each["toolResult"].get("toolUseId")) for each in blocks if "toolResult" in each}
             if results - made:
                 said = (
                     f"The number of toolResult blocks at messages.{number}.content exceeds the number of toolUse blocks"
                 )
-                raise Refused(400, f"{said} of previous turn.")
+                raise common.Refused(400, f"{said} of previous turn.")
             if made - results:
                 ids = ", ".join(sorted(made - results))
-                raise Refused(
+                raise common.Refused(
                     400, f"Expected toolResult blocks at messages.{number}.content for the following Ids: {ids}"
                 )
             made = {str(each["toolUse"].get("toolUseId")) for each in blocks if "toolUse" in each}
@@ -165,7 +151,7 @@ class Bedrock(Format):
         found = PATH.search(path)
         return digest([found and found.groups(), parsed(body or b"null")])
 
-    def whole(self, answer: Answer) -> Any:
+    def whole(self, answer: common.Answer) -> Any:
         return {
             "metrics": {"latencyMs": 1},
             "output": {"message": {"content": _content(answer), "role": "assistant"}},
@@ -173,7 +159,7 @@ class Bedrock(Format):
             "usage": _usage(answer),
         }
 
-    def stream(self, answer: Answer) -> Iterator[bytes]:
+    def stream(self, answer: common.Answer) -> Iterator[bytes]:
         yield frame("messageStart", {"role": "assistant"})
         for index, block in enumerate(_content(answer)):
             at = {"contentBlockIndex": index}
@@ -181,7 +167,7 @@ class Bedrock(Format):
             if use is not None:
                 started = {"toolUseId": use["toolUseId"], "name": use["name"]}
                 yield frame("contentBlockStart", {**at, "start": {"toolUse": started}})
-                for piece in halves(spelt(use["input"])):
+                for piece in halves(common.spelt(use["input"])):
                     yield frame("contentBlockDelta", {**at, "delta": {"toolUse": {"input": piece}}})
             else:
                 for piece in pieces(block["text"]):
@@ -190,7 +176,7 @@ class Bedrock(Format):
         yield frame("messageStop", {"stopReason": _stop(answer)})
         yield frame("metadata", {"metrics": {"latencyMs": 1}, "usage": _usage(answer)})
 
-    def headers(self, answer: Answer) -> Mapping[str, str]:
+    def headers(self, answer: common.Answer) -> Mapping[str, str]:
         return {"x-amzn-RequestId": answer.chat.id}
 
     def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:  # noqa: ARG002
@@ -199,16 +185,16 @@ class Bedrock(Format):
     def model(self, name: str) -> Any:
         return {"modelId": name, "modelName": name, "providerName": "chaoslab"}
 
-    def hear(self, heard: Heard, value: Any) -> None:
+    def hear(self, heard: common.Heard, value: Any) -> None:
         usage = value.get("usage") or {}
         heard.counted(usage.get("inputTokens"), usage.get("outputTokens"))
         for number, block in enumerate(value["output"]["message"]["content"]):
             heard.text += block.get("text") or ""
             if use := block.get("toolUse"):
-                heard.called(number, use["name"], spelt(use["input"]))
+                heard.called(number, use["name"], common.spelt(use["input"]))
         heard.ended(value.get("stopReason"))
 
-    def hear_event(self, heard: Heard, value: Any) -> None:
+    def hear_event(self, heard: common.Heard, value: Any) -> None:
         index, start, delta = value.get("contentBlockIndex"), value.get("start") or {}, value.get("delta") or {}
         if use := start.get("toolUse"):
             heard.called(index, use["name"], "")
@@ -219,17 +205,17 @@ class Bedrock(Format):
         heard.counted(usage.get("inputTokens"), usage.get("outputTokens"))
         heard.ended(value.get("stopReason"))
 
-    def read_stream(self, body: bytes) -> Heard:
-        heard = Heard()
+    def read_stream(self, body: bytes) -> common.Heard:
+        heard = common.Heard()
         for event in Frames().feed(body):
             try:
                 self.hear_event(heard, value_of(payload_of(event)))
-            except UNREAD:
+            except common.UNREAD:
                 continue
         return heard
 
 
-def _content(answer: Answer) -> list[dict[str, Any]]:
+def _content(answer: common.Answer) -> list[dict[str, Any]]:
     said = [{"text": answer.reply.content}] if answer.reply.content or not answer.reply.tool_calls else []
     calls = [
         {"toolUse": {"input": dict(each.arguments), "name": each.name, "toolUseId": f"tooluse_{each.id}"}}
@@ -238,11 +224,11 @@ def _content(answer: Answer) -> list[dict[str, Any]]:
     return [*said, *calls]
 
 
-def _stop(answer: Answer) -> str:
+def _stop(answer: common.Answer) -> str:
     return "tool_use" if answer.reply.tool_calls else "end_turn"
 
 
-def _usage(answer: Answer) -> dict[str, int]:
+def _usage(answer: common.Answer) -> dict[str, int]:
     total = answer.chat.tokens + answer.tokens
     return {"inputTokens": answer.chat.tokens, "outputTokens": answer.tokens, "totalTokens": total}
 
@@ -250,12 +236,12 @@ def _usage(answer: Answer) -> dict[str, int]:
 def _messages(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A message in the common form: results of tools become messages of their own, before the user's text."""
     text, calls, results = "", [], []
-    for block in objects("messages.content", message.get("content")):
+    for block in common.objects("messages.content", message.get("content")):
         use, result = block.get("toolUse"), block.get("toolResult")
         if isinstance(use, Mapping):
-            calls.append(function(str(use.get("name")), use.get("input") or {}, str(use.get("toolUseId"))))
+            calls.append(common.function(str(use.get("name")), use.get("input") or {}, str(use.get("toolUseId"))))
         elif isinstance(result, Mapping):
-            parts = objects("toolResult.content", result.get("content"))
+            parts = common.objects("toolResult.content", result.get("content"))
             said = "".join(json.dumps(part["json"]) if "json" in part else str(part.get("text", "")) for part in parts)
             failed = {"status": "error"} if result.get("status") == "error" else {}
             results.append({"role": "tool", "tool_call_id": str(result.get("toolUseId")), "content": said, **failed})

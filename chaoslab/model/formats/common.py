@@ -37,11 +37,9 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Chat:
-    """A request to a model. `messages` and `tools` are in OpenAI's format for chat completions.
-
-    `native`: the request's own JSON. `asked`: its bytes and its path, of which the ids of the answer are a hash.
-    `events`: the answer is wanted in parts; `sse`: as server-sent events.
-    """
+    """A request to a model. `messages` and `tools` are in OpenAI's format for chat completions. `native`: the request's
+    own JSON. `asked`: its bytes and its path, of which the ids of the answer are a hash. `events`: the answer is wanted
+    in parts; `sse`: as server-sent events."""
 
     model: str
     messages: Sequence[Mapping[str, Any]]
@@ -139,18 +137,11 @@ class Format(ABC):
 
     @abstractmethod
     def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:
-        """A request in the common form.
-
-        Raises:
-            Refused: it is no request of this format.
-        """
+        """A request in the common form. Raises Refused: it is no request of this format."""
 
     def check(self, body: Mapping[str, Any]) -> None:  # noqa: B027 - not every service looks at the history
-        """Checks that the history of a request is one that the service takes: calls and their results in pairs.
-
-        Raises:
-            Refused: it is none, in the service's own words.
-        """
+        """Checks that the history of a request is one that the service takes: calls and their results in pairs. Raises
+        Refused: it is none, in the service's own words."""
 
     @abstractmethod
     def whole(self, answer: Answer) -> Any:
@@ -174,11 +165,7 @@ class Format(ABC):
 
     @abstractmethod
     def hear(self, heard: Heard, value: Any) -> None:
-        """Takes a whole reply's JSON.
-
-        Raises:
-            LookupError, TypeError, AttributeError: it has another form.
-        """
+        """Takes a whole reply's JSON. Raises LookupError, TypeError, AttributeError: it has another form."""
 
     @abstractmethod
     def hear_event(self, heard: Heard, value: Any) -> None:
@@ -186,19 +173,11 @@ class Format(ABC):
 
     def asked(self, path: str, body: bytes) -> str:  # noqa: ARG002
         """A digest of what a request asks for, by which a log's answers are found. The body alone says it, as in the
-        logs of the lab's own agent.
-
-        Raises:
-            ValueError: the body is no JSON.
-        """
+        logs of the lab's own agent. Raises ValueError: the body is no JSON."""
         return digest(parsed(body or b"null"))
 
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
-        """The request with what it leaves to the service's memory.
-
-        Raises:
-            Refused: the memory does not hold it.
-        """
+        """The request with what it leaves to the service's memory. Raises Refused: the memory does not hold it."""
         return body
 
     def remember(self, answer: Answer, memory: dict[str, Any]) -> None:  # noqa: B027
@@ -243,11 +222,7 @@ class Format(ABC):
 
 
 def objects(where: str, value: Any) -> list[Mapping[str, Any]]:
-    """The value as a list of objects; empty for None.
-
-    Raises:
-        Refused: it is none.
-    """
+    """The value as a list of objects; empty for None. Raises Refused: it is none."""
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):

@@ -12,35 +12,14 @@ from chaoslab.core.answers import Answers, FunctionCall, Said, pieces, text_of
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.core.stream import json_of, spelt_event
-from chaoslab.model.formats.common import (
-    QUOTA,
-    Answer,
-    Chat,
-    Format,
-    Heard,
-    Refused,
-    function,
-    objects,
-    offered,
-    spelt,
-    text_in,
-    with_headers,
-)
+from chaoslab.model.formats import common
 
 PATH = re.compile(r"/models/([^/:]+):(generateContent|streamGenerateContent)")
 STATUSES = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    409: "ABORTED",
-    429: "RESOURCE_EXHAUSTED",
-    499: "CANCELLED",
-    500: "INTERNAL",
-    501: "UNIMPLEMENTED",
-    503: "UNAVAILABLE",
+    400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED", 499: "CANCELLED", 500: "INTERNAL", 501: "UNIMPLEMENTED", 503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
-}
+}  # fmt: skip
 """Google's canonical error codes, by the HTTP status that they are mapped to."""
 
 
@@ -53,8 +32,8 @@ _RPC = "type.googleapis.com/google.rpc"
 _EXHAUSTED = "You exceeded your current quota, please check your plan and billing details."
 KNOWN = {
     401: _error(401, "Request had invalid authentication credentials."),
-    QUOTA: _error(429, _EXHAUSTED, [{"@type": f"{_RPC}.QuotaFailure", "violations": [{"quotaId": "Spending"}]}]),
-    429: with_headers(
+    common.QUOTA: _error(429, _EXHAUSTED, [{"@type": f"{_RPC}.QuotaFailure", "violations": [{"quotaId": "Spending"}]}]),
+    429: common.with_headers(
         _error(
             429,
             f"{_EXHAUSTED} Please retry in 1s.",
@@ -95,7 +74,7 @@ class GeminiAnswers(Answers):
             return None
         parts = [part for part in content.get("parts") or () if isinstance(part, Mapping)]
         calls = [(part, part["functionCall"]) for part in parts if isinstance(part.get("functionCall"), Mapping)]
-        made = (FunctionCall(str(call.get("name")), spelt(call.get("args") or {}), part) for part, call in calls)
+        made = (FunctionCall(str(call.get("name")), common.spelt(call.get("args") or {}), part) for part, call in calls)
         return Said("".join(text_of(part.get("text")) for part in parts), tuple(made), objects=True)
 
     def with_said(self, value: Any, said: Said) -> dict[str, Any]:
@@ -163,7 +142,7 @@ UNANSWERED = (
 )
 
 
-class Gemini(Format):
+class Gemini(common.Format):
     """`POST …/models/<model>:generateContent` and `:streamGenerateContent`."""
 
     name = "Gemini generateContent"
@@ -173,14 +152,14 @@ class Gemini(Format):
     def serves(self, path: str) -> bool:
         return PATH.search(path) is not None
 
-    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:
+    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> common.Chat:
         found = PATH.search(path)
         assert found is not None
-        contents = objects("contents", body.get("contents"))
+        contents = common.objects("contents", body.get("contents"))
         if not contents:
-            raise Refused(400, "* GenerateContentRequest.contents: contents is not specified")
+            raise common.Refused(400, "* GenerateContentRequest.contents: contents is not specified")
         told = body.get("systemInstruction") or body.get("system_instruction")
-        told = text_in(told.get("parts")) if isinstance(told, Mapping) else ""
+        told = common.text_in(told.get("parts")) if isinstance(told, Mapping) else ""
         messages: list[dict[str, Any]] = [{"role": "system", "content": told}] if told else []
         calls: list[tuple[str, str]] = []
         for number, content in enumerate(contents):
@@ -188,40 +167,40 @@ class Gemini(Format):
         config = body.get("toolConfig") or {}
         mode = (config.get("functionCallingConfig") or {}).get("mode") if isinstance(config, Mapping) else None
         tools = [
-            offered(str(each.get("name")), each.get("description"), _schema(_first(each, PARAMETERS)))
-            for tool in objects("tools", body.get("tools"))
-            for each in objects("functionDeclarations", _first(tool, DECLARATIONS))
+            common.offered(str(each.get("name")), each.get("description"), _schema(_first(each, PARAMETERS)))
+            for tool in common.objects("tools", body.get("tools"))
+            for each in common.objects("functionDeclarations", _first(tool, DECLARATIONS))
             if mode != "NONE"
         ]
         streams = found[2].startswith("stream")
         sse = "sse" in parse_qs(query).get("alt", [])
-        return Chat(unquote(found[1]), messages, tools, body, path.encode() + asked, events=streams, sse=sse)
+        return common.Chat(unquote(found[1]), messages, tools, body, path.encode() + asked, events=streams, sse=sse)
 
     def check(self, body: Mapping[str, Any]) -> None:
         wanted, before = 0, "model"
         for content in [*body["contents"], {"role": "user"}]:
             if content.get("role", "user") not in ROLES:
-                raise Refused(400, "Please use a valid role: user, model.")
-            parts = objects("contents.parts", content.get("parts"))
+                raise common.Refused(400, "Please use a valid role: user, model.")
+            parts = common.objects("contents.parts", content.get("parts"))
             answers = sum(isinstance(_answer_in(part), Mapping) for part in parts)
             if answers and not wanted:
-                raise Refused(400, ORPHAN)
+                raise common.Refused(400, ORPHAN)
             if answers != wanted:
-                raise Refused(400, UNANSWERED)
+                raise common.Refused(400, UNANSWERED)
             wanted = sum(isinstance(part.get("functionCall") or part.get("function_call"), Mapping) for part in parts)
             if wanted and before == "model":
-                raise Refused(400, EARLY)
+                raise common.Refused(400, EARLY)
             before = content.get("role", "user")
 
     def asked(self, path: str, body: bytes) -> str:
         found = PATH.search(path)
         return digest([found and found.groups(), parsed(body or b"null")])
 
-    def whole(self, answer: Answer) -> Any:
+    def whole(self, answer: common.Answer) -> Any:
         text = [{"text": answer.reply.content}] if answer.reply.content or not answer.reply.tool_calls else []
         return self._chunk(answer, [*text, *_calls(answer)], "STOP")
 
-    def _chunk(self, answer: Answer, parts: Sequence[Any], finish: str | None) -> dict[str, Any]:
+    def _chunk(self, answer: common.Answer, parts: Sequence[Any], finish: str | None) -> dict[str, Any]:
         candidate: dict[str, Any] = {"content": {"parts": list(parts), "role": "model"}}
         used: dict[str, Any] = {"promptTokenCount": answer.chat.tokens}
         if finish:
@@ -236,35 +215,31 @@ class Gemini(Format):
             "responseId": answer.chat.id[:22],
         }
 
-    def stream(self, answer: Answer) -> Iterator[bytes]:
+    def stream(self, answer: common.Answer) -> Iterator[bytes]:
         parts: list[Any] = [{"text": piece} for piece in pieces(answer.reply.content)] + _calls(answer)
         parts = parts or [{"text": ""}]
         last = len(parts) - 1
         chunks = (self._chunk(answer, [part], "STOP" if n == last else None) for n, part in enumerate(parts))
         for number, chunk in enumerate(chunks):
             if answer.chat.sse:
-                yield f"data: {spelt(chunk)}\r\n\r\n".encode()
+                yield f"data: {common.spelt(chunk)}\r\n\r\n".encode()
             else:  # one array, piece by piece
-                yield f"{',' if number else '['}{spelt(chunk)}{']' if number == last else ''}\n".encode()
+                yield f"{',' if number else '['}{common.spelt(chunk)}{']' if number == last else ''}\n".encode()
 
     def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:  # noqa: ARG002
         return _error(status, message)
 
     def model(self, name: str) -> Any:
         return {
-            "name": f"models/{name}",
-            "version": "001",
-            "displayName": name,
-            "inputTokenLimit": 131072,
-            "outputTokenLimit": 8192,
-            "supportedGenerationMethods": ["generateContent", "countTokens"],
-        }
+            "name": f"models/{name}", "version": "001", "displayName": name, "inputTokenLimit": 131072,
+            "outputTokenLimit": 8192, "supportedGenerationMethods": ["generateContent", "countTokens"],
+        }  # fmt: skip
 
-    def hear(self, heard: Heard, value: Any) -> None:
+    def hear(self, heard: common.Heard, value: Any) -> None:
         for each in value if isinstance(value, list) else [value]:
             self.hear_event(heard, each)
 
-    def hear_event(self, heard: Heard, value: Any) -> None:
+    def hear_event(self, heard: common.Heard, value: Any) -> None:
         heard.model = str(value.get("modelVersion") or heard.model)
         usage = value.get("usageMetadata") or {}
         heard.counted(usage.get("promptTokenCount"), usage.get("candidatesTokenCount"))
@@ -273,7 +248,7 @@ class Gemini(Format):
             if "text" in part:
                 heard.text += part["text"]
             elif call := part.get("functionCall"):
-                heard.called(len(heard.calls), call["name"], spelt(call.get("args") or {}))
+                heard.called(len(heard.calls), call["name"], common.spelt(call.get("args") or {}))
         heard.ended(candidate.get("finishReason"))
 
 
@@ -296,7 +271,7 @@ def _schema(value: Any) -> Any:
     }
 
 
-def _calls(answer: Answer) -> list[dict[str, Any]]:
+def _calls(answer: common.Answer) -> list[dict[str, Any]]:
     return [{"functionCall": {"name": call.name, "args": dict(call.arguments)}} for call in answer.reply.tool_calls]
 
 
@@ -308,12 +283,12 @@ def _messages(number: int, content: Mapping[str, Any], calls: list[tuple[str, st
     """A content in the common form. `calls`: the name and the id of each call that is not answered yet. A call without
     an id is answered by the first response with its name."""
     text, made, results = "", [], []
-    for nth, part in enumerate(objects("contents.parts", content.get("parts"))):
+    for nth, part in enumerate(common.objects("contents.parts", content.get("parts"))):
         call = part.get("functionCall") or part.get("function_call")
         answer = _answer_in(part)
         if isinstance(call, Mapping):
             calls.append((str(call.get("name")), str(call.get("id") or f"call_{number}_{nth}")))
-            made.append(function(calls[-1][0], call.get("args") or {}, calls[-1][1]))
+            made.append(common.function(calls[-1][0], call.get("args") or {}, calls[-1][1]))
         elif isinstance(answer, Mapping):
             name, said = str(answer.get("name")), answer.get("response")
             known = [each for each in calls if answer.get("id") in (None, each[1]) and each[0] == name]
@@ -333,7 +308,10 @@ def _result(said: Any) -> dict[str, Any]:
     if isinstance(said, Mapping) and len(said) == 1:
         (key, value), *_ = said.items()
         if key in ("result", "output"):
-            return {"content": text_in(value) if isinstance(value, str) else spelt(value)}
+            return {"content": common.text_in(value) if isinstance(value, str) else common.spelt(value)}
         if key == "error":
-            return {"content": text_in(value) if isinstance(value, str) else spelt(value), "status": "error"}
-    return {"content": said if isinstance(said, str) else spelt(said)}
+            return {
+                "content": common.text_in(value) if isinstance(value, str) else common.spelt(value),
+                "status": "error",
+            }
+    return {"content": said if isinstance(said, str) else common.spelt(said)}

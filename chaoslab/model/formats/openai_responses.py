@@ -10,18 +10,7 @@ from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH
 from chaoslab.core.stream import spelt_event, type_of
 from chaoslab.model.chat import ToolCall
-from chaoslab.model.formats.common import (
-    Answer,
-    Chat,
-    Heard,
-    Refused,
-    function,
-    joined,
-    objects,
-    offered,
-    spelt,
-    text_in,
-)
+from chaoslab.model.formats import common
 from chaoslab.model.formats.openai_chat import OpenaiChat, error
 
 
@@ -118,21 +107,21 @@ class OpenaiResponses(OpenaiChat):
     def serves(self, path: str) -> bool:
         return path.endswith("/responses")
 
-    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:  # noqa: ARG002
+    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> common.Chat:  # noqa: ARG002
         if not isinstance(body.get("model"), str):
-            raise Refused(400, "Missing required parameter: 'model'.", code="missing_required_parameter")
+            raise common.Refused(400, "Missing required parameter: 'model'.", code="missing_required_parameter")
         items = _items(body.get("input"))
         if not items:
-            raise Refused(400, "One of 'input' or 'previous_response_id' or 'prompt' must be provided.")
+            raise common.Refused(400, "One of 'input' or 'previous_response_id' or 'prompt' must be provided.")
         told = body.get("instructions")
         messages = [{"role": "system", "content": told}] if isinstance(told, str) and told else []
-        messages += joined([message for item in items if (message := _message(item))])
+        messages += common.joined([message for item in items if (message := _message(item))])
         tools = [
-            offered(str(tool.get("name")), tool.get("description"), tool.get("parameters"))
-            for tool in objects("tools", body.get("tools"))
+            common.offered(str(tool.get("name")), tool.get("description"), tool.get("parameters"))
+            for tool in common.objects("tools", body.get("tools"))
             if tool.get("type") == "function" and body.get("tool_choice") != "none"
         ]
-        return Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
+        return common.Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
 
     def check(self, body: Mapping[str, Any]) -> None:
         made: dict[str, bool] = {}
@@ -142,28 +131,28 @@ class OpenaiResponses(OpenaiChat):
                 made[call] = False
             elif item.get("type") == "function_call_output":
                 if call not in made:
-                    raise Refused(400, f"No tool call found for function call output with call_id {call}.")
+                    raise common.Refused(400, f"No tool call found for function call output with call_id {call}.")
                 made[call] = True
         if (open_ := next((call for call, answered in made.items() if not answered), None)) is not None:
-            raise Refused(400, f"No tool output found for function call {open_}.")
+            raise common.Refused(400, f"No tool output found for function call {open_}.")
 
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
         before = body.get("previous_response_id")
         if before is None:
             return body
         if before not in memory:
-            raise Refused(
+            raise common.Refused(
                 400, f"Previous response with id '{before!s:.60}' not found.", code="previous_response_not_found"
             )
         return {**body, "input": [*memory[before], *_items(body.get("input"))]}
 
-    def remember(self, answer: Answer, memory: dict[str, Any]) -> None:
+    def remember(self, answer: common.Answer, memory: dict[str, Any]) -> None:
         memory[f"resp_{answer.chat.id}"] = [*_items(answer.chat.native.get("input")), *_output(answer)]
 
-    def whole(self, answer: Answer) -> Any:
+    def whole(self, answer: common.Answer) -> Any:
         return self._response(answer, _output(answer))
 
-    def _response(self, answer: Answer, output: list[dict[str, Any]] | None) -> dict[str, Any]:
+    def _response(self, answer: common.Answer, output: list[dict[str, Any]] | None) -> dict[str, Any]:
         """The response, complete with its output or, with None, before it."""
         asked, done = answer.chat.native, output is not None
         used = {
@@ -199,13 +188,13 @@ class OpenaiResponses(OpenaiChat):
             "metadata": asked.get("metadata") or {},
         }
 
-    def stream(self, answer: Answer) -> Iterator[bytes]:
+    def stream(self, answer: common.Answer) -> Iterator[bytes]:
         output = _output(answer)
         for number, (kind, more) in enumerate(self._events(answer, output)):
             event = {"type": kind, "sequence_number": number, **more}
             yield spelt_event(event)
 
-    def _events(self, answer: Answer, output: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _events(self, answer: common.Answer, output: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
         begun = self._response(answer, None)
         yield "response.created", {"response": begun}
         yield "response.in_progress", {"response": begun}
@@ -213,7 +202,7 @@ class OpenaiResponses(OpenaiChat):
             yield from _item_events(index, item)
         yield "response.completed", {"response": self._response(answer, output)}
 
-    def hear(self, heard: Heard, value: Any) -> None:
+    def hear(self, heard: common.Heard, value: Any) -> None:
         heard.model = str(value["model"])
         usage = value.get("usage") or {}
         heard.counted(usage.get("input_tokens"), usage.get("output_tokens"))
@@ -222,11 +211,11 @@ class OpenaiResponses(OpenaiChat):
         heard.text, heard.calls = "", {}
         for number, item in enumerate(value["output"]):
             if item["type"] == "message":
-                heard.text += text_in(item["content"])
+                heard.text += common.text_in(item["content"])
             elif item["type"] == "function_call":
                 heard.called(number, item["name"], item["arguments"])
 
-    def hear_event(self, heard: Heard, value: Any) -> None:
+    def hear_event(self, heard: common.Heard, value: Any) -> None:
         kind = value["type"]
         if kind == "response.output_text.delta":
             heard.text += value["delta"]
@@ -241,7 +230,7 @@ class OpenaiResponses(OpenaiChat):
 
 
 def _items(given: Any) -> list[Mapping[str, Any]]:
-    return [{"role": "user", "content": given}] if isinstance(given, str) else objects("input", given)
+    return [{"role": "user", "content": given}] if isinstance(given, str) else common.objects("input", given)
 
 
 def _message(item: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -251,18 +240,18 @@ def _message(item: Mapping[str, Any]) -> dict[str, Any] | None:
         role = str(item.get("role"))
         if role not in ("user", "assistant", "system", "developer"):
             known = "Supported values are: 'assistant', 'system', 'developer', and 'user'."
-            raise Refused(400, f"Invalid value: '{role:.40}'. {known}", code="invalid_value")
-        return {"role": role, "content": text_in(item.get("content"))}
+            raise common.Refused(400, f"Invalid value: '{role:.40}'. {known}", code="invalid_value")
+        return {"role": role, "content": common.text_in(item.get("content"))}
     call = str(item.get("call_id"))
     if kind == "function_call":
-        made = function(str(item.get("name")), item.get("arguments") or "{}", call)
+        made = common.function(str(item.get("name")), item.get("arguments") or "{}", call)
         return {"role": "assistant", "content": "", "tool_calls": [made]}
     if kind == "function_call_output":
-        return {"role": "tool", "tool_call_id": call, "content": text_in(item.get("output"))}
+        return {"role": "tool", "tool_call_id": call, "content": common.text_in(item.get("output"))}
     return None
 
 
-def _output(answer: Answer) -> list[dict[str, Any]]:
+def _output(answer: common.Answer) -> list[dict[str, Any]]:
     """The items of an answer: its text, then its calls."""
     found: list[dict[str, Any]] = []
     if answer.reply.content or not answer.reply.tool_calls:
@@ -281,13 +270,9 @@ def _output(answer: Answer) -> list[dict[str, Any]]:
 
 def _call(number: int, call: ToolCall, about: str) -> dict[str, Any]:
     return {
-        "id": f"fc_{about[:24]}{number}",
-        "type": "function_call",
-        "status": "completed",
-        "arguments": spelt(dict(call.arguments)),
-        "call_id": call.id,
-        "name": call.name,
-    }
+        "id": f"fc_{about[:24]}{number}", "type": "function_call", "status": "completed",
+        "arguments": common.spelt(dict(call.arguments)), "call_id": call.id, "name": call.name,
+    }  # fmt: skip
 
 
 def _item_events(index: int, item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -11,15 +11,9 @@ from chaoslab.model.skills import weather
 from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
 
 _OVER = {
-    "difference": " - ",
-    "sum": " + ",
-    "add": " + ",
-    "total": " + ",
-    "average": "mean",
-    "mean": "mean",
-    "product": " * ",
-    "subtract": " - ",
-}
+    "difference": " - ", "sum": " + ", "add": " + ", "total": " + ", "average": "mean", "mean": "mean",
+    "product": " * ", "subtract": " - ",
+}  # fmt: skip
 _OF_TEMPERATURES = re.compile(
     r"\b(difference|sum|add|total|average|mean|subtract)\b.*\b(?:temperatures?|degrees|warm|weather)\b", re.I
 )

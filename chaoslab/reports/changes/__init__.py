@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from chaoslab.analysis.measures.paired import mcnemar
+from chaoslab.analysis.measures.anytime import mcnemar
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
@@ -174,13 +174,6 @@ def _change(before: Row, now: Contents, after: Row) -> Change:
     elif Standing.OPEN not in standings:
         way = Way.WORSE if ranks[1] > max(ranks[0], 0) else Way.BETTER if max(ranks[1], 0) < ranks[0] else Way.SAME
     return Change(
-        trial=after.trial,
-        prompt=after.prompt,
-        then=before.outcome,
-        now=after.outcome,
-        way=way,
-        new=new,
-        fixed=fixed,
-        why=after.told,
-        replay=now.replay(after.trial),
-    )
+        trial=after.trial, prompt=after.prompt, then=before.outcome, now=after.outcome, way=way, new=new, fixed=fixed,
+        why=after.told, replay=now.replay(after.trial),
+    )  # fmt: skip

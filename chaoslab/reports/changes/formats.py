@@ -133,11 +133,7 @@ def csv(found: Changes) -> str:
 
 
 def html(found: Changes) -> str:
-    """The changes as one page that loads nothing.
-
-    Raises:
-        Missing: Jinja is not installed.
-    """
+    """The changes as one page that loads nothing. Raises Missing: Jinja is not installed."""
     from chaoslab.reports.formats import Missing
     from chaoslab.reports.formats.html import page
     from chaoslab.reports.svg import over_level
@@ -146,14 +142,9 @@ def html(found: Changes) -> str:
     tone = "bad" if worse else "good" if better or found.count(Way.SAME) else "open"
     levels = over_level.draw(found.levels) if found.levels else None
     given = {
-        "rows": _changed(found),
-        "spent": SPENT,
-        "columns": SPENT_COLUMNS,
-        "notes": _notes(found),
-        "tone": tone,
-        "mark": _mark,
-        "word": word,
-    }
+        "rows": _changed(found), "spent": SPENT, "columns": SPENT_COLUMNS, "notes": _notes(found), "tone": tone,
+        "mark": _mark, "word": word,
+    }  # fmt: skip
     try:
         return page("changes.html", it=found, levels=levels, **given)
     except ModuleNotFoundError as error:

@@ -46,16 +46,10 @@ class Contents:
         report = report or RunReport.of(history)
         found = rows(history, report)
         return cls(
-            history=history,
-            report=report,
-            where=line(where, NAME),
-            headline=headline(report),
-            harms=harms(found) if report.knows_effects else (),
-            matrix=matrix(report),
-            rows=found,
-            parts=parts(report),
-            advice=advice(history, report, found),
-        )
+            history=history, report=report, where=line(where, NAME), headline=headline(report),
+            harms=harms(found) if report.knows_effects else (), matrix=matrix(report), rows=found,
+            parts=parts(report), advice=advice(history, report, found),
+        )  # fmt: skip
 
     @property
     def name(self) -> str:

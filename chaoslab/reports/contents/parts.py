@@ -89,19 +89,9 @@ def _recovery(report: RunReport) -> Part:
     if not told:
         lines.append("Inferred from failures that were noticed, since this log tells of no faults.")
     header = [
-        "fault",
-        "target",
-        "incidents",
-        "by retry",
-        "by fallback",
-        "late",
-        "with harm",
-        "never",
-        "mean",
-        "detect",
-        "repair",
-        "median",
-    ]
+        "fault", "target", "incidents", "by retry", "by fallback", "late", "with harm", "never", "mean", "detect",
+        "repair", "median",
+    ]  # fmt: skip
     places = {(fault, target): of for (target, fault), of in found.by_target.items()}
     table = [_recovered(*place, of) for place, of in _each(found.by_fault, places)]
     said = "from the beginning of the call that met the fault to the right answer" if told else "from the failure"
@@ -384,15 +374,10 @@ def _share(value: float) -> str:
 
 
 PARTS: dict[str, Callable[[RunReport], Part | None]] = {
-    "Reliability": _reliability,
-    "Recovery": _recovery,
-    "Retries and calls": _calls,
-    "Repeated trials": _repeated,
-    "Cost": _cost,
-    "Delivery of the faults": _delivery,
-    "Fault coverage": _coverage,
+    "Reliability": _reliability, "Recovery": _recovery, "Retries and calls": _calls, "Repeated trials": _repeated,
+    "Cost": _cost, "Delivery of the faults": _delivery, "Fault coverage": _coverage,
     "Trouble of the lab's own": _trouble,
-}
+}  # fmt: skip
 """Each section by its title, in the order of a report. None: there is nothing to tell."""
 
 

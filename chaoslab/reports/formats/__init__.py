@@ -28,11 +28,8 @@ def names() -> list[str]:
 
 
 def files(kind: str, contents: Contents) -> dict[str, str]:
-    """The report in this format: the text of each of its files, by its name.
-
-    Raises:
-        Missing: a package that the format needs is not installed.
-    """
+    """The report in this format: the text of each of its files, by its name. Raises Missing: a package that the format
+    needs is not installed."""
     try:
         made: dict[str, str] = import_module(f"{__name__}.{kind}").files(contents)
     except ModuleNotFoundError as error:
@@ -41,11 +38,8 @@ def files(kind: str, contents: Contents) -> dict[str, str]:
 
 
 def html_beside(folder: Path) -> tuple[Path, Contents]:
-    """Writes the HTML of the run in this folder into it; returns its path, and what it holds.
-
-    Raises:
-        Missing: a package is not installed. LookupError: there is no run. OSError: it cannot be written.
-    """
+    """Writes the HTML of the run in this folder into it; returns its path, and what it holds. Raises Missing: a package
+    is not installed. LookupError: there is no run. OSError: it cannot be written."""
     from chaoslab.reports.folder import read
 
     own = folder.resolve()
@@ -55,21 +49,14 @@ def html_beside(folder: Path) -> tuple[Path, Contents]:
 
 
 def write(texts: dict[str, str], folder: Path) -> list[Path]:
-    """Writes the files into the folder; each is replaced as a whole.
-
-    Raises:
-        OSError: one could not be written.
-    """
+    """Writes the files into the folder; each is replaced as a whole. Raises OSError: one could not be written."""
     folder.mkdir(parents=True, exist_ok=True)
     return [put(text, folder / name) for name, text in texts.items()]
 
 
 def put(text: str, path: Path) -> Path:
-    """Writes a file as a whole, in UTF-8.
-
-    Raises:
-        OSError: it could not be written, or what is there is no report of this format; it is then unchanged.
-    """
+    """Writes a file as a whole, in UTF-8. Raises OSError: it could not be written, or what is there is no report of
+    this format; it is then unchanged."""
     data = text.encode("utf-8", "backslashreplace")
     check_replaceable(path, data)
     with replacing(path) as part:
@@ -78,11 +65,8 @@ def put(text: str, path: Path) -> Path:
 
 
 def check_replaceable(path: Path, data: bytes) -> None:
-    """Checks that a file is not there, is empty, or begins as what shall take its place.
-
-    Raises:
-        FileExistsError: it is something else.
-    """
+    """Checks that a file is not there, is empty, or begins as what shall take its place. Raises FileExistsError: it is
+    something else."""
     if not path.is_file():
         return
     with opened(path) as file:

@@ -14,7 +14,6 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.record.rulings import Rulings
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.headline import Tone
 from chaoslab.reports.contents.outcomes import UNSTATED
@@ -42,7 +41,14 @@ def files(contents: Contents) -> dict[str, str]:
     if not contents.real_time:
         SubElement(properties, "property", name="virtual_seconds", value=f"{took_s:.6f}")
     if contents.report.rulings is not None:
-        kinds.append(_whole(suite, contents, contents.report.rulings))
+        # adds the scenario as a case; returns the kind of its result, empty if it holds
+        rulings = contents.report.rulings
+        case = SubElement(suite, "testcase", classname=contents.name, name=f"scenario {rulings.scenario}")
+        kind = {Tone.GOOD: "", Tone.BAD: "failure", Tone.OPEN: "error"}[contents.headline.tone]
+        if kind:
+            found = SubElement(case, kind, type=str(rulings.state or "unfinished"), message=contents.headline.said)
+            found.text = "\n".join(["", *rulings.why, *(f"asked for: {text}" for text in rulings.asked), ""])
+        kinds.append(kind)
     return {FILE: finished(suites, suite, kinds, time_s=took_s if contents.real_time else None)}
 
 
@@ -82,16 +88,6 @@ def _case(suite: Element, contents: Contents, row: Row) -> str:
         found.text = "\n".join(["", *_said(row), f"answer: {row.answer or 'none'}", contents.replay(row.trial), ""])
     elif row.outcome is Outcome.DEGRADED:
         SubElement(case, "system-out").text = f"{row.word}: {row.why}"
-    return kind
-
-
-def _whole(suite: Element, contents: Contents, rulings: Rulings) -> str:
-    """Adds the scenario as a case; returns the kind of its result, empty if it holds."""
-    case = SubElement(suite, "testcase", classname=contents.name, name=f"scenario {rulings.scenario}")
-    kind = {Tone.GOOD: "", Tone.BAD: "failure", Tone.OPEN: "error"}[contents.headline.tone]
-    if kind:
-        found = SubElement(case, kind, type=str(rulings.state or "unfinished"), message=contents.headline.said)
-        found.text = "\n".join(["", *rulings.why, *(f"asked for: {text}" for text in rulings.asked), ""])
     return kind
 
 

@@ -31,13 +31,9 @@ MARKS = {Tone.GOOD: "✅", Tone.BAD: "❌", Tone.OPEN: "❔"}
 def files(contents: Contents) -> dict[str, str]:
     """The file."""
     parts = [
-        _verdict(contents),
-        _harm(contents),
-        _matrix(contents),
-        _figures(contents),
-        _advice(contents),
+        _verdict(contents), _harm(contents), _matrix(contents), _figures(contents), _advice(contents),
         _failures(contents),
-    ]
+    ]  # fmt: skip
     kept, left = "", [part for part in parts if part]
     for number, part in enumerate(left):
         if len(kept) + len(part) > LENGTH_MAX:

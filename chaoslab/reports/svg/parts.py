@@ -1,8 +1,6 @@
-"""The parts of a picture in SVG: elements, scales and ticks.
-
-A picture's box is its plot: places are shares of its width, heights are pixels, so a text keeps its size on a phone and
-on paper. Texts at the axes overflow the box. Colours come from the page's style, by class.
-"""
+"""The parts of a picture in SVG: elements, scales and ticks. A picture's box is its plot: places are shares of its
+width, heights are pixels, so a text keeps its size on a phone and on paper. Texts at the axes overflow the box. Colours
+come from the page's style, by class."""
 
 from __future__ import annotations
 
@@ -43,7 +41,9 @@ class Scale:
 
 def el(tag: str, *children: Element | str, **attributes: str | float) -> Element:
     """An element; `_` in the name of an attribute stands for `-`, and one at its end is dropped."""
-    found = Element(tag, {_name(key): _value(value) for key, value in attributes.items()})
+    found = Element(
+        tag, {_name(key): value if isinstance(value, str) else f"{value:.6g}" for key, value in attributes.items()}
+    )
     for child in children:
         if isinstance(child, str):
             found.text = (found.text or "") + child
@@ -54,10 +54,6 @@ def el(tag: str, *children: Element | str, **attributes: str | float) -> Element
 
 def _name(key: str) -> str:
     return key if key == "viewBox" else key.rstrip("_").replace("_", "-")
-
-
-def _value(value: str | float) -> str:
-    return value if isinstance(value, str) else f"{value:.6g}"
 
 
 def share(value: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from chaoslab.analysis.measures.incidents import Ending, Incident
@@ -56,7 +55,9 @@ def draw(report: RunReport) -> Picture | None:
         strokes = [scale.place(a.t - _took(a.duration_s) - report.began_t) for a in met if a.target == target]
         parts.append(el("text", f"{names[target]} ({counts[target]:,})", x=2, y=top + 14))
         parts.append(el("line", x1="0", x2="100%", y1=top + 30, y2=top + 30, class_="lane"))
-        parts.append(_strokes(strokes, top))
+        # the attempts of a lane as one path; of those at one place one
+        marks = "".join(f"M{x} {top + 20:g}v20" for x in sorted({round(1000 * place, 1) for place in strokes}))
+        parts.append(stretched(el("path", d=marks, class_="stroke"), height=top + LANE) if marks else el("g"))
         parts += [_bar(i, scale, report.began_t, top, link=links) for i in shown if i.target == target]
     endings = Counter(incident.ending for incident in incidents)
     told = ", ".join(f"{endings[ending]} {said}" for ending, said in SAID.items() if endings[ending])
@@ -77,12 +78,6 @@ def draw(report: RunReport) -> Picture | None:
 def _took(duration_s: float) -> float:
     """The time from an attempt's beginning to its end; 0 if it is not known."""
     return 0.0 if math.isnan(duration_s) else duration_s
-
-
-def _strokes(places: Sequence[float], top: float) -> Element:
-    """The attempts of a lane as one path; of those at one place one."""
-    marks = "".join(f"M{x} {top + 20:g}v20" for x in sorted({round(1000 * place, 1) for place in places}))
-    return stretched(el("path", d=marks, class_="stroke"), height=top + LANE) if marks else el("g")
 
 
 def _bar(one: Incident, scale: Scale, began_t: float, top: float, *, link: bool) -> Element:

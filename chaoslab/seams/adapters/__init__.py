@@ -1,8 +1,6 @@
 """Adapters to frameworks, one file each: how a framework's tools and agents are recognised, named, called and swapped.
-
 A tool is led back to the user's functions in it, whose code is swapped. A package registers its own adapter under the
-entry-point group `chaoslab.seams.adapters`. No framework is imported: whoever has one of its objects has loaded it.
-"""
+entry-point group `chaoslab.seams.adapters`. No framework is imported: whoever has one of its objects has loaded it."""
 
 from __future__ import annotations
 
@@ -25,10 +23,8 @@ GROUP = "seams.adapters"
 
 
 class Adapter:
-    """One framework's tools and agents; by default it has neither.
-
-    `tools` and `agents` name them in messages, as in "a LangChain tool".
-    """
+    """One framework's tools and agents; by default it has neither. `tools` and `agents` name them in messages, as in "a
+    LangChain tool"."""
 
     tools: ClassVar[str] = ""
     agents: ClassVar[str] = ""
@@ -59,11 +55,8 @@ class Adapter:
 
     @contextmanager
     def swapped(self, tool: Any, wrapping: Wrapping) -> Iterator[None]:
-        """A context in which calls of the tool go through the seam, which turns them into exchanges and back.
-
-        Raises:
-            TypeError: a function of it cannot be swapped.
-        """
+        """A context in which calls of the tool go through the seam, which turns them into exchanges and back. Raises
+        TypeError: a function of it cannot be swapped."""
         functions, name, hidden = self.functions(tool), self.name(tool), self.hidden(tool)
         inner = [code_swap.innermost(function) for function in functions]
         if len({id(each) for each in inner}) == len(functions):  # else two forms decorate one function
@@ -103,11 +96,8 @@ class Adapter:
 
 @cache
 def adapters() -> tuple[Adapter, ...]:
-    """All adapters. The cache is cleared when a run begins, so one that was installed meanwhile is found.
-
-    Raises:
-        BrokenPlugin: one of another package cannot be loaded; the line names the package.
-    """
+    """All adapters. The cache is cleared when a run begins, so one that was installed meanwhile is found. Raises
+    BrokenPlugin: one of another package cannot be loaded; the line names the package."""
     return tuple(map(_loaded, registry.names(GROUP)))
 
 

@@ -39,31 +39,27 @@ class Langchain(Adapter):
         return is_a(thing, "langchain_core.runnables", "Runnable")
 
     def callable_of(self, agent: Any, *, of_coroutine: bool) -> Callable[[Any], Any]:
-        return _callable_of(agent, of_coroutine=of_coroutine)
+        # the agent as a callable from prompt to answer. A graph with "messages" gets the prompt as the user's message
+        # and answers with the text of its last one. Any other Runnable gets the prompt as it is.
+        speaks = "messages" in (getattr(agent, "channels", None) or {})
+
+        def given(prompt: Any) -> Any:
+            return {"messages": [("user", prompt)]} if speaks else prompt
+
+        if of_coroutine:
+
+            async def ask_async(prompt: Any) -> Any:
+                return spoken(await agent.ainvoke(given(prompt)))
+
+            return ask_async
+
+        def ask(prompt: Any) -> Any:
+            return spoken(agent.invoke(given(prompt)))
+
+        return ask
 
     def answer(self, given: Any) -> Any:
         return spoken(given)
-
-
-def _callable_of(runnable: Any, *, of_coroutine: bool) -> Callable[[Any], Any]:
-    """The agent as a callable from prompt to answer. A graph with "messages" gets the prompt as the user's message and
-    answers with the text of its last one. Any other Runnable gets the prompt as it is."""
-    speaks = "messages" in (getattr(runnable, "channels", None) or {})
-
-    def given(prompt: Any) -> Any:
-        return {"messages": [("user", prompt)]} if speaks else prompt
-
-    if of_coroutine:
-
-        async def ask_async(prompt: Any) -> Any:
-            return spoken(await runnable.ainvoke(given(prompt)))
-
-        return ask_async
-
-    def ask(prompt: Any) -> Any:
-        return spoken(runnable.invoke(given(prompt)))
-
-    return ask
 
 
 def spoken(answer: Any) -> Any:

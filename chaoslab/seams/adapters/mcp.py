@@ -153,17 +153,13 @@ def _of_session(wrapping: Wrapping, name: str, real: Callable[..., Any], listed:
         way = reading if mcp.only_reads(listed.get(session, {}).get(name)) else lead
         result = await way(**{**arguments, HIDDEN: (session, rest, own)})
         if not any(each is result for each in own) and isinstance(result, _types().CallToolResult):
-            await _checked(session, name, result)
+            # checks a result by the tool's output schema, as the session does
+            check = getattr(session, "validate_tool_result", None) or getattr(session, "_validate_tool_result", None)
+            if check is not None and not getattr(result, "is_error", getattr(result, "isError", False)):
+                await check(name, result)
         return result
 
     return call_tool
-
-
-async def _checked(session: Any, name: str, result: Any) -> None:
-    """Checks a result by the tool's output schema, as the session does."""
-    check = getattr(session, "validate_tool_result", None) or getattr(session, "_validate_tool_result", None)
-    if check is not None and not getattr(result, "is_error", getattr(result, "isError", False)):
-        await check(name, result)
 
 
 class McpReturned(ToolResult):
@@ -206,7 +202,13 @@ class McpErrors(NativeErrors):
     def failed(self, name: str, kind: str) -> Exception:
         said = KINDS.get(kind, (OSError, kind))[1]
         code = TIMED_OUT if kind == "timed_out" else CLOSED
-        return _error(code, f"{name}: {said}" if code == TIMED_OUT else "Connection closed")
+        message = f"{name}: {said}" if code == TIMED_OUT else "Connection closed"
+        exceptions, types = importlib.import_module("mcp.shared.exceptions"), _types()
+        if hasattr(exceptions, "MCPError"):
+            error: Exception = exceptions.MCPError(code, message)
+        else:
+            error = exceptions.McpError(types.ErrorData(code=code, message=message))
+        return error
 
     def text(self, said: str) -> Any:
         return _result(mcp.said(said))
@@ -218,15 +220,6 @@ def _refused(name: str, status: int, message: str) -> Any:
 
 def _result(data: Mapping[str, Any]) -> Any:
     return _types().CallToolResult.model_validate(data)
-
-
-def _error(code: int, message: str) -> Exception:
-    exceptions, types = importlib.import_module("mcp.shared.exceptions"), _types()
-    if hasattr(exceptions, "MCPError"):
-        error: Exception = exceptions.MCPError(code, message)
-    else:
-        error = exceptions.McpError(types.ErrorData(code=code, message=message))
-    return error
 
 
 def _types() -> Any:

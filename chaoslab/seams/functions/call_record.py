@@ -62,27 +62,9 @@ class CallRecord:
     """One call of a function. Its parts become events when the trial's log is read."""
 
     __slots__ = (
-        "args",
-        "at",
-        "began_s",
-        "began_t",
-        "content",
-        "error",
-        "keyed",
-        "kwargs",
-        "late",
-        "name",
-        "names",
-        "ok",
-        "place",
-        "protocol",
-        "reply",
-        "request",
-        "rolled",
-        "status",
-        "tool",
-        "via",
-    )
+        "args", "at", "began_s", "began_t", "content", "error", "keyed", "kwargs", "late", "name", "names", "ok",
+        "place", "protocol", "reply", "request", "rolled", "status", "tool", "via",
+    )  # fmt: skip
 
     def __init__(self, tool: WrappedFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self.tool, self.name, self.args, self.kwargs = tool, tool.name, args, kwargs
@@ -152,42 +134,28 @@ class CallRecord:
         number, attempt, nth = self.place or self.asked(requests, t)
         header = requests.trial.header
         self.at = events.AttemptRef(
-            trial=requests.trial.key,
-            turn=requests.turn,
-            target=self.name,
-            request=number,
-            attempt=attempt,
+            trial=requests.trial.key, turn=requests.turn, target=self.name, request=number, attempt=attempt,
             request_id=request_id(header, self.name, self.arguments(), nth),
-        )
+        )  # fmt: skip
         return events.CallStarted(at=self.at, tool=self.name, arguments=self.content, protocol=self.protocol)
 
     def _effect(self) -> Event:
         content = self.arguments()
         known = request_id("", self.name, content, 0) if self.keyed else ""
         return events.Effect(
-            target=self.name,
-            tool=self.name,
-            request_id=str(content.get(IDEMPOTENCY_KEY) or known),
-            effect=self.name,
-            content=content,
-            reply={},
-            fingerprint="",
-        )
+            target=self.name, tool=self.name, request_id=str(content.get(IDEMPOTENCY_KEY) or known), effect=self.name,
+            content=content, reply={}, fingerprint="",
+        )  # fmt: skip
 
     def _end(self, requests: Requests, t: float) -> Event:
         if self.late:
             self.ended(requests)
         return events.CallFinished(
             at=self.at,  # `_begin` came before
-            tool=self.name,
-            ok=self.ok,
-            duration_s=round(t - self.began_t, 6),
-            status=self.status,
-            error=self.error,
-            via=self.via,
-            rolled=list(self.rolled),
+            tool=self.name, ok=self.ok, duration_s=round(t - self.began_t, 6),
+            status=self.status, error=self.error, via=self.via, rolled=list(self.rolled),
             reply=self.reply if type(self.reply) is Spelt else brief(self.reply, REPLY_MAX),
-        )
+        )  # fmt: skip
 
     def replied(self, result: Any) -> None:
         """Keeps the function's own result."""
@@ -205,33 +173,13 @@ class CallRecord:
     def __getstate__(self) -> tuple[Any, ...]:
         """The parts that the log needs. The function does not go to another process."""
         return (
-            self.name,
-            self.names,
-            self.keyed,
-            self.protocol,
-            self.arguments(),
-            self.place,
-            self.ok,
-            self.via,
-            self.error,
-            self.status,
-            self.rolled,
-            self.reply,
-        )
+            self.name, self.names, self.keyed, self.protocol, self.arguments(), self.place, self.ok, self.via,
+            self.error, self.status, self.rolled, self.reply,
+        )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         (
-            self.name,
-            self.names,
-            self.keyed,
-            self.protocol,
-            self.content,
-            self.place,
-            self.ok,
-            self.via,
-            self.error,
-            self.status,
-            self.rolled,
-            self.reply,
-        ) = state
+            self.name, self.names, self.keyed, self.protocol, self.content, self.place, self.ok, self.via, self.error,
+            self.status, self.rolled, self.reply,
+        ) = state  # fmt: skip
         self.request = None

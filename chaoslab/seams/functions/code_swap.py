@@ -1,8 +1,6 @@
-"""Swaps a function's code in place, so that whoever holds the function calls its stand-in.
-
-The function object stays: registries, validators written in Rust and classes that were made at run time call the
-stand-in without knowing of it. Its signature, its kind (async, a generator) and its source's place stay as they were.
-"""
+"""Swaps a function's code in place, so that whoever holds the function calls its stand-in. The function object stays:
+registries, validators written in Rust and classes that were made at run time call the stand-in without knowing of it.
+Its signature, its kind (async, a generator) and its source's place stay as they were."""
 
 from __future__ import annotations
 
@@ -54,11 +52,7 @@ def _keeps(decorated: FunctionType) -> bool:
 def swapped(thing: Any, stand_in: StandIn) -> Iterator[None]:
     """A context in which calls of a function, a bound method, an object with `__call__` or a partial are led to its
     stand-in. `stand_in` is given a callable that does what `thing` did. Of a method, only calls on the same object are
-    led there.
-
-    Raises:
-        TypeError: it is none of these; see `can_swap`.
-    """
+    led there. Raises TypeError: it is none of these; see `can_swap`."""
     if _is_partial(thing):
         with _partial_swapped(thing, stand_in):
             yield

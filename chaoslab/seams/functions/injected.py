@@ -1,7 +1,5 @@
 """Finds parameters that an agent's framework fills in, such as a run's context. They are not arguments of a request.
-
-They are found by annotation and by the names of classes, so no framework is imported.
-"""
+They are found by annotation and by the names of classes, so no framework is imported."""
 
 from __future__ import annotations
 
@@ -76,7 +74,9 @@ def _meaning(function: Callable[..., Any], annotation: Any) -> Any:
 
 def _is_injected(annotation: Any) -> bool:
     if isinstance(annotation, str):
-        return _is_said_to_be(annotation)
+        # the same for an annotation's text
+        names = [found.rpartition(".")[2] for found in _NAME.findall(annotation)]
+        return any(TYPES.get(name) == "" or (name.startswith(MARKER) and "Annotated" in names) for name in names)
     origin = get_origin(annotation)
     if origin is Annotated:
         held, *markers = get_args(annotation)
@@ -95,9 +95,3 @@ def _is_marker(marker: Any) -> bool:
 def _fits(name: str, module: str) -> bool:
     packages = TYPES.get(name)
     return packages is not None and (not packages or module.partition(".")[0] in packages.split())
-
-
-def _is_said_to_be(text: str) -> bool:
-    """Does the same as `_is_injected` for an annotation's text."""
-    names = [found.rpartition(".")[2] for found in _NAME.findall(text)]
-    return any(TYPES.get(name) == "" or (name.startswith(MARKER) and "Annotated" in names) for name in names)

@@ -1,8 +1,6 @@
-"""Mitigations that a search tries around an agent's functions, to tell which would have closed a failure.
-
-Each stands for a change of the agent or of its service. `inside` wraps the function itself, as its service would be
-changed; `around` wraps the call that the agent makes, as its client would be.
-"""
+"""Mitigations that a search tries around an agent's functions, to tell which would have closed a failure. Each stands
+for a change of the agent or of its service. `inside` wraps the function itself, as its service would be changed;
+`around` wraps the call that the agent makes, as its client would be."""
 
 from __future__ import annotations
 

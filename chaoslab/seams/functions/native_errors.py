@@ -1,8 +1,6 @@
-"""The exceptions by which a tool's caller learns of a fault: Python's own, a library's, or classes of the user's.
-
-A function that uses httpx would raise httpx's classes, and an agent may catch just these. A library is imported only
-when its name is given.
-"""
+"""The exceptions by which a tool's caller learns of a fault: Python's own, a library's, or classes of the user's. A
+function that uses httpx would raise httpx's classes, and an agent may catch just these. A library is imported only when
+its name is given."""
 
 from __future__ import annotations
 
@@ -75,33 +73,26 @@ PYTHON = NativeErrors({})
 
 def of_tool(raises: Any, name: str) -> NativeErrors:
     """The exceptions that a user asked for with `raises=`, for the tool of this name. `raises` is the name of a
-    library, classes by kind of failure, or one of these two by tool; None is Python's own.
-
-    Raises:
-        LookupError: no such library or kind. ImportError: it is not installed. TypeError: it is something else, or a
-            class makes no exception.
-    """
+    library, classes by kind of failure, or one of these two by tool; None is Python's own. Raises LookupError: no
+    such library or kind. ImportError: it is not installed. TypeError: it is something else, or a class makes no
+    exception."""
     where = "raises"
     if isinstance(raises, Mapping) and not any(kind in raises for kind in (*KINDS, STATUS)):
         where, raises = f"raises of {name}", raises.get(name)
     if raises is None:
         return PYTHON
     if isinstance(raises, str):
-        return _of_library(raises, where)
+        if raises not in LIBRARIES:
+            raise LookupError(f"{where} is '{raises}': it should be one of {', '.join(LIBRARIES)}, or classes by kind")
+        try:
+            return LIBRARIES[raises]()
+        except ImportError:
+            raise ImportError(f"{where} is '{raises}', which is not installed") from None
     if isinstance(raises, Mapping):
         return _of_classes(raises, where)
     raise TypeError(
         f"{where} is {raises!r}: it should be a library's name, as in 'httpx', or classes by kind of failure"
     )
-
-
-def _of_library(name: str, where: str) -> NativeErrors:
-    if name not in LIBRARIES:
-        raise LookupError(f"{where} is '{name}': it should be one of {', '.join(LIBRARIES)}, or classes by kind")
-    try:
-        return LIBRARIES[name]()
-    except ImportError:
-        raise ImportError(f"{where} is '{name}', which is not installed") from None
 
 
 def _of_classes(given: Mapping[str, Any], where: str) -> NativeErrors:

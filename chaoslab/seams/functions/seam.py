@@ -231,15 +231,9 @@ class Wrapping:
     name: str = ""
 
     def stand_in(
-        self,
-        name: str,
-        real: Callable[..., Any],
-        hidden: frozenset[str],
-        *,
-        errors: NativeErrors = PYTHON,
-        returned: Form = Returned,
-        served: bool = False,
-    ) -> Callable[..., Any]:
+        self, name: str, real: Callable[..., Any], hidden: frozenset[str], *, errors: NativeErrors = PYTHON,
+        returned: Form = Returned, served: bool = False,
+    ) -> Callable[..., Any]:  # fmt: skip
         """The stand-in of a function. `real` does what it did before; `hidden` are the parameters that its framework
         fills in. `errors` hold unless others were asked for."""
         errors = errors if self.errors is PYTHON else self.errors
@@ -253,13 +247,8 @@ class _Attempt(Attempt):
     """One attempt that an injection hits. It suspends only if the function is async."""
 
     def __init__(
-        self,
-        seam: FunctionSeam,
-        book: TrialLog,
-        made: CallRecord,
-        reach: Candidates,
-        decisions: Sequence[Decision],
-    ) -> None:
+        self, seam: FunctionSeam, book: TrialLog, made: CallRecord, reach: Candidates, decisions: Sequence[Decision],
+    ) -> None:  # fmt: skip
         assert made.place is not None
         self.book, self.made, self.tool = book, made, made.tool
         began_s = seam.clock.monotonic()

@@ -18,10 +18,7 @@ from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors
 
 
 class Returned(Reply):
-    """A function's result as a reply. Its value is the result itself, of any type.
-
-    `ok`: the function did its work.
-    """
+    """A function's result as a reply. Its value is the result itself, of any type. `ok`: the function did its work."""
 
     ok = True
     of_function = True

@@ -58,11 +58,8 @@ class ProcessFaults:
         self._asking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def begin(self, active: ActiveFault, call: Call) -> Stopped | None:
-        """Stops the process of the call's service; None if an outage of it goes on.
-
-        Raises:
-            NotStopped: the supervisor could not.
-        """
+        """Stops the process of the call's service; None if an outage of it goes on. Raises NotStopped: the supervisor
+        could not."""
         outage = active.fault.outage()
         if outage is None:
             return None
@@ -89,11 +86,8 @@ class ProcessFaults:
         return sum(not self._requests.is_over(found.row) for found in self._stopped.values())
 
     def going_on(self, service: str) -> Stopped | None:
-        """The outage of this service that is not over; None if there is none.
-
-        Raises:
-            NotStopped: the service does not come back.
-        """
+        """The outage of this service that is not over; None if there is none. Raises NotStopped: the service does not
+        come back."""
         found = self._stopped.get(service)
         if found is not None and self._requests.is_over(found.row):
             del self._stopped[service]
@@ -101,11 +95,7 @@ class ProcessFaults:
         return found
 
     async def end(self) -> None:
-        """Ends all outages with their trial, and waits until the services answer.
-
-        Raises:
-            NotStopped: one does not.
-        """
+        """Ends all outages with their trial, and waits until the services answer. Raises NotStopped: one does not."""
         if self._stopped:
             await self._requests.end([found.row for found in self._stopped.values()])
             self._stopped.clear()

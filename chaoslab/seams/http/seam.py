@@ -1,8 +1,6 @@
-"""The seam of HTTP through httpx: tools, and the model's own SDK with its own retries.
-
-A transport turns each request into an exchange, runs the plan's stories, sends the call over the lane that the proxy
-manager names, and logs the caller's observation. The client's code is the one that runs in production.
-"""
+"""The seam of HTTP through httpx: tools, and the model's own SDK with its own retries. A transport turns each request
+into an exchange, runs the plan's stories, sends the call over the lane that the proxy manager names, and logs the
+caller's observation. The client's code is the one that runs in production."""
 
 from __future__ import annotations
 
@@ -56,19 +54,11 @@ class HttpSeam(httpx.AsyncBaseTransport):
     cost or None."""
 
     def __init__(
-        self,
-        *,
-        plan: Plan,
-        targets: Mapping[str, Target],
-        lanes: LaneBroker,
-        log: Log,
-        clock: Clock,
-        price: Callable[[str, int, int], float | None],
-        on_call: Callable[[str], None] = lambda _: None,
-        tls: ssl.SSLContext | None = None,
-        ways: TransportFactory | None = None,
+        self, *, plan: Plan, targets: Mapping[str, Target], lanes: LaneBroker, log: Log, clock: Clock,
+        price: Callable[[str, int, int], float | None], on_call: Callable[[str], None] = lambda _: None,
+        tls: ssl.SSLContext | None = None, ways: TransportFactory | None = None,
         processes: ProcessFaults | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.plan, self.targets, self.lanes, self.log, self.clock = plan, targets, lanes, log, clock
         self.price, self.on_call = price, on_call
         self.cost_usd = 0.0
@@ -96,11 +86,8 @@ class HttpSeam(httpx.AsyncBaseTransport):
             yield began
 
     async def settled(self) -> None:
-        """Ends the trial's outages: the next one begins with all services.
-
-        Raises:
-            LabDown: a service does not come back.
-        """
+        """Ends the trial's outages: the next one begins with all services. Raises LabDown: a service does not come
+        back."""
         if self.processes is not None:
             try:
                 await self.processes.end()
@@ -115,7 +102,12 @@ class HttpSeam(httpx.AsyncBaseTransport):
         if not isinstance(request.stream, httpx.ByteStream):  # else it is here already
             await request.aread()
         if asked is None:
-            asked = _asked_of_model(request, target)
+            # the tag of an SDK's request. The same body again is another attempt of one request, be the retry the
+            # SDK's or the prompt's.
+            body = parsed(request.content or b"null")
+            spelt = request.content.decode("utf-8", "surrogateescape")
+            wish = episode().requests.ask(target.name, MODEL_TOOL, body, spelt=spelt)
+            asked = RequestTag(wish, wish.next_attempt(), body)
         attempt = _Attempt(self, request, target, asked, episode())
         reply = await attempt.run()
         return _response(reply, request) if reply.stream is None else attempt.handed_on(reply)
@@ -161,15 +153,6 @@ def _response(reply: Reply, request: httpx.Request) -> httpx.Response:
     return httpx.Response(reply.status, headers=headers, stream=httpx.ByteStream(reply.body), request=request)
 
 
-def _asked_of_model(request: httpx.Request, target: Target) -> RequestTag:
-    """The tag of an SDK's request. The same body again is another attempt of one request, be the retry the SDK's or the
-    prompt's."""
-    body = parsed(request.content or b"null")
-    spelt = request.content.decode("utf-8", "surrogateescape")
-    wish = episode().requests.ask(target.name, MODEL_TOOL, body, spelt=spelt)
-    return RequestTag(wish, wish.next_attempt(), body)
-
-
 def _noted(log: Log, trial: TrialState, of_model: bool, event: events.Event) -> None:
     if of_model and isinstance(event, events.Budget) and event.mode == "hard":
         trial.stopped_by = event
@@ -187,16 +170,9 @@ class _Attempt(Attempt):
         self._of_model = asked.request.tool == MODEL_TOOL
         self.open: dict[Parts, Callable[[Streamed | None], None]] = {}
         call = Call(
-            target.name,
-            asked.request.tool,
-            trial.trial.key,
-            asked.request.number,
-            asked.attempt,
-            asked.request.id,
-            asked.arguments,
-            target.errors,
-            turn=trial.requests.turn,
-        )
+            target.name, asked.request.tool, trial.trial.key, asked.request.number, asked.attempt, asked.request.id,
+            asked.arguments, target.errors, turn=trial.requests.turn,
+        )  # fmt: skip
         began_s = seam.clock.monotonic()
         elapsed_s = began_s - trial.began_s
         inner = seam.plan.candidates(call.target, wire=False)
@@ -206,17 +182,12 @@ class _Attempt(Attempt):
             for i, each in zip(inner, decisions, strict=True)
         ]
         super().__init__(
-            call,
-            trial.memory,
-            inner,
-            [SPARED if stop else each for each, stop in zip(decisions, stops, strict=True)],
-            clock=seam.clock,
-            began_s=began_s,
-            deadline_s=target.deadline_s,
-            elapsed_s=elapsed_s,
+            call, trial.memory, inner,
+            [SPARED if stop else each for each, stop in zip(decisions, stops, strict=True)], clock=seam.clock,
+            began_s=began_s, deadline_s=target.deadline_s, elapsed_s=elapsed_s,
             spent={**trial.spent, "cost_usd": seam.cost_usd, "seconds": elapsed_s},
             note=partial(_noted, seam.log, trial, self._of_model),
-        )
+        )  # fmt: skip
         self._stops = [seam.plan.fault_for(i, call) for i, stop in zip(inner, stops, strict=True) if stop]
         """The faults that stop the service's process when the call is sent, of which the first does."""
 
@@ -282,13 +253,9 @@ class _Attempt(Attempt):
             return native(failure, self.request, who=self.target.name, after_s=after_s)
 
         body = Body(
-            reply,
-            clock=self.seam.clock,
-            began_s=self.began_s,
-            silence_s=self.target.deadline_s,
-            over=over,
+            reply, clock=self.seam.clock, began_s=self.began_s, silence_s=self.target.deadline_s, over=over,
             native=broken,
-        )
+        )  # fmt: skip
         self.trial.reading[id(body)] = body
         headers = [(name.encode("ascii"), value.encode()) for name, value in reply.headers.items()]
         return httpx.Response(reply.status, headers=headers, stream=body, request=self.request)
@@ -436,13 +403,9 @@ class _Attempt(Attempt):
                 how = error if streamed is None or streamed.ended == "end" else streamed.ended
                 size = streamed.size if streamed else len(reply.body) if reply else 0
                 seen = Observation(
-                    self.seam.clock.monotonic() - began_s,
-                    left_s,
-                    how,
-                    reply.status if reply else None,
-                    size,
+                    self.seam.clock.monotonic() - began_s, left_s, how, reply.status if reply else None, size,
                     streamed=streamed,
-                )
+                )  # fmt: skip
                 self.seam.lanes.done(row, seen)
 
             if reply is None or reply.stream is None:
@@ -458,12 +421,9 @@ class _Attempt(Attempt):
     # The record of the finished attempt.
 
     def _finished(
-        self,
-        reply: Reply | None,
-        failure: Failure | None,
-        streamed: Streamed | None = None,
+        self, reply: Reply | None, failure: Failure | None, streamed: Streamed | None = None,
         body: Body | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         call, target = self.call, self.target
         self._memory.guard.over(call.target, call.request, call.attempt)
         duration_s = self.observed(reply, failure, streamed)

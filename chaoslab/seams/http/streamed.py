@@ -1,8 +1,6 @@
 """A streamed reply on its way to its reader: the parts as they come, through the faults' pipes, each when it is due.
-
 Memory is bounded by the part: while a pipe holds more than its room, nothing is read. A reader that stops ends the
-stream upstream.
-"""
+stream upstream."""
 
 from __future__ import annotations
 
@@ -76,22 +74,14 @@ class Heard:
 
 
 class Body(httpx.AsyncByteStream):
-    """The body of a streamed reply as its reader gets it.
-
-    `silence_s`: the longest time that the reader may wait for a part. `began_s`: the attempt's beginning. `over` is
-    called once, when the body has ended, broken off, or been given up. `native` makes the reader's own exception.
-    """
+    """The body of a streamed reply as its reader gets it. `silence_s`: the longest time that the reader may wait for a
+    part. `began_s`: the attempt's beginning. `over` is called once, when the body has ended, broken off, or been given
+    up. `native` makes the reader's own exception."""
 
     def __init__(
-        self,
-        reply: Reply,
-        *,
-        clock: Clock,
-        began_s: float,
-        silence_s: float,
-        over: Callable[[Streamed, Failure | None], object],
-        native: Callable[[Failure], Exception],
-    ) -> None:
+        self, reply: Reply, *, clock: Clock, began_s: float, silence_s: float,
+        over: Callable[[Streamed, Failure | None], object], native: Callable[[Failure], Exception],
+    ) -> None:  # fmt: skip
         assert reply.stream is not None
         self.heard = Heard()
         self._now, self._began_s = clock.monotonic, began_s

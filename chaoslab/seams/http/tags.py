@@ -73,11 +73,9 @@ class RequestTag:
 
 @dataclass(frozen=True)
 class ProbeTag:
-    """A caller's description of the lab's own question, which goes around every proxy and every story.
-
-    The answer of a `recorded` target goes into the log as that of request 0. `asked` is the question's id, which the
-    request carries too; `trial` is the trial that it is for.
-    """
+    """A caller's description of the lab's own question, which goes around every proxy and every story. The answer of a
+    `recorded` target goes into the log as that of request 0. `asked` is the question's id, which the request carries
+    too; `trial` is the trial that it is for."""
 
     within_s: float
     target: str

@@ -1,8 +1,6 @@
-"""MCP over HTTP. A call of a tool is an effect, and no other message is.
-
-A tool that only reads has none: the server says so of it in its list of tools, as `readOnlyHint`. Nor has a call that
-failed, as a function has none that raises.
-"""
+"""MCP over HTTP. A call of a tool is an effect, and no other message is. A tool that only reads has none: the server
+says so of it in its list of tools, as `readOnlyHint`. Nor has a call that failed, as a function has none that
+raises."""
 
 from __future__ import annotations
 
@@ -11,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from chaoslab.core.json_values import parsed
+from chaoslab.seams.protocols import json_rpc
 from chaoslab.seams.protocols import schema as schemas
-from chaoslab.seams.protocols import sse
 from chaoslab.seams.protocols.json_rpc import JsonRpc
 from chaoslab.seams.protocols.message import Answer, Effects, Message, Part
 
@@ -146,7 +144,7 @@ class Listing(JsonRpc):
 
 def tools_in(body: bytes) -> Iterator[Mapping[str, Any]]:
     """The tools of the lists in an answer, be it JSON or a stream of events."""
-    for said in sse.values(body):
+    for said in json_rpc.values(body):
         found = said.get("result") if isinstance(said, Mapping) else None
         tools = found.get("tools") if isinstance(found, Mapping) else None
         for tool in tools if isinstance(tools, list) else ():

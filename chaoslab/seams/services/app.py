@@ -44,11 +44,8 @@ class Request:
 
     @cached_property
     def json(self) -> Any:
-        """The body as JSON; None if it is empty. A body that is no JSON is answered with 400.
-
-        Raises:
-            ValueError: it is no JSON.
-        """
+        """The body as JSON; None if it is empty. A body that is no JSON is answered with 400. Raises ValueError: it is
+        no JSON."""
         try:
             return json.loads(self.body) if self.body else None
         except ValueError as error:
@@ -70,11 +67,7 @@ def address_of(name: str) -> tuple[str, tuple[int, ...]]:
 
 
 def kind_of(app: Any) -> Kind:
-    """The form of a service.
-
-    Raises:
-        TypeError: it has none of them; the message is the end of a sentence.
-    """
+    """The form of a service. Raises TypeError: it has none of them; the message is the end of a sentence."""
     if not callable(app):
         raise TypeError(f"it should be {FORMS}")
     if isinstance(app, type):
@@ -160,11 +153,7 @@ def _request(environ: Mapping[str, Any]) -> Request:
 
 
 def _reply(reply: Any, function: Any) -> tuple[int, list[tuple[str, str]], Iterable[bytes]]:
-    """Status, headers and body of a function's reply.
-
-    Raises:
-        TypeError: it is no reply.
-    """
+    """Status, headers and body of a function's reply. Raises TypeError: it is no reply."""
     said, status, given, body = reply, 204 if reply is None else 200, cast(Any, {}), reply
     if isinstance(reply, tuple):
         if len(reply) not in (2, 3) or not isinstance(reply[0], int) or not 100 <= reply[0] <= 999:

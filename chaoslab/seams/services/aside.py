@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams.services.enveloped import Wanted
 from chaoslab.seams.services.line import Line, Seen, Started
 from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam, Take
-from chaoslab.seams.services.wanted import Wanted
 
 
 class AsideAttempt(ServiceAttempt):

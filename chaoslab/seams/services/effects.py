@@ -19,11 +19,7 @@ REPEATABLE = frozenset({"PUT", "DELETE"})
 
 
 def stated(said: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """The effects that a service states.
-
-    Raises:
-        ValueError: it cannot be read.
-    """
+    """The effects that a service states. Raises ValueError: it cannot be read."""
     if said.strip().lower() == "none":
         return []
     value = json.loads(said)

@@ -1,7 +1,5 @@
-"""The model's half of the seam of services: hosts that speak a model's API, what they cost, and what they said.
-
-The formats themselves are the model's room; here stands what a seam needs of them.
-"""
+"""The model's half of the seam of services: hosts that speak a model's API, what they cost, and what they said. The
+formats themselves are the model's room; here stands what a seam needs of them."""
 
 from __future__ import annotations
 

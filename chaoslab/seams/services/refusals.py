@@ -1,7 +1,5 @@
-"""Connections to a service that are refused: by a fault, before a request is sent, or since the service is down.
-
-A refused connection is the first attempt of the next new request to the service.
-"""
+"""Connections to a service that are refused: by a fault, before a request is sent, or since the service is down. A
+refused connection is the first attempt of the next new request to the service."""
 
 from __future__ import annotations
 
@@ -41,11 +39,8 @@ def refuses_at(injection: Injection) -> Step:
 
 
 def check(injections: Iterable[Injection], services: Iterable[str]) -> None:
-    """Checks that each injection can meet the services that it is aimed at.
-
-    Raises:
-        ValueError: one refuses connections by what a request says, and there is none yet.
-    """
+    """Checks that each injection can meet the services that it is aimed at. Raises ValueError: one refuses connections
+    by what a request says, and there is none yet."""
     names = list(services)
     for injection in injections:
         hit = next((name for name in names if injection.covers(name)), None)

@@ -32,16 +32,15 @@ from chaoslab.core.stream import Cutter, Events, Parts, Piped, Streamed, json_of
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import client_retry, trace_context
 from chaoslab.seams.functions.seam import Turns
-from chaoslab.seams.protocols import mcp, sse
+from chaoslab.seams.protocols import json_rpc, mcp
 from chaoslab.seams.protocols.message import Effects
 from chaoslab.seams.services.effects import EFFECT, SAFE, shared_id, stated
-from chaoslab.seams.services.enveloped import enveloped, made
+from chaoslab.seams.services.enveloped import Wanted, enveloped, made
 from chaoslab.seams.services.line import Iterated, Line, Seen, Started
 from chaoslab.seams.services.messages import LENGTHS, Fields, HttpRequest, Served, cutter, is_stream
 from chaoslab.seams.services.model import Heard, ModelHost, ModelRequest, Spent, free
 from chaoslab.seams.services.outages import Current, Outages
 from chaoslab.seams.services.refusals import Refusals, refuses
-from chaoslab.seams.services.wanted import Wanted
 from chaoslab.seams.services.web_socket import UPGRADED
 from chaoslab.wire.body import BODY_MAX
 
@@ -64,16 +63,9 @@ class ServiceSeam:
     """
 
     def __init__(
-        self,
-        plan: Plan,
-        *,
-        timeout_s: float,
-        clock: Clock = system,
-        models: Mapping[str, ModelHost] | None = None,
-        price: Callable[[str, int, int], float | None] = free,
-        mcp_reads: Iterable[str] = (),
-        in_order: bool = True,
-    ) -> None:
+        self, plan: Plan, *, timeout_s: float, clock: Clock = system, models: Mapping[str, ModelHost] | None = None,
+        price: Callable[[str, int, int], float | None] = free, mcp_reads: Iterable[str] = (), in_order: bool = True,
+    ) -> None:  # fmt: skip
         self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
         self.models, self.price, self.in_order = models or {}, price, in_order
         self._mcp_reads, self._mcp_listed = frozenset(mcp_reads), dict[str, set[str]]()
@@ -259,17 +251,9 @@ class ServiceAttempt(Attempt):
             )
         )
         super().__init__(
-            call,
-            seam.memory,
-            reach if self.hit else (),
-            decisions if self.hit else (),
-            clock=seam.clock,
-            began_s=began_s,
-            deadline_s=seam.timeout_s,
-            elapsed_s=elapsed_s,
-            spent=spent,
-            note=book.note,
-        )
+            call, seam.memory, reach if self.hit else (), decisions if self.hit else (), clock=seam.clock,
+            began_s=began_s, deadline_s=seam.timeout_s, elapsed_s=elapsed_s, spent=spent, note=book.note,
+        )  # fmt: skip
         if held is not None:
             self.faults.active.append(held)
             self.faults.asked(held.injection)
@@ -322,11 +306,8 @@ class ServiceAttempt(Attempt):
         return started, iter(lambda: at_once(parts.take()), None)
 
     async def played(self) -> tuple[Started, Parts]:
-        """The head of the reply to send, and its body, whose `take` may raise too.
-
-        Raises:
-            Failure: the connection ends in this way; timed_out is silence.
-        """
+        """The head of the reply to send, and its body, whose `take` may raise too. Raises Failure: the connection ends
+        in this way; timed_out is silence."""
         reply: Reply = await self.told()
         last = [("Connection", "close")] if self.seam.refusals.will_refuse(self.name) else []
         if reply.stream is not None:
@@ -464,10 +445,7 @@ class ServiceAttempt(Attempt):
 
     async def hold_back(self, delay_s: float) -> None:
         """Lets time pass until the client hangs up. One that waits for ever is told to have waited for `timeout_s`.
-
-        Raises:
-            Failure: it does not wait any more.
-        """
+        Raises Failure: it does not wait any more."""
         left_s = delay_s
         if isinf(delay_s):
             left_s = max(0.0, self.began_s + self.seam.timeout_s - self.seam.clock.monotonic())
@@ -522,7 +500,7 @@ class ServiceAttempt(Attempt):
         reads = self.seam.only_read(self.name)
         wanted = [effect for effect in self.message.effects(value, None) if effect[0] not in reads]
         self.book.served.update(tool for tool, _ in wanted)
-        for said in sse.values(body) if wanted else ():
+        for said in json_rpc.values(body) if wanted else ():
             if self.message.answer(said) is not None:
                 return [effect for effect in self.message.effects(value, said) if effect in wanted]
         return wanted
@@ -583,16 +561,9 @@ class ServiceAttempt(Attempt):
             self._finish(events.OPEN, self.seam.timeout_s, None, 0)
 
     def _finish(
-        self,
-        error: str | None,
-        deadline_s: float,
-        reply: Served | None,
-        size: int,
-        *,
-        whole: bool = False,
-        duration_s: float | None = None,
-        streamed: Streamed | None = None,
-    ) -> None:
+        self, error: str | None, deadline_s: float, reply: Served | None, size: int, *, whole: bool = False,
+        duration_s: float | None = None, streamed: Streamed | None = None,
+    ) -> None:  # fmt: skip
         self.over = True
         self._memory.guard.over(self.name, self.call.request, self.call.attempt)
         self.asked.end()

@@ -1,8 +1,6 @@
-"""A cell of the space of experiments: a fault at a target, of one kind, with the bucket of its parameters.
-
-Doses in seconds of one power of two share a bucket: 0.5 s and 0.6 s do, 0.4 s and 0.6 s do not. Other parameters are of
-one bucket if they are equal. A parameter that has its default is left out.
-"""
+"""A cell of the space of experiments: a fault at a target, of one kind, with the bucket of its parameters. Doses in
+seconds of one power of two share a bucket: 0.5 s and 0.6 s do, 0.4 s and 0.6 s do not. Other parameters are of one
+bucket if they are equal. A parameter that has its default is left out."""
 
 from __future__ import annotations
 

@@ -48,11 +48,8 @@ class Design:
 
     @classmethod
     def of(cls, given: Design | Cell | Mapping[str, Any]) -> Design:
-        """The design of a mapping with the fields' names; its texts may have units: "5m", "0.2s", "10%".
-
-        Raises:
-            ValueError, LookupError: a field, a fault, a parameter or a value that there is none of; one line.
-        """
+        """The design of a mapping with the fields' names; its texts may have units: "5m", "0.2s", "10%". Raises
+        ValueError, LookupError: a field, a fault, a parameter or a value that there is none of; one line."""
         if isinstance(given, Cell):
             given = {"target": given.target, "fault": given.fault, "how": given.how, "params": given.parameters}
         if not isinstance(given, Design):
@@ -91,10 +88,7 @@ class Design:
 
 def number(name: str, value: Any) -> Any:
     """The value; that of a text with a unit as a number: seconds, or a share for %. Other texts stay as they are.
-
-    Raises:
-        ValueError: a text that should be a number and is none; the line says what would be right.
-    """
+    Raises ValueError: a text that should be a number and is none; the line says what would be right."""
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -152,11 +146,8 @@ def enhance(
     given: Design | Cell | Mapping[str, Any], evidence: Evidence, subject: str, *, posteriors: Posteriors | None = None
 ) -> Enhanced:
     """A new design with what was missing filled in by the enhancements, and each change with its evidence. What was
-    given is left as it is, and nothing that is stated is changed.
-
-    Raises:
-        ValueError, LookupError: as `Design.of`. BrokenPlugin: an enhancement raised.
-    """
+    given is left as it is, and nothing that is stated is changed. Raises ValueError, LookupError: as `Design.of`.
+    BrokenPlugin: an enhancement raised."""
     design, changes = Design.of(given), list[Change]()
     posteriors = posteriors or Posteriors(evidence, subject)
     for name, each in hooks.all_of("enhancements"):

@@ -42,7 +42,8 @@ class Range:
             return None
         if self.safe is not None and self.unsafe is not None and high <= low * NEAR:
             return None
-        return _rounded(math.sqrt(low * high)) if low * NEAR < high else low if self.safe is None else high
+        # three digits, which is finer than NEAR asks for and can be read
+        return float(f"{math.sqrt(low * high):.3g}") if low * NEAR < high else low if self.safe is None else high
 
     @property
     def edge(self) -> float | None:
@@ -83,8 +84,3 @@ def range_of(tried: Mapping[float, Sequence[float]]) -> Range:
         safe, unsafe, 0.0 if safe is None else tried[safe][0], 0.0 if unsafe is None else tried[unsafe][0],
         mixed=len(below) < len(good),
     )  # fmt: skip
-
-
-def _rounded(value: float) -> float:
-    """Three digits, which is finer than NEAR asks for and can be read."""
-    return float(f"{value:.3g}")

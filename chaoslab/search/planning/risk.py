@@ -57,11 +57,8 @@ class Asked:
 def risk_of(
     posteriors: Posteriors, cell: Cell, *, share: float = 1.0, stated: Mapping[str, float] | None = None
 ) -> Risk:
-    """The risk of an experiment. `share`: of the traffic. `stated`: as in `Asked`.
-
-    Raises:
-        BrokenPlugin: a factor raised, or gave no number.
-    """
+    """The risk of an experiment. `share`: of the traffic. `stated`: as in `Asked`. Raises BrokenPlugin: a factor
+    raised, or gave no number."""
     asked = Asked(posteriors.subject, cell, posteriors.evidence, stated or {})
     harm, share = posteriors.of(cell, HARM).mean, cut(share)
     odds, values = log(harm / (1 - harm)), {}
@@ -78,11 +75,7 @@ def _of_factor(factor: Any, asked: Asked) -> tuple[float, float, float]:
 
 
 def cut(value: float) -> float:
-    """The value, from 0 to 1.
-
-    Raises:
-        ValueError: it is no number.
-    """
+    """The value, from 0 to 1. Raises ValueError: it is no number."""
     value = float(value)
     if not isfinite(value):
         raise ValueError(f"{value} is no number from 0 to 1")

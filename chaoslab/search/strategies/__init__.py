@@ -1,8 +1,6 @@
-"""The strategies of an exploration, one file each, in the order of `ORDER`.
-
-A strategy is a function `batches(known)`: a generator of lists of variations. When it is advanced, all of the last list
-were tried, and `known` holds what came of them; those that were tried before are not run again.
-"""
+"""The strategies of an exploration, one file each, in the order of `ORDER`. A strategy is a function `batches(known)`:
+a generator of lists of variations. When it is advanced, all of the last list were tried, and `known` holds what came of
+them; those that were tried before are not run again."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaoslab.search.strategies.singles import at_sites
-from chaoslab.search.variation import LOST, Known, Site, Tried, Variation, lasting
+from chaoslab.search.variation import LOST, Known, Site, Variation, lasting
 
 DEPTH = 3
 """The most faults of one trial."""
@@ -26,22 +26,14 @@ def batches(known: Known) -> Iterator[list[Variation]]:
                 continue
             if tried.void or tried.outcome in LOST:
                 continue
-            for site in _new(known, tried):
-                state = (site, _effects(tried, site))
+            # the attempts that neither the trial without faults nor the trial with one fault less makes
+            *before, _ = tried.variation.injections
+            parent = known.of(Variation(tuple(before)))
+            old = {*known.calm.sites, *(parent.sites if parent is not None else ())}
+            for site in [site for site in tried.sites if site not in old]:
+                # the number of effects in the world when this attempt began
+                state = (site, next(made.effects for made in tried.made if made.site == site))
                 if state not in done:
                     done.add(state)
                     places.append((tried.variation.injections, site))
         yield from at_sites(known, places)
-
-
-def _new(known: Known, tried: Tried) -> list[Site]:
-    """The attempts that neither the trial without faults nor the trial with one fault less makes."""
-    *before, _ = tried.variation.injections
-    parent = known.of(Variation(tuple(before)))
-    old = {*known.calm.sites, *(parent.sites if parent is not None else ())}
-    return [site for site in tried.sites if site not in old]
-
-
-def _effects(tried: Tried, site: Site) -> int:
-    """The number of effects in the world when this attempt began."""
-    return next(made.effects for made in tried.made if made.site == site)

@@ -1,7 +1,5 @@
-"""Each fault at each attempt of the trial without faults.
-
-Delays come second, since the first round tells when a caller gives up: each is tried on both sides of that.
-"""
+"""Each fault at each attempt of the trial without faults. Delays come second, since the first round tells when a caller
+gives up: each is tried on both sides of that."""
 
 from __future__ import annotations
 

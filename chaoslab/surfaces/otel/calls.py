@@ -1,8 +1,6 @@
-"""The episodes of an agent in spans: what it was asked, the tools that it called, and what they answered.
-
-A tool's span tells most. Where a trace has none, the model's messages do: the calls that it asked for, and the results
-that it was given. The conventions differ in where the messages are; `_messages` reads them all.
-"""
+"""The episodes of an agent in spans: what it was asked, the tools that it called, and what they answered. A tool's span
+tells most. Where a trace has none, the model's messages do: the calls that it asked for, and the results that it was
+given. The conventions differ in where the messages are; `_messages` reads them all."""
 
 from __future__ import annotations
 
@@ -77,11 +75,7 @@ class Found:
 
 
 def found_in(spans: Sequence[Span]) -> Found:
-    """The episodes in spans, in the order of their time.
-
-    Raises:
-        TraceError: none of them calls a tool.
-    """
+    """The episodes in spans, in the order of their time. Raises TraceError: none of them calls a tool."""
     traces: dict[str, list[Span]] = defaultdict(list)
     for span in spans:
         traces[span.trace].append(span)

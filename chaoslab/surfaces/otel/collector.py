@@ -26,11 +26,7 @@ SAID = 200
 
 
 def endpoint(text: str) -> str:
-    """The base address of a collector, without the path of a signal.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """The base address of a collector, without the path of a signal. Raises ValueError: it is none."""
     try:
         parts = urlsplit(text.strip())
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
@@ -44,11 +40,8 @@ def endpoint(text: str) -> str:
 
 
 def stated(environment: Mapping[str, str]) -> str:
-    """The collector that the environment names; empty if it names none, or switches OpenTelemetry off.
-
-    Raises:
-        ValueError: it is no address.
-    """
+    """The collector that the environment names; empty if it names none, or switches OpenTelemetry off. Raises
+    ValueError: it is no address."""
     off = environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
     text = "" if off else environment.get(ENDPOINT, "").strip()
     try:
@@ -58,11 +51,8 @@ def stated(environment: Mapping[str, str]) -> str:
 
 
 def headers(text: str) -> dict[str, str]:
-    """The headers of a list such as `api-key=k,tenant=a%20b`.
-
-    Raises:
-        ValueError: it is no such list. Its text may hold keys, so the error does not show it.
-    """
+    """The headers of a list such as `api-key=k,tenant=a%20b`. Raises ValueError: it is no such list. Its text may hold
+    keys, so the error does not show it."""
     found: dict[str, str] = {}
     for number, each in enumerate(text.split(","), 1):
         name, equal, value = (unquote(part.strip()) for part in each.partition("="))
@@ -96,11 +86,8 @@ class Collector:
 
     @classmethod
     def of(cls, base: str, environment: Mapping[str, str]) -> Collector:
-        """The collector at an address, with the headers and the service's name of the environment.
-
-        Raises:
-            ValueError: the headers cannot be read.
-        """
+        """The collector at an address, with the headers and the service's name of the environment. Raises ValueError:
+        the headers cannot be read."""
         return cls(base, headers(environment.get(HEADERS, "")), environment.get(SERVICE, "").strip() or "chaoslab")
 
     def send(self, path: str, body: Any) -> bool:

@@ -43,10 +43,7 @@ class Span:
 
 def spans_in(place: Path, notes: list[str]) -> list[Span]:
     """The spans of a file, or of all files of a folder. `notes` takes a line for each part that could not be read.
-
-    Raises:
-        TraceError: there are none. OSError: a file cannot be read.
-    """
+    Raises TraceError: there are none. OSError: a file cannot be read."""
     paths = sorted(each for each in place.rglob("*") if each.suffix in SUFFIXES) if place.is_dir() else [place]
     if not paths:
         raise TraceError(f"{place}: there is no file of traces in it, as in *.json or *.jsonl")

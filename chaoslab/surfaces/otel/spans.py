@@ -120,7 +120,9 @@ class Trial:
         """By the model's request, the operation that ended last: `Usage` names no target."""
         first, last = records[0], records[-1]
         self.root = _Span("", names.INVOKE, None, first.t, end_t=max(last.t, first.t))
-        self._origin_ns = _ns(first.ts) - round(first.t * 1e9)
+        # an ISO 8601 moment in nanoseconds since 1970
+        at = datetime.fromisoformat(first.ts)
+        self._origin_ns = int(at.timestamp()) * 10**9 + at.microsecond * 1000 - round(first.t * 1e9)
         for record in records:
             self._take(record.t, record.event)
 
@@ -310,9 +312,3 @@ def _prefixed(of: Mapping[str, Any]) -> Json:
 def _own(event: Event, *, without: Sequence[str] = ("at",)) -> Json:
     """The fields of an event that say something, as attributes of the lab's own."""
     return _prefixed({name: value for name, value in vars(event).items() if name not in without and value != ""})
-
-
-def _ns(moment: str) -> int:
-    """An ISO 8601 moment in nanoseconds since 1970."""
-    at = datetime.fromisoformat(moment)
-    return int(at.timestamp()) * 10**9 + at.microsecond * 1000

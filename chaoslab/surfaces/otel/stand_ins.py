@@ -24,11 +24,7 @@ class Replies:
 
     @classmethod
     def read(cls, path: Path) -> Replies:
-        """The replies of a file.
-
-        Raises:
-            ValueError: it cannot be read, or is not as `from-traces` writes it.
-        """
+        """The replies of a file. Raises ValueError: it cannot be read, or is not as `from-traces` writes it."""
         try:
             traces = json_of(path)["traces"]
         except (ValueError, KeyError, TypeError) as error:
@@ -53,11 +49,8 @@ class Replies:
         return str(trace["answer"])
 
     def of(self, tool: str, arguments: Mapping[str, Any]) -> Any:
-        """The reply to a call: of several that were recorded, the next one, and the last again.
-
-        Raises:
-            LookupError: none was recorded of these arguments. It names the nearest.
-        """
+        """The reply to a call: of several that were recorded, the next one, and the last again. Raises LookupError:
+        none was recorded of these arguments. It names the nearest."""
         asked = spelt(tool, arguments)
         traces = [self._traces[self._trace], *self._traces.values()] if self._trace else [*self._traces.values()]
         for trace in traces:

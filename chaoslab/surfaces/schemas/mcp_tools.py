@@ -39,11 +39,8 @@ Ask = Callable[[str, dict[str, Any]], Any]
 
 
 def listed_in(path: Path) -> list[Any]:
-    """The tools of a file: the result of tools/list, or its array alone.
-
-    Raises:
-        ValueError: it has none; the line names the file.
-    """
+    """The tools of a file: the result of tools/list, or its array alone. Raises ValueError: it has none; the line names
+    the file."""
     try:
         data = json_of(path)
     except Unreadable as error:
@@ -57,11 +54,8 @@ def listed_in(path: Path) -> list[Any]:
 
 def listed_by(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str, list[Any]]:
     """The name and the tools of a server. `source`: its address, or its command. `fields`: headers for an address.
-
-    Raises:
-        ValueError, LookupError, OSError: it cannot be asked, or gives no answer.
-    """
-    with _at(source[0], fields) if _is_url(source[0]) else _run(source) as ask:
+    Raises ValueError, LookupError, OSError: it cannot be asked, or gives no answer."""
+    with _at(source[0], fields) if source[0].startswith(("http://", "https://")) else _run(source) as ask:
         about = ask("initialize", {"protocolVersion": _VERSION, "capabilities": {},
                                    "clientInfo": {"name": "chaoslab", "version": "0"}})  # fmt: skip
         tools: list[Any] = []
@@ -74,10 +68,6 @@ def listed_by(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str, li
             params = {"cursor": cursor}
     info = about.get("serverInfo")
     return str(info.get("name") if isinstance(info, dict) else ""), tools
-
-
-def _is_url(text: str) -> bool:
-    return text.startswith(("http://", "https://"))
 
 
 def _asking(send: Callable[[bytes], None], come: SimpleQueue[bytes | None]) -> Ask:
@@ -140,11 +130,8 @@ def _run(command: Sequence[str]) -> Iterator[Ask]:
 
 
 def api_of(name: str, tools: Sequence[Any], source: str, *, personal: Personal, seed: int) -> Api:
-    """The service whose tools these are. `source`: where they come from, for errors.
-
-    Raises:
-        ValueError: there are none, or a schema cannot be used.
-    """
+    """The service whose tools these are. `source`: where they come from, for errors. Raises ValueError: there are none,
+    or a schema cannot be used."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "server"
     api = Api(personal.text(name), f"{slug[:60]}.test", "mcp", scheme="http")
     for tool in tools:

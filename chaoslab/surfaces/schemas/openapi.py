@@ -24,11 +24,7 @@ FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 def document_in(path: Path) -> dict[str, Any]:
-    """The document of a file.
-
-    Raises:
-        ValueError: it is none; the line names the file.
-    """
+    """The document of a file. Raises ValueError: it is none; the line names the file."""
     try:
         text = text_of(path)
         data = json_in(text) if text.lstrip()[:1] == "{" else None
@@ -44,11 +40,8 @@ def document_in(path: Path) -> dict[str, Any]:
 
 
 def api_in(path: Path, *, personal: Personal, seed: int) -> Api:
-    """The service of a document. `seed`: of the values that are drawn.
-
-    Raises:
-        ValueError: it cannot be used; the line names the file.
-    """
+    """The service of a document. `seed`: of the values that are drawn. Raises ValueError: it cannot be used; the line
+    names the file."""
     data = document_in(path)
     schemas = Schemas(data, str(path), personal, Dice(seed))
     info = _mapping(data.get("info"))

@@ -35,11 +35,8 @@ class Schemas:
     lacking: list[str] = field(default_factory=list)
 
     def at(self, value: Any) -> Any:
-        """The value, or what it refers to.
-
-        Raises:
-            ValueError: it refers to another file, to nothing, or round in a circle.
-        """
+        """The value, or what it refers to. Raises ValueError: it refers to another file, to nothing, or round in a
+        circle."""
         seen = set[str]()
         while isinstance(value, dict) and isinstance(place := value.get("$ref"), str):
             shown = f"{self.shown}: $ref {place[:100]!r}"

@@ -38,11 +38,8 @@ class State:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """The stand-in of a file.
-
-        Raises:
-            ValueError: it cannot be read, or is not as `from-openapi` and `from-mcp` write it.
-        """
+        """The stand-in of a file. Raises ValueError: it cannot be read, or is not as `from-openapi` and `from-mcp`
+        write it."""
         try:
             return cls(json_of(path))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -66,11 +63,8 @@ class State:
                 for name, of in self.operations.items()]  # fmt: skip
 
     def call(self, function: str, arguments: Mapping[str, Any]) -> Any:
-        """The reply to a call of a function. An argument that is None is one that was not given.
-
-        Raises:
-            Refused: there is no such thing, or an argument is missing or of the wrong type.
-        """
+        """The reply to a call of a function. An argument that is None is one that was not given. Raises Refused: there
+        is no such thing, or an argument is missing or of the wrong type."""
         return self.done(function, sent_of(self.operations[function], arguments))
 
     def done(self, function: str, sent: Sent) -> Any:
@@ -131,11 +125,7 @@ class State:
 
     def _above(self, path: str, given: Mapping[str, Any], *, own: bool) -> Any:
         """The last thing in whose path this one stands; None if none is known. `own`: the path is an item's, which is
-        none above itself.
-
-        Raises:
-            Refused: there is no such thing.
-        """
+        none above itself. Raises Refused: there is no such thing."""
         found = None
         parts = path.split("/")
         for end in range(2, len(parts) + (0 if own else 1)):

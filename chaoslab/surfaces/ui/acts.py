@@ -40,11 +40,8 @@ class Children:
         """Those that were found last; None before the first look."""
 
     def start(self, asked: Mapping[str, Any]) -> str:
-        """Starts a scenario with other knobs; returns the command as a user would type it.
-
-        Raises:
-            ValueError: something that was asked for is wrong; the message says what.
-        """
+        """Starts a scenario with other knobs; returns the command as a user would type it. Raises ValueError: something
+        that was asked for is wrong; the message says what."""
         if len([each for each in self._running if each[1].poll() is None]) >= CHILDREN:
             raise ValueError(f"{CHILDREN} runs that were started here are under way: wait, or stop one")
         words = self.words(asked)
@@ -100,11 +97,8 @@ class Children:
 
 
 def label(folder: Path, run: str, trials: Sequence[str], asked: Mapping[str, Any]) -> str:
-    """Notes a person's word on a trial's answer.
-
-    Raises:
-        ValueError: there is no such trial or word. OSError: it cannot be written.
-    """
+    """Notes a person's word on a trial's answer. Raises ValueError: there is no such trial or word. OSError: it cannot
+    be written."""
     trial, said = str(asked.get("trial", "")), str(asked.get("said", ""))
     if trial not in trials:
         raise ValueError(f"there is no trial {line(trial, TEXT)!r}")

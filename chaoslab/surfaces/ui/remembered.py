@@ -15,11 +15,8 @@ SHOWN, TEXT = 200, 300
 
 
 def shown(logs: Path, subject: str) -> dict[str, Any]:
-    """The tables of a memory, and the plan for a subject; that of the only one if it has no name.
-
-    Raises:
-        LookupError: there is no memory, or it cannot be used, or knows no such subject; one line.
-    """
+    """The tables of a memory, and the plan for a subject; that of the only one if it has no name. Raises LookupError:
+    there is no memory, or it cannot be used, or knows no such subject; one line."""
     from chaoslab.memory.store import memory
 
     try:

@@ -344,11 +344,7 @@ class Pages:
 
 
 def _story(folder: Path, trial: str) -> Contents:
-    """One trial of a run as a report has it, without reading the others.
-
-    Raises:
-        LookupError: there is no such trial.
-    """
+    """One trial of a run as a report has it, without reading the others. Raises LookupError: there is no such trial."""
     rulings = Rulings.read(folder)
     history = History(of_trial(folder, trial), rulings=rulings)
     if trial not in history.trials:
@@ -468,11 +464,7 @@ async def _wrong(_: Request, error: Exception) -> Response:
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """A socket at this place.
-
-    Raises:
-        OSError: it is in use.
-    """
+    """A socket at this place. Raises OSError: it is in use."""
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

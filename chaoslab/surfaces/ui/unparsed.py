@@ -31,11 +31,7 @@ class Ahead:
         self._read = self._end = 0
 
     def look(self, log: Path, read: int) -> None:
-        """Counts what has come. `read`: the bytes that were read of the log.
-
-        Raises:
-            OSError: the log cannot be read.
-        """
+        """Counts what has come. `read`: the bytes that were read of the log. Raises OSError: the log cannot be read."""
         if not log.is_file():
             return
         with opened(log) as file:
@@ -55,11 +51,8 @@ class Ahead:
 
 
 def of_trial(folder: Path, trial: str) -> Iterator[Record]:
-    """The events of one trial of a run, and those of the whole run, without parsing the others.
-
-    Raises:
-        OSError: a log cannot be read.
-    """
+    """The events of one trial of a run, and those of the whole run, without parsing the others. Raises OSError: a log
+    cannot be read."""
     own = f'"trial": {json.dumps(trial)}'.encode()
     packs = Packs([trial])
     for path in log_files(folder):

@@ -23,15 +23,9 @@ REAP_S = 1.0
 
 
 async def serve(
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8474,
-    config: Path | None = None,
-    seed: int | None = None,
-    proxy_metrics: bool = False,
-    runtime_metrics: bool = False,
-    ready: Callable[[str, int], None] | None = None,
-) -> None:
+    *, host: str = "127.0.0.1", port: int = 8474, config: Path | None = None, seed: int | None = None,
+    proxy_metrics: bool = False, runtime_metrics: bool = False, ready: Callable[[str, int], None] | None = None,
+) -> None:  # fmt: skip
     """Serves until cancelled, then closes every connection.
 
     `config` is a JSON file like the body of /populate. Equal seeds give equal draws. `proxy_metrics` (the bytes through

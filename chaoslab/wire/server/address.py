@@ -18,11 +18,8 @@ ANY = ("", "0.0.0.0", "::")
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Host and port of `host:port`, `:port` or `[::1]:port`. The port may be a service's name.
-
-    Raises:
-        ValueError: worded as Go words it.
-    """
+    """Host and port of `host:port`, `:port` or `[::1]:port`. The port may be a service's name. Raises ValueError:
+    worded as Go words it."""
     host, port = _split(address)
     if re.fullmatch(r"[+-]?[0-9]*", port, re.ASCII):
         number = int(port) if port.strip("+-") else 0
@@ -74,11 +71,8 @@ def is_old_spelling(host: str) -> bool:
 
 
 async def resolve(address: str) -> tuple[str, int]:
-    """The IP, IPv4 before IPv6, and the port of an address. An empty address is any port of loopback.
-
-    Raises:
-        ValueError: worded as Go words it.
-    """
+    """The IP, IPv4 before IPv6, and the port of an address. An empty address is any port of loopback. Raises
+    ValueError: worded as Go words it."""
     host, port = split_address(address) if address else ("127.0.0.1", 0)
     if host in ANY:
         return host, port
@@ -99,11 +93,8 @@ async def resolve(address: str) -> tuple[str, int]:
 
 
 async def bind(listen: str) -> socket.socket:
-    """A bound socket, not yet accepting. It is on every interface only if `listen` asks for that.
-
-    Raises:
-        ApiError: 500.
-    """
+    """A bound socket, not yet accepting. It is on every interface only if `listen` asks for that. Raises ApiError:
+    500."""
     try:
         host, port = await resolve(listen)
     except ValueError as error:
@@ -120,11 +111,8 @@ async def bind(listen: str) -> socket.socket:
 
 
 async def listening(host: str, port: int) -> list[socket.socket]:
-    """A socket for each address of the host, or for every interface if the host is empty.
-
-    Raises:
-        OSError: there is no such address, or it is taken.
-    """
+    """A socket for each address of the host, or for every interface if the host is empty. Raises OSError: there is no
+    such address, or it is taken."""
     found = await asyncio.get_running_loop().getaddrinfo(
         host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
@@ -156,11 +144,7 @@ def _listening(family: int, address: tuple[Any, ...], *, v6_only: bool = True) -
 
 
 async def same_place(listen: str, wished: str) -> bool:
-    """Tells if `wished` is the address that is listened on.
-
-    Raises:
-        ApiError: 500, there is no such address.
-    """
+    """Tells if `wished` is the address that is listened on. Raises ApiError: 500, there is no such address."""
     try:
         return spell_address(await resolve(wished)) == listen
     except ValueError as error:

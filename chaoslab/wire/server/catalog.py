@@ -13,7 +13,6 @@ from chaoslab.base.jsonable import shown
 from chaoslab.wire import lane_names, toxics
 from chaoslab.wire.server import metrics
 from chaoslab.wire.server.address import is_old_spelling, same_place, split_address
-from chaoslab.wire.server.attached import Attached
 from chaoslab.wire.server.decode import (
     Attributes,
     Field,
@@ -25,6 +24,7 @@ from chaoslab.wire.server.decode import (
     share,
     text,
 )
+from chaoslab.wire.server.end import Attached
 from chaoslab.wire.server.errors import ApiError
 from chaoslab.wire.server.listener import Dials
 from chaoslab.wire.server.metrics import Meters
@@ -126,11 +126,8 @@ class Catalog:
                 await self.delete(name)
 
     async def populate(self, body: bytes) -> list[Proxy]:
-        """Makes all these proxies. One that exists already, with the same addresses, is left as it is.
-
-        Raises:
-            PopulateError: the first that failed, and those made before.
-        """
+        """Makes all these proxies. One that exists already, with the same addresses, is left as it is. Raises
+        PopulateError: the first that failed, and those made before."""
         made: list[Proxy] = []
         try:
             wishes = [_complete(wish) for wish in read_objects(read_json(body), ENTRY, LISTED)]
@@ -233,11 +230,7 @@ def _warn(words: str) -> None:
 
 
 async def _in_place(proxy: Proxy, wish: Mapping[str, Any]) -> bool:
-    """Tells if the proxy already has the addresses asked for.
-
-    Raises:
-        ApiError: 500, such an address is impossible.
-    """
+    """Tells if the proxy already has the addresses asked for. Raises ApiError: 500, such an address is impossible."""
     return await same_place(proxy.listen, wish["listen"]) and proxy.upstream == wish["upstream"]
 
 

@@ -1,7 +1,5 @@
 """Reads request bodies as Go's decoder does: keys in any case, null is absent, unknown keys and trailing text ignored.
-
-Fields are read in the order of the body. The first value of a wrong type is refused once all of them were read.
-"""
+Fields are read in the order of the body. The first value of a wrong type is refused once all of them were read."""
 
 from __future__ import annotations
 
@@ -10,17 +8,18 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import accumulate
 from typing import Any
 
 from chaoslab.wire.server.errors import ApiError
 from chaoslab.wire.server.spelling import float32
-from chaoslab.wire.server.syntax import complaint, depth
 from chaoslab.wire.toxics import Toxic
 
 INT64 = range(-(2**63), 2**63)
 TOO_DEEP = "invalid character '[' exceeded max depth"
 DEPTH_MAX = 500  # Python's decoder is recursive
 INTEGER = re.compile(r"-?[0-9]{1,19}")
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -67,21 +66,25 @@ def bad_body(reason: str) -> ApiError:
 
 
 def read_json(body: bytes) -> Any:
-    """The first JSON value of a body. Bytes that are no UTF-8 become lone surrogates.
-
-    Raises:
-        ApiError: 400.
-    """
+    """The first JSON value of a body. Bytes that are no UTF-8 become lone surrogates. Raises ApiError: 400."""
     if body.count(b"[") + body.count(b"{") > DEPTH_MAX and depth(body) > DEPTH_MAX:
         raise bad_body(TOO_DEEP)
     text = body.decode("utf-8", errors="surrogateescape").lstrip(" \t\r\n")
     try:
-        value, _ = DECODER.raw_decode(text)
-    except (ValueError, RecursionError):
-        raise bad_body(complaint(body) or TOO_DEEP) from None
-    if isinstance(value, Number) and (wrong := complaint(body)):
-        raise bad_body(wrong)  # of `1.x` Python reads the 1 without an error
+        value, end = DECODER.raw_decode(text)
+    except RecursionError:
+        raise bad_body(TOO_DEEP) from None
+    except ValueError as error:
+        raise bad_body(f"no JSON: {error}" if text else "EOF") from None
+    if isinstance(value, Number) and text.startswith((".", "e", "E"), end):  # of `1.x` Python reads the 1
+        raise bad_body(f"no JSON: the number {value} breaks off")
     return value
+
+
+def depth(body: bytes) -> int:
+    """The most brackets that are open at once."""
+    bare = STRING.sub(b"", body)
+    return max(accumulate((1 if byte in b"[{" else -1 for byte in bare if byte in b"[]{}"), initial=0))
 
 
 def _no_constant(name: str) -> Any:
@@ -92,11 +95,7 @@ DECODER = json.JSONDecoder(object_pairs_hook=Pairs, parse_int=Number, parse_floa
 
 
 def read_object(value: Any, go_type: str, wanted: Mapping[str, Field]) -> dict[str, Any]:
-    """The fields of a value that must be an object. null is an empty one.
-
-    Raises:
-        ApiError: 400.
-    """
+    """The fields of a value that must be an object. null is an empty one. Raises ApiError: 400."""
     wrong: list[Mismatch] = []
     found = _object(value, go_type, wanted, wrong)
     _raise_first(wrong)
@@ -104,11 +103,7 @@ def read_object(value: Any, go_type: str, wanted: Mapping[str, Field]) -> dict[s
 
 
 def read_objects(values: Any, go_type: str, wanted: Mapping[str, Field]) -> list[dict[str, Any]]:
-    """The fields of each object of a value that must be an array of objects.
-
-    Raises:
-        ApiError: 400.
-    """
+    """The fields of each object of a value that must be an array of objects. Raises ApiError: 400."""
     wrong: list[Mismatch] = []
     if values is not None and type(values) is not list:
         wrong.append(Mismatch(values, f"[]{go_type}"))
@@ -195,11 +190,9 @@ def ignored_object(go_type: str) -> Callable[[Any], None]:
 
 
 class Attributes:
-    """A reader of one toxic's attributes. Correct ones are kept even if something else in the body is wrong.
-
-    After a null, attributes that the body names once more are ignored, or, if `missing` names a type, refused as not of
-    that type.
-    """
+    """A reader of one toxic's attributes. Correct ones are kept even if something else in the body is wrong. After a
+    null, attributes that the body names once more are ignored, or, if `missing` names a type, refused as not of that
+    type."""
 
     def __init__(self, go_type: str, toxic: Toxic, *, missing: str | None = None) -> None:
         self._toxic = toxic

@@ -6,14 +6,13 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from typing import TYPE_CHECKING, Protocol, cast
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol, cast
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import ROOM_BYTES, Pipeline, Signal, Timed
 from chaoslab.wire.server.turns import TURN_PIECES, Alarm, Turns
-
-if TYPE_CHECKING:
-    from chaoslab.wire.server.attached import Attached
+from chaoslab.wire.toxics import Toxic
 
 CHUNK_BYTES = 32 * 1024  # as Toxiproxy reads at once, and so lets go of at once when a toxic changes
 GULP_BYTES = 512 * 1024  # the most that is read for the toxics in one turn; uvloop would read 8 MB, asyncio 256 KB
@@ -21,6 +20,30 @@ GOODBYE_S = 1.0  # the most that the other side may take to close
 HURRIED_S = 0.002  # shorter pauses are kept turn by turn, since timers fire each millisecond at best
 PIECE_BYTES = 150  # the memory of a piece that is kept, beside its bytes
 RST_ON_CLOSE = struct.pack("ii", 1, 0)
+
+
+@dataclass
+class Attached:
+    """A toxic on a proxy. `stream` keeps the spelling of the request."""
+
+    name: str
+    type: str
+    stream: str
+    toxicity: float
+    toxic: Toxic
+
+    @property
+    def direction(self) -> str:
+        return self.stream.lower()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "attributes": asdict(self.toxic),
+            "name": self.name,
+            "type": self.type,
+            "stream": self.stream,
+            "toxicity": self.toxicity,
+        }
 
 
 class Whole(Protocol):
@@ -287,9 +310,7 @@ class End(asyncio.Protocol):
 
     def _work_apart(self, chain: Pipeline, limit: float) -> int:
         """Delivers pieces with a pause between them: one at a time, never closer than half the pause, however late.
-
-        Otherwise late pieces would leave together and arrive as one.
-        """
+        Otherwise late pieces would leave together and arrive as one."""
         out = chain.poll(limit, 1) if limit >= self._apart_until else []
         wake = chain.wake()
         if out:

@@ -261,10 +261,8 @@ class Http(asyncio.Protocol):
         self._write(out + (parser.send(h11.EndOfMessage()) or b""))
 
     def _refuse(self, refusal: Refused) -> None:
-        """Sends the refusal if that is still possible, and hangs up once the client has read it.
-
-        A socket that is closed with unread data resets, and may discard the refusal. So the rest is read and dropped.
-        """
+        """Sends the refusal if that is still possible, and hangs up once the client has read it. A socket that is
+        closed with unread data resets, and may discard the refusal. So the rest is read and dropped."""
         assert self._transport is not None
         line = f"{refusal.status} {phrase(refusal.status)}{refusal.more}"
         if self._h11 is None or self._h11.our_state in (h11.IDLE, h11.SEND_RESPONSE):

@@ -27,21 +27,15 @@ class Dials:
 
 
 class Listener:
-    """Accepts connections from a listening socket until it is closed.
-
-    `dials` counts the dials for accepted connections. `reserve`: the number of files left to others.
-    """
+    """Accepts connections from a listening socket until it is closed. `dials` counts the dials for accepted
+    connections. `reserve`: the number of files left to others."""
 
     _said = False  # once in the life of a process
 
     def __init__(
-        self,
-        sock: socket.socket,
-        connection: Callable[[], asyncio.Protocol],
-        *,
-        dials: Dials | None = None,
+        self, sock: socket.socket, connection: Callable[[], asyncio.Protocol], *, dials: Dials | None = None,
         reserve: int = RESERVE_FILES,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._loop = asyncio.get_running_loop()
         self._socket = sock
         self._connection = connection

@@ -25,20 +25,9 @@ ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 PROC = Path("/proc/self")
 STARTED_S = system.utc().timestamp()
 HANDED_ON = (
-    "close",
-    "write_eof",
-    "abort",
-    "is_closing",
-    "pause_reading",
-    "resume_reading",
-    "is_reading",
-    "get_extra_info",
-    "get_protocol",
-    "set_protocol",
-    "get_write_buffer_size",
-    "get_write_buffer_limits",
-    "set_write_buffer_limits",
-)
+    "close", "write_eof", "abort", "is_closing", "pause_reading", "resume_reading", "is_reading", "get_extra_info",
+    "get_protocol", "set_protocol", "get_write_buffer_size", "get_write_buffer_limits", "set_write_buffer_limits",
+)  # fmt: skip
 Labels = tuple[tuple[str, str], ...]
 
 

@@ -23,11 +23,8 @@ class NotPlain(Exception):
 
 
 def read(buffer: bytearray, *, body_max: int) -> tuple[Request, int] | None:
-    """The first request of the buffer and its size, or None if it is not all there yet.
-
-    Raises:
-        NotPlain: h11 must read it. It may be valid or not.
-    """
+    """The first request of the buffer and its size, or None if it is not all there yet. Raises NotPlain: h11 must read
+    it. It may be valid or not."""
     end = buffer.find(b"\r\n\r\n", 0, PLAIN_BYTES_MAX)
     head = HEAD.match(buffer) if end >= 0 else None
     if head is None:

@@ -38,11 +38,8 @@ class Request:
 
     @property
     def path(self) -> str:
-        """The target's path, decoded. Bytes that are no UTF-8 become lone surrogates.
-
-        Raises:
-            BadTarget: the target is malformed.
-        """
+        """The target's path, decoded. Bytes that are no UTF-8 become lone surrogates. Raises BadTarget: the target is
+        malformed."""
         found = TARGET.fullmatch(self.target)
         if found is None or re.search("%(?![0-9a-f]{2})", found[2] or "", re.IGNORECASE):
             raise BadTarget(self.target)
@@ -69,11 +66,7 @@ Handler = Callable[..., Coroutine[Any, Any, Response]]
 
 
 async def answer(catalog: Catalog, request: Request, *, within_s: float = ANSWER_S) -> Response:
-    """The server's answer to a request, also to a wrong one.
-
-    Raises:
-        BadTarget: the request's target is malformed.
-    """
+    """The server's answer to a request, also to a wrong one. Raises BadTarget: the request's target is malformed."""
     begun = begin(catalog, request, within_s=within_s)
     return begun if isinstance(begun, Response) else await begun
 

@@ -32,11 +32,7 @@ def _array(value: list[Any]) -> str:
 
 
 def float32(value: float) -> float:
-    """The nearest float of 32 bits.
-
-    Raises:
-        OverflowError: it is too large.
-    """
+    """The nearest float of 32 bits. Raises OverflowError: it is too large."""
     (near,) = struct.unpack("<f", struct.pack("<f", value))
     return float(near)
 
@@ -74,11 +70,6 @@ def _plain(mantissa: str, exponent: int) -> str:
 
 
 WRITERS: Mapping[type, Callable[[Any], str]] = {
-    str: encode_basestring,
-    dict: _object,
-    list: _array,
-    bool: lambda value: "true" if value else "false",
-    type(None): lambda _: "null",
-    int: str,
-    float: _float32,
-}
+    str: encode_basestring, dict: _object, list: _array, bool: lambda value: "true" if value else "false",
+    type(None): lambda _: "null", int: str, float: _float32,
+}  # fmt: skip

@@ -51,10 +51,8 @@ class Alarm:
 
 class Turns:
     """One timer for many workers, and a queue of those that have work. All calls come from the loop's own thread.
-
     `now_s` gives the time, on the loop's axis. Nothing is done before it is due, though a timer may fire before that.
-    `soon_s`: seconds within which precise work is too near for a timer, and is waited for turn by turn.
-    """
+    `soon_s`: seconds within which precise work is too near for a timer, and is waited for turn by turn."""
 
     def __init__(self, now_s: Callable[[], float], *, soon_s: float) -> None:
         self.now_s = now_s
@@ -74,7 +72,12 @@ class Turns:
             if alarm.when == when:
                 return
             worker.alarm = alarm.worker = None
-            self._forget_one()
+            # counts a cancelled alarm. Cancelled alarms are removed once they are more than those that stand.
+            self._stale += 1
+            if self._stale > STALE_MAX and self._stale > len(self._alarms) // 2:
+                self._alarms = [alarm for alarm in self._alarms if alarm.worker is not None]
+                heapify(self._alarms)
+                self._stale = 0
         if when is None:
             return
         if when <= self.now_s() + (self._soon_s if worker.hurried else 0.0):
@@ -102,14 +105,6 @@ class Turns:
         if not self._called:
             self._called = True
             asyncio.get_running_loop().call_soon(self._turn)
-
-    def _forget_one(self) -> None:
-        """Counts a cancelled alarm. Cancelled alarms are removed once they are more than those that stand."""
-        self._stale += 1
-        if self._stale > STALE_MAX and self._stale > len(self._alarms) // 2:
-            self._alarms = [alarm for alarm in self._alarms if alarm.worker is not None]
-            heapify(self._alarms)
-            self._stale = 0
 
     def _set_timer(self) -> None:
         """Sets the timer for the first alarm, unless it fires before that anyway."""

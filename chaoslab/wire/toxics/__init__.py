@@ -1,9 +1,6 @@
 """The toxics of Toxiproxy, one file each. The file's name is the type, the fields are the API's attributes in its
-units.
-
-Every attribute is an int64 that defaults to 0. `pipe(dice, now)` makes the live pipe for one direction of one
-connection. `before` is the pipe that it replaces after a PATCH, for the toxics that keep state.
-"""
+units. Every attribute is an int64 that defaults to 0. `pipe(dice, now)` makes the live pipe for one direction of one
+connection. `before` is the pipe that it replaces after a PATCH, for the toxics that keep state."""
 
 from __future__ import annotations
 
@@ -36,10 +33,6 @@ def types() -> tuple[str, ...]:
 
 
 def load(name: str) -> type[Toxic]:
-    """The toxic of that type.
-
-    Raises:
-        LookupError: no such type.
-    """
+    """The toxic of that type. Raises LookupError: no such type."""
     found: type[Toxic] = registry.load(GROUP, name)
     return found

@@ -11,7 +11,7 @@ TLS.
 `elsewhere.py`: hosts that are none.
 `client_side.py` watches what a service's client takes, which witnesses its faults; `in_process_transport.py` hands
 whole requests over clean lanes.
-`lanes.py`: lanes as connections of the embedded proxy (`wire/server/link.py`) with its own toxics, on a loop of the
+`lanes.py`: lanes as connections of the embedded proxy (`wire/server/proxy.py`) with its own toxics, on a loop of the
 machine.
 `patches/`: stand-ins for clocks, chance, ids, threads, sockets, and refusals, put in place wherever a module knows the
 real thing, and taken back.

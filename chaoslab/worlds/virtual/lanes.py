@@ -23,7 +23,7 @@ from chaoslab.wire import fault_lifecycle, toxics
 from chaoslab.wire.client import ToxicInfo
 from chaoslab.wire.control import FIRST, Answer
 from chaoslab.wire.lanes import Health, LabDown
-from chaoslab.wire.server.attached import Attached
+from chaoslab.wire.server.end import Attached
 from chaoslab.wire.server.proxy import Junction
 from chaoslab.wire.server.turns import Turns
 from chaoslab.worlds.virtual.context import world

@@ -1,9 +1,6 @@
-"""Advice on an agent, from the evidence of a run alone.
-
-A rule is a public function of a module here, as `hung(seen)`. Each piece of advice names the trials that show it and
-how many did, with the interval; without such a trial there is none. It tells what happened together, which proves no
-cause.
-"""
+"""Advice on an agent, from the evidence of a run alone. A rule is a public function of a module here, as `hung(seen)`.
+Each piece of advice names the trials that show it and how many did, with the interval; without such a trial there is
+none. It tells what happened together, which proves no cause."""
 
 from __future__ import annotations
 

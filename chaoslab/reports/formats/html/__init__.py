@@ -1,8 +1,6 @@
-"""A run's report as one HTML file: it loads nothing, and shows whatever a tool replied as text.
-
-A timeline is drawn when it is asked for, from JSON in the page, so that 1,000 trials stay below 5 MB. The script makes
-text nodes alone, and a policy in the page lets nothing else run.
-"""
+"""A run's report as one HTML file: it loads nothing, and shows whatever a tool replied as text. A timeline is drawn
+when it is asked for, from JSON in the page, so that 1,000 trials stay below 5 MB. The script makes text nodes alone,
+and a policy in the page lets nothing else run."""
 
 from __future__ import annotations
 
@@ -31,43 +29,23 @@ EXAMPLES = 3
 
 
 def files(contents: Contents) -> dict[str, str]:
-    """The page.
-
-    Raises:
-        ModuleNotFoundError: Jinja is not installed.
-    """
+    """The page. Raises ModuleNotFoundError: Jinja is not installed."""
     script = text("elements.js") + text("script.js")
     made = page(
-        "page.html",
-        it=contents,
-        script=script,
-        script_hash=_digest(script),
-        data=embedded(stories(contents)),
-        rows=contents.rows[:ROWS_MAX],
-        left_out=max(0, len(contents.rows) - ROWS_MAX),
+        "page.html", it=contents, script=script, script_hash=_digest(script), data=embedded(stories(contents)),
+        rows=contents.rows[:ROWS_MAX], left_out=max(0, len(contents.rows) - ROWS_MAX),
         outcomes=[outcome for outcome in Outcome if str(outcome) in contents.report.success.value.by_outcome],
         counts=contents.report.success.value.by_outcome,
-        places=sorted({place for row in contents.rows for place in row.met}),
-        State=State,
-        pictures=pictures(contents.report),
-        examples=EXAMPLES,
-        Standing=Standing,
-        word=word,
-        glyph=glyph,
-        share=share,
-        count=count,
-        percents=percents,
-        percent=percent,
-    )
+        places=sorted({place for row in contents.rows for place in row.met}), State=State,
+        pictures=pictures(contents.report), examples=EXAMPLES, Standing=Standing, word=word, glyph=glyph, share=share,
+        count=count, percents=percents, percent=percent,
+    )  # fmt: skip
     return {FILE: made}
 
 
 def page(template: str, **given: Any) -> str:
-    """The page of a template of this folder, in the style of all.
-
-    Raises:
-        ModuleNotFoundError: Jinja is not installed.
-    """
+    """The page of a template of this folder, in the style of all. Raises ModuleNotFoundError: Jinja is not
+    installed."""
     from jinja2 import Environment
 
     made = _templates(Environment).get_template(template)
@@ -84,7 +62,12 @@ def text(name: str) -> str:
 def styles(*more: str) -> str:
     """The style of all pages, and that of further files of this folder."""
     texts = [text(name) for name in ("style.css", *more)]
-    return texts[0] + _looks() + "".join(texts[1:])
+    # the colours of the outcomes as style rules
+    rules = [
+        f".o-{outcome}{{--ground:{color(outcome)};--on:{ink_on(color(outcome))};fill:{color(outcome)}}}"
+        for outcome in Outcome
+    ]
+    return texts[0] + ("\n" + "\n".join(rules) + "\n") + "".join(texts[1:])
 
 
 @cache
@@ -94,15 +77,6 @@ def _templates(kind: type[Environment]) -> Environment:
 
     loader = PackageLoader(__name__, ".")
     return kind(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-
-
-def _looks() -> str:
-    """The colours of the outcomes as style rules."""
-    rules = [
-        f".o-{outcome}{{--ground:{color(outcome)};--on:{ink_on(color(outcome))};fill:{color(outcome)}}}"
-        for outcome in Outcome
-    ]
-    return "\n" + "\n".join(rules) + "\n"
 
 
 def _digest(text: str) -> str:

@@ -121,15 +121,9 @@ def _events(records: Sequence[Record], words: _Words, *, foreign: bool, gone: Se
             continue
         file = -1 if foreign else words.of(f"{visible(record.writer, TEXT)}.log")
         yield [
-            round(record.t - began_t, 6),
-            words.of(_lane(event)),
-            words.of(text[:9].strip()),
-            _lasted(event),
-            _tone(record, fault, gone),
-            words.of(visible(text[9:], TEXT)),
-            file,
-            record.seq,
-        ]
+            round(record.t - began_t, 6), words.of(_lane(event)), words.of(text[:9].strip()), _lasted(event),
+            _tone(record, fault, gone), words.of(visible(text[9:], TEXT)), file, record.seq,
+        ]  # fmt: skip
 
 
 def _lane(event: Event) -> str:

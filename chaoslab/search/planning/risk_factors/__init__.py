@@ -1,2 +1,4 @@
-"""The factors of a risk, one class a file: `value(asked)` from 0 to 1, `weight` in log-odds, and `base`, the value that
+"""The factors of a risk, each a class: `value(asked)` from 0 to 1, `weight` in log-odds, and `base`, the value that
 changes nothing."""
+
+FAMILIES = ("own",)
