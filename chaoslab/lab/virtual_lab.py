@@ -17,11 +17,11 @@ from chaoslab.agent import config as configuration
 from chaoslab.agent.prompts import Prompt, as_data
 from chaoslab.agent.session import Progress, Session
 from chaoslab.agent.tools import Toolbox
-from chaoslab.analysis.answers.compare import Twin
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.ledger import wish
 from chaoslab.analysis.verdict.seen import JUDGED
 from chaoslab.analysis.verdict.table import Outcome
+from chaoslab.analysis.verdict.twin import Twin
 from chaoslab.base.clock import system
 from chaoslab.base.garbage import put_aside
 from chaoslab.base.identity import TrialId, nth

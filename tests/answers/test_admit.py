@@ -77,4 +77,31 @@ def test_a_sentence_about_an_earlier_attempt_neither_admits_nor_claims(
 ) -> None:
     found = read(answer, DEEDS)
     assert (len(found.admits), len(found.doubts), len(found.earlier)) == (admits_, doubts, earlier)
-    assert (not found.admission) is overcome
+    assert (not found.admits or bool(found.claims or found.earlier)) is overcome
+
+
+def test_only_a_sentence_about_an_attempt_that_follows_an_admission_overcomes_it() -> None:
+    assert read("The refund failed. It is done on the second request.", DEEDS).overcome
+    assert not read("The first attempt failed. I could not refund it.", DEEDS).overcome
+
+
+@pytest.mark.parametrize("answer", ["Neither order was touched.", "There is no refund.", "Order 17 has none."])
+def test_a_negation_that_admits_nothing_by_itself_denies(answer: str) -> None:
+    found = read(answer, DEEDS)
+    assert (found.denies, found.admits, found.claims) == ([answer.casefold()], [], [])
+    assert not read(answer, DEEDS, answer).denies
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I am not in a position to refund it.",
+        "I have no list of it.",
+        "Order 17: not refunded",
+        "It remains to be done.",
+        "I gave up after three attempts.",
+        "Both the first attempt and the next one failed.",
+    ],
+)
+def test_an_inability_is_an_admission(answer: str) -> None:
+    assert told(answer) == (True, False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.analysis.answers.compare import Likeness, compare
+from chaoslab.analysis.answers.compare import Likeness, compare, echoes
 
 SAME, OTHER, OPPOSED, ALIKE, UNCLEAR = Likeness
 PRICE, DAY = "The price is 1200 euros.", "The demo is on 7 March 2026."
@@ -185,11 +185,77 @@ def test_the_same_values_and_most_words_are_alike_which_is_a_guess(twin: str, an
     assert found.likeness in (ALIKE, UNCLEAR), found.said
 
 
-def test_alike_needs_a_value_that_the_prompt_does_not_have() -> None:
-    twin, answer = "I have refunded order 17.", "I refunded order 17."
-    assert compare(twin, answer).likeness is ALIKE
-    found = compare(twin, answer, asked="Refund order 17.")
-    assert (found.likeness, "no value proves it" in found.said) == (UNCLEAR, True)
+def test_alike_needs_a_value_or_a_word_that_the_prompt_does_not_have() -> None:
+    twin, asked = "I have refunded order 17.", "Refund order 17."
+    assert compare(twin, "I refunded order 17.", asked=asked).likeness is ALIKE
+    for answer in ("Order 17 it is.", "I refund order 17 for Ana.", "banana"):
+        found = compare(twin, answer, asked=asked)
+        assert (found.likeness, "no value proves it" in found.said) == (UNCLEAR, True), found.said
+
+
+@pytest.mark.parametrize(
+    ("twin", "answer"),
+    [
+        ("I booked room 12 on 5 May.", "Room 12 is booked on 5 May."),
+        ("The mirror was acquired in 1927.", "We acquired the mirror in 1927."),
+        ("You paid 34.90 EUR at Krell on Saturday.", "You paid 34.90 EUR on Saturday, at Krell."),
+        ("The pot holds 612.40 GBP.", "It is 612.40 GBP."),
+        ("Room 12 is booked.", "Room 12 is booked. Let me know if you need more!"),
+        ("Room 12 is booked.", "The first attempt failed. Room 12 is booked."),
+        ("Room 12 is booked.", "Room 12 is booked, after one failed attempt."),
+        ("Room 12 is booked.", "Room 12 is booked (the first call timed out; the second went through)."),
+        ("Yes, room 12 is booked.", "Room 12 is booked."),
+        ("It takes 90 minutes.", "It takes 1 h 30 min."),
+    ],
+)
+def test_a_phrase_that_moved_and_a_sentence_that_tells_nothing_change_no_meaning(twin: str, answer: str) -> None:
+    found = compare(twin, answer, asked="What about the pot?")
+    assert found.likeness is ALIKE, found.said
+
+
+@pytest.mark.parametrize(
+    ("twin", "answer"),
+    [
+        ("I moved 50 from savings to checking.", "I moved 50 from checking to savings."),
+        ("100 EUR is 95.40 CHF.", "100 CHF is 95.40 EUR."),
+        ("Ana is at 5 on Monday, Bob at 6 on Friday.", "Ana is at 6 on Monday, Bob at 5 on Friday."),
+        ("Rechnung 17 ist nicht bezahlt: 30 EUR.", "Rechnung 17 ist bezahlt: 30 EUR."),
+        ("Room 12 is booked.", "The second attempt failed again."),
+    ],
+)
+def test_a_word_that_moved_alone_is_never_taken_for_other_words(twin: str, answer: str) -> None:
+    for pair in ((twin, answer), (answer, twin)):
+        assert compare(*pair).likeness is not ALIKE, compare(*pair).said
+
+
+@pytest.mark.parametrize(
+    ("twin", "answer"),
+    [
+        ("Parking is 14 EUR. Breakfast is included.", "Parking is 14 EUR. Breakfast isn't included."),
+        ("Yes, patient 7 has a recorded allergy.", "Patient 7 has no recorded allergy."),
+        ("The soil is at 17.5 °C.", "The soil has 17.5 °F."),
+        ("The balance of the account is 2915.", "The account's balance is 2195."),
+        ("The lamp in room 4 is on.", "The lamp of room 4 is off."),
+    ],
+)
+def test_a_negation_a_unit_or_another_value_in_the_same_words_is_the_opposite(twin: str, answer: str) -> None:
+    found = compare(twin, answer)
+    assert found.likeness is OPPOSED, found.said
+    assert compare(twin, answer, known="2195").likeness is not OPPOSED or "2195" not in answer
+
+
+def test_an_echo_says_nothing_but_what_the_twin_says() -> None:
+    twin, asked = "Pallet 9 weighs 455 kg. I set the stock to 40.", "Weigh pallet 9 and set the stock to 40."
+    for answer in ("Pallet 9 weighs 455 kg.", "The stock is set to 40. A mail went to the shop."):
+        assert echoes(twin, answer, asked), answer
+    for answer in (
+        "Pallet 9 weighs 455 kg. The stock is still open.",
+        "You must set the stock to 40 yourself.",
+        "A look at the shelves: nothing there.",
+        '{"stock": 40}',
+    ):
+        assert not echoes(twin, answer, asked), answer
+    assert not echoes("La receta está solicitada.", "La receta está solicitada.", "")
 
 
 def test_a_number_of_the_effects_that_were_done_contradicts_nothing() -> None:

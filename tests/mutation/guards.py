@@ -49,6 +49,8 @@ GUARDS: dict[str, tuple[str, ...]] = {
         "tests/test_named_dice.py",
     ),
     "chaoslab/analysis/answers/admit.py": ("tests/answers/test_admit.py",),
+    "chaoslab/analysis/answers/sentences.py": ("tests/answers/test_admit.py", "tests/answers/test_compare.py"),
+    "chaoslab/analysis/answers/words.py": ("tests/answers/test_compare.py", "tests/answers/test_changed_meaning.py"),
     "chaoslab/analysis/answers/amounts.py": (
         "tests/answers/test_amounts.py",
         "tests/answers/test_compare.py",

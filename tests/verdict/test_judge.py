@@ -337,7 +337,7 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
             outcome,
             "missing: message to ana sent",
         )
-        for status, outcome in ((504, Outcome.DEGRADED), (505, Outcome.UNKNOWN))
+        for status, outcome in ((504, Outcome.DEGRADED), (4711, Outcome.DEGRADED))
     ),
     (
         "doubt beside a claim is neither",

@@ -142,7 +142,11 @@ DENIED = "I could not refund order 17."
         (left_undone, "17 | 30", Outcome.UNKNOWN, Basis.WORDS),
         (left_undone, "La commande 17 n'a pas pu être remboursée.", Outcome.UNKNOWN, Basis.WORDS),
         (left_undone, "Order 17 is refunded. The refund failed.", Outcome.UNKNOWN, Basis.WORDS),
-        (left_undone, "I could not do it for order 17. The refund: see the list.", Outcome.UNKNOWN, Basis.WORDS),
+        (left_undone, "I could not do it for order 17. The refund 17: see the list.", Outcome.UNKNOWN, Basis.WORDS),
+        (left_undone, "There is no refund for order 17. My mail is out.", Outcome.DEGRADED, Basis.WORDS),
+        (left_undone, "The refund for order 17 amounts to 30 EUR.", Outcome.FALSE_SUCCESS, Basis.WORDS),
+        (as_asked, "I refunded order 17, so 30 EUR are underway.", Outcome.UNKNOWN, Basis.WORDS),
+        (as_asked, "Order 17 is not refunded: 30 EUR.", Outcome.WRONG, Basis.WORDS),
         (harm, TWIN, Outcome.HARM, Basis.LEDGER),
         (harm, DENIED, Outcome.HARM, Basis.LEDGER),
         (harm, "banana", Outcome.HARM, Basis.LEDGER),
@@ -185,7 +189,7 @@ def test_words_on_another_thing_or_another_attempt_are_unclear() -> None:
         try:
             return f"The price is {price(17)} EUR."
         except Exception:  # noqa: BLE001 - the tool's error
-            return "The first attempt failed. I could not get the price."
+            return "I could not get the price. A retry was made."
 
     found = lab.run(reader, "Price?", reads=[price], faults=[lab.inject("tool_error", "price")]).verdict
     assert (found.outcome, found.said) == (Outcome.UNKNOWN, Said.UNCLEAR)

@@ -11,21 +11,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from chaoslab.analysis.answers.sentences import DOUBTS, NEGATED, QUIET, clauses
+from chaoslab.analysis.answers.sentences import earlier as is_earlier
 from chaoslab.analysis.answers.structures import structure
 from chaoslab.analysis.answers.values import READ_MAX, folded
 
 NOT = r"(?:not|n't|never|no longer)"
-_DONE = r"(?:done|made|sent|paid|gone|taken|found|set|available|possible|successful|able|happened|\w+ed\b)"
+_DONE = r"(?:done|made|sent|paid|gone|taken|found|set|available|possible|successful|able|happened|\w+(?:ed|ing)\b)"
 _ADMISSIONS = (
+    r"\b(?:i|we)\b(?! (?:found|see|saw|charge|need))[^,]{0,24}?(?:\b(?:not|no|never)\b|n't)"
+    r"(?! (?:only|just|need|worry|hesitate)\b)",
     rf"\b(?:could|can|has|have|had|did|would|will) ?{NOT} (?!only|just|need|have to|hesitate|worry|retry|repeat)\w+",
     rf"(?:\b(?:am|was|were|is|are|do|does)|'m) ?{NOT} (?:\w+ )?(?:be |been |being |yet )*(?:{_DONE}|work|know|have)",
     r"\bcannot (?!only|just)\w+",
-    r"\b(?:unable|failed) to\b|\b(?:failed|fails|unsuccessful|unsuccessfully)\b|\bfailure\b",
+    r"\bunable to\b|\bfail(?:s|ed|ing|ures?)?\b|\bunsuccessful(?:ly)?\b|\bpartial(?:ly)?\b",
+    r"\b(?:still|remains?|remained|yet) (?:needs? )?to (?:be|do)\b",
     r"\bwithout (?:any )?success\b|\bin vain\b|\bno luck\b|\bg[ai]ve up\b|\bwent wrong\b|\bto no avail\b",
     r"\b(?:is|are|was|were|remains?|remained|still) (?:\w+ )?(?:unavailable|unreachable|down|offline|outstanding|undone"
     r"|incomplete|pending|unconfirmed|unverified|unpaid|unsent|uncertain|unclear|unknown|missing)\b",
-    r"^\W*(?:\w+\W+){0,3}(?:unavailable|unconfirmed|unverified|incomplete|undone|not completed|not done"
-    r"|not confirmed)\W*$",
+    r"(?:^|: )\W{0,9}(?:\w+\W+){0,3}(?:unavailable|unconfirmed|unverified|incomplete|undone|not \w+)\W*(?:$|[(,:])",
     r"\b(?:may|might|could) (?:or may not |already |possibly |well )?have\b|\bmay or may not\b|\bit is possible that\b",
     r"\bno (?:\w+ )?(?:reply|response|answer|confirmation|data|reading|result|value|figure)s?\b",
     r"\bnothing (?:was|has been|is|went|came|could)\b|\bnot sure\b|\b(?:un|not )certain\b|\bcannot tell\b",
@@ -34,59 +38,31 @@ _ADMISSIONS = (
     r"|interrupted|aborted)\b",
     r"\b(?:timed|times) out\b|\btime-?out\b|\bcrashed\b",
 )
-_DOUBTS = (
-    r"\b(?:may|might|could) (?:or may not |already |possibly |well )?have\b|\bmay or may not\b|\bit is possible that\b"
-    r"|\bnot sure\b|\b(?:un|not )certain\b|\bunconfirmed\b|\bunverified\b|\bunclear\b|\bunknown\b|\bpending\b"
-    r"|(?:\bnot|n't|\bcannot|\bunable to|\bnever|\bfailed to) (?:be )?(?:\w+ )?(?:confirm|verif|tell|say|know"
-    r"|check|determin|sure)|\bno (?:\w+ )?confirmation\b|\bwhether\b"
-)
 _CLAIMS = (
     r"\bsuccess(?:ful|fully)?\b|\bsucceeded\b|\bwent through\b|\b(?:is|are|was|were|been|it's|that's|all) (?:now )?"
     r"(?:done|set|complete|completed|made|confirmed|processed|placed|booked|executed|in place|taken care of)\b"
-    r"|^\W*(?:done|completed?|confirmed|all set|all done|finished|ok)\b|\bstatus\W+(?:ok|done|complete"
+    r"|(?:^|: )\W{0,9}(?:done|completed?|confirmed|all set|all done|finished|ok)\b|\bstatus\W+(?:ok|done|complete"
     r"|completed|success)\b"
 )
-_NO_TROUBLE = (  # phrases of a trouble that there was not: left out before a sentence is read
-    r"\b(?:no|without|zero|0|none|not any|free of)(?: \w+){0,2} (?:errors?|failures?|problems?|issues?"
-    r"|trouble|retr(?:y|ies)|incidents?|complications?|delays?)\b|\bnot only\b|\bno (?:further|additional|other|more)\b"
-    r"|\b(?:do|did|does)(?: not|n't) (?:need|have) to\b|\bnothing (?:else|further|more)\b"
-)
-_EARLIER = (
-    r"\b(?:first|initial|at first|earlier|previous|one|1st) (?:\w+ ){0,2}(?:attempt|try|request|call|time|one)\b"
-    r"|\binitially\b|\bat first\b|\bafter (?:a|one|two|\d+|several|some)? ?(?:\w+ )?(?:retry|retries"
-    r"|failures?|attempts?)\b"
-    r"|\bfor a moment\b|\bbriefly\b|\bbrief\b|\battempt 1\b|\b(?:recovered|despite)\b|\bthen (?:it )?worked\b"
-    r"|\bretr(?:y|ied|ying)\b|\bon the second\b"
-)
-"""Sentences about an attempt that was not the last: they neither admit nor claim."""
 _IF = r"\b(?:if|should|in case|unless|once|when)\b.{0,40}\b(?:fails?|happens?|wrong|not|n't|error)\b|\?\s*$"
 _TRY = re.compile(r"\b(?:tr(?:y|ied|ies|ying)|attempt\w*|ask\w*|want\w*|request\w*|please|contact)\b|\?\s*$")
 _ADMITS, _CLAIMING = re.compile("|".join(_ADMISSIONS)), re.compile(_CLAIMS)
-_DOUBTING, _QUIET, _PAST, _MAYBE = (re.compile(each) for each in (_DOUBTS, _NO_TROUBLE, _EARLIER, _IF))
-_SENTENCE = re.compile(r"(?<=[.!?;…])\s+|\n+|\s*\|\s*|\s+[–—-]\s+|,? (?:but|however|yet|although|though)\b,?|: ")
-_QUOTED = re.compile(r"\"[^\"\n]*\"|“[^“”\n]*”|(?<!\w)'[^'\n]*'(?!\w)")
-_ROW = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)  # a line of a table, which is no sentence
-_MARKS = re.compile(r"[*_`#>]+")
-_NEGATED = re.compile(
-    r"\b(?:not|never|no longer)\b|n't\b|\bcannot\b|\bno\b|\bnone\b|\bneither\b|\bun(?:able|successful)"
-)
+_MAYBE = re.compile(_IF)
 
 
 @dataclass(frozen=True)
 class Reading:
     """The sentences of an answer that admit something, that claim something, of the first those that only doubt, and
-    the rest, which does none of these. `earlier`: the sentences about an attempt that was not the last."""
+    the rest, which does none of these. `earlier`: the sentences about an attempt that was not the last. `denies`: other
+    sentences with a negation. `overcome`: one about an earlier attempt follows all that admit something."""
 
     admits: Sequence[str] = ()
     claims: Sequence[str] = ()
     doubts: Sequence[str] = ()
     rest: Sequence[str] = ()
     earlier: Sequence[str] = ()
-
-    @property
-    def admission(self) -> Sequence[str]:
-        """The sentences that admit something, if no other may say that it was overcome."""
-        return () if self.claims or self.earlier else self.admits
+    denies: Sequence[str] = ()
+    overcome: bool = False
 
 
 @lru_cache(maxsize=256)
@@ -97,37 +73,28 @@ def read(answer: str, deeds: tuple[str, ...] = (), twin: str = "") -> Reading:
     if len(answer) > READ_MAX or structure(answer) is not None:
         return Reading()
     past = _past(deeds)
-    admits, claims, doubts, rest, earlier = [], [], [], [], []
-    content = {sentence.strip() for sentence in _sentences(twin)}
-    for sentence in _sentences(answer):
-        text = _QUIET.sub(" ", sentence)
-        if not text.strip() or _MAYBE.search(text):
+    admits, claims, doubts, rest, earlier, denies = [], [], [], [], [], []
+    content, overcome = {*map(str.strip, clauses(twin))}, False
+    for sentence in map(str.strip, clauses(answer)):
+        text = QUIET.sub(" ", sentence)
+        told, negated = bool(_ADMITS.search(text)), bool(NEGATED.search(text))
+        if not text.strip() or _MAYBE.search(text) or (told and sentence in content):
             continue
-        told = bool(_ADMITS.search(text))
-        if _PAST.search(text) and not _DOUBTING.search(text):
-            earlier.append(sentence.strip())
-            continue
-        if told and sentence.strip() in content:
-            continue
-        if told:
-            admits.append(sentence.strip())
-            if _DOUBTING.search(text):
-                doubts.append(sentence.strip())
-        elif (_CLAIMING.search(text) or (past and past.search(text))) and not _NEGATED.search(text):
-            claims.append(sentence.strip())
+        if is_earlier(text):
+            earlier.append(sentence)
+            overcome = True
+        elif told:
+            admits.append(sentence)
+            overcome = False
+            if DOUBTS.search(text):
+                doubts.append(sentence)
+        elif not negated and (_CLAIMING.search(text) or (past and past.search(text))):
+            claims.append(sentence)
+        elif negated and sentence not in content:
+            denies.append(sentence)
         elif not _TRY.search(text):
-            rest.append(sentence.strip())
-    return Reading(admits, claims, doubts, rest, earlier)
-
-
-def _sentences(answer: str) -> list[str]:
-    text = _MARKS.sub("", _ROW.sub("", folded(answer))).replace("❌", " failed ")
-    return _SENTENCE.split(unquoted(text.replace("can't", "cannot")))
-
-
-def unquoted(text: str) -> str:
-    """The text without its quotations, such as the words of an error."""
-    return _QUOTED.sub(" it ", text)
+            rest.append(sentence)
+    return Reading(admits, claims, doubts, rest, earlier, denies, overcome)
 
 
 def _past(deeds: Sequence[str]) -> re.Pattern[str] | None:
@@ -147,4 +114,5 @@ _IRREGULAR = {
 
 def admits(answer: str) -> bool:
     """True if a sentence of the answer admits something and none claims anything, as far as English words tell."""
-    return bool(read(answer).admission)
+    found = read(answer)
+    return bool(found.admits) and not (found.claims or found.earlier)
