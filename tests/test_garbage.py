@@ -50,6 +50,17 @@ with no_garbage(lasting=True):
     pass
 assert gc.get_freeze_count() > 10_000
 """
+FORKED = """
+from contextlib import nullcontext
+from chaoslab.execution.forked import Child
+
+kept = [Node() for _ in range(10_000)]
+if %r:
+    gc.freeze()
+with Child(lambda: nullcontext(abs)) as child:
+    pass
+assert (gc.get_freeze_count() > 10_000) is %r
+"""
 PUT_ASIDE = """
 with put_aside():
     assert frozen() and not gc.isenabled()
@@ -61,7 +72,9 @@ assert not frozen() and gc.isenabled()
 
 
 @pytest.mark.parametrize(
-    "told", [COLLECTED_LATER, OLD, FROZEN_BY_OTHERS, PUT_ASIDE], ids=["usual", "lasting", "frozen", "put aside"]
+    "told",
+    [COLLECTED_LATER, OLD, FROZEN_BY_OTHERS, PUT_ASIDE, FORKED % (True, True), FORKED % (False, False)],
+    ids=["usual", "lasting", "frozen", "put aside", "forked while frozen", "forked"],
 )
 def test_garbage_is_collected_when_it_should_be(told: str) -> None:
     subprocess.run([sys.executable, "-c", HEAD + told], check=True)
