@@ -238,7 +238,7 @@ def _received(client: socket.socket) -> Start | None:
 
 
 def become(start: Start, own: Own) -> None:
-    """This process as `python -m chaoslab`, or `python -c` with a program, would be after it had loaded the libraries."""
+    """This process as `python -m chaoslab`, or `python -c`, would be after it had loaded the libraries."""
     asked = start.request
     if asked["leads_session"]:
         os.setsid()
@@ -268,7 +268,7 @@ def become(start: Start, own: Own) -> None:
     own.kept()
     if program is not None:
         sys.modules["__main__"] = ModuleType("__main__")
-        exec(compile(program, "<string>", "exec"), vars(sys.modules["__main__"]))
+        exec(compile(program, "<string>", "exec"), vars(sys.modules["__main__"]))  # noqa: S102 - as Python does
         return
     if asked["arguments"][:1] and asked["arguments"][0] in RUNS and DRAWN not in os.environ:
         _leave_charts_blank()
