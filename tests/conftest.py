@@ -104,6 +104,8 @@ LONG = (
     "agent/test_main.py",
     "worlds/test_local.py",
     "worlds/test_one_trial_three_worlds.py",
+    "test_cluster.py",
+    "scenarios/test_plugin.py",
     "reports/test_charts.py",
     "test_frameworks.py",
     "scenarios/test_examples.py",
