@@ -96,7 +96,7 @@ class Quiet:
 
 
 class _Known(dict[str, _Searched]):
-    """What was searched, by module."""
+    """The outcomes of a search, by module."""
 
     def __init__(self) -> None:
         self.quiet = Quiet()
