@@ -42,10 +42,11 @@ endef
 	@$(call INSTALL,-e '.[lab]')
 	@touch $@
 
-.venv/dev: .venv/lab
-	@echo "installing what the tests need (once)"
+.venv/dev: pyproject.toml
+	$(ENVIRONMENT)
+	@echo "installing the lab and what its tests need into .venv (once, about two minutes)"
 	@$(call INSTALL,-e '.[dev]')
-	@touch $@
+	@touch .venv/lab $@
 
 .venv/docs: .venv/lab
 	@echo "installing what the documents need (once)"

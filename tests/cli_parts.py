@@ -18,6 +18,8 @@ from chaoslab.base.clock import system
 from chaoslab.worlds.local import WorldError, free_ports
 from tests import warm
 
+COMPILING = shutil.ignore_patterns("*.pyc.*", "*-pytest-*")
+"""With these left out, a copy of the package holds what is compiled too: files that are written just now, and tests."""
 SLOTS, FIRST, APART = 4, 10020, 5500
 """Tests that run side by side look in slots of their own, below the ports that systems hand out by themselves.
 
@@ -61,7 +63,7 @@ def as_installed(folder: Path) -> None:
     """Copies the package into a folder, with the lab's parts where an installation has them, not a checkout."""
     for part in ("chaoslab", "agent", "flask_tools", "proxy_manager"):
         to = folder / "chaoslab" / ("" if part == "chaoslab" else part)
-        shutil.copytree(Path(__file__).parents[1] / part, to, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(Path(__file__).parents[1] / part, to, ignore=COMPILING)
 
 
 def command(*arguments: str, python: str = sys.executable) -> list[str]:

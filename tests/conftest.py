@@ -1,7 +1,7 @@
 """The order of the tests, and the state of the process that all of them run in.
 
 - The collected tests and what they import are some million objects that no garbage collection has to look at: there is
-  none before all are there. The same holds for the libraries that a file's tests have loaded.
+  none before all are there. The same holds for what is left of a file's tests, such as the libraries that they loaded.
 - An example of a property has no deadline: on a busy machine it would be the machine that is tested. There are sixty of
   each, and a thousand with --hypothesis-profile=thorough.
 - A file is one worker's alone, so that its fixtures are made once. The longest files come first: the last one that is
@@ -40,7 +40,7 @@ levers.LEVER = levers.LAB = Path(__file__).parent / "no folder" / "stop"
 
 gc.disable()
 MANY = 100
-"""So many new modules are worth a collection."""
+"""So many new modules are worth a collection before the file is through."""
 _left_alone = {"modules": 0}
 _hidden: dict[str, ModuleType] = {}
 """The modules of the files of tests, by file; in `sys.modules` is that of the file whose turn it is."""
@@ -71,9 +71,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
     over = nextitem is not None and nextitem.path != item.path
-    if over and len(sys.modules) > _left_alone["modules"] + MANY:
-        _leave_alone()
     yield
+    if over or len(sys.modules) > _left_alone["modules"] + MANY:
+        _leave_alone()
     if over and (module := _hidden.get(str(item.path))):
         del sys.modules[module.__name__]
     starting = getattr(threading, "_shutdown_locks_lock", None)  # there is none from Python 3.13 on
@@ -104,6 +104,8 @@ LONG = (
     "agent/test_main.py",
     "worlds/test_local.py",
     "worlds/test_one_trial_three_worlds.py",
+    "test_cluster.py",
+    "scenarios/test_plugin.py",
     "reports/test_charts.py",
     "test_frameworks.py",
     "scenarios/test_examples.py",

@@ -27,6 +27,7 @@ from chaoslab.config.topology import Ports
 from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.record.runs import Run
+from tests import warm
 from tests.cli_parts import as_installed, environment, free_base
 from tests.seams.lab_parts import Heard, said, site
 
@@ -516,7 +517,7 @@ def there() -> Iterator[dict[str, str]]:
             name = holder.split()[-1]
             found |= {f"{name} base": str(base), f"{name} port": str(port)}
         base = free_base()
-        command = (sys.executable, "-m", "chaoslab", "tools", "--base-port", str(base), "--lifeline")
+        command = (warm.python(), "-m", "chaoslab", "tools", "--base-port", str(base), "--lifeline")
         tools = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
         assert tools.stdout is not None
         assert tools.stdout.readline().startswith(b"ready")
@@ -597,7 +598,7 @@ def as_process(case: Case, folder: Path, there: Mapping[str, str]) -> Came:
     program = [str(ROOT / door)] if door == "charts.py" else ["-m", door]
     before = tree(folder)
     done = subprocess.run(
-        [sys.executable, *program, *arguments], cwd=folder, env=environment() | dict(case.environment),
+        [warm.python(), *program, *arguments], cwd=folder, env=environment() | dict(case.environment),
         capture_output=True,
         text=True, timeout=60, check=False,
     )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.surfaces.pytest_plugin import Chaos
+from tests import warm
 
 
 def refund(order: int) -> str:
@@ -77,7 +77,7 @@ def test_the_storys_command_works(tmp_path: Path) -> None:
     with pytest.raises(AssertionError) as error:
         lab.check(trial(faults=[LOST], logs=tmp_path), once)
     (command,) = re.findall(r"^story: chaoslab (.*)$", str(error.value), re.MULTILINE)
-    shown = subprocess.run([sys.executable, "-m", "chaoslab", *command.split()], capture_output=True, text=True)
+    shown = subprocess.run([warm.python(), "-m", "chaoslab", *command.split()], capture_output=True, text=True)
     assert "harm: refund twice" in shown.stdout
 
 

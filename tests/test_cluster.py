@@ -168,7 +168,7 @@ def scheduler() -> Iterator[str]:
     assert hub.stderr is not None
     address = next(line.split()[-1] for line in hub.stderr if "Scheduler at:" in line)
     worker = subprocess.Popen(
-        [*dask, "worker", address, "--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard"],
+        [*dask, "worker", address, "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny", "--no-dashboard"],
         stderr=subprocess.DEVNULL,
         cwd="/",
     )

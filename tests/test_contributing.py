@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.cli_parts import environment
+from tests.cli_parts import COMPILING, environment
 from tests.test_readme import ROOT
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -100,7 +100,7 @@ def _copy(to: Path) -> Path:
     for name in NEEDED:
         place = ROOT / name
         if place.is_dir():
-            shutil.copytree(place, to / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(place, to / name, ignore=COMPILING)
         else:
             shutil.copy(place, to)
     return to

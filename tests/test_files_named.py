@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from chaoslab.reports import folder as places
+from tests import warm
 from tests.reports.fake_run import FakeRun
 
 EXEC = ("exec", "--route", "crm=http://127.0.0.1:9")
@@ -22,7 +22,7 @@ PIPE = "it is a named pipe, and only regular files are read"
 def ran(folder: Path, *words: str) -> tuple[int, str]:
     """The exit code of a command, and what it prints."""
     done = subprocess.run(
-        [sys.executable, "-m", "chaoslab", *words], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        [warm.python(), "-m", "chaoslab", *words], cwd=folder, capture_output=True, text=True, timeout=60, check=False
     )
     return done.returncode, done.stdout + done.stderr
 

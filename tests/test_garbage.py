@@ -50,6 +50,17 @@ with no_garbage(lasting=True):
     pass
 assert gc.get_freeze_count() > 10_000
 """
+FORKED = """
+from contextlib import nullcontext
+from chaoslab.execution.forked import Child
+
+kept = [Node() for _ in range(10_000)]
+if %r:
+    gc.freeze()
+with Child(lambda: nullcontext(abs)) as child:
+    pass
+assert (gc.get_freeze_count() > 10_000) is %r
+"""
 PUT_ASIDE = """
 with put_aside():
     assert frozen() and not gc.isenabled()
@@ -72,8 +83,8 @@ assert gc.get_threshold() == SELDOM and gc.get_freeze_count() > 1_000
 
 @pytest.mark.parametrize(
     "told",
-    [COLLECTED_LATER, OLD, FROZEN_BY_OTHERS, PUT_ASIDE, SELDOM],
-    ids=["usual", "lasting", "frozen", "put aside", "seldom"],
+    [COLLECTED_LATER, OLD, FROZEN_BY_OTHERS, PUT_ASIDE, SELDOM, FORKED % (True, True), FORKED % (False, False)],
+    ids=["usual", "lasting", "frozen", "put aside", "seldom", "forked while frozen", "forked"],
 )
 def test_garbage_is_collected_when_it_should_be(told: str) -> None:
     subprocess.run([sys.executable, "-c", HEAD + told], check=True)

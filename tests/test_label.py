@@ -18,6 +18,7 @@ from chaoslab.cli import main
 from chaoslab.record.history import History
 from chaoslab.record.spoken import LABELS, OPINIONS, keep
 from chaoslab.reports.labelling import GREEN, PLAIN, RED, parted
+from tests import warm
 from tests.judge_parts import written
 
 
@@ -163,7 +164,7 @@ def test_both_texts_are_marked_word_by_word() -> None:
 def test_on_a_terminal_a_key_is_taken_as_it_is_pressed_and_the_words_are_coloured(folder: Path) -> None:
     ours, theirs = pty.openpty()
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    words = [sys.executable, "-m", "chaoslab", "label", str(folder)]
+    words = [warm.python(), "-m", "chaoslab", "label", str(folder)]
     with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
         seen = b""

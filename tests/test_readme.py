@@ -136,7 +136,7 @@ def test_each_python_program_prints_what_stands_below_it(page: Path, tmp_path: P
     assert len(blocks) == text.count("```python\n")
     for program, printed in blocks:
         ended = subprocess.run(
-            [sys.executable, "-c", program], cwd=tmp_path, env=environment(), capture_output=True, text=True,
+            [warm.python(), "-c", program], cwd=tmp_path, env=environment(), capture_output=True, text=True,
             timeout=60, check=False
         )  # fmt: skip
         assert (ended.stdout, ended.stderr) == (printed, "")

@@ -25,6 +25,7 @@ from chaoslab.base.secrets import Masker, is_secret, of_headers, set_names
 from chaoslab.base.terminal import clean
 from chaoslab.core.events import Event
 from chaoslab.seams.services.app import Request
+from tests import warm
 from tests.gateway.parts import standing
 
 HEADERS = (
@@ -251,7 +252,7 @@ def test_none_of_them_is_written_of_services_and_the_same_trial_is_the_same_byte
 def ran(*words: str, folder: Path, **more: str) -> str:
     """All that a command prints and writes."""
     done = subprocess.run(
-        [sys.executable, "-m", "chaoslab", *words], cwd=folder, env={**os.environ, **more}, capture_output=True,
+        [warm.python(), "-m", "chaoslab", *words], cwd=folder, env={**os.environ, **more}, capture_output=True,
         text=True, timeout=60, check=False,
     )  # fmt: skip
     return done.stdout + done.stderr + written(folder)

@@ -29,7 +29,8 @@ def told(stream):
 pid, mask = os.getpid(), os.umask(0o77)
 print(json.dumps({
     "argv": sys.argv, "path": sys.path, "folder": os.getcwd(), "environment": dict(os.environ), "mask": mask,
-    "leads": [os.getsid(0) == pid, os.getpgid(0) == pid], "name": __name__, "spec": __spec__.name, "file": __file__,
+    "leads": [os.getsid(0) == pid, os.getpgid(0) == pid], "name": __name__,
+    "spec": __spec__ and __spec__.name, "file": globals().get("__file__"),
     "signals": {int(s): str(signal.getsignal(s)).split(" at ")[0] for s in signal.valid_signals()},
     "blocked": [int(s) for s in signal.pthread_sigmask(signal.SIG_BLOCK, ())],
     "streams": [told(stream) for stream in (sys.stdin, sys.stdout, sys.stderr)], "own": sys.stdout is sys.__stdout__,
@@ -99,9 +100,10 @@ def ignoring() -> None:
 )
 def test_it_finds_what_a_real_start_finds(folder: Path, how: Mapping[str, Any]) -> None:
     program(folder, TELLS)
-    real, warmed = both(folder, "-m", "chaoslab", "show", "é", "--x=1", input="words", **how)
-    assert (real.returncode, real.stderr) == (warmed.returncode, warmed.stderr) == (0, "")
-    assert json.loads(real.stdout) == json.loads(warmed.stdout)
+    for start in (("-m", "chaoslab"), ("-c", TELLS)):
+        real, warmed = both(folder, *start, "show", "é", "--x=1", input="words", **how)
+        assert (real.returncode, real.stderr) == (warmed.returncode, warmed.stderr) == (0, "")
+        assert json.loads(real.stdout) == json.loads(warmed.stdout)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,8 @@ def test_only_a_start_of_chaoslab_as_the_server_was_started_finds_the_libraries_
     start = ("-m", "chaoslab")
     assert both(folder, *start)[1].stdout == "True\n"
     real = ("False\n", "")
-    for arguments in (("-m", "other"), ("other.py",), ("-c", LOADED), ("-X", "utf8", *start), ("-B", *start)):
+    assert both(folder, "-c", LOADED)[1].stdout == "True\n"
+    for arguments in (("-m", "other"), ("other.py",), ("-X", "utf8", *start), ("-B", *start)):
         ended = both(folder, *arguments)[1]
         assert (ended.stdout, ended.stderr) == real, arguments
     for name, value in {"PYTHONHASHSEED": "1", "LANG": "de_DE", "TZ": "UTC+3", "MPLBACKEND": "svg"}.items():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from chaoslab.reports.charts import names
 from tests.cli_parts import environment, free_base, prompts
 
 ROOT = Path(__file__).parent.parent
@@ -87,3 +88,6 @@ def test_it_works_in_a_folder_that_has_files_of_the_same_names(
     troubles = [said for said in done.stderr.splitlines() if not said.startswith("trial ")]  # it was slow, and said so
     assert (done.returncode, troubles) == (0, [])
     assert "42" in (tmp_path / "logs" / "latest" / "info.log").read_text()
+    pictures = len([*(tmp_path / "charts").glob("*.png")])
+    assert pictures > len(names()) / 2
+    assert pictures + done.stdout.count(".png: ") == len(names()), "drawn, or why not"

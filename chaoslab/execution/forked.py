@@ -70,7 +70,9 @@ class Child(Generic[S, R]):
         self._came, came_end = os.pipe()
         lifeline, self._held = os.pipe()
         self._got = bytearray()
-        gc.freeze()  # a child's collections leave the pages of this process alone, so they are not copied
+        theirs = garbage.frozen()
+        if not theirs:
+            gc.freeze()  # a child's collections leave the pages of this process alone, so they are not copied
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             with warnings.catch_warnings():  # other threads do not go along, and no trial waits for them
@@ -82,7 +84,8 @@ class Child(Generic[S, R]):
                 _serve(opened, asked_end, came_end, lifeline, self._stack)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            gc.unfreeze()
+            if not theirs:
+                gc.unfreeze()
         for end in (asked_end, came_end, lifeline):
             os.close(end)
         self._stack.of_child()

@@ -16,6 +16,7 @@ from typing import IO, Any
 import pytest
 
 from chaoslab.config.topology import Ports
+from tests import warm
 from tests.cli_parts import free_base
 
 BIG = 1_000_000
@@ -28,7 +29,7 @@ END_S = 2.0
 def services(logs: Path, *names: str) -> Iterator[tuple[subprocess.Popen[str], Ports]]:
     base = free_base()
     command = [
-        sys.executable,
+        warm.python(),
         "-m",
         "chaoslab",
         "tools",

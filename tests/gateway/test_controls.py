@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from chaoslab.cli.gateway import stop_if
 from chaoslab.core.events import FaultWitnessed, LabWarning
 from chaoslab.seams.gateway.controls import Bounds, Rate
+from tests import warm
 from tests.gateway.parts import history, shop, standing
 
 
@@ -25,7 +25,7 @@ def command(logs: Path, *options: str) -> Iterator[tuple[Any, httpx.Client, str]
     fault = '{"fault": "tool_error", "target": "crm", "status": 503}'
     with shop() as server:
         words = ["gateway", "--port", "0", "--route", f"crm={server.url}", "--fault", fault, "--logs", str(logs)]
-        given = [sys.executable, "-m", "chaoslab", *words, *options]
+        given = [warm.python(), "-m", "chaoslab", *words, *options]
         with subprocess.Popen(given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             levers = next(line for line in process.stdout if line.startswith("levers: "))

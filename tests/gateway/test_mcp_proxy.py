@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.protocols import mcp
 from chaoslab.surfaces.gateway import live, plan_of, trial_of
 from chaoslab.surfaces.mcp_proxy import Ask, Patience, Proxy, Session
+from tests import warm
 from tests.gateway.parts import history
 from tests.seams.lab_parts import eventually
 
@@ -47,7 +49,7 @@ async def _session(logs: Path, faults: list[dict[str, Any]], tools: list[str], *
     given = [word for fault in faults for word in ("--fault", json.dumps(fault))]
     command = ["-m", "chaoslab", "mcp", "--logs", str(logs), *given, "--", sys.executable, "-c", SERVER]
     found: list[Any] = []
-    server = StdioServerParameters(command=sys.executable, args=command)
+    server = StdioServerParameters(command=warm.python(), args=command, env=dict(os.environ))
     async with stdio_client(server) as (reads, writes), ClientSession(reads, writes) as session:
         await session.initialize()
         names = [tool.name for tool in (await session.list_tools()).tools]
@@ -174,7 +176,7 @@ def raw(logs: Path, lines: list[bytes]) -> tuple[list[bytes], list[bytes], int]:
     """The answers to these lines, the lines that the server got, and the exit code, with and without the proxy alike.
     The client closes its end behind the last line."""
     server = [sys.executable, "-c", RAW]
-    proxy = [sys.executable, "-m", "chaoslab", "mcp", "--logs", str(logs), "--", *server]
+    proxy = [warm.python(), "-m", "chaoslab", "mcp", "--logs", str(logs), "--", *server]
     found = []
     for command in (server, proxy):
         done = subprocess.run(command, input=b"".join(lines), capture_output=True, timeout=60, check=False)
@@ -212,7 +214,7 @@ def test_calls_keep_their_order_and_those_before_the_end_are_answered(tmp_path: 
 
 
 def test_the_half_line_of_a_dying_server_spoils_no_error(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "chaoslab", "mcp", "--logs", str(tmp_path), "--", sys.executable, "-c", RAW]
+    command = [warm.python(), "-m", "chaoslab", "mcp", "--logs", str(tmp_path), "--", sys.executable, "-c", RAW]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as proxy:
         assert proxy.stdin is not None
         assert proxy.stdout is not None
@@ -302,6 +304,6 @@ def test_a_mistake_is_one_line(options: list[str], line: str, capsys: Any) -> No
 
 
 def test_a_server_that_ends_ends_the_proxy_though_its_client_stays(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "chaoslab", "mcp", "--logs", str(tmp_path), "--", sys.executable, "-c", "exit(5)"]
+    command = [warm.python(), "-m", "chaoslab", "mcp", "--logs", str(tmp_path), "--", sys.executable, "-c", "exit(5)"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as proxy:
         assert proxy.wait(30) == 5

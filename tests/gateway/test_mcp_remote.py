@@ -19,6 +19,7 @@ import pytest
 
 from chaoslab.cli import main
 from chaoslab.core.events import CallFinished, Effect, FaultWitnessed
+from tests import warm
 from tests.gateway.parts import history
 
 SERVER = """
@@ -49,7 +50,7 @@ async def session(logs: Path, url: str, fault: dict[str, Any], calls: int) -> li
 
     command = ["-m", "chaoslab", "mcp", "--logs", str(logs), "--fault", json.dumps(fault), "--url", url]
     found: list[Any] = []
-    server = StdioServerParameters(command=sys.executable, args=command)
+    server = StdioServerParameters(command=warm.python(), args=command, env=dict(os.environ))
     async with stdio_client(server) as (reads, writes), ClientSession(reads, writes) as line:
         await line.initialize()
         assert [tool.name for tool in (await line.list_tools()).tools] == ["refund"]
@@ -75,7 +76,7 @@ def test_calls_meet_the_faults_and_everything_else_passes(url: str, tmp_path: Pa
 def test_an_error_of_the_way_is_the_calls_error(url: str, tmp_path: Path) -> None:
     """Here a session that was never begun. A call before the end of the client's lines is answered."""
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 1}}}
-    command = [sys.executable, "-m", "chaoslab", "mcp", "--logs", str(tmp_path), "--url", url]
+    command = [warm.python(), "-m", "chaoslab", "mcp", "--logs", str(tmp_path), "--url", url]
     done = subprocess.run(
         command, input=json.dumps(asked).encode() + b"\n", capture_output=True, timeout=60, check=True
     )

@@ -16,6 +16,7 @@ import pytest
 from chaoslab.core.events import CallStarted, FaultWitnessed
 from chaoslab.seams.gateway.routes import routes
 from chaoslab.surfaces.gateway import ports_of
+from tests import warm
 from tests.gateway.parts import history, shop, standing
 from tests.gateway.test_exec import exec_
 
@@ -57,7 +58,7 @@ def test_the_commands_take_it(server: Any, tmp_path: Path, capfd: Any) -> None:
 
 
 def test_the_gateway_says_where_it_listens_and_ends_with_its_signal(server: Any, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "chaoslab", "gateway", "--port", "0", "--port-of", "crm=0"]
+    command = [warm.python(), "-m", "chaoslab", "gateway", "--port", "0", "--port-of", "crm=0"]
     options = ["--route", f"crm={server.url}", "--logs", str(tmp_path)]
     process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -72,7 +73,7 @@ def test_the_gateway_says_where_it_listens_and_ends_with_its_signal(server: Any,
 
 
 def test_a_gateway_whose_fault_meets_nobody_proves_nothing(server: Any, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "chaoslab", "gateway", "--port", "0", "--fault", "lost_reply:crm"]
+    command = [warm.python(), "-m", "chaoslab", "gateway", "--port", "0", "--fault", "lost_reply:crm"]
     options = ["--route", f"crm={server.url}", "--logs", str(tmp_path)]
     process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None

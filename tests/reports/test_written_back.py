@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from chaoslab.record.log import Log
 from chaoslab.reports import parquet
 from chaoslab.reports.folder import read
 from chaoslab.reports.frames import Frames
+from tests import warm
 from tests.disk_parts import small_disk
 from tests.reports.fake_run import FakeRun
 
@@ -57,7 +57,7 @@ def test_half_a_sign_is_loaded_and_written_as_a_table(half: Path) -> None:
 def test_every_reader_reads_half_a_sign(half: Path, words: list[str]) -> None:
     where = [] if words == ["runs"] else [str(half)]
     done = subprocess.run(
-        [sys.executable, "-m", "chaoslab", *words, *where],
+        [warm.python(), "-m", "chaoslab", *words, *where],
         capture_output=True,
         cwd=half.parent.parent,
         timeout=120,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import warm
 from tests.seams.lab_parts import eventually
 
 SCENARIO = """
@@ -50,7 +50,7 @@ def test_it_ends_in_one_line_although_an_agent_swallows_the_interrupt(
     (tmp_path / "price.chaos.yaml").write_text(SCENARIO)
     rulings = tmp_path / "logs" / "latest" / "rulings.jsonl"
     with subprocess.Popen(
-        [sys.executable, "-m", "chaoslab", *command, "--logs", "logs"], cwd=tmp_path, text=True,
+        [warm.python(), "-m", "chaoslab", *command, "--logs", "logs"], cwd=tmp_path, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as program:  # fmt: skip
         eventually(lambda: rulings.is_file() and rulings.read_bytes().count(b"\n") > 20)

@@ -17,6 +17,8 @@ from chaoslab.scenarios import load, running, tell
 from tests.scenarios.shop_parts import careful, refund
 
 pytest_plugins = ["pytester"]
+BARE = ("-p", "no:cacheprovider", "-p", "no:langsmith_plugin")
+"""Without LangChain's plug-in, which loads most of it."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -48,7 +50,7 @@ def test_shop(chaos):
 
 
 def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    return pytester.runpytest_inprocess("-p", "no:cacheprovider", *arguments)
+    return pytester.runpytest_inprocess(*BARE, *arguments)
 
 
 def test_a_failure_tells_the_story_and_how_to_see_it_again(pytester: pytest.Pytester) -> None:
@@ -280,12 +282,12 @@ def test_it():
     assert loaded == {"chaoslab.surfaces", "chaoslab.surfaces.pytest_plugin"}
 """
     )
-    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
+    pytester.runpytest_subprocess(*BARE).assert_outcomes(passed=1)
 
 
 def test_many_workers_do_as_one(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent.parent))
     pytester.makepyfile(NAIVE)
-    ended = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n2")
+    ended = pytester.runpytest_subprocess(*BARE, "-n2")
     ended.assert_outcomes(failed=1)
     assert "verdict  harm: refund twice" in ended.stdout.str()

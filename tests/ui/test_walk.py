@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -19,6 +18,7 @@ from chaoslab.core.events import FaultWitnessed, RunStarted
 from chaoslab.memory.store import FILE, Memory
 from chaoslab.record.runs import Run
 from chaoslab.record.steering import PAUSED, Steering
+from tests import warm
 from tests.gateway.parts import shop, standing
 from tests.reports import hostile_run
 from tests.ui.parts import LOOK, a_campaign, trials
@@ -55,7 +55,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def ui(place: Path) -> Iterator[str]:
     """The address that `chaoslab ui` prints first. It ends with Ctrl-C."""
-    command = [sys.executable, "-m", "chaoslab", "ui", "logs", "--port", "0", "--no-open"]
+    command = [warm.python(), "-m", "chaoslab", "ui", "logs", "--port", "0", "--no-open"]
     child = subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdout is not None
     yield child.stdout.readline().strip()

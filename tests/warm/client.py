@@ -21,12 +21,13 @@ def main(python: str, address: str, settled: tuple[str, ...], known: dict[bytes,
     given = sys.argv[1:]
     module = given[1:] if given[:1] == ["-P"] else given
     own = {name: value for name, value in os.environb.items() if f"{name.decode('latin-1')}=".startswith(settled)}
-    server = _server(address) if module[:2] == ["-m", "chaoslab"] and own == known else None
+    stands_in = module[:2] == ["-m", "chaoslab"] or module[:1] == ["-c"]
+    server = _server(address) if stands_in and own == known else None
     if server is None:
         _signal.pthread_sigmask(_signal.SIG_UNBLOCK, PASSED_ON)
         os.execv(python, [python, *given])
     assert server is not None
-    _hand_over(server, module[2:], safe=module is not given)
+    _hand_over(server, module, safe=module is not given)
     child = int.from_bytes(_read(server), "big")
 
     def pass_on(number: int, _: object) -> None:
@@ -72,7 +73,8 @@ def _hand_over(server: socket, arguments: list[str], *, safe: bool) -> None:
     os.umask(mask)
     request = marshal.dumps(
         {
-            "arguments": arguments, "client": pid, "executable": sys.argv[0], "safe": safe, "folder": os.getcwdb(),
+            "arguments": arguments[2:], "program": arguments[1] if arguments[0] == "-c" else None, "client": pid,
+            "executable": sys.argv[0], "safe": safe, "folder": os.getcwdb(),
             "environment": dict(os.environb), "umask": mask, "leads_session": os.getsid(0) == pid,
             "leads_group": os.getpgid(0) == pid,
             "ignored": [number for number in PASSED_ON if _signal.getsignal(number) == _signal.SIG_IGN],

@@ -238,7 +238,7 @@ def _received(client: socket.socket) -> Start | None:
 
 
 def become(start: Start, own: Own) -> None:
-    """This process as `python -m chaoslab` would be after it had loaded the libraries."""
+    """This process as `python -m chaoslab`, or `python -c`, would be after it had loaded the libraries."""
     asked = start.request
     if asked["leads_session"]:
         os.setsid()
@@ -259,12 +259,17 @@ def become(start: Start, own: Own) -> None:
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     sys.executable = asked["executable"]
-    sys.argv = ["-m", *asked["arguments"]]
+    program = asked["program"]
+    sys.argv = ["-m" if program is None else "-c", *asked["arguments"]]
     if not asked["safe"]:
-        sys.path.insert(0, os.getcwd())
+        sys.path.insert(0, os.getcwd() if program is None else "")
     sys.path_importer_cache.clear()
     importlib.invalidate_caches()
     own.kept()
+    if program is not None:
+        sys.modules["__main__"] = ModuleType("__main__")
+        exec(compile(program, "<string>", "exec"), vars(sys.modules["__main__"]))  # noqa: S102 - as Python does
+        return
     if asked["arguments"][:1] and asked["arguments"][0] in RUNS and DRAWN not in os.environ:
         _leave_charts_blank()
     runpy.run_module("chaoslab", run_name="__main__", alter_sys=True)

@@ -60,9 +60,10 @@ def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_one_command_gets_from_nothing_to_pictures_and_a_second_one_works_at_once(tmp_path: Path) -> None:
+    """Here warm; test_wheel.py starts one with Python itself."""
     base = f"BASE_PORT={free_base()}"
-    for really in (True, False):
-        ended = chaoslab(tmp_path, "lab", base, prompts(tmp_path, EASY), "TOXIC_PROB=0", "ERROR_PROB=0", really=really)
+    for drawn in (True, False):
+        ended = chaoslab(tmp_path, "lab", base, prompts(tmp_path, EASY), "TOXIC_PROB=0", "ERROR_PROB=0", drawn=drawn)
         assert (ended.returncode, ended.stderr) == (0, "")
         assert "2 of 2 judged trials are correct" in ended.stdout
     assert {path.stem for path in (tmp_path / "charts").glob("*.png")} == CHARTS

@@ -69,13 +69,14 @@ def test_a_trial_alone_is_what_it_is_among_others(work: LabSpec, once: list[LabR
     assert alone.seconds == once[number].seconds
 
 
-def test_in_several_processes(work: LabSpec, expected: dict[str, bytes], tmp_path: Path) -> None:  # spawned: below
+def test_in_several_processes(work: LabSpec, expected: dict[str, bytes], tmp_path: Path) -> None:
     same(lab_runs.written(tmp_path, work, lab_runs.done(work, jobs=4, method="fork", shuffled=True)), expected)
 
 
 def test_when_a_worker_is_killed_in_between(work: LabSpec, expected: dict[str, bytes], tmp_path: Path) -> None:
     told: list[str] = []
-    coming = Processes(2, "spawn", told.append).map(work, [TrialSpec(number) for number in range(TRIALS)])
+    multiprocessing.set_forkserver_preload(["tests.worlds.virtual.lab_runs", "chaoslab.agent.assembly"])
+    coming = Processes(2, "forkserver", told.append).map(work, [TrialSpec(number) for number in range(TRIALS)])
     found = [next(coming)]
     victim = multiprocessing.active_children()[0]
     victim.kill()

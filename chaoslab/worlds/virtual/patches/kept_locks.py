@@ -7,7 +7,6 @@ made later, until it or one of its classes has more or fewer names.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType, NoneType
@@ -17,7 +16,7 @@ from chaoslab.seams.functions.references import is_installed
 from chaoslab.worlds.virtual.locks import Lock, RealLock, RealQueue, SimpleQueue
 from chaoslab.worlds.virtual.machine import Machine
 from chaoslab.worlds.virtual.patches import Patch
-from chaoslab.worlds.virtual.patches.swap import classes_in, is_loading
+from chaoslab.worlds.virtual.patches.swap import Quiet, classes_in, is_loading
 
 _TAKEN_OVER: dict[type, Callable[[Any], Any]] = {RealLock: Lock.over, RealQueue: SimpleQueue.over}
 _MAY_HOLD = frozenset({NoneType, Lock, SimpleQueue, *_TAKEN_OVER})
@@ -74,16 +73,23 @@ def let_go(machine: Machine) -> None:
 
 def _held() -> Iterator[tuple[Any, str, Any]]:
     """The places that hold one or may hold one later, and what they hold."""
-    for name, module in list(sys.modules.items()):
+    quiet = dict[str, Sequence[Mapping[str, Any]]]()
+    modules = _quiet.others()
+    for name, module in modules:
         if not isinstance(module, ModuleType) or name.startswith("chaoslab.worlds.virtual"):
+            quiet[name] = ()
             continue
         searched = _searched.get(name)
         if searched is None or not searched.still_is(module):
             searched = _Searched.of(name, module)
             if is_installed(name) and not is_loading(module):
                 _searched[name] = searched
+        if not searched.places and name in _searched:
+            quiet[name] = (searched.names, *searched.members)
         for holder, key in searched.places:
             yield holder, key, vars(holder).get(key)
+    _quiet.note(modules, quiet)
 
 
 _searched: dict[str, _Searched] = {}
+_quiet = Quiet()

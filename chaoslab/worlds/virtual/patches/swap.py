@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 from types import (
     BuiltinFunctionType,
@@ -39,7 +39,7 @@ class Swap:
 
     def __init__(self, pairs: Pairs) -> None:
         self._there = dict(pairs)
-        self._searched = _searched.setdefault(frozenset(pairs), {})
+        self._searched = _searched.setdefault(frozenset(pairs), _Known())
         self._back = {id(stand_in): (stand_in, real) for real, stand_in in pairs.values()}
 
     @classmethod
@@ -68,9 +68,43 @@ class _Searched(NamedTuple):
     holders: tuple[Any, ...]
 
 
-_searched: dict[frozenset[int], dict[str, _Searched]] = {}
-"""By the ids of the real objects, and by module. While its names stay, only those places of a module are searched again
-that held something, since a package binds its names when it is imported."""
+class Quiet:
+    """The modules of the process in which a search found nothing, so that the next one passes over them at once: some
+    thousand of them are compared in C, as long as all modules are the same objects."""
+
+    def __init__(self) -> None:
+        self._ids: list[int] = []
+        self._mappings: list[Mapping[str, Any]] = []
+        self._sizes: list[int] = []
+        self._others: list[str] = []
+
+    def others(self) -> list[tuple[str, Any]]:
+        """All other modules by name; every module if one is new or gone, or one of the mappings got longer or
+        shorter."""
+        same = list(map(id, list(sys.modules.values()))) == self._ids
+        if same and list(map(len, self._mappings)) == self._sizes:
+            return [(name, sys.modules.get(name)) for name in self._others]
+        return list(sys.modules.items())
+
+    def note(self, modules: Sequence[tuple[str, Any]], quiet: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
+        """Notes the outcome of a search of every module. `quiet`: name → the mappings in which nothing was found."""
+        if len(modules) == len(sys.modules) and modules == list(sys.modules.items()):
+            self._ids = [id(module) for _, module in modules]
+            self._mappings = [mapping for mappings in quiet.values() for mapping in mappings]
+            self._sizes = list(map(len, self._mappings))
+            self._others = [name for name, _ in modules if name not in quiet]
+
+
+class _Known(dict[str, _Searched]):
+    """The outcomes of a search, by module."""
+
+    def __init__(self) -> None:
+        self.quiet = Quiet()
+
+
+_searched: dict[frozenset[int], _Known] = {}
+"""By the ids of the real objects. While its names stay, only those places of a module are searched again that held
+something, since a package binds its names when it is imported."""
 
 
 class _Unbound(staticmethod):  # type: ignore[type-arg]
@@ -112,7 +146,7 @@ def classes_in(values: Iterable[Any]) -> list[type]:
     ]
 
 
-def _replace(pairs: Pairs, searched: dict[str, _Searched], *, learn: bool) -> None:
+def _replace(pairs: Pairs, searched: _Known, *, learn: bool) -> None:
     """Looks at every value of every module, a quarter of a million in the lab, but for the modules that are `searched`.
     All but functions, classes and kinds of which one is replaced are passed over in C. `learn`: the installed modules
     are noted."""
@@ -121,13 +155,17 @@ def _replace(pairs: Pairs, searched: dict[str, _Searched], *, learn: bool) -> No
     for real, _ in pairs.values():
         if not _kinds[type(real)]:
             _kinds[type(real)] = _ITSELF
-    looked_in = set[int]()
-    for name, module in list(sys.modules.items()):
+    looked_in, quiet = set[int](), dict[str, Sequence[Mapping[str, Any]]]()
+    modules = searched.quiet.others()
+    for name, module in modules:
         if not isinstance(module, ModuleType) or name.startswith(_OWN):
+            quiet[name] = ()
             continue
         names = vars(module)
         known = searched.get(name)
         if known is not None and known.identity == id(names) and known.size == len(names):
+            if not (known.direct or known.holders):
+                quiet[name] = (names,)
             if known.direct:
                 _in_names(names, pairs)
             for holder in known.holders:
@@ -136,6 +174,10 @@ def _replace(pairs: Pairs, searched: dict[str, _Searched], *, learn: bool) -> No
         direct, holders = _in_module(name, names, pairs, looked_in)
         if learn and is_installed(name) and not is_loading(module):
             searched[name] = _Searched(id(names), len(names), direct, tuple(holders))
+            if not (direct or holders):
+                quiet[name] = (names,)
+    if learn:
+        searched.quiet.note(modules, quiet)
 
 
 def is_loading(module: ModuleType) -> bool:
