@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import queue
 import shutil
+import sys
+import threading
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -21,7 +25,7 @@ from chaoslab.reports.contents.matrix import matrix
 from chaoslab.surfaces.ui import unparsed
 from chaoslab.surfaces.ui import watched as module
 from chaoslab.surfaces.ui.acts import Children, label
-from chaoslab.surfaces.ui.reader import Reader
+from chaoslab.surfaces.ui.reader import LOW, Reader
 from chaoslab.surfaces.ui.server import Pages, _story
 from chaoslab.worlds.virtual import run_writer
 from tests.reports import hostile_run
@@ -243,3 +247,26 @@ def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
         (row,) = reader.since(0)
         assert (row.get("going"), row["ended"], row["trials"]) == (None, "done", 10)
         assert reader.running() == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there has each thread a priority of its own")
+def test_the_threads_that_read_yield_to_the_run_that_they_watch(tmp_path: Path) -> None:
+    seen: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
+
+    class Noted(Reader):
+        def follow(self) -> bool:
+            return self._note("follow")
+
+        def read_line(self) -> bool:
+            return self._note("read_line")
+
+        def _note(self, name: str) -> bool:
+            seen.put((name, os.getpriority(os.PRIO_PROCESS, threading.get_native_id())))
+            return False
+
+    with Noted(tmp_path):
+        found: set[tuple[str, int]] = set()
+        while {name for name, _ in found} != {"follow", "read_line"}:
+            found.add(seen.get(timeout=60))
+    assert found == {("follow", LOW), ("read_line", LOW)}
+    assert os.getpriority(os.PRIO_PROCESS, 0) < LOW

@@ -3,6 +3,8 @@ at or that go on, in small parts; the other reads the lines of the list, each of
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,6 +29,8 @@ kept in memory."""
 NEWEST, TURN = 20, 100
 """The newest runs, which are looked at for changes each time, and the number of older ones that take turns."""
 NAME = 100
+LOW = 19
+"""The priority of the two threads, as that of `nice`: 19 is the lowest."""
 
 
 Signature = tuple[tuple[str, int, int], ...]
@@ -177,6 +181,10 @@ class Reader:
             self.version += 1
 
     def _work(self, look: Callable[[], bool]) -> None:
+        # Who watches yields to what is watched: on a full machine the page is late, and not the run. Only on Linux
+        # has each thread a priority of its own; elsewhere the number might be that of another process.
+        if sys.platform == "linux":
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOW)
         while not self._stopped:
             if not look():
                 self._asked.wait(LOOK_S)
