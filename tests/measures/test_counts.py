@@ -372,3 +372,13 @@ def test_usage_is_summed_and_an_unknown_price_is_not_free() -> None:
     assert (both.prompt_tokens, both.completion_tokens, both.cost_usd, both.unpriced) == (15, 3, 0.5, 1)
     assert unpriced.cost_usd is None
     assert usage(history()) is None
+
+
+def test_a_report_begins_with_its_first_trial_and_has_hits_of_trials_that_it_knows_alone() -> None:
+    """A cut log may hold witnesses of trials whose beginning it lacks."""
+    story = [(FaultWitnessed(**fault_at(*PLACE)), "p0.r1"), (PromptStarted(prompt_index=1, prompt="?"), "p1.r1")]
+    story += [(FaultWitnessed(**fault_at(*PLACE)), "p1.r1"), (PromptStarted(prompt_index=2, prompt="?"), "p2.r1")]
+    found = RunReport.of(
+        History(Record("", n + 1.0, "run", at, "info", n, event) for n, (event, at) in enumerate(story))
+    )
+    assert (found.began_t, found.met) == (2.0, {"p1.r1": 1})

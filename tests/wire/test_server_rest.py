@@ -12,8 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+import chaoslab.wire.server
 from chaoslab.wire.server.errors import BadTarget
 from chaoslab.wire.server.rest import Request
+from tests.seams.lab_parts import eventually
 from tests.wire.wire_parts import dial, embedded, real
 
 UPSTREAM = "127.0.0.1:9"
@@ -422,3 +424,12 @@ def test_a_stopped_server_leaves_no_port_taken() -> None:
     for address in (listen, url.removeprefix("http://")):
         with pytest.raises(ConnectionRefusedError):
             dial(address)
+
+
+def test_a_lane_whose_maker_is_gone_is_deleted_by_the_server_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chaoslab.wire.server, "REAP_S", 0.001)
+    names = ["lane.weather.run.1.1000000000", "lane.weather.run.2.99999999999", "weather"]
+    with embedded() as url, httpx.Client(base_url=url) as api:
+        for name in names:
+            api.post("/proxies", json={"name": name, "listen": "127.0.0.1:0", "upstream": UPSTREAM})
+        eventually(lambda: list(api.get("/proxies").json()) == names[1:])
