@@ -16,7 +16,7 @@ import pytest
 
 from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
-from chaoslab.worlds.virtual.patches import Patches
+from chaoslab.worlds.virtual.patches import Patches, threads
 from tests.worlds.virtual.machine_parts import a_world, now, told
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -259,6 +259,41 @@ def test_the_main_thread_has_the_callers_context_and_others_begin_without() -> N
         assert _TOLD.get() == "by the caller"
     finally:
         _TOLD.reset(token)
+
+
+def test_a_handle_is_done_with_its_thread_and_can_be_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through it Python starts threads from 3.13 on; the stand-ins are the same whatever the version."""
+
+    def story() -> list[Any]:
+        found = []
+        handle, spare = threads.thread_handle(), threads.make_thread_handle(7)
+        assert threads.start_joinable_thread(lambda: time.sleep(2), handle=handle) is handle
+        for wait_s in (1, None, None):
+            handle.join(wait_s)
+            found.append((now(), handle.is_done()))
+        before = threading.Thread(target=time.sleep, args=(3,))
+        made = threads.start_joinable_thread(before.run)
+        assert vars(before).pop("_handle") is made
+        spare.begin()
+        for _ in range(2):
+            spare._set_done()
+        for each in (made, spare):
+            each.join()
+            found.append((now(), each.is_done()))
+        assert len({handle.ident, made.ident, spare.ident, 0}) == 4
+        return [*found, spare.ident, type(handle), type(spare)]
+
+    found, _ = told(story)
+    assert found == [(1.0, False), *[(2.0, True)] * 2, *[(5.0, True)] * 2, 7, threads.Handle, threads.Handle]
+    asked: list[Any] = []
+    for name in ("_real_handle", "_real_make_handle", "_real_start_joinable"):
+        monkeypatch.setattr(threads, name, lambda *args, name=name, **kwargs: asked.append((name, args, kwargs)))
+    threads.thread_handle(), threads.make_thread_handle(7), threads.start_joinable_thread(gc.collect, 8, daemon=False)
+    assert asked == [
+        ("_real_handle", (), {}),
+        ("_real_make_handle", (7,), {}),
+        ("_real_start_joinable", (gc.collect,), {"handle": 8, "daemon": False}),
+    ]
 
 
 def test_a_threads_error_is_shown_and_ends_that_thread_alone(monkeypatch: pytest.MonkeyPatch) -> None:
