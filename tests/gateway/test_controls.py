@@ -70,16 +70,17 @@ def test_faults_are_paused_and_one_is_switched_off(tmp_path: Path) -> None:
     assert len([*told.of(FaultWitnessed)]) == 3
 
 
-TWO = [
+THREE = [
     {"fault": "tool_error", "target": "crm", "status": 503, "name": "a"},
     {"fault": "latency", "target": "crm", "delay_s": 0.001, "name": "b"},
+    {"fault": "latency", "target": "crm", "delay_s": 0.001, "name": "c", "chance": 0},
 ]
 
 
 def test_a_chance_is_changed_and_one_of_two_is_off(tmp_path: Path) -> None:
     with (
         shop() as server,
-        standing(tmp_path, [f"crm={server.url}"], *TWO, stop=lambda: None) as running,
+        standing(tmp_path, [f"crm={server.url}"], *THREE, stop=lambda: None) as running,
         httpx.Client(base_url=running.address) as client,
     ):
         assert statuses(client, 1) == [503]
@@ -93,6 +94,8 @@ def test_a_chance_is_changed_and_one_of_two_is_off(tmp_path: Path) -> None:
         assert set(found) == {200, 503}
         wrong = client.post(f"{running.levers}/faults/a/chance/2")
         assert (wrong.status_code, wrong.json()["error"]) == (400, "'2' should be a chance from 0 to 1")
+        never = client.post(f"{running.levers}/faults/c/chance/1")
+        assert (never.status_code, never.json()["error"].partition(":")[0]) == (400, "'c' has the chance 0 in the plan")
         assert "is no lever of a fault" in client.post(f"{running.levers}/faults/a/twice").json()["error"]
         assert client.get(f"{running.levers}/faults").json()["faults"][1]["hits"] == 1
     told = [event.message for _, event in history(tmp_path).of(LabWarning)]
@@ -103,7 +106,7 @@ def test_a_lease_that_nobody_renews_ends_all_faults(tmp_path: Path) -> None:
     clock = SimpleNamespace(now=0.0)
     with (
         shop() as server,
-        standing(tmp_path, [f"crm={server.url}"], TWO[0], stop=lambda: None, bounds=Bounds(lease_s=60)) as running,
+        standing(tmp_path, [f"crm={server.url}"], THREE[0], stop=lambda: None, bounds=Bounds(lease_s=60)) as running,
         httpx.Client(base_url=running.address) as client,
     ):
         controls = running.shared.controls
