@@ -49,7 +49,9 @@ def test_faults_are_paused_and_one_is_switched_off(tmp_path: Path) -> None:
         assert statuses(client, 2) == [200, 200]
         client.post(f"{levers}/resume")
         assert statuses(client, 1) == [503]
-        (fault,) = client.get(f"{levers}/faults").json()["faults"]
+        listed = client.get(f"{levers}/faults")
+        assert listed.status_code == client.get(f"{levers}/status").status_code == 200
+        (fault,) = listed.json()["faults"]
         assert (fault["on"], fault["hits"]) == (True, 2)
         assert client.post(f"{levers}/faults/{fault['name']}/off").json()["on"] is False
         assert statuses(client, 2) == [200, 200]
