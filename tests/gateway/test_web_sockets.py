@@ -130,7 +130,7 @@ def test_a_fault_is_met_and_witnessed(
 def frame(data: bytes, *, first: int = 0x81, mask: bytes = b"") -> bytes:
     """`mask`: four bytes, as a client sends; what they cover matters to nobody here."""
     size, bytes_ = (len(data), 0) if len(data) < 126 else (126, 2) if len(data) < 1 << 16 else (127, 8)
-    told = len(data).to_bytes(bytes_, "big")
+    told = len(data).to_bytes(bytes_, "big") if bytes_ else b""
     return bytes([first, size | (0x80 if mask else 0)]) + told + mask + data
 
 
