@@ -335,6 +335,40 @@ def test_hostile_requests_are_refused_and_the_server_lives(own: httpx.Client, da
     assert own.get("/version").status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("head", "line", "body"),
+    [
+        ("GET /version HTTP/1.2\r\nHost: x", "505 HTTP Version Not Supported: unsupported protocol version", None),
+        ("GET /version HTTP/1.1\r\nHost: x\r\nA: \x01", "400 Bad Request", None),
+        ("GET /version HTTP/1.1\r\nHost: a b", "400 Bad Request: malformed Host header", None),
+        ("GET /version HTTP/1.1\r\nA: b", "400 Bad Request: missing required Host header", None),
+        ("GET /version HTTP/1.1\r\nHost: x\r\nA B: c", "400 Bad Request: invalid header name", None),
+        ("GET /version HTTP/1.1\r\nHost: x\r\nContent-Length: 9223372036854775808", "400 Bad Request", None),
+        ("GET /version HTTP/1.1\r\nHost: x\r\nContent-Length: 1048577", "413 Request Entity Too Large", None),
+        ("GET /version HTTP/1.1\r\nHost: x\r\nContent-Length: 0, 0", "400 Bad Request", None),
+        ("GET /version HTTP/1.1\r\nHost: x\r\nA: " + "b" * (1 << 20), "200 OK", b"{"),
+        (
+            "GET /version HTTP/1.1\r\nHost: x\r\nA: " + "b" * ((1 << 20) + 8192),
+            "431 Request Header Fields Too Large",
+            None,
+        ),
+        (
+            "POST /reset HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip",
+            "501 Not Implemented",
+            b"Unsupported transfer encoding",
+        ),
+        ("GET /version HTTP/1.1\r\nHost: x\r\nExpect: more", "417 Expectation Failed", b""),
+        ("GET /version HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue", "200 OK", b"{"),
+    ],
+)
+def test_a_head_is_taken_or_refused_in_the_words_of_go(
+    own: httpx.Client, head: str, line: str, body: bytes | None
+) -> None:
+    found, _, said = raw(own, f"{head}\r\n\r\n".encode()).partition(b"\r\n\r\n")
+    assert found.split(b"\r\n")[0].decode() == f"HTTP/1.1 {line}"
+    assert said == (line.encode() if body is None else body) or (body == b"{" and said.startswith(body))
+
+
 @pytest.mark.parametrize("size", [1_100_000, 12_000_000])
 @pytest.mark.parametrize("framing", ["Content-Length: %d", "Transfer-Encoding: chunked"])
 def test_a_body_over_the_limit_is_refused_in_words_that_arrive(own: httpx.Client, framing: str, size: int) -> None:
