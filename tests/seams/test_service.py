@@ -35,7 +35,10 @@ from chaoslab.core.events import (
     LabWarning,
 )
 from chaoslab.core.fault import BrokenFault
+from chaoslab.core.stream import Streamed
 from chaoslab.seams.services.messages import HttpRequest
+from chaoslab.seams.services.model import ModelHost
+from chaoslab.seams.services.stream_view import StreamView
 from chaoslab.seams.services.wanted import Wanted
 from tests.plugin_parts import STALE, installed
 from tests.worlds.virtual.patch_parts import in_place
@@ -1209,3 +1212,17 @@ def test_the_threads_of_two_requests_share_nothing_though_one_comes_after_the_ot
 def test_large_bodies_that_differ_at_their_end_want_different_things(body: bytes) -> None:
     asked = [Wanted(HttpRequest("POST", "/logs", (), body % n)).intent for n in (1, 2, 1)]
     assert asked[0] == asked[2] != asked[1]
+
+
+def test_a_request_to_a_model_is_in_no_protocol_of_tools() -> None:
+    """Its text may look like a query of GraphQL, and its field is called so, as in a request for a ranking."""
+    request = HttpRequest("POST", "/v2/rerank", (), b'{"query": "{ price }", "documents": ["a"]}')
+    host = ModelHost(lambda _: None, lambda *_: {})
+    assert [Wanted(request, to).message is None for to in (host, None)] == [True, False]
+
+
+def test_times_of_a_stream_are_told_to_the_microsecond() -> None:
+    view = StreamView(1 / 3)
+    for at_s in (2 / 3, 4 / 3):
+        view.took(b"data: a\n\n", at_s)
+    assert view.view(None, 2.0, waited=False) == Streamed(0.333333, 1.0, 0.666667, 2, 18, False, "end")
