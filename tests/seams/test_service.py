@@ -1226,3 +1226,24 @@ def test_times_of_a_stream_are_told_to_the_microsecond() -> None:
     for at_s in (2 / 3, 4 / 3):
         view.took(b"data: a\n\n", at_s)
     assert view.view(None, 2.0, waited=False) == Streamed(0.333333, 1.0, 0.666667, 2, 18, False, "end")
+
+
+@pytest.mark.parametrize("length", [True, False])
+def test_an_answer_to_an_old_client_ends_with_its_connection(length: bool) -> None:
+    def shop(_: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        start_response("200 OK", [("Content-Type", "text/plain"), *([("Content-Length", "6")] if length else [])])
+        yield from (b"one", b"two")
+
+    def agent(_: str) -> str:
+        with socket.create_connection(("shop", 80)) as line:
+            line.sendall(b"GET /price HTTP/1.0\r\nHost: shop\r\n\r\n")
+            found = b""
+            while part := line.recv(100):
+                found += part
+        head, _, body = found.partition(b"\r\n\r\n")
+        return f"{head.split()[1].decode()} {body.decode()}"
+
+    trial = lab.run(agent, "go", services={"shop": shop}, twin=False)
+    assert trial.answer == "200 onetwo"
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (call.ok, call.status, call.error, call.reply) == (True, 200, None, "onetwo")
