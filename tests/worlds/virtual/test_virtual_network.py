@@ -681,6 +681,9 @@ def test_a_socket_tells_if_it_blocks_and_makes_files_with_and_without_a_buffer()
             told.append(sock.getblocking())
             assert sock.timeout == sock.gettimeout() == timeout_s
         assert sock.getsockname() == ("0.0.0.0", 0)
+        of_default = socket.socket(-1, -1, -1)
+        assert (of_default.family, of_default.type) == (sock.family, sock.type) == (socket.AF_INET, socket.SOCK_STREAM)
+        assert socket.socket(socket.AF_INET6).family == socket.AF_INET6
         assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE, 4) == struct.pack("i", socket.SOCK_STREAM)
         sock.bind(("127.0.0.1", 0))
         for ask in (lambda: sock.bind(("127.0.0.1", 80)), sock.listen):
