@@ -1247,3 +1247,24 @@ def test_an_answer_to_an_old_client_ends_with_its_connection(length: bool) -> No
     assert trial.answer == "200 onetwo"
     ((_, call),) = trial.history.of(CallFinished)
     assert (call.ok, call.status, call.error, call.reply) == (True, 200, None, "onetwo")
+
+
+@pytest.mark.parametrize(("waits_s", "ok", "error"), [(0.0, True, None), (0.5, False, "timed_out")])
+def test_a_reader_that_stops_at_once_has_what_it_wanted_and_one_that_waits_gave_up(
+    waits_s: float, ok: bool, error: str | None
+) -> None:
+    def shop(_: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        start_response("200 OK", [("Content-Type", "text/event-stream")])
+        for number in range(3):
+            yield b"data: %d\n\n" % number
+            time.sleep(1)
+
+    def agent(_: str) -> None:
+        with socket.create_connection(("shop", 80)) as line:
+            line.sendall(b"GET / HTTP/1.1\r\nHost: shop\r\n\r\n")
+            while b"data: 1" not in line.recv(1000):
+                pass
+            time.sleep(waits_s)
+
+    ((_, call),) = lab.run(agent, "go", services={"shop": shop}, twin=False).history.of(CallFinished)
+    assert (call.ok, call.error, round(call.duration_s, 2)) == (ok, error, 1.0 + waits_s)
