@@ -8,11 +8,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from chaoslab.base.clock import system
-from chaoslab.wire.client import ProxyInfo, ToxicInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
+from chaoslab.wire.client import ProxyInfo, ToxicInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError, _difference
 from tests.wire.wire_parts import dial, echo, embedded, free_port, read_exactly, real, upstream
 
 NOBODY = "127.0.0.1:9"
@@ -253,3 +255,24 @@ def test_strange_answers_are_errors_that_say_what_came(status: int, body: bytes,
 def test_importing_the_client_loads_neither_requests_nor_the_package() -> None:
     code = "import sys, chaoslab.wire.client; sys.exit(bool({'requests', 'toxiproxy', 'future'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+HELD = ProxyInfo("a", "127.0.0.1:5", NOBODY, enabled=True, toxics=(SLOW,))
+
+
+@pytest.mark.parametrize(
+    ("held", "listen", "words"),
+    [
+        ({}, "127.0.0.1:0", ""),
+        ({}, "127.0.0.1:5", ""),
+        ({}, "", ""),
+        ({}, "127.0.0.1:6", "it listens on 127.0.0.1:5"),
+        ({"enabled": False}, "", "it is disabled"),
+        ({"upstream": "b:1"}, "", "its upstream is b:1"),
+        ({"toxics": ()}, "", "its toxics are []"),
+        ({"toxics": (replace(SLOW, toxicity=0.4),)}, "", "toxic "),
+    ],
+)
+def test_what_a_server_holds_is_held_against_what_was_asked(held: dict[str, Any], listen: str, words: str) -> None:
+    told = _difference(replace(HELD, listen=listen), replace(HELD, **held))
+    assert told.startswith(words) if words else told == ""

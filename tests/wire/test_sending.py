@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from collections.abc import Awaitable, Callable
 
 import httpx
 import pytest
 
 from chaoslab.core.exchange import Failure, Reply
+from chaoslab.wire.body import BODY_MAX, PART_MAX, Unpacker, unpacked
 from chaoslab.wire.sending import Sockets, Transport, gathered, send, text_of
 
 TLS = httpx.create_ssl_context()
@@ -151,3 +153,45 @@ def test_a_stream_is_made_whole_up_to_a_size_and_is_closed(parts: tuple[bytes, .
         with pytest.raises(Failure, match="too_large"):
             asyncio.run(gathered(Reply(200, {}, b"", stream), stream, most=most))
     assert stream.closed == 1
+
+
+PACKED = gzip.compress(b"words")
+
+
+@pytest.mark.parametrize(
+    ("body", "codings", "found"),
+    [
+        (b"words", "", b"words"),
+        (b"words", "identity", b"words"),
+        (PACKED, "gzip", b"words"),
+        (PACKED, " X-GZip , identity", b"words"),
+        (b"", "gzip", b""),
+        (b"words", "br", "garbled"),
+        (b"words", "gzip", "garbled"),
+        (PACKED[:-1], "gzip", "garbled"),
+        (gzip.compress(bytes(BODY_MAX)), "gzip", bytes(BODY_MAX)),
+        (gzip.compress(bytes(BODY_MAX + 1)), "gzip", "too_large"),
+    ],
+    ids=range(10),
+)
+def test_a_body_is_unpacked_whole_as_it_is_part_by_part(body: bytes, codings: str, found: bytes | str) -> None:
+    def in_parts() -> bytes:
+        unpacker, whole = Unpacker(codings), b""
+        for begin in range(0, len(body), 1000):
+            unpacker.feed(body[begin : begin + 1000])
+            while part := unpacker.next():
+                assert len(part) <= PART_MAX
+                whole += part
+        if body:
+            unpacker.end()
+        return whole
+
+    def outcome(call: Callable[[], bytes]) -> bytes | str:
+        try:
+            return call()
+        except Failure as failure:
+            return failure.kind
+
+    assert outcome(lambda: unpacked(body, codings)) == found
+    if found != "too_large":  # whoever takes parts bounds the whole
+        assert outcome(in_parts) == found
