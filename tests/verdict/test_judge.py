@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,8 @@ from chaoslab.analysis.verdict.judge import judge, judgeable, verdicts
 from chaoslab.analysis.verdict.ledger import Kind
 from chaoslab.analysis.verdict.table import Basis, Outcome
 from chaoslab.core.events import (
+    CANCELLED,
+    OPEN,
     AttemptRef,
     CallDisturbed,
     CallFinished,
@@ -18,6 +21,7 @@ from chaoslab.core.events import (
     Event,
     FaultArmed,
     FaultHealed,
+    FaultInjected,
     FaultWitnessed,
     PromptFinished,
     PromptStarted,
@@ -32,6 +36,7 @@ from tests.verdict.trials import (
     effect,
     finished,
     history,
+    judged,
     meeting,
     message,
     raised,
@@ -676,3 +681,56 @@ def test_another_trials_effects_are_not_this_ones() -> None:
 def test_a_trial_that_is_not_there_is_said_so() -> None:
     with pytest.raises(LookupError, match=r"no trial is called 'p9.r1'; there are p1.r1"):
         judge(history(started()), "p9.r1")
+
+
+def place(attempt: int, request: int = 1) -> AttemptRef:
+    return AttemptRef(target="search", request=request, attempt=attempt, request_id="x")
+
+
+def end(attempt: int, error: str | None = None, request: int = 1) -> CallFinished:
+    return CallFinished(
+        at=place(attempt, request), tool="search_web", ok=error is None, duration_s=1.0, error=error, via="lane"
+    )
+
+
+ASKED_AGAIN, ASKED_OTHERS = [end(1, CANCELLED), end(2)], [end(1, CANCELLED), end(2, request=2)]
+
+
+@pytest.mark.parametrize("stage", [FaultArmed, FaultInjected])
+@pytest.mark.parametrize(
+    ("fault", "ends", "acted"),
+    [
+        ("latency", [end(1)], False),
+        ("latency", [end(1, OPEN)], True),
+        ("latency", [end(1, CANCELLED)], False),
+        ("latency", ASKED_AGAIN, True),
+        ("latency", ASKED_OTHERS, False),
+        ("latency", [end(2, CANCELLED), end(1, CANCELLED)], True),
+        ("wrong_value", ASKED_AGAIN, False),
+        ("latency", [end(1, "timed_out"), end(2)], False),
+    ],
+)
+def test_a_fault_has_acted_on_a_call_that_goes_on_or_is_asked_again_after_it_was_given_up(
+    stage: Any, fault: str, ends: list[CallFinished], acted: bool
+) -> None:
+    found = judged(started([["21.4"]]), stage(fault=fault, injection="wire", at=place(1)), *ends, finished("21.4"))
+    assert found.outcome == (Outcome.CORRECT if acted else Outcome.INVALID), found.why
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        ('{"sent": false, "to": "ana"}', Outcome.DEGRADED),
+        ('{"to": "ana"}', Outcome.DEGRADED),
+        ('{"sent": false, "to": null, "n": 1}', Outcome.DEGRADED),
+        ('{"sent": true, "to": null}', Outcome.UNKNOWN),
+        ('{"sent": true, "to": "ana"}', Outcome.FALSE_SUCCESS),
+        ('{"sent": true, "to": "ana", "message_sent": true}', Outcome.UNKNOWN),
+        ('{"message_sent": true, "sent": false, "to": "ana"}', Outcome.UNKNOWN),
+    ],
+)
+def test_a_structured_answer_takes_back_what_its_twin_has_unless_it_claims_what_is_missing(
+    answer: str, outcome: Outcome
+) -> None:
+    found = judged(compared('{"sent": true, "to": "ana"}', [ANA]), finished(answer))
+    assert found.outcome == outcome, found.why
