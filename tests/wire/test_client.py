@@ -179,6 +179,12 @@ def test_threads_share_a_client() -> None:
         assert len(client.proxies()) == 40
 
 
+def test_a_client_that_asked_nothing_has_nothing_to_close() -> None:
+    with ToxiproxyClient("http://127.0.0.1:9") as client:
+        pass
+    assert "_pool" not in vars(client)  # which loads urllib3
+
+
 def test_nobody_at_the_address_is_down() -> None:
     with ToxiproxyClient(f"127.0.0.1:{free_port()}") as client, pytest.raises(ToxiproxyDown, match="cannot be reached"):
         client.version()
