@@ -21,7 +21,8 @@ import pytest
 from chaoslab.core.events import CallFinished, CallStarted, Effect
 from chaoslab.record.log import LogLost
 from chaoslab.seams.gateway.routes import Route
-from chaoslab.seams.gateway.upstream import CHUNKED, first_line, head_for, in_words, why
+from chaoslab.seams.gateway.upstream import first_line, head_for, in_words, why
+from chaoslab.wire.http1 import CHUNKED
 from tests.gateway.parts import history, shop, standing
 from tests.seams.lab_parts import eventually
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -46,6 +45,7 @@ def call(
     request: int = 1,
     via: str = "proxy",
     target: str = "search",
+    error: str | None = None,
 ) -> Moment:
     return t, CallFinished(
         at=AttemptRef(target=target, request=request, attempt=attempt, request_id="id"),
@@ -53,6 +53,7 @@ def call(
         ok=ok,
         duration_s=took_s,
         via=via,
+        error=error,
     )
 
 
@@ -412,8 +413,8 @@ LOOP = attempt(2, "error", "loop")
         ([attempt(1, "ok"), LOOP, attempt(4.5, "ok")], [("agent", 2, "loop error", 2, 2.5, "retry", False)]),
         ([LOOP, attempt(3, "error", "hung"), over(3)], [("agent", 2, "loop error", 2, 1, "censored", False)]),
         ([LOOP], [("agent", 2, "loop error", 2, 0, "censored", True)]),
-        ([(1, replace(FAILED[1], error="timed_out"))], [("search", 1, "timed_out", 1, 0, "censored", True)]),
-        ([(1, replace(FAILED[1], error=UNTOLD))], []),
+        ([call(1, 1, ok=False, error="timed_out")], [("search", 1, "timed_out", 1, 0, "censored", True)]),
+        ([call(1, 1, ok=False, error=UNTOLD)], []),
     ],
 )  # fmt: skip
 def test_incidents_are_inferred_from_a_log_without_faults(moments: list[Moment], found: list[Any]) -> None:

@@ -63,7 +63,7 @@ def test_it_has_one_name() -> None:
 
 def test_its_addresses_have_no_other_names_and_no_proxy_leads_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://elsewhere:3128")
-    asked = (
+    asked: tuple[tuple[Callable[[], Any], Any], ...] = (
         (lambda: socket.gethostbyname_ex("localhost"), ("localhost", [], ["127.0.0.1"])),
         (lambda: socket.getnameinfo(("127.0.0.1", 80), 0), ("127.0.0.1", "80")),
         (lambda: urllib.request.getproxies(), {}),

@@ -520,7 +520,12 @@ def test_outside_of_a_world_each_stand_in_passes_all_on_to_the_real_thing(
     module: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(module, REAL[module, name], lambda *args, **kwargs: asked.append((args, kwargs)) or 7)
+
+    def real(*args: Any, **kwargs: Any) -> int:
+        asked.append((args, kwargs))
+        return 7
+
+    monkeypatch.setattr(module, REAL[module, name], real)
     parameters = inspect.signature(getattr(module, name)).parameters.values()
     given = tuple(each.name for each in parameters if each.kind is not each.VAR_KEYWORD)
     more = {"more": 1} if any(each.kind is each.VAR_KEYWORD for each in parameters) else {}

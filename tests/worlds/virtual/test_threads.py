@@ -101,7 +101,9 @@ def outcome(call: Callable[[], Any]) -> str:
 
 def test_locks_and_queues_do_and_refuse_what_pythons_own_do() -> None:
     def story() -> list[str]:
-        lock, again, line = threading.Lock(), threading.RLock(), queue.SimpleQueue[int]()
+        lock: Any = threading.Lock()
+        again: Any = threading.RLock()
+        line = queue.SimpleQueue[int]()
         found = [
             outcome(call)
             for call in (

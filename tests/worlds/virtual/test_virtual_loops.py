@@ -153,7 +153,12 @@ def test_a_loop_does_the_rest_as_asyncio_does() -> None:
         assert loop.waiting()[-1] == f"{begun.get_name()} has not begun"
         assert hash(bare) == hash(bare) != hash(Future(loop=loop))
         asked: list[Any] = []
-        loop.set_task_factory(lambda loop, coro, **more: asked.append(more) or Task(coro, loop=loop, **more))
+
+        def factory(of: Any, coro: Any, **more: Any) -> Any:
+            asked.append(more)
+            return Task(coro, loop=of, **more)
+
+        loop.set_task_factory(factory)
         made = loop.create_task(asyncio.sleep(1))
         assert len(asked) == 1
         assert int(made.get_name().removeprefix("Task-")) == int(begun.get_name().removeprefix("Task-")) + 1

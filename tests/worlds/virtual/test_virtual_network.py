@@ -686,7 +686,8 @@ def test_a_socket_tells_if_it_blocks_and_makes_files_with_and_without_a_buffer()
         assert socket.socket(socket.AF_INET6).family == socket.AF_INET6
         assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE, 4) == struct.pack("i", socket.SOCK_STREAM)
         sock.bind(("127.0.0.1", 0))
-        for ask in (lambda: sock.bind(("127.0.0.1", 80)), sock.listen):
+        asks: list[Callable[[], object]] = [lambda: sock.bind(("127.0.0.1", 80)), sock.listen]
+        for ask in asks:
             with pytest.raises(Unsupported, match=r"^a socket that listens .*serve it with services=\{…\}"):
                 ask()
         with sock.makefile("rb", buffering=0) as bare, sock.makefile("rb") as buffered, sock.makefile("r") as text:
