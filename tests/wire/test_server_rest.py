@@ -369,6 +369,41 @@ def test_a_head_is_taken_or_refused_in_the_words_of_go(
     assert said == (line.encode() if body is None else body) or (body == b"{" and said.startswith(body))
 
 
+@pytest.mark.parametrize(
+    ("asked", "place"),
+    [
+        ("GET //proxies//p?x=%20", "/proxies/p?x=%20"),
+        ("GET http://x/proxies/a/../p%20q", "http://x/proxies/p%20q"),
+        ("GET /./version", "/version"),
+        ("OPTIONS *", None),
+    ],
+)
+def test_a_path_is_asked_for_again_as_it_should_be(own: httpx.Client, asked: str, place: str | None) -> None:
+    head, _, body = raw(own, f"{asked} HTTP/1.1\r\nHost: x\r\n\r\n".encode()).decode().partition("\r\n\r\n")
+    line, *fields = head.split("\r\n")
+    told = dict(field.split(": ", 1) for field in fields)
+    assert (line, told.get("Location"), told["Content-Length"], body) == (
+        "HTTP/1.1 200 OK" if place is None else "HTTP/1.1 301 Moved Permanently", place, "0", ""
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ('{"enabled":1}', "json: cannot unmarshal number into Go struct field Proxy.enabled of type bool"),
+        ('{"Logger":7}', "json: cannot unmarshal number into Go struct field Proxy.Logger of type zerolog.Logger"),
+        ("NaN", "invalid character 'N' looking for beginning of value"),
+        ('{"enabled":null,"Logger":null,"toxics":7}', ""),
+        ('{"Logger":{"a":1}}', ""),
+    ],
+)
+def test_fields_of_a_proxy_are_of_their_types(own: httpx.Client, body: str, error: str) -> None:
+    made = own.post("/proxies", json={**PROXY, "name": "typed"})
+    changed = own.post("/proxies/typed", content=body)
+    own.delete("/proxies/typed")
+    assert changed.json() == ({"error": f"bad request body: {error}", "status": 400} if error else made.json())
+
+
 @pytest.mark.parametrize("size", [1_100_000, 12_000_000])
 @pytest.mark.parametrize("framing", ["Content-Length: %d", "Transfer-Encoding: chunked"])
 def test_a_body_over_the_limit_is_refused_in_words_that_arrive(own: httpx.Client, framing: str, size: int) -> None:
