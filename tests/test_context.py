@@ -117,15 +117,13 @@ ASKED = {"role": "user", "content": "a"}
 @pytest.mark.parametrize(
     ("dialog", "value", "found"),
     [
-        (Dialog(), {"messages": [ASKED, "b", 3]}, [ASKED]),
-        (Dialog(), {"messages": "a"}, []),
+        (Dialog(), {"messages": [ASKED, "b", 3]}, [ASKED]), (Dialog(), {"messages": "a"}, []),
         (Dialog("input", bare=True), {"input": "a"}, [ASKED]),
         (Dialog("input", bare=True), {"input": [ASKED]}, [ASKED]),
-        (Dialog("input", bare=True), {"messages": "a"}, []),
-        (Dialog(), ["a"], []),
+        (Dialog("input", bare=True), {"messages": "a"}, []), (Dialog(), ["a"], []),
         (Dialog(), {"messages": None}, []),
     ],
-)
+)  # fmt: skip
 def test_the_messages_of_a_request_are_a_list_or_one_text(dialog: Dialog, value: Any, found: list[Any]) -> None:
     assert dialog.messages(value) == found
 

@@ -131,13 +131,11 @@ def test_prompts_are_told_by_their_marks_and_their_attempts(
 @pytest.mark.parametrize(
     ("attempts", "took_s"),
     [
-        ([tried("a", AT, AT + 2, 1.5), tried("a", AT + 3, AT + 7, 1)], 7.0),
-        ([tried("a", AT + 2, AT, 1.5)], 1.5),
+        ([tried("a", AT, AT + 2, 1.5), tried("a", AT + 3, AT + 7, 1)], 7.0), ([tried("a", AT + 2, AT, 1.5)], 1.5),
         ([tried("a", None, None, 1.5), tried("a", None, None, "2 s")], 3.5),
-        ([tried("a", None, None, 1.5), tried("a")], None),
-        ([tried("a")], None),
+        ([tried("a", None, None, 1.5), tried("a")], None), ([tried("a")], None),
     ],
-)
+)  # fmt: skip
 def test_a_prompt_took_as_long_as_its_times_tell_or_else_its_durations(
     attempts: list[Entry], took_s: float | None
 ) -> None:

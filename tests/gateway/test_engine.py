@@ -414,14 +414,13 @@ def test_the_reason_of_a_broken_connection_is_the_system_s(error: BaseException,
     ("method", "fields", "length", "sent"),
     [
         ("GET", [("Accept", "*/*"), ("host", "gateway")], 0, "Accept: */*"),
-        ("GET", [("Content-Length", "9")], 2, "Content-Length: 2"),
-        ("DELETE", [], 2, "Content-Length: 2"),
+        ("GET", [("Content-Length", "9")], 2, "Content-Length: 2"), ("DELETE", [], 2, "Content-Length: 2"),
         ("POST", [], 0, "Content-Length: 0"),
         ("POST", [("Transfer-Encoding", "chunked"), ("Expect", "100-continue")], CHUNKED, "Transfer-Encoding: chunked"),
         ("GET", [("Connection", "close, X-Hop"), ("x-hop", "1"), ("X-End", "2"), ("Keep-Alive", "5")], 0, "X-End: 2"),
         ("GET", [("Connection", "Upgrade"), ("Upgrade", "websocket")], 0, "Connection: Upgrade\r\nUpgrade: websocket"),
     ],
-)
+)  # fmt: skip
 def test_a_service_gets_its_own_host_one_length_and_no_field_of_the_hop(
     method: str, fields: list[tuple[str, str]], length: int, sent: str
 ) -> None:

@@ -124,10 +124,7 @@ def test_a_redirect_and_a_cookie_lead_back_to_the_gateway(location: str, tmp_pat
 
     with shop() as server:
         server.RequestHandlerClass = Redirects
-        with (
-            standing(tmp_path, [f"crm={server.url}"]) as running,
-            httpx.Client(follow_redirects=True) as client,
-        ):
+        with standing(tmp_path, [f"crm={server.url}"]) as running, httpx.Client(follow_redirects=True) as client:
             reply = client.post(running.url("crm") + "/orders", json={"order": 17})
             assert [(each.status_code, each.reason_phrase) for each in reply.history] == [(307, "Over There")]
             assert reply.request.headers["Cookie"] == "basket=17"

@@ -71,11 +71,7 @@ PLACE = ("latency", "wire", "search", 1, 1, "id")
 
 def test_rates_are_of_all_and_correct_is_of_the_judged() -> None:
     found = success(["correct", "correct", "wrong", "unknown", "invalid", "unfinished"])
-    assert (found.total, found.by_outcome["correct"].value, "failed" in found.by_outcome) == (
-        6,
-        2 / 6,
-        False,
-    )
+    assert (found.total, found.by_outcome["correct"].value, "failed" in found.by_outcome) == (6, 2 / 6, False)
     assert found.correct is not None
     assert (found.correct.count, found.correct.total) == (2, 3)
 

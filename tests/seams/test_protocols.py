@@ -197,14 +197,11 @@ def rpc(method: Any = None, **more: Any) -> dict[str, Any]:
         (rpc("resources/read", params={"uri": "a"}), mcp.Content, "resources/read", {"uri": "a"}),
         (rpc("initialize"), mcp.Session, "initialize", None),
         (rpc("notifications/cancelled"), mcp.Session, "notifications/cancelled", None),
-        (rpc(result={}), mcp.Session, "answer", None),
-        (rpc(error={}), mcp.Session, "answer", None),
-        (rpc(), None, "", None),
-        (rpc("refund"), None, "", None),
-        (rpc(7), None, "", None),
+        (rpc(result={}), mcp.Session, "answer", None), (rpc(error={}), mcp.Session, "answer", None),
+        (rpc(), None, "", None), (rpc("refund"), None, "", None), (rpc(7), None, "", None),
         ({**CALL, "jsonrpc": "1.0"}, None, "", None),
     ],
-)
+)  # fmt: skip
 def test_a_message_of_mcp_is_told_by_its_method(value: Any, kind: Any, tool: str, arguments: Any) -> None:
     found = mcp.message(value)
     if kind is None:
@@ -283,16 +280,12 @@ OF_RESULT = {"type": "object", "properties": {"result": {"type": "integer"}}}
 @pytest.mark.parametrize(
     ("value", "was", "schema", "found"),
     [
-        (7, "a", None, 7),
-        (7, 3, None, 7),
-        ("7", 3, None, 3),
-        (7, 3, OF_RESULT, 7),
-        ("7", 3, OF_RESULT, 3),
+        (7, "a", None, 7), (7, 3, None, 7), ("7", 3, None, 3), (7, 3, OF_RESULT, 7), ("7", 3, OF_RESULT, 3),
         ({"result": 7}, {"result": 3}, OF_RESULT, {"result": 7}),
         ({"result": "7"}, {"result": 3}, OF_RESULT, {"result": 3}),
         ({"n": 7}, {"n": 3}, {"type": "object", "properties": {"n": {"type": "integer"}}}, {"n": 7}),
     ],
-)
+)  # fmt: skip
 def test_a_changed_value_of_a_tool_keeps_to_what_the_tool_promises(
     value: Any, was: Any, schema: Any, found: Any
 ) -> None:

@@ -89,13 +89,7 @@ def test_an_armed_lane_holds_what_was_asked_and_bites(client: ToxiproxyClient) -
 
 @pytest.mark.parametrize(
     ("call", "status"),
-    [
-        ("get", 404),
-        ("destroy", 404),
-        ("create twice", 409),
-        ("unknown toxic", 400),
-        ("bad listen", 500),
-    ],
+    [("get", 404), ("destroy", 404), ("create twice", 409), ("unknown toxic", 400), ("bad listen", 500)],
 )
 def test_every_refusal_is_an_error_with_its_status(client: ToxiproxyClient, call: str, status: int) -> None:
     client.create("a", upstream=NOBODY)
@@ -269,16 +263,12 @@ HELD = ProxyInfo("a", "127.0.0.1:5", NOBODY, enabled=True, toxics=(SLOW,))
 @pytest.mark.parametrize(
     ("held", "listen", "words"),
     [
-        ({}, "127.0.0.1:0", ""),
-        ({}, "127.0.0.1:5", ""),
-        ({}, "", ""),
-        ({}, "127.0.0.1:6", "it listens on 127.0.0.1:5"),
-        ({"enabled": False}, "", "it is disabled"),
-        ({"upstream": "b:1"}, "", "its upstream is b:1"),
-        ({"toxics": ()}, "", "its toxics are []"),
+        ({}, "127.0.0.1:0", ""), ({}, "127.0.0.1:5", ""), ({}, "", ""),
+        ({}, "127.0.0.1:6", "it listens on 127.0.0.1:5"), ({"enabled": False}, "", "it is disabled"),
+        ({"upstream": "b:1"}, "", "its upstream is b:1"), ({"toxics": ()}, "", "its toxics are []"),
         ({"toxics": (replace(SLOW, toxicity=0.4),)}, "", "toxic "),
     ],
-)
+)  # fmt: skip
 def test_what_a_server_holds_is_held_against_what_was_asked(held: dict[str, Any], listen: str, words: str) -> None:
     told = _difference(replace(HELD, listen=listen), replace(HELD, **held))
     assert told.startswith(words) if words else told == ""

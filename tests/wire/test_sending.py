@@ -162,19 +162,14 @@ PACKED = gzip.compress(b"words")
 @pytest.mark.parametrize(
     ("body", "codings", "found"),
     [
-        (b"words", "", b"words"),
-        (b"words", "identity", b"words"),
-        (PACKED, "gzip", b"words"),
-        (PACKED, " X-GZip , identity", b"words"),
-        (b"", "gzip", b""),
-        (b"words", "br", "garbled"),
-        (b"words", "gzip", "garbled"),
-        (PACKED[:-1], "gzip", "garbled"),
+        (b"words", "", b"words"), (b"words", "identity", b"words"), (PACKED, "gzip", b"words"),
+        (PACKED, " X-GZip , identity", b"words"), (b"", "gzip", b""), (b"words", "br", "garbled"),
+        (b"words", "gzip", "garbled"), (PACKED[:-1], "gzip", "garbled"),
         (gzip.compress(bytes(BODY_MAX)), "gzip", bytes(BODY_MAX)),
         (gzip.compress(bytes(BODY_MAX + 1)), "gzip", "too_large"),
     ],
     ids=range(10),
-)
+)  # fmt: skip
 def test_a_body_is_unpacked_whole_as_it_is_part_by_part(body: bytes, codings: str, found: bytes | str) -> None:
     def in_parts() -> bytes:
         unpacker, whole = Unpacker(codings), b""
@@ -201,23 +196,18 @@ def test_a_body_is_unpacked_whole_as_it_is_part_by_part(body: bytes, codings: st
 @pytest.mark.parametrize(
     ("error", "cause", "kind"),
     [
-        (httpx.ReadTimeout, None, "timed_out"),
-        (httpx.ConnectTimeout, None, "timed_out"),
-        (httpx.PoolTimeout, None, "timed_out"),
-        (httpx.ConnectError, None, "refused"),
+        (httpx.ReadTimeout, None, "timed_out"), (httpx.ConnectTimeout, None, "timed_out"),
+        (httpx.PoolTimeout, None, "timed_out"), (httpx.ConnectError, None, "refused"),
         (httpx.ConnectError, ConnectionRefusedError(), "refused"),
         (httpx.ConnectError, ssl.SSLEOFError(), "closed"),
         (httpx.ConnectError, ssl.SSLCertVerificationError(), "untrusted"),
-        (httpx.ConnectError, ssl.SSLError(), "garbled"),
-        (httpx.ConnectError, ConnectionResetError(), "reset"),
-        (httpx.ConnectError, BrokenPipeError(), "reset"),
-        (httpx.ReadError, None, "reset"),
+        (httpx.ConnectError, ssl.SSLError(), "garbled"), (httpx.ConnectError, ConnectionResetError(), "reset"),
+        (httpx.ConnectError, BrokenPipeError(), "reset"), (httpx.ReadError, None, "reset"),
         (httpx.RemoteProtocolError, "Server disconnected without sending a response.", "closed"),
         (httpx.RemoteProtocolError, "peer closed connection without sending complete message body", "closed"),
-        (httpx.RemoteProtocolError, "illegal status line", "garbled"),
-        (httpx.DecodingError, None, "garbled"),
+        (httpx.RemoteProtocolError, "illegal status line", "garbled"), (httpx.DecodingError, None, "garbled"),
     ],
-)
+)  # fmt: skip
 def test_an_error_of_httpx_is_a_kind_of_failure(
     error: type[httpx.HTTPError], cause: BaseException | str | None, kind: str
 ) -> None:

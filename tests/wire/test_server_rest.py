@@ -373,11 +373,10 @@ def test_a_head_is_taken_or_refused_in_the_words_of_go(
     ("asked", "place"),
     [
         ("GET //proxies//p?x=%20", "/proxies/p?x=%20"),
-        ("GET http://x/proxies/a/../p%20q", "http://x/proxies/p%20q"),
-        ("GET /./version", "/version"),
+        ("GET http://x/proxies/a/../p%20q", "http://x/proxies/p%20q"), ("GET /./version", "/version"),
         ("OPTIONS *", None),
     ],
-)
+)  # fmt: skip
 def test_a_path_is_asked_for_again_as_it_should_be(own: httpx.Client, asked: str, place: str | None) -> None:
     head, _, body = raw(own, f"{asked} HTTP/1.1\r\nHost: x\r\n\r\n".encode()).decode().partition("\r\n\r\n")
     line, *fields = head.split("\r\n")
@@ -393,10 +392,9 @@ def test_a_path_is_asked_for_again_as_it_should_be(own: httpx.Client, asked: str
         ('{"enabled":1}', "json: cannot unmarshal number into Go struct field Proxy.enabled of type bool"),
         ('{"Logger":7}', "json: cannot unmarshal number into Go struct field Proxy.Logger of type zerolog.Logger"),
         ("NaN", "invalid character 'N' looking for beginning of value"),
-        ('{"enabled":null,"Logger":null,"toxics":7}', ""),
-        ('{"Logger":{"a":1}}', ""),
+        ('{"enabled":null,"Logger":null,"toxics":7}', ""), ('{"Logger":{"a":1}}', ""),
     ],
-)
+)  # fmt: skip
 def test_fields_of_a_proxy_are_of_their_types(own: httpx.Client, body: str, error: str) -> None:
     made = own.post("/proxies", json={**PROXY, "name": "typed"})
     changed = own.post("/proxies/typed", content=body)
