@@ -8,7 +8,12 @@ import pytest
 
 from chaoslab.seams.protocols import graphql, mcp, message_of, schema, sse
 
-CALL = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 17}}}
+CALL: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 3,
+    "method": "tools/call",
+    "params": {"name": "refund", "arguments": {"order": 17}},
+}
 
 
 def graph(query: str, **more: Any) -> Any:
@@ -203,7 +208,7 @@ def rpc(method: Any = None, **more: Any) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_a_message_of_mcp_is_told_by_its_method(value: Any, kind: Any, tool: str, arguments: Any) -> None:
-    found = mcp.message(value)
+    found: Any = mcp.message(value)
     if kind is None:
         assert found is None
         return
