@@ -171,3 +171,20 @@ def test_a_loop_does_the_rest_as_asyncio_does() -> None:
     world = World(1, now=datetime(2026, 6, 1, tzinfo=UTC))
     world.run_async(main)
     assert failed == []
+
+
+def test_a_connection_that_its_caller_gave_up_while_it_was_made_is_closed() -> None:
+    world, accepted = World(1, now=datetime(2026, 6, 1, tzinfo=UTC)), list[End]()
+
+    async def main() -> list[bool]:
+        address = world.network.listen("127.0.0.1", 0, accepted.append)
+        dialling = asyncio.create_task(asyncio.open_connection(*address))
+        await asyncio.sleep(0)
+        dialling.cancel()
+        _, writer = await asyncio.open_connection(*address)
+        await asyncio.sleep(1)
+        ended = [end.ended for end in accepted]
+        writer.close()
+        return ended
+
+    assert world.run_async(main) == [True, False]
