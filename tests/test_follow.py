@@ -106,6 +106,9 @@ def test_of_what_others_wrote_later_a_bounded_reader_reads_no_more_than_a_part(
         first, rest = follower.new(10_000), follower.new(-1)
     assert 1 < len(first) < 20
     assert len(first) + len(rest) == 101
+    (run.folder / "info.log").unlink()
+    with Follower(run.folder) as follower:  # of a log whose main part is lost
+        assert len(follower.new(10_000)) == 100
 
 
 class Writing(SystemClock):

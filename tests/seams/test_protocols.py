@@ -244,7 +244,7 @@ def test_a_part_of_an_answer_of_mcp_is_read_and_replaced(method: str, result: An
     assert found is not None
     assert found.value == value
     assert found.put("b") == rpc(result=now)
-    assert asked.answer("nothing") is None
+    assert asked.answer("nothing") is asked.answer(rpc("ping", result=result)) is asked.answer(rpc()) is None
 
 
 def test_a_changed_structure_in_a_text_keeps_its_lines() -> None:
