@@ -9,6 +9,7 @@ import pytest
 
 from chaoslab.analysis.verdict.judge import judge, judgeable, verdicts
 from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.verdict.opinions import questions
 from chaoslab.analysis.verdict.table import Basis, Outcome
 from chaoslab.core.events import (
     CANCELLED,
@@ -532,6 +533,16 @@ def test_an_answer_that_admits_is_doubtful_where_the_state_has_changed(before: i
     begun = replace(compared("Done."), state={"n": 1}, effects=None)
     state = EndState(before={"n": before}, after={"n": 1})
     assert judge(history(begun, state, finished("I could not do it.")), TRIAL).outcome is outcome
+
+
+def test_the_question_about_a_state_that_was_not_reached_needs_no_stated_effects() -> None:
+    begun = replace(compared("Done."), state={"n": 1}, effects=None)
+    (question,) = questions(history(begun, EndState(before={"n": 0}, after={"n": 0}), finished("Hm."))).values()
+    assert (question.answer, question.undone, question.reference) == (
+        "Hm.",
+        ("the state's n is 0 as before instead of 1",),
+        None,
+    )
 
 
 def test_a_state_that_could_not_be_read_is_the_reason_beside_the_twin_s_own_answer() -> None:
