@@ -127,10 +127,14 @@ def test_no_web_page_changes_anything(headers: dict[str, str], said: str, more: 
 
 
 def test_the_bytes_of_a_proxy_are_counted_in_both_directions_when_a_connection_ends() -> None:
-    with upstream(lambda line: line.sendall(line.recv(100) * 3)) as there, embedded(metrics=["proxy"]) as url:
-        listen = httpx.post(f"{url}/proxies", json={"name": "p", "upstream": there}).json()["listen"]
-        httpx.post(f"{url}/proxies", json={"name": "down", "upstream": f"127.0.0.1:{free_port()}"})
-        with dial(listen) as line, dial(httpx.get(f"{url}/proxies/down").json()["listen"]) as other:
+    with (
+        upstream(lambda line: line.sendall(line.recv(100) * 3)) as there,
+        embedded(metrics=["proxy"]) as url,
+        httpx.Client(base_url=url) as api,
+    ):
+        listen = api.post("/proxies", json={"name": "p", "upstream": there}).json()["listen"]
+        api.post("/proxies", json={"name": "down", "upstream": f"127.0.0.1:{free_port()}"})
+        with dial(listen) as line, dial(api.get("/proxies/down").json()["listen"]) as other:
             line.sendall(b"12345")
             assert read_exactly(line, 15) == b"12345" * 3
             with contextlib.suppress(ConnectionResetError):
@@ -140,8 +144,6 @@ def test_the_bytes_of_a_proxy_are_counted_in_both_directions_when_a_connection_e
             f'toxiproxy_proxy_{way}_bytes_total{{direction="{direction}",{named}}} {count}'
             for way in ("received", "sent") for direction, count in (("upstream", 5), ("downstream", 15))
         }  # fmt: skip
-        eventually(lambda: wanted <= {*httpx.get(f"{url}/metrics").text.splitlines()})
-        counted = [
-            line for line in httpx.get(f"{url}/metrics").text.splitlines() if line.startswith("toxiproxy_proxy_")
-        ]
+        eventually(lambda: wanted <= {*api.get("/metrics").text.splitlines()})
+        counted = [line for line in api.get("/metrics").text.splitlines() if line.startswith("toxiproxy_proxy_")]
     assert sorted(counted) == sorted(wanted)
