@@ -10,6 +10,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.cli import main
+from chaoslab.core.dialog import Dialog, reworded, words_of
 from chaoslab.core.events import FaultInjected, FaultWitnessed
 from chaoslab.record.history import History
 from tests.cli_parts import prompts
@@ -108,3 +109,46 @@ def test_the_labs_own_run_and_its_replay_tell_a_story_the_same(
         assert injected == {("weather", 1), ("weather", 2), ("weather", 3)}  # each was given the model's first answer
         assert main(["replay", "latest"]) == 0
     assert "equal" in capsys.readouterr().out
+
+
+ASKED = {"role": "user", "content": "a"}
+
+
+@pytest.mark.parametrize(
+    ("dialog", "value", "found"),
+    [
+        (Dialog(), {"messages": [ASKED, "b", 3]}, [ASKED]), (Dialog(), {"messages": "a"}, []),
+        (Dialog("input", bare=True), {"input": "a"}, [ASKED]),
+        (Dialog("input", bare=True), {"input": [ASKED]}, [ASKED]),
+        (Dialog("input", bare=True), {"messages": "a"}, []), (Dialog(), ["a"], []),
+        (Dialog(), {"messages": None}, []),
+    ],
+)  # fmt: skip
+def test_the_messages_of_a_request_are_a_list_or_one_text(dialog: Dialog, value: Any, found: list[Any]) -> None:
+    assert dialog.messages(value) == found
+
+
+def test_results_stand_behind_the_message_that_asked_for_them() -> None:
+    value = {"model": "m", "messages": [{"role": role} for role in ("tool", "system", "user", "tool", "tool", "user")]}
+    units = Dialog().units(value)
+    assert [(unit.role, len(unit.messages), unit.free, unit.calls) for unit in units] == [
+        ("tool", 1, False, False), ("system", 1, False, False), ("user", 3, True, True), ("user", 1, True, False),
+    ]  # fmt: skip
+    assert Dialog().with_units(value, units) == value
+    assert Dialog().with_units(value, units[:1]) == {"model": "m", "messages": [{"role": "tool"}]}
+
+
+def test_texts_are_reworded_wherever_they_stand_but_for_a_models_thoughts() -> None:
+    said = {
+        "role": "user",
+        "content": [{"type": "text", "text": "a"}, "b", {"content": {"text": "c"}}],
+        "id": "d",
+        "n": 1,
+    }
+    assert reworded(said, str.upper) == {
+        "role": "user", "content": [{"type": "text", "text": "A"}, "b", {"content": {"text": "C"}}], "id": "d", "n": 1
+    }  # fmt: skip
+    assert words_of(said) == "a\nc"
+    for kind in ("reasoning", "thinking"):
+        assert reworded({"type": kind, "text": "a"}, str.upper) == {"type": kind, "text": "a"}
+    assert reworded("a", str.upper) == "A"

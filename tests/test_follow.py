@@ -94,6 +94,23 @@ def test_each_event_comes_once_and_a_line_without_its_end_waits_for_it(tmp_path:
         assert follower.new() == []
 
 
+def test_of_what_others_wrote_later_a_bounded_reader_reads_no_more_than_a_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow_module, "PART", 1000)
+    run = Run.create(tmp_path, now=NOW)
+    with Follower(run.folder) as follower, run.log("info") as info, run.log("manager") as manager:
+        info.write(BEGUN)
+        for _ in range(100):
+            manager.write(ARMED, trial="p1.r1")
+        first, rest = follower.new(10_000), follower.new(-1)
+    assert 1 < len(first) < 20
+    assert len(first) + len(rest) == 101
+    (run.folder / "info.log").unlink()
+    with Follower(run.folder) as follower:  # of a log whose main part is lost
+        assert len(follower.new(10_000)) == 100
+
+
 class Writing(SystemClock):
     """A clock whose naps are over at once; during each the next thing is written."""
 

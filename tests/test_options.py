@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,3 +86,29 @@ def test_a_run_gets_all_of_them() -> None:
 def test_the_runs_name_has_every_option_in_one_way() -> None:
     assert not NAMED & NOT_NAMED
     assert set(OPTIONS) >= NAMED | NOT_NAMED
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("ordered", [True, False], [1, None, "true"]),
+        ("logs", [None, "logs", Path("a")], [3, "", "a\0b"]),
+        ("now", [None, "2026-12-31T23:59:58Z"], [3, "now", "soon"]),
+        ("secret_names", [None, [], ["x-pass", "-csrf"], ("a1",)], ["x", ["x", 3], [3], ["-", "a"], ["a", "--"], 3]),
+        ("limits", [None, []], ["x", [3]]),
+        ("order", ["asked", "seeded", {}, {1: ["b", "a"], 2: []}],
+         ["x", None, 3, {0: ["a"]}, {True: ["a"]}, {1: "ab"}, {1: 3}, {1: ["a", 3]}, {1: ["a", "a"]}, {"2": []}]),
+    ],
+)  # fmt: skip
+def test_a_value_that_alone_is_wrong_is_one_line_that_names_its_option(
+    name: str, right: list[Any], wrong: list[Any]
+) -> None:
+    (found,) = (each for each in fields(RunOptions) if each.name == name)
+    check = found.metadata["check"]
+    for value in right:
+        check(name, value)
+    for value in wrong:
+        with pytest.raises((TypeError, ValueError)) as told:
+            check(name, value)
+        assert "\n" not in str(told.value)
+        assert name == "limits" or str(told.value).startswith(f"{name} is ")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.untrue import kind, untrue
+from chaoslab.core.untrue import kind, other_id, other_number, untrue
 
 SEVERITIES = st.floats(0, 1)
 VALUES: Any = st.one_of(
@@ -98,3 +98,17 @@ def test_a_near_text_is_a_lie_that_reads_well(text: str, among: set[str]) -> Non
 def test_all_numbers_of_a_text_are_others_at_severity_1() -> None:
     made = untrue("3 of 17 are paid", 1.0, Dice(1)).split()
     assert (made[0] != "3", made[2] != "17", made[4] in ("unpaid", "refunded")) == (True, True, True)
+
+
+@pytest.mark.parametrize(
+    ("value", "severity", "made"),
+    [(1_000_000, 0.0, 10_000), (1_000_000, 1.0, 10_000_000), (1_000_000, 0.5, 316_000), (3, 0.0, 1), (0, 1.0, 1)],
+)
+def test_a_whole_number_is_off_by_a_hundredth_to_ten_times(value: int, severity: float, made: int) -> None:
+    for seed in range(9):
+        assert abs(other_number(value, severity, Dice(seed)) - value) == made
+        assert other_number(-value, severity, Dice(seed)) <= -value + (value == 0)
+
+
+def test_a_text_without_a_letter_or_a_digit_is_no_id_and_stays() -> None:
+    assert other_id("–·–", 1.0, Dice(1)) == "–·–"

@@ -13,6 +13,7 @@ BODY_MAX = 4 * 1024 * 1024
 
 ACCEPTED = "gzip"
 """The coding that a server may pack with: the one that can be unpacked step by step here."""
+GZIPS = ("gzip", "x-gzip")
 
 
 async def whole(stream: AsyncIterable[bytes], codings: str) -> bytes:
@@ -30,10 +31,16 @@ def unpacked(packed: bytes, codings: str) -> bytes:
     header says."""
     if len(packed) > BODY_MAX:
         raise Failure("too_large")
-    body = packed
-    for coding in reversed(codings.lower().split(",")) if codings else ():
-        body = _unpacked(body, coding.strip())
-    return body
+    if not packed or not codings:
+        return packed
+    unpacker, body = Unpacker(codings), bytearray()
+    unpacker.feed(packed)
+    while part := unpacker.next():
+        body += part
+        if len(body) > BODY_MAX:
+            raise Failure("too_large")
+    unpacker.end()
+    return bytes(body)
 
 
 PART_MAX = 64 * 1024
@@ -72,23 +79,3 @@ class Unpacker:
         """Raises Failure if the body ended too early."""
         if self._zlib is not None and not self._zlib.eof:
             raise Failure("garbled")
-
-
-GZIPS = ("gzip", "x-gzip")
-
-
-def _unpacked(packed: bytes, coding: str) -> bytes:
-    if coding in ("", "identity") or not packed:
-        return packed
-    if coding not in GZIPS:
-        raise Failure("garbled")
-    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    try:
-        body = unpacker.decompress(packed, BODY_MAX + 1)
-    except zlib.error:
-        raise Failure("garbled") from None
-    if len(body) > BODY_MAX:
-        raise Failure("too_large")
-    if not unpacker.eof:
-        raise Failure("garbled")
-    return body

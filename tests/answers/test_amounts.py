@@ -6,6 +6,8 @@ import pytest
 
 from chaoslab.analysis.answers.amounts import AMOUNTS_MAX, aligned
 from chaoslab.analysis.answers.compare import Likeness, compare
+from chaoslab.analysis.answers.daytime import clock
+from chaoslab.analysis.answers.notation import plainly
 
 
 @pytest.mark.parametrize(
@@ -99,3 +101,40 @@ def test_texts_of_hundreds_of_amounts_are_compared_in_the_units_that_they_have()
         False,
         True,
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "like", "found"),
+    [
+        ("It ends at 10 at night.", "", "It ends at 22:00."), ("It ends at 5 at night.", "", "It ends at 17:00."),
+        ("It ends at 4 at night.", "", "It ends at 04:00."), ("It ends at 12 at night.", "", "It ends at 00:00."),
+        ("11.15 at night", "", "23:15"), ("quarter to ten at night", "", "21:45"),
+        ("ten minutes past two at night", "", "02:10"), ("half past eleven at night", "", "23:30"),
+        ("12 in the morning", "", "12 in the morning"), ("12 pm, 12 am", "", "12:00, 00:00"),
+        ("quarter before one p.m.", "", "12:45"), ("25 minutes to 1", "", "12:35"),
+        ("five o’clock in the evening", "", "17:00"),
+        ("high noon, noon, 12 midnight", "", "high noon, 12:00, 00:00"), ("at quarter past 4", "16:15", "at 16:15"),
+        ("at quarter past 4", "16:15 or 4:15", "at 04:15"), ("half past 12", "00:30", "12:30"),
+        ("at 9", "09:00", "at 9:00"), ("at 9", "19:00", "at 9"), ("at 9 degrees", "09:00", "at 9 degrees"),
+    ],
+)  # fmt: skip
+def test_a_time_is_read_in_24_hours_where_its_words_tell(text: str, like: str, found: str) -> None:
+    assert clock(text, like) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("01.02.2026, 2026/2/1", "2026-02-01, 2026-02-01"), ("30.02.2026", "30.02.2026"),
+        ("three hundred and five", "305"), ("two thousand three", "2003"),
+        ("one million two hundred thousand and ten", "1200010"), ("twelve of thirteen", "twelve of 13"),
+        ("hundred", "hundred"),
+        ("five twenty, twenty fifteen, twenty thirty", "five twenty, twenty fifteen, twenty thirty"),
+        ("ninety-nine", "99"), ("2.5 million, 3k, 1.5bn, 4 hundred", "2500000, 3000, 1500000000, 400"),
+        ("12'345'678, 1.234,5, 1,234.5", "12345678, 1234.5, 1,234.5"),
+        ("4 °C below zero, 3 below freezing, minus 4, 5 minus 4", "-4 °C, -3, -4, 5 minus 4"),
+        ("half an hour, one hour and a half", "30 minutes, 90 minutes"),
+    ],
+)  # fmt: skip
+def test_numbers_and_dates_in_other_notations_are_read_where_there_is_one_way(text: str, found: str) -> None:
+    assert plainly(text) == found

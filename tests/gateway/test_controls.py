@@ -50,7 +50,9 @@ def test_faults_are_paused_and_one_is_switched_off(tmp_path: Path) -> None:
         assert statuses(client, 2) == [200, 200]
         client.post(f"{levers}/resume")
         assert statuses(client, 1) == [503]
-        (fault,) = client.get(f"{levers}/faults").json()["faults"]
+        listed = client.get(f"{levers}/faults")
+        assert listed.status_code == client.get(f"{levers}/status").status_code == 200
+        (fault,) = listed.json()["faults"]
         assert (fault["on"], fault["hits"]) == (True, 2)
         assert client.post(f"{levers}/faults/{fault['name']}/off").json()["on"] is False
         assert statuses(client, 2) == [200, 200]
@@ -73,16 +75,17 @@ def test_faults_are_paused_and_one_is_switched_off(tmp_path: Path) -> None:
     assert len([*told.of(FaultWitnessed)]) == 3
 
 
-TWO = [
+THREE = [
     {"fault": "tool_error", "target": "crm", "status": 503, "name": "a"},
     {"fault": "latency", "target": "crm", "delay_s": 0.001, "name": "b"},
+    {"fault": "latency", "target": "crm", "delay_s": 0.001, "name": "c", "chance": 0},
 ]
 
 
 def test_a_chance_is_changed_and_one_of_two_is_off(tmp_path: Path) -> None:
     with (
         shop() as server,
-        standing(tmp_path, [f"crm={server.url}"], *TWO, stop=lambda: None) as running,
+        standing(tmp_path, [f"crm={server.url}"], *THREE, stop=lambda: None) as running,
         httpx.Client(base_url=running.address) as client,
     ):
         assert statuses(client, 1) == [503]
@@ -96,9 +99,10 @@ def test_a_chance_is_changed_and_one_of_two_is_off(tmp_path: Path) -> None:
         assert set(found) == {200, 503}
         wrong = client.post(f"{running.levers}/faults/a/chance/2")
         assert (wrong.status_code, wrong.json()["error"]) == (400, "'2' should be a chance from 0 to 1")
-        assert (
-            "POST faults/a/twice is no lever: status" in client.post(f"{running.levers}/faults/a/twice").json()["error"]
-        )
+        never = client.post(f"{running.levers}/faults/c/chance/1")
+        assert (never.status_code, never.json()["error"].partition(":")[0]) == (400, "'c' has the chance 0 in the plan")
+        twice = client.post(f"{running.levers}/faults/a/twice").json()["error"]
+        assert "POST faults/a/twice is no lever: status" in twice
         assert client.get(f"{running.levers}/faults").json()["faults"][1]["hits"] == 1
     told = [event.message for _, event in history(tmp_path).of(LabWarning)]
     assert told[1:] == ["control: 'a' has the chance 0, after 1", "control: 'a' has the chance 0.5, after 0"]
@@ -108,7 +112,7 @@ def test_a_lease_that_nobody_renews_ends_all_faults(tmp_path: Path) -> None:
     clock = SimpleNamespace(now=0.0)
     with (
         shop() as server,
-        standing(tmp_path, [f"crm={server.url}"], TWO[0], stop=lambda: None, bounds=Bounds(lease_s=60)) as running,
+        standing(tmp_path, [f"crm={server.url}"], THREE[0], stop=lambda: None, bounds=Bounds(lease_s=60)) as running,
         httpx.Client(base_url=running.address) as client,
     ):
         controls = running.shared.controls

@@ -20,7 +20,9 @@ import pytest
 
 from chaoslab.core.events import CallFinished, CallStarted, Effect
 from chaoslab.record.log import LogLost
-from chaoslab.seams.gateway.upstream import first_line, in_words, why
+from chaoslab.seams.gateway.routes import Route
+from chaoslab.seams.gateway.upstream import first_line, head_for, in_words, why
+from chaoslab.wire.http1 import CHUNKED
 from tests.gateway.parts import history, shop, standing
 from tests.seams.lab_parts import eventually
 
@@ -422,3 +424,21 @@ def test_what_openssl_says_is_told_in_plain_letters(error: Any, words: str) -> N
 def test_the_reason_of_a_broken_connection_is_the_system_s(error: BaseException, words: str) -> None:
     assert why(error) == words
     assert first_line("\n400, message:\n  Bad status line:\n\n  b'x'") == "400, message"
+
+
+@pytest.mark.parametrize(
+    ("method", "fields", "length", "sent"),
+    [
+        ("GET", [("Accept", "*/*"), ("host", "gateway")], 0, "Accept: */*"),
+        ("GET", [("Content-Length", "9")], 2, "Content-Length: 2"), ("DELETE", [], 2, "Content-Length: 2"),
+        ("POST", [], 0, "Content-Length: 0"),
+        ("POST", [("Transfer-Encoding", "chunked"), ("Expect", "100-continue")], CHUNKED, "Transfer-Encoding: chunked"),
+        ("GET", [("Connection", "close, X-Hop"), ("x-hop", "1"), ("X-End", "2"), ("Keep-Alive", "5")], 0, "X-End: 2"),
+        ("GET", [("Connection", "Upgrade"), ("Upgrade", "websocket")], 0, "Connection: Upgrade\r\nUpgrade: websocket"),
+    ],
+)  # fmt: skip
+def test_a_service_gets_its_own_host_one_length_and_no_field_of_the_hop(
+    method: str, fields: list[tuple[str, str]], length: int, sent: str
+) -> None:
+    head = head_for(Route("crm", "http", "crm.test", 8080, "/api"), method, "/x", fields, length).decode()
+    assert head == f"{method} /api/x HTTP/1.1\r\nHost: crm.test:8080\r\n{sent}\r\n\r\n"

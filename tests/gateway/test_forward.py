@@ -223,6 +223,28 @@ def test_what_no_program_means_is_told_in_one_line(bytes_: bytes, status: int, w
     assert words.replace(b"OWN", own) in found
 
 
+def test_a_service_is_its_route_by_its_own_address_and_by_the_gateways(tmp_path: Path) -> None:
+    with (
+        shop() as server,
+        standing(tmp_path, [f"crm={server.url}"], elsewhere="refuse") as running,
+        httpx.Client(proxy=running.told["HTTP_PROXY"], trust_env=False) as client,
+    ):
+        for url in (server.url, f"{running.address}/crm"):
+            assert client.get(f"{url}/price").json()["path"] == "/price"
+    assert [event.target for _, event in history(tmp_path).of(CallFinished)] == ["crm"] * 2
+
+
+def test_plain_http_through_a_tunnel_is_read(tmp_path: Path) -> None:
+    with shop() as server:
+        host = server.url.removeprefix("http://")
+        with standing(tmp_path, [f"{host}={server.url}"], elsewhere="refuse") as running:
+            head = f"GET /price HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+            found = asked(running.told["HTTP_PROXY"], f"CONNECT {host} HTTP/1.1\r\n\r\n".encode(), head.encode())
+    assert found.startswith(b"HTTP/1.1 200 ")
+    assert b'"path": "/price"' in found
+    assert [event.target for _, event in history(tmp_path).of(CallFinished)] == [host]
+
+
 @pytest.mark.parametrize(("elsewhere", "passed"), [("pass", True), ("refuse", False)])
 def test_what_is_neither_tls_nor_http_is_said(elsewhere: str, passed: bool, tmp_path: Path, capsys: Any) -> None:
     def echo() -> None:

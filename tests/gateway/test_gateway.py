@@ -124,10 +124,7 @@ def test_a_redirect_and_a_cookie_lead_back_to_the_gateway(location: str, tmp_pat
 
     with shop() as server:
         server.RequestHandlerClass = Redirects
-        with (
-            standing(tmp_path, [f"crm={server.url}"]) as running,
-            httpx.Client(follow_redirects=True) as client,
-        ):
+        with standing(tmp_path, [f"crm={server.url}"]) as running, httpx.Client(follow_redirects=True) as client:
             reply = client.post(running.url("crm") + "/orders", json={"order": 17})
             assert [(each.status_code, each.reason_phrase) for each in reply.history] == [(307, "Over There")]
             assert reply.request.headers["Cookie"] == "basket=17"
@@ -492,3 +489,14 @@ def test_a_wrong_route_is_one_line(texts: list[str], line: str) -> None:
     with pytest.raises(ValueError, match="rout") as told:
         routes(texts)
     assert str(told.value).startswith(line)
+
+
+def test_a_host_has_a_port_that_there_is() -> None:
+    assert [each.port for each in routes(["crm.test:1", "crm.test:65535", "crm.test"], hosts=True).values()] == [
+        1,
+        65535,
+        443,
+    ]
+    for port in (0, 65536):
+        with pytest.raises(ValueError, match=rf"^the host crm\.test:{port} should have a port from 1 to 65535$"):
+            routes([f"crm.test:{port}"], hosts=True)

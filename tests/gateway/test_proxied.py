@@ -20,7 +20,7 @@ import trustme
 from chaoslab.core.events import CallFinished
 from chaoslab.execution.upstreams import without_proxy
 from chaoslab.seams.gateway import upstream
-from chaoslab.seams.gateway.routes import proxy_for, routes
+from chaoslab.seams.gateway.routes import check_reached, proxy_for, routes
 from tests.gateway.parts import history, shop, standing
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -127,3 +127,11 @@ def test_what_is_near_needs_none() -> None:
     assert without_proxy({"NO_PROXY": "inner.test"}) == {
         "NO_PROXY": "inner.test,127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"
     }  # fmt: skip
+
+
+def test_what_is_elsewhere_is_not_asked_whether_it_is_there() -> None:
+    far, near = routes(["a=https://nowhere.invalid", "b=http://127.0.0.1:1"]).values()
+    check_reached(far, only_here=True)
+    for where, only_here in ((far, False), (near, True)):
+        with pytest.raises(LookupError, match=r"^the upstream . \(.*\) cannot be reached: .*: start it first$"):
+            check_reached(where, only_here=only_here)

@@ -127,16 +127,27 @@ def test_a_fault_is_met_and_witnessed(
     assert {event.fault for _, event in history(tmp_path).of(FaultWitnessed)} == {fault}  # a client may try again
 
 
-def frame(data: bytes, *, first: int = 0x81) -> bytes:
-    size = bytes([len(data)]) if len(data) < 126 else b"\x7e" + len(data).to_bytes(2, "big")
-    return bytes([first]) + size + data
+def frame(data: bytes, *, first: int = 0x81, mask: bytes = b"") -> bytes:
+    """`mask`: four bytes, as a client sends; what they cover matters to nobody here."""
+    size, bytes_ = (len(data), 0) if len(data) < 126 else (126, 2) if len(data) < 1 << 16 else (127, 8)
+    told = len(data).to_bytes(bytes_, "big") if bytes_ else b""
+    return bytes([first, size | (0x80 if mask else 0)]) + told + mask + data
 
 
 def test_messages_are_told_apart_whatever_pieces_they_come_in() -> None:
-    ping, whole = frame(b"p", first=0x89), frame(b"x" * 300)
-    split = frame(b"be", first=0x01) + ping + frame(b"gin", first=0x80)
-    data = frame(b"a") + split + ping + whole
-    for size in (1, 3, 7, len(data)):
-        messages = Messages()
-        found = [each for n in range(0, len(data), size) for each in messages.feed(data[n : n + size])]
-        assert (found, messages.rest) == ([frame(b"a"), split, ping, whole], b"")
+    ping = frame(b"p", first=0x89)
+    split = frame(b"be", first=0x01) + ping + frame(b"gin" * 50, first=0) + frame(b"end", first=0x80, mask=b"1234")
+    long = [frame(b"x" * size, mask=mask) for size in (125, 126, 300, 0xFFFF, 0x10000) for mask in (b"", b"1234")]
+    sent = [frame(b"a"), split, ping, *long]
+    data = b"".join(sent)
+    for size in (1, 3, 7, 9000):
+        messages, cut = Messages(), min(len(data), 9000 // size * size)
+        found = [each for n in range(0, cut, size) for each in messages.feed(data[n : n + size])]
+        found += messages.feed(data[cut:])
+        assert (found, messages.rest) == (sent, b"")
+
+
+@pytest.mark.parametrize(("size", "passes"), [(4 * 1024 * 1024, False), (4 * 1024 * 1024 + 1, True)])
+def test_a_frame_of_more_than_four_mebibytes_passes_in_pieces(size: int, passes: bool) -> None:
+    begun = bytes([0x82, 127]) + (size - 10).to_bytes(8, "big") + b"x"
+    assert Messages().feed(begun) == [begun] * passes

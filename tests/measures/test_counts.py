@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import httpx
@@ -70,11 +71,7 @@ PLACE = ("latency", "wire", "search", 1, 1, "id")
 
 def test_rates_are_of_all_and_correct_is_of_the_judged() -> None:
     found = success(["correct", "correct", "wrong", "unknown", "invalid", "unfinished"])
-    assert (found.total, found.by_outcome["correct"].value, "failed" in found.by_outcome) == (
-        6,
-        2 / 6,
-        False,
-    )
+    assert (found.total, found.by_outcome["correct"].value, "failed" in found.by_outcome) == (6, 2 / 6, False)
     assert found.correct is not None
     assert (found.correct.count, found.correct.total) == (2, 3)
 
@@ -371,3 +368,24 @@ def test_usage_is_summed_and_an_unknown_price_is_not_free() -> None:
     assert (both.prompt_tokens, both.completion_tokens, both.cost_usd, both.unpriced) == (15, 3, 0.5, 1)
     assert unpriced.cost_usd is None
     assert usage(history()) is None
+
+
+def test_a_report_begins_with_its_first_trial_and_has_hits_of_trials_that_it_knows_alone() -> None:
+    """A cut log may hold witnesses of trials whose beginning it lacks."""
+    story = [(FaultWitnessed(**fault_at(*PLACE)), "p0.r1"), (PromptStarted(prompt_index=1, prompt="?"), "p1.r1")]
+    story += [(FaultWitnessed(**fault_at(*PLACE)), "p1.r1"), (PromptStarted(prompt_index=2, prompt="?"), "p2.r1")]
+    found = RunReport.of(
+        History(Record("", n + 1.0, "run", at, "info", n, event) for n, (event, at) in enumerate(story))
+    )
+    assert (found.began_t, found.met) == (2.0, {"p1.r1": 1})
+
+
+def test_damage_of_several_batches_is_added_up_and_the_longest_wait_is_told() -> None:
+    found, later = faults.Damage(), faults.Damage()
+    found.take("p1.r1", call(ok=False, error="timed_out", duration_s=3.0))
+    found.take("p1.r1", call(ok=False, error="reset", duration_s=9.0))
+    later.take("p2.r1", call(ok=False, error="timed_out", duration_s=5.0))
+    found.join(later)
+    assert found == faults.Damage(Counter({"p1.r1": 2, "p2.r1": 1}), Counter({"search": 2}), 5.0)
+    found.join(faults.Damage())
+    assert found.waited_s == 5.0

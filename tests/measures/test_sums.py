@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures import findings, latency, run_report
+from chaoslab.analysis.measures import findings, latency, run_report, sums
 from chaoslab.analysis.measures.run_report import RunReport
+from chaoslab.analysis.measures.trials import Trial
 from chaoslab.record import pack_sums, packs
 from chaoslab.reports import summary
 from chaoslab.worlds.virtual import run_writer
@@ -162,3 +165,11 @@ def test_trials_that_cannot_be_summed_up_are_read(tmp_path: Path) -> None:
 
 def test_stories_that_are_left_out_have_no_sums(tmp_path: Path) -> None:
     assert not [*run(tmp_path, keep="failed").glob("*.sums.zst")]
+
+
+@pytest.mark.parametrize("amount", [Fraction(1, 3), 0.1, 0])
+def test_figures_of_a_trial_are_kept_exactly(amount: float | Fraction) -> None:
+    trial = Trial(usd=amount, spent_s=amount, called=frozenset({"b", "a"}))
+    kept = msgspec.msgpack.encode(sums._figures(trial))
+    again = sums._trial(msgspec.msgpack.decode(kept, type=sums._Figures))
+    assert (again, type(again.usd), type(again.spent_s)) == (trial, type(amount), type(amount))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from chaoslab.analysis.measures.trace_diff import Difference, incomparable, matter_of_time, tell
+from typing import Any
+
+import pytest
+
+from chaoslab.analysis.measures.trace_diff import Difference, first_unlike, incomparable, matter_of_time, tell
 from chaoslab.core.events import AttemptRef, Budget, CallDisturbed, Event, FaultScheduled, Retry
 from chaoslab.record.lines import Record
 from tests.event_parts import fault_at
@@ -41,3 +45,19 @@ def test_a_real_disturbance_or_a_budget_of_seconds_is_compared_with_nothing() ->
     assert why(LATE, cut) == "the lab itself got in the way (it was cut)"
     assert why(calls, spent) == "it ran out of seconds, which no two worlds count alike"
     assert incomparable([Record("", 0, "run", "p1.r2", "info", 0, cut)], "p1.r1") == ""
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "found"),
+    [
+        ({"a": 1, "b": [1, {"c": 2}]}, {"a": 1, "b": [1, {"c": 2}]}, None),
+        ({"a": 1, "b": [1, {"c": 2}]}, {"b": [1, {"c": 3}], "a": 1}, ("b[1].c", 2, 3)),
+        ({"a": 1}, {"a": 1, "b": 2}, ("b", None, 2)),
+        ({"b": 2, "a": 1}, {"a": 2}, ("b", 2, None)),
+        ([1, 2], [1], ("", [1, 2], [1])),
+        ([[1], [2]], [[1], [3]], ("[1][0]", 2, 3)),
+        (1, True, ("", 1, True)),
+    ],
+)
+def test_the_first_place_that_differs_is_told_with_both_values(was: Any, now: Any, found: Any) -> None:
+    assert first_unlike(was, now) == found

@@ -15,6 +15,7 @@ from pydantic import validate_call
 
 import chaoslab as lab
 from chaoslab.seams.functions import code_swap
+from chaoslab.seams.functions.inside import enclosed
 from chaoslab.seams.functions.references import is_installed
 
 
@@ -260,3 +261,18 @@ def test_threads_may_call_it_while_it_is_swapped() -> None:
 )
 def test_a_module_of_python_the_lab_or_a_package_is_none_of_the_user_s(module: str, there: bool) -> None:
     assert is_installed(module) is there
+
+
+def test_a_function_is_found_in_its_decorators_but_for_the_labs_own() -> None:
+    def refund() -> None: ...
+
+    def around(inner: Any) -> Any:
+        @functools.wraps(inner)
+        def outer(*args: Any) -> Any:
+            return inner(*args)
+
+        return outer
+
+    assert code_swap.innermost(around(around(refund))) is enclosed(around(around(refund))) is refund
+    of_lab = around(code_swap.can_swap)
+    assert code_swap.innermost(of_lab) is of_lab

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 import chaoslab as lab
@@ -295,6 +296,17 @@ def test_each_trial_begins_the_script_anew() -> None:
     model = lab.scripted(STEPS)
     trials = list(lab.run_many(by_openai_chat, PROMPT, trials=3, services={OPENAI: model}, tools=[refund]))
     assert [trial.answer for trial in trials] == ["Order 17 is\n refunded."] * 3
+
+
+def test_only_an_answer_that_came_is_said_by_a_script() -> None:
+    def agent(_: str) -> list[int]:
+        asked = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
+        return [httpx.post(f"https://{OPENAI}/v1/chat/completions", json=asked).status_code for _ in range(2)]
+
+    fault = lab.inject("tool_error", OPENAI, calls=[1], status=503)
+    trial = lab.run(agent, "go", services={OPENAI: lab.scripted(["Hello."])}, faults=[fault], twin=False)
+    assert trial.answer == [503, 200]
+    assert [event.said_by for _, event in trial.history.of(CallFinished)] == [None, "script"]
 
 
 def test_a_script_works_in_several_processes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import urllib.error
 from collections.abc import Callable
@@ -41,27 +42,34 @@ FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
     "refused": ("refused", {}),
     "reset": ("reset_peer", {"stream": "downstream"}),
     "closed": ("timeout", {"after_s": 1.0, "stream": "downstream"}),
+    "unresolved": ("dns_failure", {}),
+    "untrusted": ("tls_failure", {}),
     "status": ("tool_error", {"status": 503}),
 }
 LIBRARIES: dict[str, tuple[type[Exception], ...]] = {
     "httpx": (
-        httpx.ReadTimeout, httpx.ConnectError, httpx.ReadError, httpx.RemoteProtocolError, httpx.HTTPStatusError,
+        httpx.ReadTimeout, httpx.ConnectError, httpx.ReadError, httpx.RemoteProtocolError, httpx.ConnectError,
+        httpx.ConnectError, httpx.HTTPStatusError,
     ),
     "httpx2": (
-        httpx2.ReadTimeout, httpx2.ConnectError, httpx2.ReadError, httpx2.RemoteProtocolError, httpx2.HTTPStatusError,
+        httpx2.ReadTimeout, httpx2.ConnectError, httpx2.ReadError, httpx2.RemoteProtocolError, httpx2.ConnectError,
+        httpx2.ConnectError, httpx2.HTTPStatusError,
     ),
     "requests": (
         requests.ReadTimeout, requests.ConnectionError, requests.ConnectionError, requests.ConnectionError,
-        requests.HTTPError,
+        requests.ConnectionError, requests.exceptions.SSLError, requests.HTTPError,
     ),
     "aiohttp": (
         aiohttp.SocketTimeoutError, aiohttp.ClientConnectorError, aiohttp.ClientOSError,
-        aiohttp.ServerDisconnectedError, aiohttp.ClientResponseError,
+        aiohttp.ServerDisconnectedError, aiohttp.ClientConnectorDNSError, aiohttp.ClientConnectorCertificateError,
+        aiohttp.ClientResponseError,
     ),
     "urllib": (
-        TimeoutError, urllib.error.URLError, ConnectionResetError, ConnectionAbortedError, urllib.error.HTTPError,
+        TimeoutError, urllib.error.URLError, ConnectionResetError, ConnectionAbortedError, urllib.error.URLError,
+        urllib.error.URLError, urllib.error.HTTPError,
     ),
 }  # fmt: skip
+ERRNO = {"refused": errno.ECONNREFUSED, "reset": errno.ECONNRESET, "unresolved": socket.EAI_NONAME, "untrusted": 1}
 
 
 @pytest.mark.parametrize("kind", FAULTS)
@@ -70,7 +78,11 @@ def test_each_kind_is_the_librarys_own_exception(library: str, kind: str) -> Non
     fault, params = FAULTS[kind]
     error = caught(fault, library, **params)
     assert type(error) is LIBRARIES[library][list(FAULTS).index(kind)]
-    assert str(error)
+    assert "refund" in f"{error} {getattr(error, 'url', '')}"
+    for name in ("os_error", "certificate_error", "reason"):
+        error = there if isinstance(there := getattr(error, name, None), OSError) else error
+    if isinstance(error, OSError) and error.errno is not None:
+        assert error.errno == ERRNO[kind]
 
 
 def test_a_status_is_read_as_each_librarys_users_read_it() -> None:

@@ -8,7 +8,12 @@ import pytest
 
 from chaoslab.seams.protocols import graphql, json_rpc, mcp, message_of, schema
 
-CALL = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 17}}}
+CALL: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 3,
+    "method": "tools/call",
+    "params": {"name": "refund", "arguments": {"order": 17}},
+}
 
 
 def graph(query: str, **more: Any) -> Any:
@@ -180,3 +185,113 @@ def test_without_a_schema_a_value_keeps_to_the_form_of_the_true_one() -> None:
 )
 def test_a_schema_that_cannot_be_followed_asks_for_nothing(bad: Any) -> None:
     assert schema.fitted({"a": 1}, {"a": 2}, bad) == {"a": 1}
+
+
+def rpc(method: Any = None, **more: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 3, **({} if method is None else {"method": method}), **more}
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "tool", "arguments"),
+    [
+        (CALL, mcp.ToolCall, "refund", {"order": 17}),
+        (rpc("tools/call", params={"name": "a", "arguments": 7}), mcp.ToolCall, "a", {}),
+        (rpc("tools/call", params={"name": 7}), mcp.Session, "tools/call", None),
+        (rpc("tools/list"), mcp.Listing, "tools/list", {}),
+        (rpc("prompts/get", params={"name": "a"}), mcp.Content, "prompts/get", {"name": "a"}),
+        (rpc("resources/read", params={"uri": "a"}), mcp.Content, "resources/read", {"uri": "a"}),
+        (rpc("initialize"), mcp.Session, "initialize", None),
+        (rpc("notifications/cancelled"), mcp.Session, "notifications/cancelled", None),
+        (rpc(result={}), mcp.Session, "answer", None), (rpc(error={}), mcp.Session, "answer", None),
+        (rpc(), None, "", None), (rpc("refund"), None, "", None), (rpc(7), None, "", None),
+        ({**CALL, "jsonrpc": "1.0"}, None, "", None),
+    ],
+)  # fmt: skip
+def test_a_message_of_mcp_is_told_by_its_method(value: Any, kind: Any, tool: str, arguments: Any) -> None:
+    found: Any = mcp.message(value)
+    if kind is None:
+        assert found is None
+        return
+    assert type(found) is kind
+    assert found.tool == tool
+    assert found.arguments == (value if kind is mcp.Session else arguments)
+    if kind is mcp.Session:
+        assert (found.part, found.asked({"a": 1}), found.answer(value)) == ("session", {"a": 1}, None)
+    if kind is not mcp.ToolCall:
+        assert found.effects(found.arguments, rpc(result={})) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "result", "value", "now"),
+    [
+        ("prompts/get", {"messages": [{"role": "user", "content": text("a")}], "_meta": 1}, "a",
+         {"messages": [{"role": "user", "content": text("b")}], "_meta": 1}),
+        ("resources/read", {"contents": [{"uri": "u", "text": "a\nb"}]}, "a\nb",
+         {"contents": [{"uri": "u", "text": "b"}]}),
+        ("resources/read", {"contents": [{"uri": "u", "text": '{\n"n": 1}'}]}, {"n": 1},
+         {"contents": [{"uri": "u", "text": "b"}]}),
+        ("resources/read", {"contents": [{"type": "blob"}, 7]}, ["blob"],
+         {"contents": [{"type": "blob"}, {"type": "text", "text": "b"}]}),
+        ("resources/read", {"contents": "a"}, {"contents": "a"}, "b"),
+        ("resources/read", ["a"], ["a"], "b"),
+        ("tools/list", {"tools": [{"name": "a"}], "_meta": 1}, [{"name": "a"}], {"tools": "b", "_meta": 1}),
+    ],
+)  # fmt: skip
+def test_a_part_of_an_answer_of_mcp_is_read_and_replaced(method: str, result: Any, value: Any, now: Any) -> None:
+    asked = mcp.message(rpc(method))
+    assert asked is not None
+    found = asked.answer(rpc(result=result))
+    assert found is not None
+    assert found.value == value
+    assert found.put("b") == rpc(result=now)
+    assert asked.answer("nothing") is asked.answer(rpc("ping", result=result)) is asked.answer(rpc()) is None
+
+
+def test_a_changed_structure_in_a_text_keeps_its_lines() -> None:
+    asked = mcp.message(rpc("resources/read"))
+    assert asked is not None
+    for told, now in (('{\n"n": 1}', '{\n  "n": 2\n}'), ('{"n": 1}', '{"n": 2}')):
+        found = asked.answer(rpc(result={"contents": [{"uri": "u", "text": told}]}))
+        assert found is not None
+        assert found.put({"n": 2})["result"]["contents"] == [{"uri": "u", "text": now}]
+
+
+def test_a_call_of_a_tool_is_asked_answered_and_refused_in_its_own_form() -> None:
+    call = mcp.message(CALL)
+    newer = mcp.message({**CALL, "params": {**CALL["params"], "_meta": {mcp._NEW: "2026-07-28"}}})
+    assert call is not None
+    assert newer is not None
+    assert call.asked({"order": 18})["params"] == {"name": "refund", "arguments": {"order": 18}}
+    assert call.failed("503")["result"] == {**mcp.said("Error executing tool refund: 503"), "isError": True}
+    assert newer.made("a")["result"] == {"resultType": "complete", **mcp.said("a")}
+    assert call.made("a")["result"] == mcp.said("a")
+    for result, value, ok in (
+        (mcp.said("a"), "a", True),
+        ({"structuredContent": {"result": 7}}, 7, True),
+        ({**mcp.said("a"), "isError": True}, "a", False),
+        ({"other": 1}, None, True),
+    ):
+        found = call.answer(rpc(result=result))
+        assert found is not None
+        assert (found.value, found.ok, found.words) == (value, ok, "" if ok else "a")
+    refused = call.answer(rpc(error={"message": "no"}))
+    assert refused is not None
+    assert (refused.value, refused.ok, refused.words) == (None, False, "no")
+
+
+OF_RESULT = {"type": "object", "properties": {"result": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("value", "was", "schema", "found"),
+    [
+        (7, "a", None, 7), (7, 3, None, 7), ("7", 3, None, 3), (7, 3, OF_RESULT, 7), ("7", 3, OF_RESULT, 3),
+        ({"result": 7}, {"result": 3}, OF_RESULT, {"result": 7}),
+        ({"result": "7"}, {"result": 3}, OF_RESULT, {"result": 3}),
+        ({"n": 7}, {"n": 3}, {"type": "object", "properties": {"n": {"type": "integer"}}}, {"n": 7}),
+    ],
+)  # fmt: skip
+def test_a_changed_value_of_a_tool_keeps_to_what_the_tool_promises(
+    value: Any, was: Any, schema: Any, found: Any
+) -> None:
+    assert mcp.fitted(value, was, schema) == found

@@ -35,8 +35,11 @@ from chaoslab.core.events import (
     LabWarning,
 )
 from chaoslab.core.fault import BrokenFault
+from chaoslab.core.stream import Streamed
 from chaoslab.seams.services.enveloped import Wanted
 from chaoslab.seams.services.messages import HttpRequest
+from chaoslab.seams.services.model import ModelHost
+from chaoslab.seams.services.stream_view import StreamView
 from tests.plugin_parts import STALE, installed
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -1209,3 +1212,59 @@ def test_the_threads_of_two_requests_share_nothing_though_one_comes_after_the_ot
 def test_large_bodies_that_differ_at_their_end_want_different_things(body: bytes) -> None:
     asked = [Wanted(HttpRequest("POST", "/logs", (), body % n)).intent for n in (1, 2, 1)]
     assert asked[0] == asked[2] != asked[1]
+
+
+def test_a_request_to_a_model_is_in_no_protocol_of_tools() -> None:
+    """Its text may look like a query of GraphQL, and its field is called so, as in a request for a ranking."""
+    request = HttpRequest("POST", "/v2/rerank", (), b'{"query": "{ price }", "documents": ["a"]}')
+    host = ModelHost(lambda _: None, lambda *_: {})
+    assert [Wanted(request, to).message is None for to in (host, None)] == [True, False]
+
+
+def test_times_of_a_stream_are_told_to_the_microsecond() -> None:
+    view = StreamView(1 / 3)
+    for at_s in (2 / 3, 4 / 3):
+        view.took(b"data: a\n\n", at_s)
+    assert view.view(None, 2.0, waited=False) == Streamed(0.333333, 1.0, 0.666667, 2, 18, False, "end")
+
+
+@pytest.mark.parametrize("length", [True, False])
+def test_an_answer_to_an_old_client_ends_with_its_connection(length: bool) -> None:
+    def shop(_: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        start_response("200 OK", [("Content-Type", "text/plain"), *([("Content-Length", "6")] if length else [])])
+        yield from (b"one", b"two")
+
+    def agent(_: str) -> str:
+        with socket.create_connection(("shop", 80)) as line:
+            line.sendall(b"GET /price HTTP/1.0\r\nHost: shop\r\n\r\n")
+            found = b""
+            while part := line.recv(100):
+                found += part
+        head, told = found.split(b"\r\n\r\n")
+        return f"{head.split()[1].decode()} {told.decode()}"
+
+    trial = lab.run(agent, "go", services={"shop": shop}, twin=False)
+    assert trial.answer == "200 onetwo"
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (call.ok, call.status, call.error, call.reply) == (True, 200, None, "onetwo")
+
+
+@pytest.mark.parametrize(("waits_s", "ok", "error"), [(0.0, True, None), (0.5, False, "timed_out")])
+def test_a_reader_that_stops_at_once_has_what_it_wanted_and_one_that_waits_gave_up(
+    waits_s: float, ok: bool, error: str | None
+) -> None:
+    def shop(_: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        start_response("200 OK", [("Content-Type", "text/event-stream")])
+        for number in range(3):
+            yield b"data: %d\n\n" % number
+            time.sleep(1)
+
+    def agent(_: str) -> None:
+        with socket.create_connection(("shop", 80)) as line:
+            line.sendall(b"GET / HTTP/1.1\r\nHost: shop\r\n\r\n")
+            while b"data: 1" not in line.recv(1000):
+                pass
+            time.sleep(waits_s)
+
+    ((_, call),) = lab.run(agent, "go", services={"shop": shop}, twin=False).history.of(CallFinished)
+    assert (call.ok, call.error, round(call.duration_s, 2)) == (ok, error, 1.0 + waits_s)

@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import flask
@@ -128,6 +129,51 @@ def test_each_form_answers_at_both_ports(app: Any, kind: str) -> None:
         assert trial.error is None
         assert trial.answer in (scheme, "?")
         assert [effect["effect"] for effect in trial.effects] == ["POST /orders"]
+
+
+class Started:
+    """As a response of werkzeug, a class whose making is the answer."""
+
+    def __init__(self, environ: Any, start_response: Any) -> None: ...
+
+
+class Made:
+    def __init__(self, name: str, port: int = 80) -> None: ...
+
+
+async def with_default(request: Any, more: int = 1) -> None: ...
+async def without_names(*args: Any) -> None: ...
+async def of_two(one: Any, other: Any) -> None: ...
+async def of_nothing(one: Any = None) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("app", "kind"),
+    [
+        (Started, "wsgi"),
+        (lambda _environ, _start_response, _more=1: (), "wsgi"),
+        (lambda *_: (), "wsgi"),
+        (max, "wsgi"),  # written in C, which does not tell
+        (without_names, "asgi"),
+        (partial(partial(without_names, 1), 2), "asgi"),
+        (with_default, "function"),
+        (of_nothing, "function"),
+        (partial(of_two, 1), "function"),
+        (lambda _request, *, _more=1: None, "function"),
+        (3, "it should be a WSGI or ASGI application"),
+        (Made, "it is a class: give what it makes, as in Made(…), which should be a WSGI or ASGI"),
+        (lambda: None, "it takes 0 arguments: it should be a WSGI"),
+        (lambda _1, _2, _3: None, "it takes 3 arguments: it should be a WSGI"),
+        (of_two, "it takes 2 arguments: it should be a WSGI"),
+    ],
+)  # fmt: skip
+def test_a_form_is_told_by_what_a_callable_takes(app: Any, kind: str) -> None:
+    if kind.startswith("it "):
+        with pytest.raises(TypeError) as told:
+            kind_of(app)
+        assert str(told.value).startswith(kind)
+    else:
+        assert kind_of(app) == kind
 
 
 @named

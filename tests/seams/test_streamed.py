@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterable
 from contextlib import nullcontext
 
@@ -15,7 +16,7 @@ from chaoslab.core.stream import Streamed, Watched
 from chaoslab.faults.stream.cut import Cut
 from chaoslab.faults.stream.slow_chunks import SlowChunks
 from chaoslab.faults.stream.stall import Stall
-from chaoslab.seams.http.streamed import Recorded
+from chaoslab.seams.http.streamed import Heard, Recorded
 from tests.seams.stream_parts import DEADLINE_S, Timetable, event, events, read, streamed_over
 
 
@@ -144,3 +145,21 @@ def test_what_is_recorded_is_told_once_with_the_failure_that_ended_it(fails: str
 
     asyncio.run(main())
     assert told == [(b"ab", fails)]
+
+
+def test_calls_that_come_in_pieces_are_put_together_by_their_place() -> None:
+    heard = Heard()
+    for index, function in (
+        (0, {"name": "charge", "arguments": '{"a'}),
+        (1, {"name": "mail"}),
+        (0, {"arguments": '": 1}'}),
+    ):
+        delta = {"content": "Hm. ", "tool_calls": [{"index": index, "function": function}]}
+        heard.feed(b"data: " + json.dumps({"model": "m", "choices": [{"delta": delta}]}).encode() + b"\n\n")
+    for chunk in ({"x_groq": {"usage": {"n": 1}}}, {"usage": {"n": 2}}, {"choices": [{"delta": None}]}, {"choices": 3}):
+        heard.feed(b"data: " + json.dumps(chunk).encode() + b"\n\n")
+    assert (heard.count, heard.done, heard.model, heard.usage) == (7, False, "m", {"n": 2})
+    heard.feed(b"data: [DONE]\n\n")
+    calls = [{"name": "charge", "arguments": '{"a": 1}'}, {"name": "mail", "arguments": ""}]
+    assert heard.message == {"content": "Hm. " * 3, "tool_calls": [{"function": call} for call in calls]}
+    assert (heard.count, heard.done) == (8, True)

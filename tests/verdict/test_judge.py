@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from chaoslab.analysis.verdict.judge import judge, judgeable, verdicts
 from chaoslab.analysis.verdict.ledger import Kind
+from chaoslab.analysis.verdict.opinions import questions
 from chaoslab.analysis.verdict.table import Basis, Outcome
 from chaoslab.core.events import (
+    CANCELLED,
+    OPEN,
     AttemptRef,
     CallDisturbed,
     CallFinished,
@@ -18,6 +22,7 @@ from chaoslab.core.events import (
     Event,
     FaultArmed,
     FaultHealed,
+    FaultInjected,
     FaultWitnessed,
     PromptFinished,
     PromptStarted,
@@ -32,6 +37,7 @@ from tests.verdict.trials import (
     effect,
     finished,
     history,
+    judged,
     meeting,
     message,
     raised,
@@ -39,6 +45,15 @@ from tests.verdict.trials import (
 )
 
 FACT = [["21.4", "21,4"]]
+
+
+def place(attempt: int, request: int = 1) -> AttemptRef:
+    return AttemptRef(target="search", request=request, attempt=attempt, request_id="x")
+
+
+HUNG = PromptFinished(
+    prompt_index=1, prompt="a prompt", status="failed", answer="", attempts=1, duration_s=1.0, error_type="hung"
+)
 ARMED = FaultArmed(
     fault="latency", injection="wire", at=AttemptRef(target="weather", request=1, attempt=1, request_id="id1")
 )
@@ -235,13 +250,7 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     ),
     (
         "armed in vain",
-        [
-            started(FACT),
-            FaultArmed(
-                fault="latency", injection="wire", at=AttemptRef(target="search", request=2, attempt=1, request_id="x")
-            ),
-            finished("21.4"),
-        ],
+        [started(FACT), FaultArmed(fault="latency", injection="wire", at=place(1, 2)), finished("21.4")],
         Outcome.INVALID,
         "latency was armed on search 2.1 and not witnessed",
     ),
@@ -249,12 +258,8 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "armed and met",
         [
             started(FACT),
-            FaultArmed(
-                fault="latency", injection="wire", at=AttemptRef(target="search", request=2, attempt=1, request_id="x")
-            ),
-            FaultWitnessed(
-                fault="latency", injection="wire", at=AttemptRef(target="search", request=2, attempt=1, request_id="x")
-            ),
+            FaultArmed(fault="latency", injection="wire", at=place(1, 2)),
+            FaultWitnessed(fault="latency", injection="wire", at=place(1, 2)),
             finished("21.4"),
         ],
         Outcome.CORRECT,
@@ -264,12 +269,8 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "another attempt's witness does not count",
         [
             started(FACT),
-            FaultArmed(
-                fault="latency", injection="wire", at=AttemptRef(target="search", request=2, attempt=1, request_id="x")
-            ),
-            FaultWitnessed(
-                fault="latency", injection="wire", at=AttemptRef(target="search", request=2, attempt=2, request_id="x")
-            ),
+            FaultArmed(fault="latency", injection="wire", at=place(1, 2)),
+            FaultWitnessed(fault="latency", injection="wire", at=place(2, 2)),
             finished("21.4"),
         ],
         Outcome.INVALID,
@@ -289,13 +290,7 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     ),
     (
         "invalid comes before failed",
-        [
-            started(FACT),
-            FaultArmed(
-                fault="latency", injection="wire", at=AttemptRef(target="search", request=2, attempt=1, request_id="x")
-            ),
-            finished("", "failed"),
-        ],
+        [started(FACT), FaultArmed(fault="latency", injection="wire", at=place(1, 2)), finished("", "failed")],
         Outcome.INVALID,
         "not witnessed",
     ),
@@ -304,7 +299,7 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "found, and an admission beside it",
         [started(FACT), finished("I could not finish. I still see 21.4.")],
         Outcome.DEGRADED,
-        "the answer says that something could not be done or confirmed",
+        'the answer says that something could not be done or confirmed: "i could not finish."',
     ),
     (
         "an effect is denied, and another is missing",
@@ -491,21 +486,7 @@ TWICE = [message("ana", "21.4", "a"), message("ana", "21.4", "b")]
     [
         (raised("TimeoutError: charge")[1:], Outcome.HARM, "no answer: agent error (TimeoutError: charge)"),
         ([finished(" ")], Outcome.HARM, "the answer is empty"),
-        (
-            [
-                PromptFinished(
-                    prompt_index=1,
-                    prompt="a prompt",
-                    status="failed",
-                    answer="",
-                    attempts=1,
-                    duration_s=1.0,
-                    error_type="hung",
-                )
-            ],
-            Outcome.HARM,
-            "it would never have ended",
-        ),
+        ([HUNG], Outcome.HARM, "it would never have ended"),
         ([ARMED, finished("21.4")], Outcome.HARM, "latency was armed on weather 1.1 and not witnessed"),
         ([], Outcome.HARM, "the run ended before it did"),
     ],
@@ -521,11 +502,8 @@ def test_harm_is_told_first_whatever_else_became_of_the_trial(end: list[Event], 
 
 
 def test_a_trial_that_hangs_on_an_armed_lane_has_met_its_fault_and_one_that_ends_has_not() -> None:
-    hung = PromptFinished(
-        prompt_index=1, prompt="a prompt", status="failed", answer="", attempts=1, duration_s=1.0, error_type="hung"
-    )
-    assert judge(history(started([], []), ARMED, hung), TRIAL).outcome is Outcome.HUNG
-    ended = judge(history(started([], []), ARMED, replace(hung, error_type="model")), TRIAL)
+    assert judge(history(started([], []), ARMED, HUNG), TRIAL).outcome is Outcome.HUNG
+    ended = judge(history(started([], []), ARMED, replace(HUNG, error_type="model")), TRIAL)
     assert ended.outcome is Outcome.INVALID
 
 
@@ -545,9 +523,7 @@ def test_a_trial_that_hangs_says_who_waited_last_and_for_what(tried: list[tuple[
 
 
 def test_a_trial_that_the_lab_disturbed_proves_nothing_though_it_hangs() -> None:
-    ends = PromptFinished(
-        prompt_index=1, prompt="a prompt", status="failed", answer="", attempts=1, duration_s=1.0, error_type="hung"
-    )
+    ends = HUNG
     verdict = judge(history(started([], []), CUT, ends), TRIAL)
     assert (verdict.outcome, verdict.evidence[-1].kind) == (Outcome.INVALID, Kind.DISTURBED)
 
@@ -557,6 +533,16 @@ def test_an_answer_that_admits_is_doubtful_where_the_state_has_changed(before: i
     begun = replace(compared("Done."), state={"n": 1}, effects=None)
     state = EndState(before={"n": before}, after={"n": 1})
     assert judge(history(begun, state, finished("I could not do it.")), TRIAL).outcome is outcome
+
+
+def test_the_question_about_a_state_that_was_not_reached_needs_no_stated_effects() -> None:
+    begun = replace(compared("Done."), state={"n": 1}, effects=None)
+    (question,) = questions(history(begun, EndState(before={"n": 0}, after={"n": 0}), finished("Hm."))).values()
+    assert (question.answer, question.undone, question.reference) == (
+        "Hm.",
+        ("the state's n is 0 as before instead of 1",),
+        None,
+    )
 
 
 def test_a_state_that_could_not_be_read_is_the_reason_beside_the_twin_s_own_answer() -> None:
@@ -676,3 +662,46 @@ def test_another_trials_effects_are_not_this_ones() -> None:
 def test_a_trial_that_is_not_there_is_said_so() -> None:
     with pytest.raises(LookupError, match=r"no trial is called 'p9.r1'; there are p1.r1"):
         judge(history(started()), "p9.r1")
+
+
+def end(attempt: int, error: str | None = None, request: int = 1) -> CallFinished:
+    return CallFinished(
+        at=place(attempt, request), tool="search_web", ok=error is None, duration_s=1.0, error=error, via="lane"
+    )
+
+
+ASKED_AGAIN, ASKED_OTHERS = [end(1, CANCELLED), end(2)], [end(1, CANCELLED), end(2, request=2)]
+
+
+@pytest.mark.parametrize("stage", [FaultArmed, FaultInjected])
+@pytest.mark.parametrize(
+    ("fault", "ends", "acted"),
+    [
+        ("latency", [end(1)], False), ("latency", [end(1, OPEN)], True), ("latency", [end(1, CANCELLED)], False),
+        ("latency", ASKED_AGAIN, True), ("latency", ASKED_OTHERS, False),
+        ("latency", [end(2, CANCELLED), end(1, CANCELLED)], True), ("wrong_value", ASKED_AGAIN, False),
+        ("latency", [end(1, "timed_out"), end(2)], False),
+    ],
+)  # fmt: skip
+def test_a_fault_has_acted_on_a_call_that_goes_on_or_is_asked_again_after_it_was_given_up(
+    stage: Any, fault: str, ends: list[CallFinished], acted: bool
+) -> None:
+    found = judged(started([["21.4"]]), stage(fault=fault, injection="wire", at=place(1)), *ends, finished("21.4"))
+    assert found.outcome == (Outcome.CORRECT if acted else Outcome.INVALID), found.why
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        ('{"sent": false, "to": "ana"}', Outcome.DEGRADED), ('{"to": "ana"}', Outcome.DEGRADED),
+        ('{"sent": false, "to": null, "n": 1}', Outcome.DEGRADED), ('{"sent": true, "to": null}', Outcome.UNKNOWN),
+        ('{"sent": true, "to": "ana"}', Outcome.FALSE_SUCCESS),
+        ('{"sent": true, "to": "ana", "message_sent": true}', Outcome.UNKNOWN),
+        ('{"message_sent": true, "sent": false, "to": "ana"}', Outcome.UNKNOWN),
+    ],
+)  # fmt: skip
+def test_a_structured_answer_takes_back_what_its_twin_has_unless_it_claims_what_is_missing(
+    answer: str, outcome: Outcome
+) -> None:
+    found = judged(compared('{"sent": true, "to": "ana"}', [ANA]), finished(answer))
+    assert found.outcome == outcome, found.why

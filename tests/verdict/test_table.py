@@ -13,6 +13,7 @@ import chaoslab as lab
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.says import BOTH, by_says
 from chaoslab.analysis.verdict.table import TABLE, UNJUDGED, Basis, Outcome, Said, Verdict, World, markdown
+from chaoslab.execution.agents.says import check, read
 from chaoslab.record.history import History
 from chaoslab.record.spoken import Opinion, Spoken
 from tests.verdict.trials import TRIAL, compared, finished, history, judged
@@ -226,13 +227,113 @@ def test_a_value_as_without_faults_is_no_word_on_what_was_left_undone_unless_it_
     assert twice == (Said.UNCLEAR, "says= finds refund both done and undone")
 
 
+TWICE = ["refund", "refund"]
+
+
+@pytest.mark.parametrize(
+    ("says", "twin", "asked", "missing", "found"),
+    [
+        ({"refund": 2}, None, TWICE, [], (Said.RIGHT, "by says=")),
+        ({"refund": True}, None, TWICE, [], (Said.RIGHT, "by says=")),
+        ({"refund": 1}, None, TWICE, [], (Said.WRONG, "by says=, refund is 1, and the ledger shows it twice")),
+        (
+            {"refund": False},
+            None,
+            ["refund"],
+            [],
+            (Said.WRONG, "by says=, refund is false, and the ledger shows it once"),
+        ),
+        ({"refund": 1}, None, TWICE, ["refund"], (Said.ADMITS, "by says=, refund is 1")),
+        ({"refund": 0}, None, TWICE, ["refund"], (Said.ADMITS, "by says=, refund is 0")),
+        ({"refund": 2}, None, TWICE, ["refund"], (Said.PASSES_OVER, "by says=, refund is 2")),
+        ({"refund": None}, None, ["refund"], [], None),
+        ({"refund": "soon"}, None, ["refund"], [], None),
+        ({"total": 7}, None, [], [], None),
+        ({"total": 7}, {"total": 7.0}, [], [], (Said.RIGHT, "by says=")),
+        ({"total": 7}, {"total": 8}, [], [], (Said.WRONG, "by says=, total is 7 instead of 8")),
+        ({"total": 7, "n": 1}, {"total": 8, "n": 2}, [], [], (Said.WRONG, "by says=, total is 7 instead of 8")),
+        ({"mailed": 1}, {"mailed": True}, [], [], (Said.WRONG, "by says=, mailed is 1 instead of true")),
+        ({"to": "Ana."}, {"to": "ana"}, [], [], (Said.RIGHT, "by says=")),
+        ({"refund": 2, "n": 1}, {"n": 2}, TWICE, [], (Said.WRONG, "by says=, n is 1 instead of 2")),
+        ({"total": 7}, {"total": 8}, ["mail"], ["mail"], None),
+        ({"total": 0}, {"total": 8}, ["mail"], ["mail"], (Said.ADMITS, "by says=, total is 0 instead of 8")),
+        ({"a": 0, "b": 0}, {"a": 1, "b": 2}, ["mail"], ["mail"], (Said.ADMITS, "by says=, a is 0 instead of 1")),
+    ],
+)
+def test_deeds_and_values_that_were_read_are_held_against_ledger_and_twin(
+    says: dict[str, Any],
+    twin: dict[str, Any] | None,
+    asked: list[str],
+    missing: list[str],
+    found: tuple[Said, str] | None,
+) -> None:
+    assert by_says(says, twin, asked, missing, undone=bool(missing)) == found
+    if found is not None and "ledger" in found[1]:  # an agent may doubt what failed for it
+        assert by_says(says, twin, asked, missing, undone=False, unheard=asked) is None
+
+
+PATTERNS = {"refund": {"done": "refunded", "undone": "could not"}, "total": r"total is (\d+)"}
+
+
+@pytest.mark.parametrize(
+    ("says", "text", "found"),
+    [
+        (PATTERNS, "REFUNDED, total is 42", ({"refund": True, "total": "42"}, "")),
+        (PATTERNS, "It could not.", ({"refund": False, "total": None}, "")),
+        (PATTERNS, "Refunded? It could not.", ({"refund": BOTH, "total": None}, "")),
+        (PATTERNS, "", ({"refund": None, "total": None}, "")),
+        ({"refund": {"done": "refunded"}}, "It could not.", ({"refund": None}, "")),
+        (lambda answer: {"n": len(answer)}, "abc", ({"n": 3}, "")),
+        (lambda _: 3, "abc", ({}, "says= returned 3: it should be a dict of values by name")),
+        (lambda answer: answer.nothing, "abc", ({}, "AttributeError: 'str' object has no attribute 'nothing' at ")),
+        (int, "abc", ({}, "ValueError: invalid literal for int() with base 10: 'abc'")),
+    ],
+)
+def test_an_answer_is_read_by_patterns_or_by_a_function(
+    says: Any, text: str, found: tuple[dict[str, Any], str]
+) -> None:
+    values, why = read(says, text, text)
+    assert values == found[0]
+    assert why == found[1] or (found[1].endswith(" at ") and why.startswith(f"{found[1]}test_table.py:"))
+
+
+@pytest.mark.parametrize(
+    ("says", "kind", "words"),
+    [
+        (3, TypeError, "says is 3: it should be a function of the answer, or patterns, as in says={"),
+        (
+            {"refnd": {"done": "a"}},
+            LookupError,
+            "says['refnd']: no tool with effects is called so: did you mean 'refund'",
+        ),
+        ({"refund": {}}, ValueError, "says['refund'] is {}: its keys are 'done' and 'undone', each with a pattern"),
+        ({"refund": {"do": "a"}}, ValueError, "says['refund'] is {'do': 'a'}: its keys are 'done' and 'undone'"),
+        ({"refund": {"done": 3}}, TypeError, "says['refund'] has 3: it should be a regular expression"),
+        ({"total": "("}, ValueError, "says['total'] is '(', which is no regular expression: missing )"),
+        ({"total": "a"}, ValueError, "says['total'] is 'a': a value needs one group in brackets, as in r'total is "),
+        ({"total": "(a)(b)"}, ValueError, "says['total'] is '(a)(b)': a value needs one group in brackets"),
+        ({"POST /refunds": {"done": "a"}}, LookupError, "says['POST /refunds']: no tool with effects is called so"),
+    ],
+)
+def test_what_cannot_read_an_answer_is_one_line(says: Any, kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind) as told:
+        check(says, ["refund"], of_services=False)
+    assert str(told.value.args[0]).startswith(words)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("says", [None, len, PATTERNS, {"POST /refunds": {"done": "(a)"}}])
+def test_what_can_read_an_answer_is_taken(says: Any) -> None:
+    check(says, ["refund"], of_services=True)
+
+
 def test_a_value_that_a_reading_does_not_find_is_no_admission() -> None:
-    read, none = {"refund": True, "amount": "30"}, {"refund": None, "amount": None}
+    heard, none = {"refund": True, "amount": "30"}, {"refund": None, "amount": None}
     passed = (Said.PASSES_OVER, "by says=, refund is null: it does not say so")
-    assert by_says(none, read, ["refund"], ["refund"], undone=True) == passed
-    assert by_says(none, read, ["refund"], ["refund"], undone=True, admits=True) is None  # in words of its own
-    assert by_says({**read, "amount": None}, read, ["refund"], (), undone=False) is None
-    assert by_says(read, read, ["refund"], (), undone=False) == (Said.RIGHT, "by says=")
+    assert by_says(none, heard, ["refund"], ["refund"], undone=True) == passed
+    assert by_says(none, heard, ["refund"], ["refund"], undone=True, admits=True) is None  # in words of its own
+    assert by_says({**heard, "amount": None}, heard, ["refund"], (), undone=False) is None
+    assert by_says(heard, heard, ["refund"], (), undone=False) == (Said.RIGHT, "by says=")
 
 
 def test_a_model_is_believed_only_as_far_as_people_agree_with_it() -> None:

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from chaoslab.base.clock import system
-from chaoslab.wire.client import ProxyInfo, ToxicInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
+from chaoslab.wire.client import ProxyInfo, ToxicInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError, _difference
 from tests.wire.wire_parts import dial, echo, embedded, free_port, read_exactly, real, upstream
 
 NOBODY = "127.0.0.1:9"
@@ -87,13 +89,7 @@ def test_an_armed_lane_holds_what_was_asked_and_bites(client: ToxiproxyClient) -
 
 @pytest.mark.parametrize(
     ("call", "status"),
-    [
-        ("get", 404),
-        ("destroy", 404),
-        ("create twice", 409),
-        ("unknown toxic", 400),
-        ("bad listen", 500),
-    ],
+    [("get", 404), ("destroy", 404), ("create twice", 409), ("unknown toxic", 400), ("bad listen", 500)],
 )
 def test_every_refusal_is_an_error_with_its_status(client: ToxiproxyClient, call: str, status: int) -> None:
     client.create("a", upstream=NOBODY)
@@ -177,6 +173,12 @@ def test_threads_share_a_client() -> None:
         assert len(client.proxies()) == 40
 
 
+def test_a_client_that_asked_nothing_has_nothing_to_close() -> None:
+    with ToxiproxyClient("http://127.0.0.1:9") as client:
+        pass
+    assert "_pool" not in vars(client)  # which loads urllib3
+
+
 def test_nobody_at_the_address_is_down() -> None:
     with ToxiproxyClient(f"127.0.0.1:{free_port()}") as client, pytest.raises(ToxiproxyDown, match="cannot be reached"):
         client.version()
@@ -253,3 +255,20 @@ def test_strange_answers_are_errors_that_say_what_came(status: int, body: bytes,
 def test_importing_the_client_loads_neither_requests_nor_the_package() -> None:
     code = "import sys, chaoslab.wire.client; sys.exit(bool({'requests', 'toxiproxy', 'future'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+HELD = ProxyInfo("a", "127.0.0.1:5", NOBODY, enabled=True, toxics=(SLOW,))
+
+
+@pytest.mark.parametrize(
+    ("held", "listen", "words"),
+    [
+        ({}, "127.0.0.1:0", ""), ({}, "127.0.0.1:5", ""), ({}, "", ""),
+        ({}, "127.0.0.1:6", "it listens on 127.0.0.1:5"), ({"enabled": False}, "", "it is disabled"),
+        ({"upstream": "b:1"}, "", "its upstream is b:1"), ({"toxics": ()}, "", "its toxics are []"),
+        ({"toxics": (replace(SLOW, toxicity=0.4),)}, "", "toxic "),
+    ],
+)  # fmt: skip
+def test_what_a_server_holds_is_held_against_what_was_asked(held: dict[str, Any], listen: str, words: str) -> None:
+    told = _difference(replace(HELD, listen=listen), replace(HELD, **held))
+    assert told.startswith(words) if words else told == ""

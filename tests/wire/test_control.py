@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab.core.exchange import Call
-from chaoslab.wire.control import Answer, Control, OutageRow, Row, RunRow
+from chaoslab.wire.control import Answer, Control, OutageRow, Row, RunRow, explain
 
 CALL = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")
 
@@ -172,3 +172,21 @@ def test_an_outage_goes_from_asked_to_over_and_a_supervisor_sees_its_own_runs_al
         assert (lab.outage_state(row), lab.outages()) == (("failed", "no such process"), [])
         lab.forget()
         assert lab.outage_state(row)[0] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("SQLITE_READONLY_DBMOVED", "it was deleted or moved in mid-run; start again, and it is made anew"),
+        ("SQLITE_READONLY", "make it writable, then start again"),
+        ("SQLITE_READONLY_DIRECTORY", "make it writable, then start again"),
+        ("SQLITE_IOERR_READ", "see to its disk and start again"),
+        ("SQLITE_LOCKED", "see to its disk and start again"),
+        (None, "something emptied or replaced it; start again, and it is made anew"),
+    ],
+)
+def test_an_error_of_the_shared_state_has_its_remedy(name: str | None, remedy: str) -> None:
+    error = sqlite3.OperationalError("no use")
+    if name is not None:
+        error.sqlite_errorname = name
+    assert explain(Path("state.db"), error) == f"the shared state state.db cannot be used: no use; {remedy}"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import ssl
 from collections.abc import Awaitable, Callable
 
 import httpx
 import pytest
 
 from chaoslab.core.exchange import Failure, Reply
-from chaoslab.wire.sending import Sockets, Transport, gathered, send, text_of
+from chaoslab.wire.body import BODY_MAX, PART_MAX, Unpacker, unpacked
+from chaoslab.wire.sending import Sockets, Transport, _kind, gathered, native, send, text_of
 
 TLS = httpx.create_ssl_context()
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n%b\r\n{}"
@@ -151,3 +154,85 @@ def test_a_stream_is_made_whole_up_to_a_size_and_is_closed(parts: tuple[bytes, .
         with pytest.raises(Failure, match="too_large"):
             asyncio.run(gathered(Reply(200, {}, b"", stream), stream, most=most))
     assert stream.closed == 1
+
+
+PACKED = gzip.compress(b"words")
+
+
+@pytest.mark.parametrize(
+    ("body", "codings", "found"),
+    [
+        (b"words", "", b"words"), (b"words", "identity", b"words"), (PACKED, "gzip", b"words"),
+        (PACKED, " X-GZip , identity", b"words"), (b"", "gzip", b""), (b"words", "br", "garbled"),
+        (b"words", "gzip", "garbled"), (PACKED[:-1], "gzip", "garbled"),
+        (gzip.compress(bytes(BODY_MAX)), "gzip", bytes(BODY_MAX)),
+        (gzip.compress(bytes(BODY_MAX + 1)), "gzip", "too_large"),
+    ],
+    ids=range(10),
+)  # fmt: skip
+def test_a_body_is_unpacked_whole_as_it_is_part_by_part(body: bytes, codings: str, found: bytes | str) -> None:
+    def in_parts() -> bytes:
+        unpacker, whole = Unpacker(codings), b""
+        for begin in range(0, len(body), 1000):
+            unpacker.feed(body[begin : begin + 1000])
+            while part := unpacker.next():
+                assert len(part) <= PART_MAX
+                whole += part
+        if body:
+            unpacker.end()
+        return whole
+
+    def outcome(call: Callable[[], bytes]) -> bytes | str:
+        try:
+            return call()
+        except Failure as failure:
+            return failure.kind
+
+    assert outcome(lambda: unpacked(body, codings)) == found
+    if found != "too_large":  # whoever takes parts bounds the whole
+        assert outcome(in_parts) == found
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "kind"),
+    [
+        (httpx.ReadTimeout, None, "timed_out"), (httpx.ConnectTimeout, None, "timed_out"),
+        (httpx.PoolTimeout, None, "timed_out"), (httpx.ConnectError, None, "refused"),
+        (httpx.ConnectError, ConnectionRefusedError(), "refused"),
+        (httpx.ConnectError, ssl.SSLEOFError(), "closed"),
+        (httpx.ConnectError, ssl.SSLCertVerificationError(), "untrusted"),
+        (httpx.ConnectError, ssl.SSLError(), "garbled"), (httpx.ConnectError, ConnectionResetError(), "reset"),
+        (httpx.ConnectError, BrokenPipeError(), "reset"), (httpx.ReadError, None, "reset"),
+        (httpx.RemoteProtocolError, "Server disconnected without sending a response.", "closed"),
+        (httpx.RemoteProtocolError, "peer closed connection without sending complete message body", "closed"),
+        (httpx.RemoteProtocolError, "illegal status line", "garbled"), (httpx.DecodingError, None, "garbled"),
+    ],
+)  # fmt: skip
+def test_an_error_of_httpx_is_a_kind_of_failure(
+    error: type[httpx.HTTPError], cause: BaseException | str | None, kind: str
+) -> None:
+    raised = error(cause if isinstance(cause, str) else "said")
+    raised.__cause__ = OSError("in between")
+    raised.__cause__.__context__ = cause if isinstance(cause, BaseException) else None
+    assert _kind(raised) == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "words"),
+    [
+        ("timed_out", httpx.ReadTimeout, "the model: timed out after 1.5 s"),
+        ("refused", httpx.ConnectError, "the model: refused after 1.5 s"),
+        ("reset", httpx.ReadError, "the model: reset after 1.5 s"),
+        ("closed", httpx.RemoteProtocolError, "the model: closed after 1.5 s"),
+        ("too_large", httpx.RemoteProtocolError, "the model: more than 4194304 bytes after 1.5 s"),
+        ("garbled", httpx.RemoteProtocolError, "the model: an answer that is not HTTP as it should be after 1.5 s"),
+        ("unresolved", httpx.ConnectError, "[Errno -2] Name or service not known"),
+    ],
+)
+def test_a_failure_is_the_clients_own_exception(kind: str, error: type[Exception], words: str) -> None:
+    request = httpx.Request("GET", "http://model/")
+    found = native(Failure(kind), request, who="the model", after_s=1.5)
+    assert (type(found), str(found), found.request) == (error, words, request)  # type: ignore[attr-defined]
+    own = Failure(kind)
+    own.native = LookupError("mine")
+    assert native(own, request, who="the model", after_s=1.5) is own.native

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -14,7 +15,8 @@ import pytest
 
 from chaoslab.cli import main
 from tests.cli_parts import command
-from tests.wire.wire_parts import embedded
+from tests.seams.lab_parts import eventually
+from tests.wire.wire_parts import dial, embedded, free_port, read_exactly, upstream
 
 
 def test_flags_with_one_dash_as_toxiproxy_server_has_them(tmp_path: Path) -> None:
@@ -125,3 +127,26 @@ def test_no_web_page_changes_anything(headers: dict[str, str], said: str, more: 
         reply = httpx.post(f"{url}/proxies", content=wish, headers=headers | more)
         assert (reply.status_code, reply.text) == (403, said)
         assert httpx.get(f"{url}/proxies", headers={"Host": "toxiproxy:8474"}).json() == {}
+
+
+def test_the_bytes_of_a_proxy_are_counted_in_both_directions_when_a_connection_ends() -> None:
+    with (
+        upstream(lambda line: line.sendall(line.recv(100) * 3)) as there,
+        embedded(metrics=["proxy"]) as url,
+        httpx.Client(base_url=url) as api,
+    ):
+        listen = api.post("/proxies", json={"name": "p", "upstream": there}).json()["listen"]
+        api.post("/proxies", json={"name": "down", "upstream": f"127.0.0.1:{free_port()}"})
+        with dial(listen) as line, dial(api.get("/proxies/down").json()["listen"]) as other:
+            line.sendall(b"12345")
+            assert read_exactly(line, 15) == b"12345" * 3
+            with contextlib.suppress(ConnectionResetError):
+                assert other.recv(1) == b""
+        named = f'listener="{listen}",proxy="p",upstream="{there}"'
+        wanted = {
+            f'toxiproxy_proxy_{way}_bytes_total{{direction="{direction}",{named}}} {count}'
+            for way in ("received", "sent") for direction, count in (("upstream", 5), ("downstream", 15))
+        }  # fmt: skip
+        eventually(lambda: wanted <= {*api.get("/metrics").text.splitlines()})
+        counted = [line for line in api.get("/metrics").text.splitlines() if line.startswith("toxiproxy_proxy_")]
+    assert sorted(counted) == sorted(wanted)

@@ -12,8 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+import chaoslab.wire.server
 from chaoslab.wire.server.errors import BadTarget
 from chaoslab.wire.server.rest import Request
+from tests.seams.lab_parts import eventually
 from tests.wire.wire_parts import dial, embedded, real
 
 UPSTREAM = "127.0.0.1:9"
@@ -331,6 +333,73 @@ def test_hostile_requests_are_refused_and_the_server_lives(own: httpx.Client, da
     assert own.get("/version").status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("head", "line", "body"),
+    [
+        ("GET /version HTTP/1.2\r\nHost: x", "505 HTTP Version Not Supported: unsupported protocol version", None),
+        ("GET /version HTTP/1.1\r\nHost: x\r\nA: \x01", "400 Bad Request", None),
+        ("GET /version HTTP/1.1\r\nHost: a b", "400 Bad Request: malformed Host header", None),
+        ("GET /version HTTP/1.1\r\nA: b", "400 Bad Request: missing required Host header", None),
+        ("GET /version HTTP/1.1\r\nHost: x\r\nA B: c", "400 Bad Request: invalid header name", None),
+        ("GET /version HTTP/1.1\r\nHost: x\r\nContent-Length: 9223372036854775808", "400 Bad Request", None),
+        ("GET /version HTTP/1.1\r\nHost: x\r\nContent-Length: 1048577", "413 Request Entity Too Large", None),
+        ("GET /version HTTP/1.1\r\nHost: x\r\nContent-Length: 0, 0", "400 Bad Request", None),
+        ("GET /version HTTP/1.1\r\nHost: x\r\nA: " + "b" * (1 << 20), "200 OK", b"{"),
+        (
+            "GET /version HTTP/1.1\r\nHost: x\r\nA: " + "b" * ((1 << 20) + 8192),
+            "431 Request Header Fields Too Large",
+            None,
+        ),
+        (
+            "POST /reset HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip",
+            "501 Not Implemented",
+            b"Unsupported transfer encoding",
+        ),
+        ("GET /version HTTP/1.1\r\nHost: x\r\nExpect: more", "417 Expectation Failed", b""),
+        ("GET /version HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue", "200 OK", b"{"),
+    ],
+)
+def test_a_head_is_taken_or_refused_in_the_words_of_go(
+    own: httpx.Client, head: str, line: str, body: bytes | None
+) -> None:
+    found, _, said = raw(own, f"{head}\r\n\r\n".encode()).partition(b"\r\n\r\n")
+    assert found.split(b"\r\n")[0].decode() == f"HTTP/1.1 {line}"
+    assert said == (line.encode() if body is None else body) or (body == b"{" and said.startswith(body))
+
+
+@pytest.mark.parametrize(
+    ("asked", "place"),
+    [
+        ("GET //proxies//p?x=%20", "/proxies/p?x=%20"),
+        ("GET http://x/proxies/a/../p%20q", "http://x/proxies/p%20q"), ("GET /./version", "/version"),
+        ("OPTIONS *", None),
+    ],
+)  # fmt: skip
+def test_a_path_is_asked_for_again_as_it_should_be(own: httpx.Client, asked: str, place: str | None) -> None:
+    head, _, body = raw(own, f"{asked} HTTP/1.1\r\nHost: x\r\n\r\n".encode()).decode().partition("\r\n\r\n")
+    line, *fields = head.split("\r\n")
+    told = dict(field.split(": ", 1) for field in fields)
+    assert (line, told.get("Location"), told["Content-Length"], body) == (
+        "HTTP/1.1 200 OK" if place is None else "HTTP/1.1 301 Moved Permanently", place, "0", ""
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ('{"enabled":1}', "json: cannot unmarshal number into Go struct field Proxy.enabled of type bool"),
+        ('{"Logger":7}', "json: cannot unmarshal number into Go struct field Proxy.Logger of type zerolog.Logger"),
+        ("NaN", "invalid character 'N' looking for beginning of value"),
+        ('{"enabled":null,"Logger":null,"toxics":7}', ""), ('{"Logger":{"a":1}}', ""),
+    ],
+)  # fmt: skip
+def test_fields_of_a_proxy_are_of_their_types(own: httpx.Client, body: str, error: str) -> None:
+    made = own.post("/proxies", json={**PROXY, "name": "typed"})
+    changed = own.post("/proxies/typed", content=body)
+    own.delete("/proxies/typed")
+    assert changed.json() == ({"error": f"bad request body: {error}", "status": 400} if error else made.json())
+
+
 @pytest.mark.parametrize("size", [1_100_000, 12_000_000])
 @pytest.mark.parametrize("framing", ["Content-Length: %d", "Transfer-Encoding: chunked"])
 def test_a_body_over_the_limit_is_refused_in_words_that_arrive(own: httpx.Client, framing: str, size: int) -> None:
@@ -420,3 +489,12 @@ def test_a_stopped_server_leaves_no_port_taken() -> None:
     for address in (listen, url.removeprefix("http://")):
         with pytest.raises(ConnectionRefusedError):
             dial(address)
+
+
+def test_a_lane_whose_maker_is_gone_is_deleted_by_the_server_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chaoslab.wire.server, "REAP_S", 0.001)
+    names = ["lane.weather.run.1.1000000000", "lane.weather.run.2.99999999999", "weather"]
+    with embedded() as url, httpx.Client(base_url=url) as api:
+        for name in names:
+            api.post("/proxies", json={"name": name, "listen": "127.0.0.1:0", "upstream": UPSTREAM})
+        eventually(lambda: list(api.get("/proxies").json()) == names[1:])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from chaoslab.wire.server.address import split_address
 from chaoslab.wire.server.decode import depth
 from chaoslab.wire.server.spelling import dump, float32, sample
 
@@ -42,3 +45,28 @@ def test_what_a_browser_could_take_for_html_is_escaped() -> None:
 )
 def test_a_sample_has_an_exponent_from_a_million_on(value: float, text: str) -> None:
     assert sample(value) == text
+
+
+@pytest.mark.parametrize(
+    ("address", "found"),
+    [
+        ("a:80", ("a", 80)), (":0", ("", 0)), ("a:", ("a", 0)), ("a:+80", ("a", 80)), ("a:65535", ("a", 65535)),
+        ("a:HTTP", ("a", 80)), ("[::1]:80", ("::1", 80)), ("[]:80", ("", 80)),
+        ("a:65536", "address 65536: invalid port"), ("a:-1", "address -1: invalid port"),
+        ("a:nope", "lookup tcp/nope: unknown port"), ("a", "address a: missing port in address"),
+        ("a:b:80", "address a:b:80: too many colons in address"),
+        ("[::1:80", "address [::1:80: missing ']' in address"),
+        ("[::1]80", "address [::1]80: missing port in address"),
+        ("[::1]x:80", "address [::1]x:80: missing port in address"),
+        ("[::1]:8:80", "address [::1]:8:80: too many colons in address"),
+        ("[[::1]:80", "address [[::1]:80: unexpected '[' in address"),
+        ("a]:80", "address a]:80: unexpected ']' in address"),
+        ("[::1]:8]", "address [::1]:8]: unexpected ']' in address"),
+    ],
+)  # fmt: skip
+def test_an_address_is_split_or_refused_as_go_does(address: str, found: tuple[str, int] | str) -> None:
+    if isinstance(found, str):
+        with pytest.raises(ValueError, match=f"^{re.escape(found)}$"):
+            split_address(address)
+    else:
+        assert split_address(address) == found

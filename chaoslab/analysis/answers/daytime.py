@@ -29,7 +29,7 @@ _FULL = re.compile(
     r"(?<=\bat )(\d{1,2})(?=[.,;!?]?(?:\s|$))(?! ?[^\W\d]* ?(?:%|°|degrees|per|euros?|km|points))", re.IGNORECASE
 )
 _MAY = re.compile(
-    r"past|quarter|o'clock|noon|mid(?:night|day)|minutes (?:to|before)|(?:five|ten|2[05]) to", re.IGNORECASE
+    r"past|quarter|o['’]clock|noon|mid(?:night|day)|minutes (?:to|before)|(?:five|ten|2[05]) to", re.IGNORECASE
 )
 
 

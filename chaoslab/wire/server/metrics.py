@@ -105,7 +105,8 @@ class _Counted(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end.connection_lost(exc)
-        self._closed(self._received, 0 if self._out is None else self._out.sent)
+        assert self._out is not None
+        self._closed(self._received, self._out.sent)
 
 
 class _CountedOut(asyncio.Transport):

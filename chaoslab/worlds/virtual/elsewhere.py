@@ -113,12 +113,11 @@ class Elsewhere:
     def _spared(self, host: str) -> bool:
         """True if the host is unreachable rather than refused. Keeps a warning of it."""
         known = _REPORTS if host.endswith(SENTRY) else TELEMETRY.get(host)
-        ours = known is not None and _asked_by(known[1])
-        if ours or self._unreachable:
-            what = f" ({known[0]})" if known is not None and ours else ""
+        what = f" ({known[0]})" if known is not None and _asked_by(known[1]) else ""
+        if what or self._unreachable:
             help_ = f"; {CACHES[host]}" if host in CACHES else ""
             self._hosts.setdefault(host, f"{host}{what} could not be reached: no service has this name{help_}")
-        return ours or self._unreachable
+        return bool(what) or self._unreachable
 
 
 _REPORTS: tuple[str, tuple[str, ...]] = ("the reports to Sentry", ())

@@ -101,7 +101,7 @@ class End:
 
     def end(self) -> None:
         """Ends the stream from here; data already written still arrives."""
-        if not self.sent_end and self.error is None:
+        if not self.sent_end:
             self.sent_end = True
             self.machine.after(TRIP_S, self.peer._arrive, None)
 

@@ -384,8 +384,12 @@ def test_selecting_and_polling_wait_for_what_comes() -> None:
         assert poll.poll() == [(sock.fileno(), 4)]
         poll.modify(sock, 1)
         seen.append((poll.poll(2000), select([sock], [], [], 1), now()))
+        with pytest.raises(ValueError, match=r"^file descriptor cannot be a negative integer \(-1\)$"):
+            select([-1], [], [], 0)
         sock.sendall(b"GET /slow HTTP/1.1\r\nHost: tools\r\n\r\n")
         seen.append((len(poll.poll()), select([sock], [sock], [], None) == ([sock], [sock], []), now()))
+        poll.unregister(sock)
+        assert poll.poll(0) == []
         sock.setblocking(False)
         sock.recv(1000)
         with pytest.raises(BlockingIOError):

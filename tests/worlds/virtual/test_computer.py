@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import socket
+import urllib.request
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from chaoslab.worlds.virtual.patches import Patches
+from chaoslab.worlds.virtual.patches import Patches, computer
 from tests.worlds.virtual.patch_parts import named, run, take_out
 
 CASES: list[tuple[str, Callable[[], Any], Any, tuple[Any, str]]] = [
@@ -26,8 +27,6 @@ if hasattr(os, "sched_getaffinity"):
 @pytest.fixture(autouse=True)
 def another_computer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A computer that differs from the one that a world shows."""
-    from chaoslab.worlds.virtual.patches import computer
-
     found = platform.uname()._replace(node="elsewhere")
     assert found.processor is not None  # asked for and remembered
     of_system = os.uname_result(("Linux", "elsewhere", *os.uname()[2:]))
@@ -60,3 +59,15 @@ def test_its_processor_is_known_without_a_process() -> None:
 
 def test_it_has_one_name() -> None:
     assert run(lambda: {platform.node(), socket.gethostname(), os.uname().nodename}) == {"localhost"}
+
+
+def test_its_addresses_have_no_other_names_and_no_proxy_leads_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://elsewhere:3128")
+    asked: tuple[tuple[Callable[[], Any], Any], ...] = (
+        (lambda: socket.gethostbyname_ex("localhost"), ("localhost", [], ["127.0.0.1"])),
+        (lambda: socket.getnameinfo(("127.0.0.1", 80), 0), ("127.0.0.1", "80")),
+        (lambda: urllib.request.getproxies(), {}),
+        (computer.getproxies_environment, {}),
+        (computer.process_cpu_count, computer.CPUS),  # which os has from Python 3.13 on
+    )
+    assert [run(ask) for ask, _ in asked] == [said for _, said in asked]

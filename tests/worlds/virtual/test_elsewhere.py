@@ -57,3 +57,24 @@ def test_a_report_to_a_model_s_host_is_no_request_to_the_model(
     there = Elsewhere("refuse", (), models)
     assert (called_by(module, there.report, host) is not None) is told
     assert len(there.warnings) == told
+
+
+@pytest.mark.parametrize(
+    ("host", "module", "what"),
+    [
+        ("cloud.langfuse.com", "langfuse.client", " (the tracing of Langfuse)"),
+        ("cloud.langfuse.com", "mine", None),
+        ("o1.ingest.sentry.io", "mine", " (the reports to Sentry)"),
+        ("app.posthog.com", "mine", " (the telemetry of posthog)"),
+        ("shop.test", "langfuse.client", None),
+    ],
+)
+@pytest.mark.parametrize("way", ["refuse", "unreachable"])
+def test_the_telemetry_of_a_package_is_named(way: str, host: str, module: str, what: str | None) -> None:
+    there = Elsewhere(way, ())
+    if what is None and way == "refuse":
+        with pytest.raises(Unsupported, match=f"the host {host}"):
+            called_by(module, there.name, host)
+        return
+    called_by(module, there.name, host)
+    assert there.warnings == [f"{host}{what or ''} could not be reached: no service has this name"]

@@ -77,3 +77,41 @@ def test_time_passes_for_one_who_asks_again_and_again(tmp_path: Path, monkeypatc
 
     with Patches():
         assert world().run(work) >= 60
+
+
+def test_one_who_waits_for_a_lock_looks_often_at_first_and_each_second_later(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+
+    def waited_s(held_s: float) -> float:
+        def hold() -> None:
+            with file.open() as held:
+                fcntl.flock(held, ALONE)
+                time.sleep(held_s)
+
+        threading.Thread(target=hold).start()
+        time.sleep(1)
+        with file.open() as wanted:
+            began_s = time.monotonic()
+            fcntl.flock(wanted, ALONE)
+            return round(time.monotonic() - began_s, 3)
+
+    with Patches():
+        assert world().run(lambda: [waited_s(held_s) for held_s in (1.002, 1.02, 6)]) == [0.003, 0.031, 5.023]
+
+
+def test_a_lock_of_a_part_asks_for_a_file_that_is_open(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+
+    def work() -> None:
+        with file.open("w") as mine:
+            fcntl.lockf(mine, ALONE)
+            fcntl.lockf(mine.fileno(), ALONE)
+            gone = mine.fileno()
+        for closed in (gone, mine):
+            with pytest.raises((OSError, ValueError)):
+                fcntl.lockf(closed, ALONE)
+
+    with Patches():
+        world().run(work)

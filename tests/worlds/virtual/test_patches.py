@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import inspect
 import queue
 import random
 import signal
@@ -32,7 +33,7 @@ from chaoslab.worlds.virtual import patches
 from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.context import within as in_world
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
-from chaoslab.worlds.virtual.patches import Patch, Patches, clocks, computer, swap
+from chaoslab.worlds.virtual.patches import Patch, Patches, clocks, computer, files, sockets, swap, threads
 from tests.worlds.virtual.patch_parts import NOW, world
 
 Place = tuple[str, ...]
@@ -502,3 +503,31 @@ def test_an_installed_module_that_holds_a_clock_is_given_the_stand_in_each_time(
             assert time.sleep is not real
             assert held() == [time.sleep] * 4
         assert held() == [real] * 4
+
+
+REAL = {
+    (module, name): f"real_{name.rstrip('_')}"
+    for module in (computer, files, sockets, threads)
+    for name, value in vars(module).items()
+    if isinstance(value, FunctionType | type) and f"real_{name.rstrip('_')}" in vars(module)
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [each for each in REAL if each[1] != "make_invoke_excepthook"], ids=lambda each: str(each)[-22:]
+)
+def test_outside_of_a_world_each_stand_in_passes_all_on_to_the_real_thing(
+    module: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def real(*args: Any, **kwargs: Any) -> int:
+        asked.append((args, kwargs))
+        return 7
+
+    monkeypatch.setattr(module, REAL[module, name], real)
+    parameters = inspect.signature(getattr(module, name)).parameters.values()
+    given = tuple(each.name for each in parameters if each.kind is not each.VAR_KEYWORD)
+    more = {"more": 1} if any(each.kind is each.VAR_KEYWORD for each in parameters) else {}
+    assert getattr(module, name)(*given, **more) in (7, None)
+    assert asked == [(given, more)]

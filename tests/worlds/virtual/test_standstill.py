@@ -34,6 +34,7 @@ from chaoslab.execution.spec import TrialSpec
 from chaoslab.lab.virtual_lab import Lab
 from chaoslab.worlds.virtual import standstill
 from chaoslab.worlds.virtual.machine import Hung
+from chaoslab.worlds.virtual.standstill import Pace
 from tests.worlds.virtual import lab_runs
 from tests.worlds.virtual.machine_parts import a_world
 from tests.worlds.virtual.patch_parts import in_place
@@ -531,3 +532,48 @@ def test_in_real_time_a_call_after_the_deadline_ends_it(agent: Any) -> None:
     said = r"test_standstill\.py:\d+ in \w+ calls (price|quote) after the deadline of 0\.05 s"
     assert re.fullmatch(said, trial.why)
     assert (trial.answer, trial.error) == (None, None)
+
+
+class Clock:
+    """A machine whose time is set by hand, outside of its own thread."""
+
+    def __init__(self) -> None:
+        self.now, self.hub, self.turns = 0.0, None, 0
+
+    def pass_turn(self) -> None:
+        self.turns += 1
+
+
+def test_a_limit_is_of_steps_at_one_time_and_halves_while_only_they_move_the_clock() -> None:
+    machine: Any = Clock()
+    pace = Pace(machine, 5000, near_s=0.5)
+    assert [pace.too_many(steps) for steps in (4998, 1, 1, 1)] == [False, False, True, True]
+    machine.now = 0.5
+    assert pace.too_many()
+    machine.now = 1.5
+    assert (pace.too_many(9), pace.count) == (False, 0)
+    allowed = []
+    for until in range(2, 14):
+        pace.moved(float(until))
+        machine.now = float(until)
+        allowed.append(pace.allowed)
+    assert allowed == [2500, 1250, 625, 312, 156, 78, 39, 19, 9, 5, 5, 5]
+    assert (pace.too_many(4), pace.too_many(1)) == (False, True)
+    machine.now = 14.0
+    pace.moved(15.0)
+    machine.now = 15.7  # later than it was moved to: something else took time
+    assert (pace.too_many(), pace.allowed) == (False, 5000)
+    pace.moved(20.0)
+    pace.renew()
+    assert (pace.allowed, pace.count) == (5000, 0)
+
+
+def test_steps_are_granted_a_tenth_of_the_limit_at_a_time() -> None:
+    machine: Any = Clock()
+    pace = Pace(machine, 50)
+    granted = []
+    for _ in range(40):
+        pace.step("asks", "times")
+        granted.append(pace.count)
+    assert granted == [n // 5 * 5 for n in range(40)]
+    assert machine.turns == 3  # from half of the limit on, others have their turn

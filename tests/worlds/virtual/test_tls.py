@@ -79,6 +79,11 @@ def test_the_errors_are_those_of_tls() -> None:
             ssl.create_default_context().wrap_socket(socket.create_connection(("tools", 443)))
         with pytest.raises(ValueError, match="check_hostname requires server_hostname"):
             ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO())
+        server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        with pytest.raises(ValueError, match="server_hostname can only be specified in client mode"):
+            server.wrap_socket(socket.create_connection(("tools", 443)), server_side=True, server_hostname="tools")
+        with pytest.raises(NotImplementedError, match="only stream sockets are supported"):
+            ssl.create_default_context().wrap_socket(sock, server_hostname="tools")
         with pytest.raises(ConnectionRefusedError):
             ssl.create_default_context().wrap_socket(socket.socket(), server_hostname="tools").connect(("tools", 8443))
 
@@ -140,6 +145,8 @@ def test_asyncio_connects_with_tls_and_upgrades_to_it() -> None:
         assert writer.get_extra_info("cipher")[1] == "TLSv1.3"
         assert isinstance(writer.get_extra_info("sslcontext"), ssl.SSLContext)
         assert not writer.can_write_eof()
+        with pytest.raises(NotImplementedError):
+            writer.write_eof()
         seen = [await _read(reader, writer)]
         reader, writer = await asyncio.open_connection("tools", 443)
         assert writer.get_extra_info("peercert") is None
@@ -152,6 +159,8 @@ def test_asyncio_connects_with_tls_and_upgrades_to_it() -> None:
             seen.append((await stream.receive())[:8])
         with pytest.raises(ValueError, match="server_hostname is only meaningful with ssl"):
             await asyncio.open_connection("tools", 443, server_hostname="tools")
+        with pytest.raises(ValueError, match="You must set server_hostname when using ssl without a host"):
+            await asyncio.open_connection("", 443, ssl=True)
         return seen
 
     assert _world().run_async(story) == [b"HTTP/1.1"] * 3

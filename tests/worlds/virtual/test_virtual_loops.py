@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from chaoslab.worlds.virtual.context import Unsupported
+from chaoslab.worlds.virtual.loop import Future, Task, settle
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.world import World
 from tests.worlds.virtual.patch_parts import in_place, named
@@ -89,6 +91,7 @@ REFUSED: list[tuple[str, Callable[[asyncio.AbstractEventLoop], Any], str]] = [
     ("sock_sendfile", lambda it: it.sock_sendfile(NO_SOCKET, NO_SOCKET), "a loop's sock_sendfile"),
     ("sendfile", lambda it: it.sendfile(NO_SOCKET, NO_SOCKET), "a loop's sendfile"),
     ("connect_accepted_socket", lambda it: it.connect_accepted_socket(asyncio.Protocol, NO_SOCKET), "a server of this"),
+    ("create_server", lambda it: it.create_server(asyncio.Protocol, sock=socket.socket()), "a server of this kind"),
     ("connect_read_pipe", lambda it: it.connect_read_pipe(asyncio.Protocol, NO_SOCKET), "a pipe"),
     ("connect_write_pipe", lambda it: it.connect_write_pipe(asyncio.BaseProtocol, NO_SOCKET), "a pipe"),
     ("subprocess", lambda _: asyncio.create_subprocess_exec("true"), "a subprocess"),
@@ -129,3 +132,59 @@ def test_a_handler_of_signals_is_taken_and_given_back_as_asyncio_does() -> None:
     before = signal.getsignal(signal.SIGTERM)
     assert World(1, now=datetime(2026, 6, 1, tzinfo=UTC)).run_async(story) == [True, False, False, False]
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_loop_does_the_rest_as_asyncio_does() -> None:
+    failed: list[Any] = []
+
+    async def main() -> None:
+        loop: Any = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: failed.append(context))
+        assert await loop.getnameinfo(("127.0.0.1", 80)) == ("127.0.0.1", "80")
+        with pytest.raises(TypeError, match=r"^transport 3 is not supported by start_tls\(\)$"):
+            await loop.start_tls(3, asyncio.Protocol(), None)
+        done, left = loop.create_future(), loop.create_future()
+        left.cancel()
+        for future in (done, left):
+            settle(future, None, StopIteration())
+        with pytest.raises(RuntimeError, match=r"^the thread raised StopIteration$"):
+            await done
+        begun, bare = loop.create_task(asyncio.sleep(1)), Future(loop=loop)
+        assert loop.waiting()[-1] == f"{begun.get_name()} has not begun"
+        assert hash(bare) == hash(bare) != hash(Future(loop=loop))
+        asked: list[Any] = []
+
+        def factory(of: Any, coro: Any, **more: Any) -> Any:
+            asked.append(more)
+            return Task(coro, loop=of, **more)
+
+        loop.set_task_factory(factory)
+        made = loop.create_task(asyncio.sleep(1))
+        assert len(asked) == 1
+        assert int(made.get_name().removeprefix("Task-")) == int(begun.get_name().removeprefix("Task-")) + 1
+        await asyncio.gather(begun, made)
+        other = world.loop()
+        other.close()
+        with pytest.raises(RuntimeError, match=r"^Event loop is closed$"):
+            other.call_soon(print)
+
+    world = World(1, now=datetime(2026, 6, 1, tzinfo=UTC))
+    world.run_async(main)
+    assert failed == []
+
+
+def test_a_connection_that_its_caller_gave_up_while_it_was_made_is_closed() -> None:
+    world, accepted = World(1, now=datetime(2026, 6, 1, tzinfo=UTC)), list[End]()
+
+    async def main() -> list[bool]:
+        address = world.network.listen("127.0.0.1", 0, accepted.append)
+        dialling = asyncio.create_task(asyncio.open_connection(*address))
+        await asyncio.sleep(0)
+        dialling.cancel()
+        _, writer = await asyncio.open_connection(*address)
+        await asyncio.sleep(1)
+        ended = [end.ended for end in accepted]
+        writer.close()
+        return ended
+
+    assert world.run_async(main) == [True, False]

@@ -154,9 +154,32 @@ def over(sock: Any, other: Other, pause: Pause) -> Iterator[Any]:
     yield sock.send, b"x"
 
 
+def gone(sock: Any, other: Other, pause: Pause) -> Iterator[Any]:
+    del other, pause
+    sock.close()
+    yield sock.recv, 10
+    yield sock.send, b"x"
+    yield sock.connect, ("127.0.0.1", 9)
+    yield lambda _: sock.fileno(), None
+
+
+def in_files(sock: Any, other: Other, pause: Pause) -> Iterator[Any]:
+    for mode, size in (("rwb", None), ("rb", 4), ("r", None)):
+        other.say(b"one\ntwo\n")
+        pause()
+        with sock.makefile(mode, size) as file:
+            yield file.readline, -1
+            yield file.readline, -1
+            if "w" in mode:
+                yield file.write, b"abc"
+    for mode, size, words in (("wb", 2, b"abc"), ("w", None, "abc")):
+        with sock.makefile(mode, size) as file:
+            yield file.write, words
+
+
 STORIES: list[Story] = [
     said_then_reset, ended_then_reset, closed_under_a_writer, reset_under_a_writer, closed_unread, half_closed, silent,
-    deaf, over,
+    deaf, over, gone, in_files,
 ]  # fmt: skip
 
 
@@ -308,6 +331,29 @@ def test_a_thread_that_writes_is_told_when_another_ends_the_writing() -> None:
         return world.machine.now - began
 
     assert world.run(first) == pytest.approx(5.0)
+
+
+def test_a_thread_that_reads_is_told_when_another_closes_the_socket() -> None:
+    world = new_world()
+
+    def first() -> float:
+        sock = VirtualSocket()
+        sock.connect(world.network.listen("127.0.0.1", 0, nobody))
+        world.machine.after(5.0, sock.close)
+        began = world.machine.now
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            sock.recv(10)
+        return world.machine.now - began
+
+    assert world.run(first) == pytest.approx(5.0)
+
+
+def test_a_socket_of_an_earlier_world_has_one_number_of_another_range() -> None:
+    with new_world().entered():
+        own, other = VirtualSocket(), VirtualSocket()
+    with new_world().entered():
+        new = VirtualSocket()
+        assert [each.fileno() - sockets.FIRST_FD for each in (own, other, new, own, other)] == [-1, -2, 1, -1, -2]
 
 
 def test_waits_that_are_over_leave_nothing_behind() -> None:
@@ -633,6 +679,17 @@ def test_a_socket_tells_if_it_blocks_and_makes_files_with_and_without_a_buffer()
         for timeout_s in (0.0, 2.0, None):
             sock.settimeout(timeout_s)
             told.append(sock.getblocking())
+            assert sock.timeout == sock.gettimeout() == timeout_s
+        assert sock.getsockname() == ("0.0.0.0", 0)
+        of_default = socket.socket(-1, -1, -1)
+        assert (of_default.family, of_default.type) == (sock.family, sock.type) == (socket.AF_INET, socket.SOCK_STREAM)
+        assert socket.socket(socket.AF_INET6).family == socket.AF_INET6
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE, 4) == struct.pack("i", socket.SOCK_STREAM)
+        sock.bind(("127.0.0.1", 0))
+        asks: list[Callable[[], object]] = [lambda: sock.bind(("127.0.0.1", 80)), sock.listen]
+        for ask in asks:
+            with pytest.raises(Unsupported, match=r"^a socket that listens .*serve it with services=\{…\}"):
+                ask()
         with sock.makefile("rb", buffering=0) as bare, sock.makefile("rb") as buffered, sock.makefile("r") as text:
             kinds = [type(file) for file in (bare, buffered, text)]
         sock.close()

@@ -344,6 +344,37 @@ def test_streams_speak_over_the_virtual_network() -> None:
     assert answers == [f"ECHO {n}\n".encode() * n * 50 for n in range(100)]
 
 
+def test_a_transport_tells_how_it_is_and_a_server_serves_until_it_is_cancelled() -> None:
+    async def deaf(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.closing(writer):
+            await asyncio.sleep(60)
+
+    async def main() -> list[bool]:
+        server = await asyncio.start_server(deaf, "127.0.0.1", 0)
+        assert server.get_loop() is asyncio.get_running_loop()
+        serving, address = asyncio.create_task(server.serve_forever()), server.sockets[0].getsockname()
+        _, writer = await asyncio.open_connection(*address)
+        there: Any = writer.transport
+        told = [there.is_reading()]
+        there.pause_reading()
+        told.append(there.is_reading())
+        there.resume_reading()
+        told += [there.is_reading(), there.get_write_buffer_size() == 0]
+        there.write(bytes(BULK))
+        assert 0 < there.get_write_buffer_size() <= BULK
+        there.close()
+        told.append(there.is_reading())
+        assert not serving.done()
+        serving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await serving
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(*address)
+        return told
+
+    assert virtually(main) == [True, False, True, True, False]
+
+
 def test_a_drain_waits_as_long_as_the_reader_does() -> None:
     async def main() -> tuple[float, int]:
         loop = asyncio.get_running_loop()
