@@ -6,8 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SERVICES: dict[str, int] = {
-    "search": 0, "weather": 1, "movies": 2, "calendar": 3, "calculator": 4, "messaging": 5, "translator": 6,
-}  # fmt: skip
+    "search": 0,
+    "weather": 1,
+    "movies": 2,
+    "calendar": 3,
+    "calculator": 4,
+    "messaging": 5,
+    "translator": 6,
+}
 WRITERS = ("info", "agent", "manager", *SERVICES)
 """The parts of the lab that have a log in each run."""
 MODEL = "model"

@@ -389,7 +389,7 @@ def test_a_path_is_asked_for_again_as_it_should_be(own: httpx.Client, asked: str
     [
         ('{"enabled":1}', "json: cannot unmarshal number into Go struct field Proxy.enabled of type bool"),
         ('{"Logger":7}', "json: cannot unmarshal number into Go struct field Proxy.Logger of type zerolog.Logger"),
-        ("NaN", "invalid character 'N' looking for beginning of value"),
+        ("NaN", "no JSON: NaN is no JSON"),
         ('{"enabled":null,"Logger":null,"toxics":7}', ""), ('{"Logger":{"a":1}}', ""),
     ],
 )  # fmt: skip
