@@ -25,7 +25,7 @@ from chaoslab.record.held import hold
 from tests.ui.parts import trials
 from tests.ui.walking import Browser, browser
 
-RUNS, TRIALS, SPEED, GROWN, SLOWED, ROUNDS = 1000, 10_000, 2500, 100_000, 3000, 5
+RUNS, TRIALS, SPEED, GROWN, SLOWED, ROUNDS = 1000, 10_000, 2500, 100_000, 12_000, 7
 SHOWN = """
 window.shown = [];
 new MutationObserver(() => {
@@ -178,6 +178,8 @@ def main() -> int:
             share = 100 * median(each[n] for each in shares)
             well &= told(f"{what.format(SLOWED)} (median of {ROUNDS})", share, "%", 2)
             print("  each round: " + ", ".join(f"{100 * each[n]:+.1f} %" for each in shares))
+        waited = 100 * median(each[0] - each[1] for each in shares)
+        print(f"{'  more waiting for a processor, about':58} {waited:9.2f} %")
         print(f"{'  CPU of the pages, of the CPU of the run':58} {100 * median(cpu):9.2f} %")
     return 0 if well else 1
 
