@@ -212,6 +212,7 @@ def test_the_demonstration_finds_a_failure_and_explains_it(capsys: Said) -> None
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said) -> Path:
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "support_agent", raising=False)
+    monkeypatch.chdir(tmp_path)  # where its runs are written
     assert main(["init", str(tmp_path)]) == 0
     capsys.readouterr()
     return tmp_path / "refund.chaos.yaml"

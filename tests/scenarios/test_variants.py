@@ -48,7 +48,10 @@ def test_a_matrix_is_the_product_of_its_lists() -> None:
     ]  # fmt: skip
 
 
-def test_each_variant_is_a_case_of_junit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_variant_is_a_case_of_junit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where its runs are written
     made = refunding().variant("careful", fresh="tests.scenarios.shop_parts:careful").variant("as it is")
     path = made.variant("never", **{"lost_reply.chance": 1e-9}).to_file(tmp_path / "a.chaos.yaml")
     assert main(["test", str(path), "--junit", str(tmp_path / "out.xml")]) == 1
