@@ -16,6 +16,7 @@ import threading
 import time
 import urllib.request
 import uuid
+import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -531,3 +532,13 @@ def test_outside_of_a_world_each_stand_in_passes_all_on_to_the_real_thing(
     more = {"more": 1} if any(each.kind is each.VAR_KEYWORD for each in parameters) else {}
     assert getattr(module, name)(*given, **more) in (7, None)
     assert asked == [(given, more)]
+
+
+def test_a_module_that_was_searched_and_is_gone_leaves_its_address_to_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gone", ModuleType("gone"))
+    quiet, gone = swap.Quiet(), weakref.ref(sys.modules["gone"])
+    quiet.note([*sys.modules.items()], dict.fromkeys(sys.modules, ()))
+    assert quiet.others() == []
+    sys.modules["gone"] = ModuleType("gone")
+    assert gone() is not None
+    assert len(quiet.others()) == len(sys.modules)

@@ -12,6 +12,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
+from operator import is_
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -73,7 +74,7 @@ class Quiet:
     thousand of them are compared in C, as long as all modules are the same objects."""
 
     def __init__(self) -> None:
-        self._ids: list[int] = []
+        self._modules: list[Any] = []  # kept, so that no later module has the address of one that is gone
         self._mappings: list[Mapping[str, Any]] = []
         self._sizes: list[int] = []
         self._others: list[str] = []
@@ -81,7 +82,8 @@ class Quiet:
     def others(self) -> list[tuple[str, Any]]:
         """All other modules by name; every module if one is new or gone, or one of the mappings got longer or
         shorter."""
-        same = list(map(id, list(sys.modules.values()))) == self._ids
+        now = list(sys.modules.values())
+        same = len(now) == len(self._modules) and all(map(is_, now, self._modules))
         if same and list(map(len, self._mappings)) == self._sizes:
             return [(name, sys.modules.get(name)) for name in self._others]
         return list(sys.modules.items())
@@ -89,7 +91,7 @@ class Quiet:
     def note(self, modules: Sequence[tuple[str, Any]], quiet: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
         """Notes the outcome of a search of every module. `quiet`: name → the mappings in which nothing was found."""
         if len(modules) == len(sys.modules) and modules == list(sys.modules.items()):
-            self._ids = [id(module) for _, module in modules]
+            self._modules = [module for _, module in modules]
             self._mappings = [mapping for mappings in quiet.values() for mapping in mappings]
             self._sizes = list(map(len, self._mappings))
             self._others = [name for name, _ in modules if name not in quiet]
