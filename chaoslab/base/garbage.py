@@ -1,4 +1,4 @@
-"""Python's garbage collector, turned off for a while."""
+"""Python's garbage collector, turned off for a while, or turned down in a worker process."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ from contextlib import contextmanager
 
 PYTHONS_OWN = 1_000
 """More objects than a Python freezes of its own (3.12 begins with 375), and fewer than a program has that freezes."""
-
-
 SELDOM = (10_000, 20, 20)
 """The collector's thresholds in a process that only runs trials: Python's own (700, 10, 10) cost a tenth of a small
 trial."""
+_THRESHOLDS = {(700, 10, 10), (2000, 10, 10), (2000, 10, 0)}
+"""Those that Python 3.11 and 3.12 have, and later ones."""
 
 
 def seldom() -> None:
     """Puts aside what a worker process has loaded, and collects less often there unless the program chose otherwise."""
     gc.freeze()
-    if gc.get_threshold() in _PYTHONS_OWN:
+    if gc.get_threshold() in _THRESHOLDS:
         gc.set_threshold(*SELDOM)
 
 
-_PYTHONS_OWN = {(700, 10, 10), (2000, 10, 10), (2000, 10, 0)}
-"""The thresholds of Python 3.11 and 3.12, and of later ones."""
 _aside = {"theirs": False, "ours": False}
 
 

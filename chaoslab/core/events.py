@@ -353,6 +353,10 @@ class FaultHealed(FaultEvent):
     """The reason, in words, that the fault had nothing to do with this call; empty: none. Its trial stays valid."""
 
 
+Stage = FaultScheduled | FaultArmed | FaultInjected | FaultWitnessed | FaultHealed
+"""A stage that a fault reaches at an attempt."""
+
+
 @fixed(frozen=True, kw_only=True)
 class FaultHeldBack(AttemptEvent):
     """An injection would have hit this attempt, and a limit of the plan held it back. Nothing was done."""

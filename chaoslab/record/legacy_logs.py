@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, get_args
 
 from chaoslab.base.files import opened
 from chaoslab.base.shapes import DEPTH_MAX, deeper
@@ -346,10 +346,7 @@ def text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-NEVER_TOLD = (
-    events.FaultScheduled, events.FaultArmed, events.FaultInjected, events.FaultWitnessed, events.FaultHealed,
-    events.Usage, events.Effect, events.Budget,
-)  # fmt: skip
+NEVER_TOLD = (*get_args(events.Stage), events.Usage, events.Effect, events.Budget)
 ATTEMPTS_MAX = 100
 """The most attempts of one request; a larger number counts something else."""
 

@@ -13,19 +13,14 @@ from chaoslab.record.lines import Record
 
 Place = tuple[str, str, str, int, int]
 """A fault's name, its injection, and its attempt: target, request, attempt."""
-Stage = events.FaultScheduled | events.FaultArmed | events.FaultInjected | events.FaultWitnessed | events.FaultHealed
 WIDTH = 300
-
-
-def is_stage(event: events.Event) -> bool:
-    return isinstance(event, Stage)
 
 
 @dataclass
 class Met:
     """One fault of one attempt: its stages, and the end of the attempt."""
 
-    stages: list[Stage] = field(default_factory=list)
+    stages: list[events.Stage] = field(default_factory=list)
     ended: events.CallFinished | None = None
     disturbed: events.CallDisturbed | None = None
 
@@ -42,13 +37,7 @@ class Met:
                     ended[event.target, event.request, event.attempt] = event
                 case events.CallDisturbed():
                     disturbed[event.target, event.request, event.attempt] = event
-                case (
-                    events.FaultScheduled()
-                    | events.FaultArmed()
-                    | events.FaultInjected()
-                    | events.FaultWitnessed()
-                    | events.FaultHealed()
-                ):
+                case _ if isinstance(event, events.Stage):
                     place = (event.fault, event.injection, event.target, event.request, event.attempt)
                     met = found.setdefault(place, cls())
                     if not met.witnessed:

@@ -19,7 +19,7 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.log import encode_event
 from chaoslab.reports import trials as those
-from chaoslab.reports.faults import Met, is_stage
+from chaoslab.reports.faults import Met
 
 WIDTH, ANSWER_WIDTH = 200, 1000
 """The most characters shown of a text, and of an answer."""
@@ -158,7 +158,7 @@ def _story(start: Record, event: events.PromptStarted, records: list[Record], ve
     lines = [f"{start.trial}  prompt {event.prompt_index}: {_flat(event.prompt)}"]
     met, answered = Met.by_place(records), False
     for number, record in enumerate(records):
-        folded = not stages and is_stage(record.event)
+        folded = not stages and isinstance(record.event, events.Stage)
         said = event_text(record.event) if not folded else f"fault    {met[number].told()}" if number in met else ""
         if said:
             if answered:

@@ -48,13 +48,7 @@ def tell(records: Iterable[Record], trial: str) -> Story:
             case events.CallFinished():
                 end = {"ok": event.ok, "status": event.status, "error": event.error, "via": event.via}
                 _at(story, event).update({**end, "rolled": sorted(event.rolled), "replayed": event.replayed})
-            case (
-                events.FaultScheduled()
-                | events.FaultArmed()
-                | events.FaultInjected()
-                | events.FaultWitnessed()
-                | events.FaultHealed()
-            ):
+            case _ if isinstance(event, events.Stage):
                 _befell(story, event)
             case events.FaultUnreached():
                 place = f"{event.target} {event.request}"
@@ -79,14 +73,7 @@ def tell(records: Iterable[Record], trial: str) -> Story:
     return story
 
 
-def _befell(
-    story: Story,
-    event: events.FaultScheduled
-    | events.FaultArmed
-    | events.FaultInjected
-    | events.FaultWitnessed
-    | events.FaultHealed,
-) -> None:
+def _befell(story: Story, event: events.Stage) -> None:
     """Adds a fault's event to its place in the story."""
     fault = _at(story, event)["faults"].setdefault(f"{event.fault} of {event.injection}", {"stages": []})
     stage = STAGES[type(event)]

@@ -19,6 +19,7 @@ from chaoslab.core.events import (
     FaultWitnessed,
     LabWarning,
     PromptFinished,
+    Stage,
     Usage,
 )
 from chaoslab.record.history import Place
@@ -27,7 +28,7 @@ from chaoslab.record.rulings import State
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.outcomes import glyph, word
 from chaoslab.reports.contents.rows import Row
-from chaoslab.reports.faults import Met, is_stage
+from chaoslab.reports.faults import Met
 from chaoslab.reports.show import event_text
 from chaoslab.reports.text import visible
 
@@ -113,8 +114,8 @@ def _events(records: Sequence[Record], words: _Words, *, foreign: bool, gone: Se
     began_t = records[0].t if records else 0.0
     for number, record in enumerate(records[:EVENTS_MAX]):
         event = record.event
-        fault = met.get(number) if is_stage(event) else None
-        if isinstance(event, Usage) or (is_stage(event) and fault is None):
+        fault = met.get(number) if isinstance(event, Stage) else None
+        if isinstance(event, Usage) or (isinstance(event, Stage) and fault is None):
             continue
         text = f"fault    {fault.told()}" if fault else event_text(event)
         if not text:
@@ -127,7 +128,7 @@ def _events(records: Sequence[Record], words: _Words, *, foreign: bool, gone: Se
 
 
 def _lane(event: Event) -> str:
-    if is_stage(event) or isinstance(event, FaultUnreached):
+    if isinstance(event, Stage | FaultUnreached):
         return FAULTS
     if isinstance(event, Effect):
         return EFFECTS
