@@ -1,7 +1,5 @@
 """The meaning of each key of a scenario's file, for the JSON Schema and the reference."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from chaoslab.execution.options import key_of, keys

@@ -1,7 +1,5 @@
 """The JSON Schema of scenario files, for editors."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from typing import Any

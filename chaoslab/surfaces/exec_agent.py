@@ -1,7 +1,5 @@
 """Runs a command as the agent of one trial: its output is the answer, and its requests go through a gateway."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

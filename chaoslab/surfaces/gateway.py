@@ -1,7 +1,5 @@
 """A gateway on loopback, put together: its plan, its run folder and its log."""
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile

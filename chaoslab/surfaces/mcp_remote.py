@@ -4,8 +4,6 @@ Its answer is JSON, or comes in a stream of events, with what the server asks me
 comes in a stream of its own, if it offers one.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -1,7 +1,5 @@
 """The budget is used up: tokens, dollars, calls or seconds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal

@@ -1,7 +1,5 @@
 """Too many requests are under way at once, so the service refuses one more."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """The same call comes again and again, and a guard against loops refuses it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar

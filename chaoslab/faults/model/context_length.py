@@ -1,7 +1,5 @@
 """The provider refuses the request, since the conversation is longer than the model can read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext

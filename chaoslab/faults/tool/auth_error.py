@@ -1,7 +1,5 @@
 """The service takes the caller's key no more."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The service comes and goes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext

@@ -1,7 +1,5 @@
 """A page of HTML comes instead of the service's answer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext

@@ -1,7 +1,5 @@
 """The service says that there is no such thing, though there is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.core.context import TrialContext

@@ -1,7 +1,5 @@
 """The service answers that there were too many requests."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from email.utils import format_datetime
