@@ -1,7 +1,5 @@
 """The budget is used up: hard refuses each further call, soft writes it down and lets it pass."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal
 
@@ -12,7 +10,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.core import events
 from chaoslab.core.plan import Choice
 from chaoslab.faults.budget.budget import Budget
-from tests.faults.fault_parts import CALL, WORDS, Target, answer, meet
+from tests.faults.fault_parts import CALL, WORDS, Target, meet
 
 PARAMETERS = {"tokens": "tokens", "cost_usd": "cost_usd", "calls": "calls_max", "seconds": "seconds"}
 """The parameter of each limit."""
@@ -77,13 +75,6 @@ def test_a_target_without_words_for_it_says_429_and_asks_nobody_to_come_back() -
     assert (met.reply.status, met.reply.value) == (429, {"busy": True})
     assert met.reply.headers["x-should-retry"] == "false"
     assert "retry-after" not in {name.lower() for name in met.reply.headers}
-
-
-def test_a_refusal_of_the_services_own_is_no_witness() -> None:
-    met = meet(Budget(calls_max=1), spent={"calls": 1.0})
-    assert met.evidence
-    assert met.active.fault.witnessed(replace(met.seen, reply=answer({"error": "quota"}, 429))) is None
-    assert met.active.fault.witnessed(replace(met.seen, reply=None)) is None
 
 
 def test_nothing_is_drawn_and_nothing_is_on_the_wire() -> None:
