@@ -54,6 +54,4 @@ class Budget(Fault):
         return Reply(reply.status, headers | {"x-should-retry": "false"}, reply.body)
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return "the call was refused for want of budget"
+        return "the call was refused for want of budget" if seen.met_reply else None

@@ -35,6 +35,4 @@ class RunawayGuard(Fault):
         return (yield call)
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return f"the same call was refused after {self.repeats} requests"
+        return f"the same call was refused after {self.repeats} requests" if seen.met_reply else None

@@ -114,9 +114,7 @@ class WrongValue(Fault):
             return None
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return "a value that the service did not give reached the caller"
+        return "a value that the service did not give reached the caller" if seen.met_reply else None
 
 
 def _places(value: Any, around: tuple[int, ...] = (), *, every: bool = False) -> Iterator[Place]:

@@ -25,6 +25,4 @@ class EmptyResponse(Fault):
         return Reply(reply.status, kept)
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return f"an empty answer with status {seen.reply.status} reached the caller"
+        return f"an empty answer with status {met.status} reached the caller" if (met := seen.met_reply) else None

@@ -40,6 +40,5 @@ class MalformedJson(Fault):
         return reply.with_text(cut)
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return f"an answer that is no JSON, of {len(seen.reply.body)} bytes, reached the caller"
+        met = seen.met_reply
+        return f"an answer that is no JSON, of {len(met.body)} bytes, reached the caller" if met else None

@@ -34,6 +34,4 @@ class ServerError(Fault):
         yield call
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return f"the service's own error {seen.reply.status} reached the caller"
+        return f"the service's own error {met.status} reached the caller" if (met := seen.met_reply) else None

@@ -40,6 +40,4 @@ class ToolError(Fault):
         yield call
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
-            return None
-        return f"the service's own error {self.status} reached the caller"
+        return f"the service's own error {self.status} reached the caller" if seen.met_reply else None
