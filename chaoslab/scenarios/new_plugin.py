@@ -29,8 +29,6 @@ packages = ["{name}"]
 FAULT = '''\
 """A number in the reply is doubled."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaoslab.plugins import Call, Fault, Flow, TrialContext

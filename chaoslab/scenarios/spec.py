@@ -1,7 +1,5 @@
 """The types of a scenario's file. `load` checks them against the faults and assertions there are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -232,7 +230,7 @@ class ExploreSpec(Strict):
 Order = Literal["asked", "seeded"] | dict[Annotated[int, Field(ge=1)], list[str]]
 
 
-def _with_options(spec: type[ScenarioSpec]) -> type[ScenarioSpec]:
+def _with_options(spec: "type[ScenarioSpec]") -> "type[ScenarioSpec]":
     """Adds the options of `run` that have a key and are not read by the checks of scenarios in a way of their own."""
     types = get_type_hints(RunOptions)
     more: dict[str, Any] = {}

@@ -1,8 +1,6 @@
 """The levers of any run that goes on: those of a gateway are asked for at its address, all others by a file in the
 run's folder (`record.steering`)."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -36,7 +34,7 @@ class Place:
     token: str = field(repr=False)
 
     @classmethod
-    def read(cls, folder: Path) -> Place | None:
+    def read(cls, folder: Path) -> "Place | None":
         """The place that a run's folder tells; None if it tells none."""
         with suppress(ValueError, OSError):
             if isinstance(data := files.json_of(folder / FILE), dict):

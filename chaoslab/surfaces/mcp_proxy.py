@@ -6,8 +6,6 @@ fault that holds it back is met then. What no fault changes passes byte by byte,
 fault holds one back.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -66,7 +64,7 @@ class Line:
     message: Message
 
     @classmethod
-    def of(cls, text: bytes) -> Line:
+    def of(cls, text: bytes) -> "Line":
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
@@ -252,7 +250,7 @@ class ToolList(Returned):
     def native(self) -> Any:
         return self.__dict__["result"]
 
-    def with_value(self, value: Any) -> ToolList:
+    def with_value(self, value: Any) -> "ToolList":
         return ToolList({**self.native, "tools": value})
 
 

@@ -1,9 +1,8 @@
 """The answer's JSON is damaged."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, replace
+from typing import Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.context import TrialContext
@@ -23,7 +22,7 @@ class MalformedJson(Fault):
     example = '"malformed_json", "search", chance=0.1'
     source = "https://github.com/trpc/trpc/issues/4634"
 
-    def draw(self, dice: Dice) -> MalformedJson:
+    def draw(self, dice: Dice) -> Self:
         return replace(self, part=self.part or round(dice("part").between(0.2, 0.9), 3))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
